@@ -1,0 +1,39 @@
+import type { Reason } from "../errors.ts"
+import type { AppId, AuditEventId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
+
+/** What happened. The list grows with the capabilities; a kind never changes its meaning. */
+export type AuditKind =
+  | "login.succeeded"
+  | "login.failed"
+  | "identity.created"
+  | "provider_account.linked"
+  | "session.created"
+  | "session.refreshed"
+  | "session.refresh_retried"
+  | "session.refresh_reuse"
+  | "session.revoked"
+  | "authz.denied"
+  | "key.published"
+  | "key.activated"
+  | "key.retired"
+  | "key.compromised"
+
+/** Who did what to whom, and what came of it. Holds no secret, no token and no text of a person's. */
+export interface AuditEvent {
+  id: AuditEventId
+  occurredAtMs: number
+  kind: AuditKind
+  outcome: "SUCCESS" | "FAILURE" | "DENIED"
+  reason: Reason | null
+  appId: AppId | null
+  tenantId: TenantId | null
+  contextId: ContextId | null
+  /** Whose call it was. */
+  actorPrincipalId: PrincipalId | null
+  /** Whose affairs it touched. */
+  subjectPrincipalId: PrincipalId | null
+  subjectIdentityId: IdentityId | null
+  sessionId: SessionId | null
+  target: { type: string; id: string } | null
+  request: { id: string; route: string; ipTruncated: string | null }
+}

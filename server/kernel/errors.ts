@@ -1,0 +1,167 @@
+// Every refusal that a caller can meet. The contract is proto/signet/authz/v1/reason.proto; what to do about each is in
+// docs/errors.md. A test holds the three together.
+
+/** A canonical status code, by its name in Connect (https://connectrpc.com/docs/protocol#error-codes). */
+export type StatusCode =
+  | "canceled"
+  | "invalid_argument"
+  | "deadline_exceeded"
+  | "not_found"
+  | "already_exists"
+  | "permission_denied"
+  | "resource_exhausted"
+  | "failed_precondition"
+  | "aborted"
+  | "unimplemented"
+  | "internal"
+  | "unavailable"
+  | "unauthenticated"
+
+interface Refusal {
+  readonly code: StatusCode
+  /** The HTTP status over REST; Connect's own mapping applies over Connect. */
+  readonly status: number
+  /** A sentence that may be shown to the caller: no secret, and nothing of other tenants. */
+  readonly message: string
+}
+
+export const refusals = {
+  NO_CREDENTIAL: { code: "unauthenticated", status: 401, message: "sign in first" },
+  MALFORMED_CREDENTIAL: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the Authorization header is not one bearer token",
+  },
+  PAT_NOT_BEARER: {
+    code: "unauthenticated",
+    status: 401,
+    message: "exchange the personal access token for an access token first",
+  },
+  PROVIDER_TOKEN_NOT_ACCEPTED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "sign in with the provider's token first; it is no access token",
+  },
+  REFRESH_TOKEN_NOT_BEARER: { code: "unauthenticated", status: 401, message: "a refresh token is no access token" },
+  SIGNATURE_INVALID: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  ALG_NOT_ALLOWED: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  TYP_NOT_ALLOWED: { code: "unauthenticated", status: 401, message: "the token is not an access token" },
+  KEY_UNKNOWN: { code: "unauthenticated", status: 401, message: "the access token is not valid" },
+  ISSUER_MISMATCH: { code: "unauthenticated", status: 401, message: "the access token is of another issuer" },
+  AUDIENCE_MISMATCH: { code: "unauthenticated", status: 401, message: "the access token is for another service" },
+  TOKEN_EXPIRED: { code: "unauthenticated", status: 401, message: "the access token has expired" },
+  TOKEN_NOT_YET_VALID: { code: "unauthenticated", status: 401, message: "the access token is not valid yet" },
+  PRINCIPAL_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
+  IDENTITY_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
+  SESSION_REVOKED: { code: "unauthenticated", status: 401, message: "the session has ended; sign in again" },
+  SESSION_EXPIRED: { code: "unauthenticated", status: 401, message: "the session has expired; sign in again" },
+  CREDENTIAL_REVOKED: { code: "unauthenticated", status: 401, message: "the credential was revoked" },
+  TOKEN_REVOKED: { code: "unauthenticated", status: 401, message: "the access token was revoked" },
+  PERMISSIONS_STALE: {
+    code: "unauthenticated",
+    status: 401,
+    message: "permissions have changed; refresh the access token",
+  },
+  REVOCATION_STATE_STALE: { code: "unauthenticated", status: 401, message: "the token cannot be checked now" },
+  PROOF_OF_POSSESSION_REQUIRED: { code: "unauthenticated", status: 401, message: "a proof of possession is needed" },
+  APP_MISMATCH: { code: "permission_denied", status: 403, message: "not allowed here" },
+  TENANT_MISMATCH: { code: "permission_denied", status: 403, message: "not allowed here" },
+  CONTEXT_MISMATCH: { code: "permission_denied", status: 403, message: "not allowed here" },
+  TENANT_REQUIRED: { code: "permission_denied", status: 403, message: "a tenant is needed" },
+  MEMBERSHIP_INACTIVE: { code: "permission_denied", status: 403, message: "no active membership" },
+  TENANT_SUSPENDED: { code: "permission_denied", status: 403, message: "suspended" },
+  PRINCIPAL_KIND_NOT_ALLOWED: { code: "permission_denied", status: 403, message: "this kind of caller is not allowed" },
+  MISSING_SCOPE: { code: "permission_denied", status: 403, message: "a scope is missing" },
+  MISSING_PERMISSION: { code: "permission_denied", status: 403, message: "a permission is missing" },
+  MISSING_ROLE: { code: "permission_denied", status: 403, message: "a role is missing" },
+  STEP_UP_REQUIRED: { code: "permission_denied", status: 403, message: "sign in again to do this" },
+  RESOURCE_NOT_GRANTED: { code: "permission_denied", status: 403, message: "not allowed here" },
+  RESOURCE_UNRESOLVED: { code: "permission_denied", status: 403, message: "not allowed here" },
+  ACTOR_REQUIRED: { code: "permission_denied", status: 403, message: "only a service acting for a user may do this" },
+  ACTOR_NOT_ALLOWED: { code: "permission_denied", status: 403, message: "this service may not act for the user here" },
+  DELEGATION_EXPIRED: { code: "permission_denied", status: 403, message: "the delegation has ended" },
+  DELEGATION_CHAIN_TOO_DEEP: { code: "permission_denied", status: 403, message: "too many services act for the user" },
+  JOB_MISMATCH: { code: "permission_denied", status: 403, message: "the delegation is for another job" },
+  PROVIDER_TOKEN_INVALID: { code: "unauthenticated", status: 401, message: "the provider's credential is not valid" },
+  PROVIDER_TOKEN_REPLAYED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the provider's credential was used before",
+  },
+  NONCE_MISMATCH: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the provider's credential was made for another sign-in",
+  },
+  PROVIDER_NOT_CONFIGURED: { code: "failed_precondition", status: 400, message: "the app does not sign in this way" },
+  PROVIDER_DISABLED: {
+    code: "permission_denied",
+    status: 403,
+    message: "the app does not sign in this way at the moment",
+  },
+  SIGNUP_DISABLED: { code: "permission_denied", status: 403, message: "the app takes no new people this way" },
+  AUDIENCE_NOT_REGISTERED: {
+    code: "invalid_argument",
+    status: 400,
+    message: "the app may not ask for tokens for this audience",
+  },
+  UPSTREAM_UNAVAILABLE: { code: "unavailable", status: 503, message: "the provider does not answer; try again" },
+  REFRESH_TOKEN_INVALID: { code: "unauthenticated", status: 401, message: "sign in again" },
+  REFRESH_TOKEN_REUSED: {
+    code: "unauthenticated",
+    status: 401,
+    message: "the refresh token was used before, so its session has ended; sign in again",
+  },
+  SESSION_NOT_FOUND: { code: "not_found", status: 404, message: "no such session" },
+  AMBIGUOUS_CREDENTIAL: {
+    code: "invalid_argument",
+    status: 400,
+    message: "send the refresh token as a cookie or in the body, not both",
+  },
+  ORIGIN_NOT_ALLOWED: { code: "permission_denied", status: 403, message: "the page's origin is not allowed" },
+  MALFORMED_REQUEST: { code: "invalid_argument", status: 400, message: "the request cannot be read" },
+  UNKNOWN_FIELD: { code: "invalid_argument", status: 400, message: "the request has an unknown field" },
+  DUPLICATE_FIELD: { code: "invalid_argument", status: 400, message: "the request has a field twice" },
+  INVALID_FIELD: { code: "invalid_argument", status: 400, message: "a field has a value that is not allowed" },
+  FIELD_CONFLICT: { code: "invalid_argument", status: 400, message: "the path and the body contradict each other" },
+  NESTING_TOO_DEEP: { code: "invalid_argument", status: 400, message: "the request nests too deep" },
+  BODY_TOO_LARGE: { code: "resource_exhausted", status: 413, message: "the request is too large" },
+  UNSUPPORTED_MEDIA_TYPE: { code: "invalid_argument", status: 415, message: "the content type is not taken here" },
+  METHOD_UNKNOWN: { code: "unimplemented", status: 404, message: "no such method" },
+  NOT_FOUND: { code: "not_found", status: 404, message: "not found" },
+  RATE_LIMITED: { code: "resource_exhausted", status: 429, message: "too many requests; try again later" },
+  DEADLINE_EXCEEDED: { code: "deadline_exceeded", status: 504, message: "the deadline has passed" },
+  CANCELED: { code: "canceled", status: 499, message: "the call was canceled" },
+  UNAVAILABLE: { code: "unavailable", status: 503, message: "try again later" },
+  INTERNAL: { code: "internal", status: 500, message: "internal error" },
+} as const satisfies Record<string, Refusal>
+
+export type Reason = keyof typeof refusals
+
+/**
+ * An expected refusal, thrown where the call ends. Everything else that is thrown is a fault and is told to nobody.
+ *
+ * @param detail Facts for the caller (ErrorInfo.metadata): names and numbers of the request, never secrets.
+ */
+export class Refused extends Error {
+  override readonly name = "Refused"
+  readonly reason: Reason
+  readonly metadata: Readonly<Record<string, string>>
+
+  constructor(reason: Reason, options: { message?: string; metadata?: Record<string, string>; cause?: unknown } = {}) {
+    super(
+      options.message ?? refusals[reason].message,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    )
+    this.reason = reason
+    this.metadata = options.metadata ?? {}
+  }
+
+  get code(): StatusCode {
+    return refusals[this.reason].code
+  }
+
+  get status(): number {
+    return refusals[this.reason].status
+  }
+}

@@ -1,0 +1,70 @@
+// Ids: a prefix that says of what, and 16 bytes (UUIDv7) in 26 characters of Crockford's base32, lower case.
+
+declare const brand: unique symbol
+type Brand<Name extends string> = string & { readonly [brand]: Name }
+
+export type IdentityId = Brand<"IdentityId">
+export type ProviderAccountId = Brand<"ProviderAccountId">
+export type PrincipalId = Brand<"PrincipalId">
+export type MembershipId = Brand<"MembershipId">
+export type AppId = Brand<"AppId">
+export type ProviderClientId = Brand<"ProviderClientId">
+export type TenantId = Brand<"TenantId">
+export type ContextId = Brand<"ContextId">
+export type SessionId = Brand<"SessionId">
+export type RefreshTokenId = Brand<"RefreshTokenId">
+export type TokenId = Brand<"TokenId">
+export type AuditEventId = Brand<"AuditEventId">
+
+/** The prefix of each kind of id. */
+export interface IdKinds {
+  idn: IdentityId
+  pac: ProviderAccountId
+  prn: PrincipalId
+  mem: MembershipId
+  app: AppId
+  pcl: ProviderClientId
+  ten: TenantId
+  ctx: ContextId
+  ses: SessionId
+  rtk: RefreshTokenId
+  jti: TokenId
+  aud: AuditEventId
+}
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+const idPattern = /^([a-z]{3})_([0-9a-hjkmnp-tv-z]{26})$/
+
+/** 16 bytes as 26 characters: 130 bits, the first two of them zero. */
+function toBase32(bytes: Uint8Array): string {
+  let value = 0n
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
+  let text = ""
+  for (let i = 0; i < 26; i++) {
+    text = alphabet.charAt(Number(value & 31n)) + text
+    value >>= 5n
+  }
+  return text
+}
+
+/**
+ * A new id that sorts by the time it was made (RFC 9562 section 5.7, UUIDv7).
+ *
+ * @param nowMs Milliseconds since the Unix epoch.
+ * @param random At least 10 random bytes.
+ */
+export function newId<K extends keyof IdKinds>(kind: K, nowMs: number, random: Uint8Array): IdKinds[K] {
+  if (random.length < 10) throw new RangeError("an id takes 10 random bytes")
+  const bytes = new Uint8Array(16)
+  bytes.set(random.subarray(0, 10), 6)
+  for (let i = 5, rest = nowMs; i >= 0; i--, rest = Math.floor(rest / 256)) bytes[i] = rest % 256
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return `${kind}_${toBase32(bytes)}` as IdKinds[K]
+}
+
+/** The id in a text of that kind, or undefined: a `ten_` is never taken for an `app_`. */
+export function parseId<K extends keyof IdKinds>(kind: K, text: string): IdKinds[K] | undefined {
+  const match = idPattern.exec(text)
+  return match?.[1] === kind ? (text as IdKinds[K]) : undefined
+}

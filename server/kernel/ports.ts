@@ -1,0 +1,229 @@
+// Where the kernel stops: what the handlers are handed to act with. Implemented by server/store, server/keys and
+// server/providers, and put together by the programs.
+import type { AuditEvent } from "./audit/event.ts"
+import type {
+  AppId,
+  ContextId,
+  IdentityId,
+  PrincipalId,
+  ProviderAccountId,
+  RefreshTokenId,
+  SessionId,
+  TenantId,
+} from "./ids.ts"
+import type {
+  AccountKey,
+  App,
+  Identity,
+  Membership,
+  Platform,
+  Principal,
+  Provider,
+  ProviderAccount,
+  ProviderClient,
+  RefreshToken,
+  Session,
+} from "./records.ts"
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  nowMs(): number
+}
+
+export interface Random {
+  /** Bytes from a cryptographic source. */
+  bytes(length: number): Uint8Array
+}
+
+/** Area A's store: one unit of work at a time. Work may run again after a serialization failure: it must only touch `tx`. */
+export interface Store {
+  /** Commits when the work resolves, rolls back when it throws. Retried on 40001 and 40P01. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** True when the database answers and its migrations are those of this program. */
+  isReady(): Promise<boolean>
+}
+
+export interface Tx {
+  readonly apps: Apps
+  readonly identities: Identities
+  readonly sessions: Sessions
+  readonly refreshTokens: RefreshTokens
+  readonly idTokenUses: IdTokenUses
+  readonly audit: AuditLog
+}
+
+export interface Apps {
+  findApp(id: AppId): Promise<App | undefined>
+  findProviderClient(appId: AppId, provider: Provider, platform: Platform): Promise<ProviderClient | undefined>
+  /** Inserts, or replaces what has the same id. For seeding and, later, administration. */
+  putApp(app: App): Promise<void>
+  putProviderClient(client: ProviderClient): Promise<void>
+}
+
+export interface Identities {
+  findAccount(key: AccountKey): Promise<ProviderAccount | undefined>
+  findAccounts(identityId: IdentityId): Promise<readonly ProviderAccount[]>
+  findIdentity(id: IdentityId): Promise<Identity | undefined>
+  findPrincipal(id: PrincipalId): Promise<Principal | undefined>
+  findUserPrincipal(identityId: IdentityId): Promise<Principal | undefined>
+  /**
+   * Inserts the identity with its first account and its principal, unless the account's key is taken.
+   *
+   * @returns false when another sign-in took the key first (also one that was under way: the call waits for it); then
+   *   nothing was inserted, and findAccount sees the winner's.
+   */
+  insertIdentity(identity: Identity, account: ProviderAccount, principal: Principal): Promise<boolean>
+  /** The account was used again: keeps the newest email and links an account that was REVOKED. */
+  markAccountUsed(id: ProviderAccountId, email: string | null, nowMs: number): Promise<void>
+  /** Changes the contact address. */
+  setPrimaryEmail(id: IdentityId, email: string, nowMs: number): Promise<void>
+  findMembership(
+    principalId: PrincipalId,
+    appId: AppId,
+    tenantId: TenantId | null,
+    contextId: ContextId | null,
+  ): Promise<Membership | undefined>
+  findMemberships(principalId: PrincipalId, appId: AppId): Promise<readonly Membership[]>
+  /** Inserts unless there is one for the same principal, app, tenant and context that was not removed. Returns what is there. */
+  insertMembership(membership: Membership): Promise<Membership>
+}
+
+export interface Sessions {
+  insert(session: Session): Promise<void>
+  find(id: SessionId): Promise<Session | undefined>
+  /** The session, locked until the transaction ends. All changes of a session and of its tokens take this lock first. */
+  lock(id: SessionId): Promise<Session | undefined>
+  /** The session that this refresh token is of, locked. */
+  lockByRefreshToken(tokenHashes: readonly Uint8Array[]): Promise<Session | undefined>
+  /** Active and unexpired sessions of the principal in the app, newest first, from after the cursor. */
+  listActive(
+    principalId: PrincipalId,
+    appId: AppId,
+    nowMs: number,
+    page: { size: number; before: SessionCursor | null },
+  ): Promise<readonly Session[]>
+  markRefreshed(id: SessionId, change: { nowMs: number; idleExpiresAtMs: number }): Promise<void>
+  /** ACTIVE becomes REVOKED or COMPROMISED, and its refresh tokens are revoked. False when it was not ACTIVE. */
+  end(id: SessionId, status: "REVOKED" | "COMPROMISED", reason: string, nowMs: number): Promise<boolean>
+  /** Ends every ACTIVE session of the identity, in every app, but the one named. Returns the ended ones' ids. */
+  endAll(identityId: IdentityId, except: SessionId | null, reason: string, nowMs: number): Promise<readonly SessionId[]>
+}
+
+export interface SessionCursor {
+  createdAtMs: number
+  id: SessionId
+}
+
+export interface RefreshTokens {
+  insert(token: RefreshToken): Promise<void>
+  /** The token with one of these hashes. The caller holds its session's lock. */
+  find(tokenHashes: readonly Uint8Array[]): Promise<RefreshToken | undefined>
+  /** Marks it used and rotated, keeps what a retry needs, and inserts the successor. */
+  rotate(
+    id: RefreshTokenId,
+    change: { nowMs: number; retryKeyHash: Uint8Array | null; successorSealed: Uint8Array | null },
+    successor: RefreshToken,
+  ): Promise<void>
+  /** The successor was presented: erases what a retry of its predecessor would need. */
+  confirm(id: RefreshTokenId, nowMs: number): Promise<void>
+}
+
+export interface IdTokenUses {
+  /** Remembers a provider token's SHA-256 until it expires. False when it was there: a replay. */
+  use(tokenHash: Uint8Array, expiresAtMs: number): Promise<boolean>
+}
+
+export interface AuditLog {
+  append(event: AuditEvent): Promise<void>
+}
+
+/** What a verifier's answer about liveness needs, in one look-up. Undefined for what does not exist. */
+export interface Liveness {
+  find(question: {
+    principalId: PrincipalId
+    sessionId: SessionId | null
+    appId: AppId
+    tenantId: TenantId | null
+    contextId: ContextId | null
+  }): Promise<LivenessFacts>
+}
+
+export interface LivenessFacts {
+  principal: Principal["status"] | undefined
+  identity: Identity["status"] | undefined
+  session: { status: Session["status"]; idleExpiresAtMs: number; absoluteExpiresAtMs: number } | undefined
+  /** Of the app as a whole (tenant and context none). */
+  membership: Membership["status"] | undefined
+  app: App["status"] | undefined
+}
+
+/** Signs access tokens and publishes the keys that they are verified with. */
+export interface KeyRing {
+  /** A compact JWS with the header {alg: ES256, typ, kid}. */
+  sign(typ: "at+jwt", claims: Readonly<Record<string, unknown>>): string
+  /** NEXT, CURRENT and PREVIOUS; at most four, public members only. */
+  jwks(): readonly PublicJwk[]
+}
+
+export interface PublicJwk {
+  readonly kty: "EC"
+  readonly crv: "P-256"
+  readonly x: string
+  readonly y: string
+  readonly kid: string
+  readonly alg: "ES256"
+  readonly use: "sig"
+}
+
+/** Hashing and sealing under secrets that are outside the database. */
+export interface Secrets {
+  /** HMAC-SHA-256 under the newest pepper. Purposes never give the same hash. */
+  hash(purpose: "refresh-token" | "retry-key" | "page-token", text: string): Uint8Array
+  /** The same under every pepper in use, newest first: for look-ups. */
+  hashes(purpose: "refresh-token" | "retry-key" | "page-token", text: string): readonly Uint8Array[]
+  /** Compares in constant time. */
+  equal(a: Uint8Array, b: Uint8Array): boolean
+  /** SHA-256, for what is no secret of ours. */
+  digest(text: string): Uint8Array
+  /**
+   * AES-256-GCM under HKDF-SHA-256 of two secrets that only the caller has: a refresh token and its retry key. Neither
+   * the operator nor a reader of the database can open it.
+   */
+  sealSuccessor(of: { tokenId: RefreshTokenId; token: string; retryKey: string }, successor: string): Uint8Array
+  /** Undefined when it does not open. */
+  openSuccessor(
+    of: { tokenId: RefreshTokenId; token: string; retryKey: string },
+    sealed: Uint8Array,
+  ): string | undefined
+  /** AES-256-GCM under the service's own key, bound to a label: for provider secrets and signing keys at rest. */
+  seal(label: string, plaintext: Uint8Array): Uint8Array
+  open(label: string, sealed: Uint8Array): Uint8Array | undefined
+}
+
+/** What a provider vouched for. */
+export interface Vouched {
+  issuer: string
+  subject: string
+  providerTenant: string | null
+  email: string | null
+  emailVerified: boolean
+  name: string | null
+  /** When the person authenticated at the provider, or the token was issued. */
+  authTimeMs: number
+  /** What must not be taken twice: the token, or null for a code that the provider itself takes once. */
+  singleUse: { tokenHash: Uint8Array; expiresAtMs: number } | null
+}
+
+/** A provider, as sign-in sees it. */
+export interface IdentityProvider {
+  /**
+   * Verifies what the provider's client handed to the app, against that app's configuration.
+   *
+   * @throws Refused PROVIDER_TOKEN_INVALID, NONCE_MISMATCH, UPSTREAM_UNAVAILABLE.
+   */
+  verify(client: ProviderClient, credential: ExternalCredential, nonce: string): Promise<Vouched>
+}
+
+export type ExternalCredential =
+  | { readonly is: "idToken"; readonly idToken: string }
+  | { readonly is: "code"; readonly code: string; readonly codeVerifier: string; readonly redirectUri: string }

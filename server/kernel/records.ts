@@ -1,0 +1,171 @@
+// What the service keeps, as the rules see it. Times are milliseconds since the Unix epoch; null means never or none.
+import type {
+  AppId,
+  ContextId,
+  IdentityId,
+  MembershipId,
+  PrincipalId,
+  ProviderAccountId,
+  ProviderClientId,
+  RefreshTokenId,
+  SessionId,
+  TenantId,
+} from "./ids.ts"
+
+export type Provider = "IDP_A" | "IDP_B" | "IDP_C"
+export type Platform = "ANDROID" | "IOS" | "WEB"
+export type PrincipalKind = "USER" | "SERVICE" | "AGENT" | "ACTOR"
+
+export interface App {
+  id: AppId
+  name: string
+  status: "ACTIVE" | "SUSPENDED" | "ARCHIVED"
+  /** Audiences that the app's clients may ask access tokens for, besides the auth service's own. */
+  audiences: readonly string[]
+  settings: AppSettings
+}
+
+export interface AppSettings {
+  /** New people may sign in. */
+  signupEnabled: boolean
+  /** A session ends when it was not refreshed for this long: on the web, and on devices. */
+  sessionIdleSecondsWeb: number
+  sessionIdleSecondsNative: number
+  /** A session ends then, however often it is refreshed. */
+  sessionAbsoluteSeconds: number
+  /** How long a retry key brings the same successor again; 0 switches retry keys off. 0 to 86,400. */
+  retryWindowSeconds: number
+  /** Origins of the app's pages: exact, as browsers send them. For CORS and cookie mode. */
+  allowedOrigins: readonly string[]
+}
+
+export interface ProviderClient {
+  id: ProviderClientId
+  appId: AppId
+  provider: Provider
+  platform: Platform
+  status: "ACTIVE" | "DISABLED"
+  /** The app's client id at the provider. */
+  clientId: string
+  /** Accepted values of `iss`. */
+  issuers: readonly string[]
+  /** The one that account keys are stored under. */
+  canonicalIssuer: string
+  /** Accepted values of `aud`. */
+  audiences: readonly string[]
+  /** Accepted values of `azp`, when a token has one. */
+  authorizedParties: readonly string[]
+  /** How the provider's token carries the nonce. */
+  nonceMode: "RAW" | "SHA256_HEX" | "SHA256_B64URL"
+  requireNonce: boolean
+  /** Only people of these hosted domains (`hd`); empty for all. */
+  hostedDomains: readonly string[]
+  signupEnabled: boolean
+  redirectUris: readonly string[]
+  /** Where the provider publishes its keys. Never from a request. */
+  jwksUri: string
+  /** Where codes are traded; null where the client takes none. */
+  tokenEndpoint: string | null
+  /** The client's secret, sealed under the service's key; null for public clients. */
+  clientSecretSealed: Uint8Array | null
+  /** The provider's team or project; null for none. */
+  providerTenant: string | null
+}
+
+export interface Identity {
+  id: IdentityId
+  status: "ACTIVE" | "DELETION_PENDING" | "DELETED"
+  primaryEmail: string | null
+  createdAtMs: number
+  updatedAtMs: number
+}
+
+/** What a provider account is found by. The email is not part of it. */
+export interface AccountKey {
+  provider: Provider
+  issuer: string
+  subject: string
+  providerTenant: string | null
+}
+
+export interface ProviderAccount extends AccountKey {
+  id: ProviderAccountId
+  identityId: IdentityId
+  email: string | null
+  status: "LINKED" | "REVOKED" | "BLOCKED" | "UNLINKED"
+  createdAtMs: number
+}
+
+export interface Principal {
+  id: PrincipalId
+  kind: PrincipalKind
+  identityId: IdentityId | null
+  status: "ACTIVE" | "SUSPENDED" | "LOCKED" | "DEACTIVATED" | "DELETED"
+}
+
+export interface Membership {
+  id: MembershipId
+  principalId: PrincipalId
+  appId: AppId
+  tenantId: TenantId | null
+  contextId: ContextId | null
+  status: "INVITED" | "REQUESTED" | "ACTIVE" | "SUSPENDED" | "REMOVED" | "DECLINED" | "REJECTED" | "EXPIRED"
+  profile: { name?: string; email?: string }
+}
+
+export interface Device {
+  deviceId: string
+  label: string
+  os: string
+  appVersion: string
+}
+
+export interface Session {
+  id: SessionId
+  principalId: PrincipalId
+  identityId: IdentityId
+  appId: AppId
+  tenantId: TenantId | null
+  contextId: ContextId | null
+  providerAccountId: ProviderAccountId
+  providerClientId: ProviderClientId
+  platform: Platform
+  /** The provider kind; the claim `amr`. */
+  amr: readonly string[]
+  /** The audiences of the sign-in, which a refresh that names none gets again. */
+  audiences: readonly string[]
+  authTimeMs: number
+  status: "ACTIVE" | "REVOKED" | "COMPROMISED"
+  createdAtMs: number
+  lastRefreshedAtMs: number | null
+  idleExpiresAtMs: number
+  absoluteExpiresAtMs: number
+  /** How often it was refreshed. */
+  rotation: number
+  device: Device
+  userAgent: string
+  cookieMode: boolean
+  revokedAtMs: number | null
+  revokeReason: string | null
+}
+
+export interface RefreshToken {
+  id: RefreshTokenId
+  sessionId: SessionId
+  /** HMAC-SHA-256 of the token under the pepper: 32 bytes. */
+  tokenHash: Uint8Array
+  /** All tokens that descend from one sign-in. */
+  familyId: string
+  previousTokenId: RefreshTokenId | null
+  createdAtMs: number
+  usedAtMs: number | null
+  rotatedAtMs: number | null
+  expiresAtMs: number
+  revokedAtMs: number | null
+  /** HMAC of the retry key that it was rotated with; null when none came. */
+  retryKeyHash: Uint8Array | null
+  /** Its successor, sealed under the token and the retry key; null when none came, and once it has no more use. */
+  successorSealed: Uint8Array | null
+  /** When its successor was first presented itself. */
+  confirmedAtMs: number | null
+}
