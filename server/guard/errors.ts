@@ -1,0 +1,77 @@
+import { Code, ConnectError } from "@connectrpc/connect"
+import { type Reason, type Refused, refusals, type StatusCode } from "@signet/kernel/errors"
+import { DenialSchema } from "@signet/proto/authz/v1/denial"
+import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+
+const codes: Record<StatusCode, Code> = {
+  canceled: Code.Canceled,
+  invalid_argument: Code.InvalidArgument,
+  deadline_exceeded: Code.DeadlineExceeded,
+  not_found: Code.NotFound,
+  already_exists: Code.AlreadyExists,
+  permission_denied: Code.PermissionDenied,
+  resource_exhausted: Code.ResourceExhausted,
+  failed_precondition: Code.FailedPrecondition,
+  aborted: Code.Aborted,
+  unimplemented: Code.Unimplemented,
+  internal: Code.Internal,
+  unavailable: Code.Unavailable,
+  unauthenticated: Code.Unauthenticated,
+}
+
+/** A 401 whose credential was in the body, or was none: the challenge names no error (RFC 6750 section 3.1). */
+const withoutError: ReadonlySet<Reason> = new Set<Reason>([
+  "NO_CREDENTIAL",
+  "PROVIDER_TOKEN_INVALID",
+  "PROVIDER_TOKEN_REPLAYED",
+  "NONCE_MISMATCH",
+  "REFRESH_TOKEN_INVALID",
+  "REFRESH_TOKEN_REUSED",
+])
+
+/**
+ * The WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9470 section 3), or undefined where none is due.
+ * Reads `scope` (space-separated) and `max_age` (seconds) of the refusal's metadata.
+ */
+export function challengeOf(refused: Refused): string | undefined {
+  if (refused.reason === "MISSING_SCOPE") {
+    return bearer({ error: "insufficient_scope", scope: refused.metadata.scope })
+  }
+  if (refused.reason === "STEP_UP_REQUIRED") {
+    return bearer({ error: "insufficient_user_authentication", max_age: refused.metadata.max_age })
+  }
+  if (refused.status !== 401) return undefined
+  if (withoutError.has(refused.reason)) return bearer({})
+  return bearer({ error: "invalid_token", error_description: refusals[refused.reason].message })
+}
+
+function bearer(parameters: Readonly<Record<string, string | undefined>>): string {
+  const parts = [`realm="signet"`]
+  for (const [name, value] of Object.entries(parameters)) {
+    // Printable ASCII without quote and backslash: nothing that a caller sent can end the quoted string.
+    if (value !== undefined) parts.push(`${name}="${value.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")}"`)
+  }
+  return `Bearer ${parts.join(", ")}`
+}
+
+/** A refusal as Connect, gRPC and gRPC-Web send it: code, message, ErrorInfo (AIP-193), Denial, WWW-Authenticate. */
+export function connectErrorOf(refused: Refused): ConnectError {
+  const challenge = challengeOf(refused)
+  return new ConnectError(
+    refused.message,
+    codes[refused.code],
+    challenge === undefined ? undefined : { "www-authenticate": challenge },
+    [
+      {
+        desc: ErrorInfoSchema,
+        value: { reason: refused.reason, domain: "signet", metadata: { ...refused.metadata } },
+      },
+      {
+        desc: DenialSchema,
+        value: { reason: WireReason[refused.reason], statusCode: refused.status, safeMessage: refused.message },
+      },
+    ],
+    refused,
+  )
+}
