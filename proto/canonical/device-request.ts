@@ -1,0 +1,57 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { type DeviceRequestBodyV1, DeviceRequestBodyV1Schema } from "@signet/proto/credential/v1/device_request"
+import { SignatureScheme } from "@signet/proto/credential/v1/signed"
+import { equalBytes, holds } from "./bytes.ts"
+import { isPublicKey, type Signer, type Verify, verifyEd25519 } from "./ed25519.ts"
+import { ensure } from "./errors.ts"
+import { ensureKeyId, openSelfSigned } from "./self-signed.ts"
+import { sign } from "./signed.ts"
+
+/** How long a request is taken after it was signed, and how far its clock may be ahead. */
+export const maxRequestSeconds = 300n
+
+/** Who the caller is known to be, before its device is. */
+export interface DeviceRequestExpectation {
+  readonly issuerId: Uint8Array
+  /** 16 bytes; undefined where there is no tenant, which is verified. */
+  readonly tenantId: Uint8Array | undefined
+  readonly appId: Uint8Array
+  readonly userId: Uint8Array
+  /** Unix seconds. */
+  readonly atSeconds: bigint
+  readonly verify?: Verify
+}
+
+/** Asks for a credential for the signer's key; format version, scheme and key are filled in. */
+export async function issueDeviceRequest(
+  init: MessageInitShape<typeof DeviceRequestBodyV1Schema>,
+  signer: Signer,
+): Promise<Uint8Array> {
+  const body = create(DeviceRequestBodyV1Schema, init)
+  body.version = 1
+  body.leafSignatureScheme = SignatureScheme.ED25519
+  body.leafSignatureKey = signer.publicKey
+  return sign(DeviceRequestBodyV1Schema, body, signer)
+}
+
+/**
+ * Verifies that a device asks for the key that it holds, as this user, now.
+ *
+ * @throws CanonicalError REQUEST_*, in the order of the list in errors.ts
+ */
+export function verifyDeviceRequest(bytes: Uint8Array, expected: DeviceRequestExpectation): DeviceRequestBodyV1 {
+  const { verify = verifyEd25519, atSeconds } = expected
+  const opened = openSelfSigned("REQUEST", DeviceRequestBodyV1Schema, bytes)
+  const key = opened.body.leafSignatureKey
+  ensure(isPublicKey(key), "REQUEST_MALFORMED", "leaf_signature_key")
+  ensureKeyId("REQUEST", opened.signed, key)
+  ensure(verify(key, opened.input, opened.signed.signature) === true, "REQUEST_BAD_SIGNATURE")
+  const { body } = opened
+  ensure(equalBytes(body.issuerId, expected.issuerId), "REQUEST_WRONG_ISSUER")
+  ensure(holds(body.tenantId, expected.tenantId), "REQUEST_WRONG_TENANT")
+  ensure(equalBytes(body.appId, expected.appId), "REQUEST_WRONG_APP")
+  ensure(equalBytes(body.userId, expected.userId), "REQUEST_WRONG_USER")
+  ensure(body.issuedAt <= atSeconds + maxRequestSeconds, "REQUEST_NOT_YET_VALID")
+  ensure(atSeconds < body.issuedAt + maxRequestSeconds, "REQUEST_EXPIRED")
+  return body
+}

@@ -1,0 +1,63 @@
+import { create } from "@bufbuild/protobuf"
+import { sha512 } from "@noble/hashes/sha2.js"
+import { DeviceFingerprintV1Schema, UserKeySetV1Schema } from "@signet/proto/credential/v1/safety_qr"
+import { SignatureScheme } from "@signet/proto/credential/v1/signed"
+import { absent, concat } from "./bytes.ts"
+import { encode } from "./canonical.ts"
+import { hash } from "./hash.ts"
+
+/** A user within its app; each id is 16 bytes, `tenantId` undefined outside any tenant. */
+export interface SafetyUser {
+  readonly tenantId: Uint8Array | undefined
+  readonly appId: Uint8Array
+  readonly userId: Uint8Array
+}
+
+/** An active device of a user: its id and its leaf signature key. */
+export interface SafetyDevice {
+  readonly deviceId: Uint8Array
+  readonly leafKey: Uint8Array
+}
+
+/** How often a key set is hashed: what libsignal does, against a search for look-alikes. */
+const iterations = 5200
+
+/** The 32 bytes that stand for one device's key. */
+export function deviceFingerprint(user: SafetyUser, device: SafetyDevice): Uint8Array {
+  const { tenantId = absent, appId, userId } = user
+  const named = { tenantId, appId, userId, deviceId: device.deviceId, key: device.leafKey }
+  const message = create(DeviceFingerprintV1Schema, { ...named, scheme: SignatureScheme.ED25519 })
+  return hash("device-fingerprint/v1", encode(DeviceFingerprintV1Schema, message))
+}
+
+/**
+ * The 32 bytes that stand for a user's active devices, in any order: with M the canonical UserKeySetV1,
+ * h0 = SHA-512(00 01 M user_id), h(i) = SHA-512(h(i-1) M), and of h(5200) the first 32 bytes.
+ */
+export function userFingerprint(user: SafetyUser, devices: readonly SafetyDevice[]): Uint8Array {
+  const { tenantId = absent, appId, userId } = user
+  const keys = devices.map(({ deviceId, leafKey }) => ({ deviceId, scheme: SignatureScheme.ED25519, key: leafKey }))
+  const keySet = encode(UserKeySetV1Schema, create(UserKeySetV1Schema, { version: 1, tenantId, appId, userId, keys }))
+  let digest = sha512(concat(Uint8Array.of(0, 1), keySet, userId))
+  for (let i = 0; i < iterations; i++) digest = sha512(concat(digest, keySet))
+  return digest.slice(0, 32)
+}
+
+/**
+ * The digits that people compare: five for each five bytes (big-endian, modulo 100000), in groups apart.
+ *
+ * @param bytes of which whole groups of five are shown: 30 of a fingerprint's 32.
+ */
+export function digits(bytes: Uint8Array): string {
+  const groups: string[] = []
+  for (let at = 0; at + 5 <= bytes.length; at += 5) {
+    const value = bytes.subarray(at, at + 5).reduce((sum, byte) => sum * 256 + byte, 0)
+    groups.push(String(value % 100_000).padStart(5, "0"))
+  }
+  return groups.join(" ")
+}
+
+/** The 60 digits that two users compare, equal on both sides: each user's 30, the smaller first. */
+export function safetyNumber(oneFingerprint: Uint8Array, otherFingerprint: Uint8Array): string {
+  return [digits(oneFingerprint), digits(otherFingerprint)].sort().join(" ")
+}
