@@ -1,0 +1,110 @@
+import type { Extension } from "ts-mls/extension.js"
+import type { KeyPackage } from "ts-mls/keyPackage.js"
+import type { LeafNode } from "ts-mls/leafNode.js"
+import type { Proposal } from "ts-mls/proposal.js"
+import { hex } from "../crypto/bytes.ts"
+import { checkKeyPackage } from "./key-package.ts"
+import { type Kit, maxLeaves } from "./kit.ts"
+import { credentialOf, type Member, memberOf } from "./leaf.ts"
+import { demand, EngineRefused } from "./refusal.ts"
+import { addLeaf, copyTree, leafAt, leaves, removeLeaf, shrink, type Tree } from "./tree.ts"
+
+/** What the proposals of one commit do, expanded. */
+export interface Changes {
+  readonly adds: readonly KeyPackage[]
+  /** Leaf indices. */
+  readonly removes: readonly number[]
+}
+
+/** Adds or Removes, by value. Everything else is refused in V1 (messaging.md, "The engine first"). */
+export function changesOf(proposals: readonly Proposal[]): Changes {
+  const adds: KeyPackage[] = []
+  const removes: number[] = []
+  for (const proposal of proposals) {
+    if ("add" in proposal) adds.push(proposal.add.keyPackage)
+    else if ("remove" in proposal) removes.push(proposal.remove.removed)
+    else throw new EngineRefused("MLS_BAD_PROPOSALS", "V1 knows adds and removes only")
+  }
+  demand(adds.length === 0 || removes.length === 0, "MLS_BAD_PROPOSALS", "one kind of change a commit")
+  return { adds, removes }
+}
+
+/** The tree after the proposals, before any path. */
+export interface Applied {
+  readonly tree: Tree
+  /** Leaf indices of the new members, in the order of the adds. */
+  readonly added: readonly number[]
+  readonly removed: readonly Member[]
+}
+
+/**
+ * Checks the proposals against the tree (RFC 9420 section 12.2) and applies them to a copy.
+ *
+ * @param committer leaf index; it cannot remove itself.
+ * @param atSeconds when the commit happens, for the lifetimes of key packages.
+ */
+export async function applyChanges(
+  kit: Kit,
+  tree: Tree,
+  { adds, removes }: Changes,
+  committer: number,
+  context: { readonly groupId: Uint8Array; readonly extensions: readonly Extension[] },
+  atSeconds: number,
+): Promise<Applied> {
+  const next = copyTree(tree)
+  const removed = removes.map((leaf) => memberToRemove(tree, leaf, committer))
+  demand(new Set(removes).size === removes.length, "MLS_BAD_PROPOSALS", "a member is removed once")
+  for (const leaf of removes) removeLeaf(next, leaf)
+  shrink(next)
+  const taken = adds.length === 0 ? undefined : takenNames(kit, next)
+  const added: number[] = []
+  for (const keyPackage of adds) {
+    const { leafNode } = keyPackage
+    await checkKeyPackage(kit, keyPackage, { ...context, leaf: 0 }, atSeconds)
+    for (const name of namesOf(kit, leafNode)) {
+      demand(
+        taken !== undefined && !taken.has(name),
+        "MLS_BAD_PROPOSALS",
+        "the device or one of its keys is already here",
+      )
+      taken.add(name)
+    }
+    added.push(addLeaf(next, leafNode))
+  }
+  if (adds.length > 0) demand([...leaves(next)].length <= maxLeaves, "MLS_GROUP_FULL", "more leaves than allowed")
+  return { tree: next, added, removed }
+}
+
+function memberToRemove(tree: Tree, leaf: number, committer: number): Member {
+  const node = leafAt(tree, leaf)
+  demand(node !== undefined, "MLS_BAD_PROPOSALS", "nobody is there to remove")
+  demand(leaf !== committer, "MLS_BAD_PROPOSALS", "a committer cannot remove itself")
+  return memberOf(leaf, node)
+}
+
+/** What no two leaves share: encryption key, signature key, device. */
+function namesOf(kit: Kit, node: LeafNode): string[] {
+  return [
+    `encryption ${hex(node.hpkePublicKey)}`,
+    `signature ${hex(node.signaturePublicKey)}`,
+    `device ${kit.deviceOf(credentialOf(node))}`,
+  ]
+}
+
+/**
+ * The names in use in a tree, the encryption keys of its parents among them.
+ *
+ * @throws EngineRefused MLS_BAD_TREE if one is in use twice.
+ */
+export function takenNames(kit: Kit, tree: Tree): Set<string> {
+  const taken = new Set<string>()
+  for (const node of tree.nodes) {
+    if (node === undefined) continue
+    const names = node.nodeType === "leaf" ? namesOf(kit, node.leaf) : [`encryption ${hex(node.parent.hpkePublicKey)}`]
+    for (const name of names) {
+      demand(!taken.has(name), "MLS_BAD_TREE", "a key or a device appears twice")
+      taken.add(name)
+    }
+  }
+  return taken
+}

@@ -1,0 +1,136 @@
+import { decodeGroupContext, encodeGroupContext } from "ts-mls/groupContext.js"
+import { concat, equal } from "../crypto/bytes.ts"
+import type { Kit } from "./kit.ts"
+import { demand } from "./refusal.ts"
+import type { Ratchet, SecretTree } from "./secret-tree.ts"
+import { closed, type GroupState, opened } from "./state.ts"
+import { strictly } from "./strict.ts"
+import { treeHash } from "./tree.ts"
+import { decodeTree, encodeTree } from "./tree-bytes.ts"
+
+const formatVersion = 1
+const maxContextBytes = 64 * 1024
+
+/**
+ * A state at rest, in two parts, both to be sealed by the caller.
+ *
+ * The identity key is in neither. Numbers are big-endian.
+ */
+export interface EncodedState {
+  /** Group context, confirmation tag and ratchet tree: once an epoch. About 300 bytes a member. */
+  readonly epoch: Uint8Array
+  /** Everything else: once a message. About 400 bytes, and 40 for each member that has spoken in this epoch. */
+  readonly secrets: Uint8Array
+}
+
+/** The part that changes with every commit. */
+export function encodeEpoch(state: GroupState): Uint8Array {
+  const { context, confirmationTag, tree } = opened(state)
+  const contextBytes = encodeGroupContext(context)
+  return concat(Uint8Array.of(formatVersion), u32(contextBytes.length), contextBytes, confirmationTag, encodeTree(tree))
+}
+
+/** The part that changes with every message. Names its epoch by the confirmation tag. */
+export function encodeSecrets(state: GroupState): Uint8Array {
+  const { confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
+  const { init, senderData, membership, authenticator } = epochSecrets
+  const ratchets = [...secretTree.ratchets].sort(byNumber)
+  return concat(
+    Uint8Array.of(formatVersion),
+    confirmationTag,
+    u32(ownLeaf),
+    ...[init, senderData, membership, authenticator],
+    ...encodeKeyed([...privateKeys]),
+    ...encodeKeyed([...secretTree.subtrees]),
+    u32(ratchets.length),
+    ...ratchets.flatMap(([leaf, ratchet]) => [u32(leaf), u32(ratchet.generation), ratchet.secret]),
+  )
+}
+
+/**
+ * Restores a state. `encode` of the result gives the same bytes.
+ *
+ * @param identityKey what the suite's `sign` takes for the own leaf's key.
+ * @throws EngineRefused STATE_NEWER_VERSION or STATE_TAMPERED; nothing is repaired.
+ */
+export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState> {
+  const epoch = reader(encoded.epoch)
+  const secrets = reader(encoded.secrets)
+  for (const part of [epoch, secrets]) demand(part.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
+  const context = strictly(epoch.take(epoch.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
+  const confirmationTag = epoch.take(32)
+  const tree = decodeTree(epoch.rest())
+  demand(equal(await treeHash(kit, tree), context.treeHash), "STATE_TAMPERED", "not the tree of its epoch")
+  demand(equal(secrets.take(32), confirmationTag), "STATE_TAMPERED", "two parts of two epochs")
+  const ownLeaf = secrets.u32()
+  const [init, senderData, membership, authenticator] = [0, 1, 2, 3].map(() => secrets.take(32))
+  const complete = init !== undefined && senderData !== undefined && membership !== undefined
+  demand(complete && authenticator !== undefined, "STATE_TAMPERED", "four secrets")
+  const epochSecrets = { init, senderData, membership, authenticator }
+  const privateKeys = new Map(decodeKeyed(secrets))
+  const subtrees = new Map(decodeKeyed(secrets))
+  const ratchets = new Map(decodeRatchets(secrets))
+  demand(secrets.rest().length === 0, "STATE_TAMPERED", "bytes after the end")
+  const secretTree: SecretTree = { width: tree.nodes.length, subtrees, ratchets }
+  return closed({ context, confirmationTag, tree, ownLeaf, privateKeys, epochSecrets, secretTree, identityKey })
+}
+
+function byNumber([a]: readonly [number, unknown], [b]: readonly [number, unknown]): number {
+  return a - b
+}
+
+function u32(value: number): Uint8Array {
+  const bytes = new Uint8Array(4)
+  new DataView(bytes.buffer).setUint32(0, value)
+  return bytes
+}
+
+/** A count, and then pairs of a number and 32 bytes, ascending. */
+function encodeKeyed(entries: readonly (readonly [number, Uint8Array])[]): Uint8Array[] {
+  return [u32(entries.length), ...[...entries].sort(byNumber).flatMap(([key, value]) => [u32(key), value])]
+}
+
+function* decodeKeyed(part: Reader): Generator<[number, Uint8Array]> {
+  let previous = -1
+  for (let count = part.u32(); count > 0; count--) {
+    const key = part.u32()
+    demand(key > previous, "STATE_TAMPERED", "numbers ascend")
+    previous = key
+    yield [key, part.take(32)]
+  }
+}
+
+function* decodeRatchets(part: Reader): Generator<[number, Ratchet]> {
+  let previous = -1
+  for (let count = part.u32(); count > 0; count--) {
+    const leaf = part.u32()
+    demand(leaf > previous, "STATE_TAMPERED", "numbers ascend")
+    previous = leaf
+    const generation = part.u32()
+    yield [leaf, { generation, secret: part.take(32) }]
+  }
+}
+
+interface Reader {
+  u8(): number
+  u32(): number
+  /** A copy of the next bytes. */
+  take(length: number): Uint8Array
+  rest(): Uint8Array
+}
+
+function reader(bytes: Uint8Array): Reader {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let offset = 0
+  const advance = (length: number) => {
+    demand(offset + length <= bytes.length, "STATE_TAMPERED", "ends too soon")
+    offset += length
+    return offset - length
+  }
+  return {
+    u8: () => view.getUint8(advance(1)),
+    u32: () => view.getUint32(advance(4)),
+    take: (length) => Uint8Array.from(bytes.subarray(advance(length), offset)),
+    rest: () => bytes.slice(advance(bytes.length - offset)),
+  }
+}

@@ -1,0 +1,242 @@
+import { createContentCommitSignature } from "ts-mls/framedContent.js"
+import { type GroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
+import { encodeGroupSecrets } from "ts-mls/groupSecrets.js"
+import type { HPKECiphertext } from "ts-mls/hpkeCiphertext.js"
+import { type KeyPackage, makeKeyPackageRef } from "ts-mls/keyPackage.js"
+import { type LeafNodeTBSCommit, signLeafNodeCommit } from "ts-mls/leafNode.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
+import type { Proposal } from "ts-mls/proposal.js"
+import type { UpdatePath } from "ts-mls/updatePath.js"
+import { encryptGroupInfo } from "ts-mls/welcome.js"
+import { wipe } from "../crypto/bytes.ts"
+import { type Applied, applyChanges, type Changes } from "./change.ts"
+import { advance, type NewEpoch } from "./epoch.ts"
+import { type Identity, readKeyPackage } from "./key-package.ts"
+import { type Kit, suiteName } from "./kit.ts"
+import { credentialOf, membershipProof } from "./leaf.ts"
+import { deriveSecrets, filteredPath, keepPrivateKeys, linkPath, pathInfo, sealingInfo } from "./path.ts"
+import { demand } from "./refusal.ts"
+import { makeSecretTree, secretsOf } from "./secret-tree.ts"
+import { closed, type GroupState, type Inside, opened } from "./state.ts"
+import { encryptionKeyAt, leafAt, setNode, treeHash } from "./tree.ts"
+import { encodeTree } from "./tree-bytes.ts"
+
+/** What surrounds a commit. */
+export interface CommitOptions {
+  /** Authenticated data of the commit: the AAD frame with the membership proof. */
+  readonly aad: Uint8Array
+  /** Opaque bytes for those who join by this commit, signed into the GroupInfo. */
+  readonly proof?: Uint8Array
+}
+
+/**
+ * A commit that has been made and not been accepted yet.
+ *
+ * The order is (defects E10 and E11): store `next` sealed and the messages; send; when the commit is durably
+ * accepted `acceptCommit`, which wipes the epoch that ended; when it lost, `discardCommit`. `next` holds nothing of
+ * the old epoch, so it can be encoded before the answer.
+ */
+export interface StagedCommit {
+  readonly next: GroupState
+  /** MLSMessage of wire format mls_public_message. */
+  readonly commit: Uint8Array
+  /** MLSMessage of wire format mls_group_info, without tree and without external key. */
+  readonly groupInfo: Uint8Array
+  /** MLSMessage of wire format mls_welcome, without tree; absent if nobody was added. */
+  readonly welcome: Uint8Array | undefined
+  /** The ratchet tree of the next epoch, for those who join; made when it is asked for. */
+  readonly tree: () => Uint8Array
+  /** Leaf indices of the new members, in the order of the key packages. */
+  readonly added: readonly number[]
+}
+
+/** @param keyPackages MLSMessages, one for each device to add. */
+export async function stageAdd(
+  kit: Kit,
+  state: GroupState,
+  keyPackages: readonly Uint8Array[],
+  options: CommitOptions,
+): Promise<StagedCommit> {
+  demand(keyPackages.length > 0, "MLS_BAD_PROPOSALS", "somebody has to be added")
+  const adds = keyPackages.map(readKeyPackage)
+  const proposals = adds.map((keyPackage): Proposal => ({ proposalType: "add", add: { keyPackage } }))
+  return stage(kit, opened(state), proposals, { adds, removes: [] }, options)
+}
+
+/** @param leaves leaf indices. A removal always carries a path (defect E1). */
+export async function stageRemove(
+  kit: Kit,
+  state: GroupState,
+  leaves: readonly number[],
+  options: CommitOptions,
+): Promise<StagedCommit> {
+  demand(leaves.length > 0, "MLS_BAD_PROPOSALS", "somebody has to be removed")
+  const proposals = leaves.map((removed): Proposal => ({ proposalType: "remove", remove: { removed } }))
+  return stage(kit, opened(state), proposals, { adds: [], removes: leaves }, options)
+}
+
+/** A path alone. @param identity a new credential, signature key, or both, for the own leaf. */
+export async function stageUpdate(
+  kit: Kit,
+  state: GroupState,
+  options: CommitOptions & { readonly identity?: Identity },
+): Promise<StagedCommit> {
+  return stage(kit, opened(state), [], { adds: [], removes: [] }, options)
+}
+
+async function stage(
+  kit: Kit,
+  inside: Inside,
+  proposals: readonly Proposal[],
+  changes: Changes,
+  options: CommitOptions & { readonly identity?: Identity },
+): Promise<StagedCommit> {
+  const { context, ownLeaf, epochSecrets } = inside
+  const applied = await applyChanges(kit, inside.tree, changes, ownLeaf, context, kit.nowSeconds())
+  const { tree } = applied
+  const path = changes.adds.length > 0 ? undefined : await makePath(kit, inside, tree, options.identity)
+  const { framedContent: content, signature } = await createContentCommitSignature(
+    context,
+    "mls_public_message",
+    { proposals: proposals.map((proposal) => ({ proposalOrRefType: "proposal", proposal })), path: path?.update },
+    { senderType: "member", leafIndex: ownLeaf },
+    options.aad,
+    inside.identityKey,
+    kit.cs.signature,
+  )
+  const before = { context, confirmationTag: inside.confirmationTag, init: epochSecrets.init }
+  const commitSecret = path?.commitSecret ?? new Uint8Array(32)
+  const epoch = await advance(kit, before, { content, signature }, await treeHash(kit, tree), commitSecret)
+  const auth = { contentType: "commit", signature, confirmationTag: epoch.confirmationTag } as const
+  const publicMessage = await protectPublicMessage(
+    epochSecrets.membership,
+    context,
+    { wireformat: "mls_public_message", content, auth },
+    kit.cs,
+  )
+  const next: Inside = {
+    context: epoch.context,
+    confirmationTag: epoch.confirmationTag,
+    tree,
+    ownLeaf,
+    privateKeys: new Map([
+      ...keepPrivateKeys(inside.tree, tree, ownLeaf, inside.privateKeys),
+      ...(path?.privateKeys ?? []),
+    ]),
+    epochSecrets: epoch.secrets,
+    secretTree: makeSecretTree(tree.nodes.length, epoch.encryptionSecret),
+    identityKey: options.identity?.key ?? inside.identityKey,
+  }
+  const groupInfo = await makeGroupInfo(kit, next, options.proof)
+  const welcome = changes.adds.length === 0 ? undefined : await makeWelcome(kit, groupInfo, epoch, changes.adds)
+  wipe([epoch.joinerSecret, epoch.welcomeSecret])
+  return {
+    next: closed(next),
+    commit: encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage }),
+    groupInfo: encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo }),
+    welcome,
+    tree: () => encodeTree(tree),
+    added: applied.added,
+  }
+}
+
+interface MadePath {
+  readonly update: UpdatePath
+  readonly commitSecret: Uint8Array
+  readonly privateKeys: ReadonlyMap<number, Uint8Array>
+}
+
+/** Fresh keys from the own leaf to the root, told to everybody else (RFC 9420 section 7.5). Changes `tree`. */
+async function makePath(kit: Kit, inside: Inside, tree: Applied["tree"], identity?: Identity): Promise<MadePath> {
+  const { ownLeaf, context } = inside
+  const old = leafAt(tree, ownLeaf)
+  demand(old !== undefined, "MLS_BAD_SENDER", "not a member")
+  if (identity !== undefined) {
+    const same = kit.deviceOf(identity.credential) === kit.deviceOf(credentialOf(old))
+    demand(same, "MLS_BAD_LEAF", "a leaf stays with its device")
+  }
+  const steps = filteredPath(tree, ownLeaf)
+  const sealTo = steps.map((step) => step.recipients.map((node) => encryptionKeyAt(tree, node)))
+  const leafKey = await kit.suite.dhKeyPair()
+  const nodes = steps.map((step) => step.node)
+  const { secrets, commitSecret } = await deriveSecrets(kit, kit.suite.random(32), nodes)
+  const publicKeys = secrets.map((secret) => secret.publicKey)
+  const parentHash = await linkPath(kit, tree, ownLeaf, steps, publicKeys)
+  const tbs: LeafNodeTBSCommit = {
+    leafNodeSource: "commit",
+    hpkePublicKey: leafKey.publicKey,
+    signaturePublicKey: identity?.signatureKey ?? old.signaturePublicKey,
+    credential: identity === undefined ? old.credential : { credentialType: "basic", identity: identity.credential },
+    capabilities: old.capabilities,
+    extensions: old.extensions,
+    parentHash,
+    groupId: context.groupId,
+    leafIndex: ownLeaf,
+  }
+  // The leaf vouches for itself with its new key; the commit around it is signed with the old one.
+  const leafNode = await signLeafNodeCommit(tbs, identity?.key ?? inside.identityKey, kit.cs.signature)
+  setNode(tree, ownLeaf * 2, { nodeType: "leaf", leaf: leafNode })
+  const info = pathInfo(context, await treeHash(kit, tree))
+  const sealed = await Promise.all(
+    secrets.map(async ({ publicKey, secret }, step) => ({
+      hpkePublicKey: publicKey,
+      encryptedPathSecret: await Promise.all((sealTo[step] ?? []).map((key) => sealSecret(kit, key, info, secret))),
+    })),
+  )
+  wipe(secrets.map(({ secret }) => secret))
+  const privateKeys = new Map([[ownLeaf * 2, leafKey.privateKey]])
+  for (const { node, privateKey } of secrets) privateKeys.set(node, privateKey)
+  return { update: { leafNode, nodes: sealed }, commitSecret, privateKeys }
+}
+
+async function sealSecret(kit: Kit, key: Uint8Array, info: Uint8Array, secret: Uint8Array): Promise<HPKECiphertext> {
+  const { enc, ciphertext } = await kit.hpke.seal(key, info, secret)
+  return { kemOutput: enc, ciphertext }
+}
+
+async function makeGroupInfo(kit: Kit, next: Inside, proof: Uint8Array | undefined): Promise<GroupInfo> {
+  const extensions = proof === undefined ? [] : [{ extensionType: membershipProof, extensionData: proof }]
+  const { context: groupContext, confirmationTag, ownLeaf: signer } = next
+  return signGroupInfo({ groupContext, extensions, confirmationTag, signer }, next.identityKey, kit.cs.signature)
+}
+
+async function makeWelcome(
+  kit: Kit,
+  groupInfo: GroupInfo,
+  epoch: NewEpoch,
+  adds: readonly KeyPackage[],
+): Promise<Uint8Array> {
+  const encryptedGroupInfo = await encryptGroupInfo(groupInfo, epoch.welcomeSecret, kit.cs)
+  const info = sealingInfo("Welcome", encryptedGroupInfo)
+  const plaintext = encodeGroupSecrets({ joinerSecret: epoch.joinerSecret, pathSecret: undefined, psks: [] })
+  const secrets = await Promise.all(
+    adds.map(async (keyPackage) => ({
+      newMember: await makeKeyPackageRef(keyPackage, kit.cs.hash),
+      encryptedGroupSecrets: await sealSecret(kit, keyPackage.initKey, info, plaintext),
+    })),
+  )
+  plaintext.fill(0)
+  const welcome = { cipherSuite: suiteName, secrets, encryptedGroupInfo } as const
+  return encodeMlsMessage({ version: "mls10", wireformat: "mls_welcome", welcome })
+}
+
+/** The commit stands: wipes the epoch that ended and gives the one that begins. */
+export function acceptCommit(before: GroupState, staged: StagedCommit): GroupState {
+  wipeEnded(before, staged.next)
+  return staged.next
+}
+
+/** The commit lost: wipes the epoch that will not be. `before` goes on. */
+export function discardCommit(before: GroupState, staged: StagedCommit): void {
+  wipeEnded(staged.next, before)
+}
+
+/** Wipes the secrets of one state, except those that another shares. */
+export function wipeEnded(ended: GroupState, alive: GroupState): void {
+  const shared = new Set(opened(alive).privateKeys.values())
+  const { epochSecrets, privateKeys, secretTree } = opened(ended)
+  wipe(Object.values(epochSecrets))
+  wipe([...privateKeys.values()].filter((key) => !shared.has(key)))
+  wipe(secretsOf(secretTree))
+}

@@ -1,0 +1,62 @@
+import { nextEpochContext } from "ts-mls/clientState.js"
+import { createConfirmationTag, type FramedContentCommit } from "ts-mls/framedContent.js"
+import type { GroupContext } from "ts-mls/groupContext.js"
+import { initializeEpoch, type KeySchedule } from "ts-mls/keySchedule.js"
+import { wipe } from "../crypto/bytes.ts"
+import type { Kit } from "./kit.ts"
+import type { EpochSecrets } from "./state.ts"
+
+const noPsk = () => new Uint8Array(32)
+
+/** An epoch as it begins (RFC 9420 section 8). */
+export interface NewEpoch {
+  readonly context: GroupContext
+  readonly confirmationTag: Uint8Array
+  readonly secrets: EpochSecrets
+  readonly encryptionSecret: Uint8Array
+  readonly joinerSecret: Uint8Array
+  readonly welcomeSecret: Uint8Array
+}
+
+/**
+ * The epoch that a commit leads to.
+ *
+ * @param before the context and confirmation tag of the epoch that the commit was framed in.
+ * @param commitSecret wiped here; 32 zero bytes without a path.
+ */
+export async function advance(
+  kit: Kit,
+  before: { readonly context: GroupContext; readonly confirmationTag: Uint8Array; readonly init: Uint8Array },
+  commit: { readonly content: FramedContentCommit; readonly signature: Uint8Array },
+  newTreeHash: Uint8Array,
+  commitSecret: Uint8Array,
+): Promise<NewEpoch> {
+  const { cs } = kit
+  const context = await nextEpochContext(
+    before.context,
+    "mls_public_message",
+    commit.content,
+    commit.signature,
+    newTreeHash,
+    before.confirmationTag,
+    cs.hash,
+  )
+  const { keySchedule, ...rest } = await initializeEpoch(before.init, commitSecret, context, noPsk(), cs.kdf)
+  commitSecret.fill(0)
+  const { confirmationKey } = keySchedule
+  const confirmationTag = await createConfirmationTag(confirmationKey, context.confirmedTranscriptHash, cs.hash)
+  return { context, confirmationTag, secrets: keepNeeded(keySchedule), ...rest }
+}
+
+/** The four secrets that an epoch goes on using. The others are wiped: nothing is exported, resumed or joined from outside. */
+export function keepNeeded(schedule: KeySchedule): EpochSecrets {
+  const { initSecret, senderDataSecret, membershipKey, epochAuthenticator } = schedule
+  const { confirmationKey, exporterSecret, externalSecret, resumptionPsk } = schedule
+  wipe([confirmationKey, exporterSecret, externalSecret, resumptionPsk])
+  return {
+    init: initSecret,
+    senderData: senderDataSecret,
+    membership: membershipKey,
+    authenticator: epochAuthenticator,
+  }
+}

@@ -1,0 +1,68 @@
+import { createConfirmationTag } from "ts-mls/framedContent.js"
+import type { GroupContext } from "ts-mls/groupContext.js"
+import { initializeKeySchedule } from "ts-mls/keySchedule.js"
+import type { LeafNodeTBSKeyPackage } from "ts-mls/leafNode.js"
+import { signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
+import { wipe } from "../crypto/bytes.ts"
+import { keepNeeded } from "./epoch.ts"
+import type { Identity } from "./key-package.ts"
+import { type Kit, suiteName } from "./kit.ts"
+import { conversationBinding, ownCapabilities } from "./leaf.ts"
+import { derive } from "./path.ts"
+import { makeSecretTree } from "./secret-tree.ts"
+import { closed, type GroupState } from "./state.ts"
+import { type Tree, treeHash } from "./tree.ts"
+
+export interface NewGroup {
+  /** 32 bytes: the conversation id and 16 random bytes. */
+  readonly groupId: Uint8Array
+  readonly identity: Identity
+  /** Opaque bytes that bind the group to its conversation, agreed by every member for the group's life. */
+  readonly binding?: Uint8Array
+  /** Lifetime of the own first leaf, Unix seconds. */
+  readonly notBefore: number
+  readonly notAfter: number
+}
+
+/** A group of one, at epoch 0 (RFC 9420 section 11). */
+export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState> {
+  const { identity } = group
+  const own = await kit.suite.dhKeyPair()
+  const tbs: LeafNodeTBSKeyPackage = {
+    leafNodeSource: "key_package",
+    hpkePublicKey: own.publicKey,
+    signaturePublicKey: identity.signatureKey,
+    credential: { credentialType: "basic", identity: identity.credential },
+    capabilities: ownCapabilities(),
+    lifetime: { notBefore: BigInt(group.notBefore), notAfter: BigInt(group.notAfter) },
+    extensions: [],
+  }
+  const leaf = await signLeafNodeKeyPackage(tbs, identity.key, kit.cs.signature)
+  const tree: Tree = { nodes: [{ nodeType: "leaf", leaf }], hashes: new Array(1) }
+  const context: GroupContext = {
+    version: "mls10",
+    cipherSuite: suiteName,
+    groupId: group.groupId.slice(),
+    epoch: 0n,
+    treeHash: await treeHash(kit, tree),
+    confirmedTranscriptHash: new Uint8Array(),
+    extensions:
+      group.binding === undefined ? [] : [{ extensionType: conversationBinding, extensionData: group.binding.slice() }],
+  }
+  const epochSecret = kit.suite.random(32)
+  const schedule = await initializeKeySchedule(epochSecret, kit.cs.kdf)
+  const { confirmationKey } = schedule
+  const confirmationTag = await createConfirmationTag(confirmationKey, context.confirmedTranscriptHash, kit.cs.hash)
+  const encryptionSecret = await derive(kit, epochSecret, "encryption")
+  wipe([epochSecret])
+  return closed({
+    context,
+    confirmationTag,
+    tree,
+    ownLeaf: 0,
+    privateKeys: new Map([[0, own.privateKey]]),
+    epochSecrets: keepNeeded(schedule),
+    secretTree: makeSecretTree(1, encryptionSecret),
+    identityKey: identity.key,
+  })
+}

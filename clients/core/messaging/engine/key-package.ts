@@ -1,0 +1,116 @@
+import {
+  type KeyPackage,
+  type KeyPackageTBS,
+  makeKeyPackageRef,
+  signKeyPackage,
+  verifyKeyPackage,
+} from "ts-mls/keyPackage.js"
+import { type LeafNodeTBSKeyPackage, signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import { concat, equal } from "../crypto/bytes.ts"
+import { type Kit, suiteName } from "./kit.ts"
+import { checkLeaf, ownCapabilities } from "./leaf.ts"
+import { demand } from "./refusal.ts"
+import { maxBytes, strictMessage } from "./strict.ts"
+
+/** Lifetime of the longest-lived key package that is accepted: a last resort's 90 days, and 10 more. */
+const maxLifetimeSeconds = 100n * 86_400n
+
+/** Who signs: a public key, and what the suite's `sign` takes for it (a seed, or a reference to a key kept elsewhere). */
+export interface Identity {
+  /** The signed device credential. */
+  readonly credential: Uint8Array
+  readonly signatureKey: Uint8Array
+  readonly key: Uint8Array
+}
+
+export interface NewKeyPackage {
+  /** MLSMessage of wire format mls_key_package, to publish. */
+  readonly keyPackage: Uint8Array
+  /** KeyPackageRef, 32 bytes. */
+  readonly reference: Uint8Array
+  /** Init key and leaf key, to keep sealed until the Welcome has been consumed. 65 bytes. */
+  readonly secret: Uint8Array
+}
+
+/** Makes a key package. @param lifetime Unix seconds. */
+export async function newKeyPackage(
+  kit: Kit,
+  identity: Identity,
+  lifetime: { readonly notBefore: number; readonly notAfter: number },
+): Promise<NewKeyPackage> {
+  const init = await kit.suite.dhKeyPair()
+  const leaf = await kit.suite.dhKeyPair()
+  const leafTbs: LeafNodeTBSKeyPackage = {
+    leafNodeSource: "key_package",
+    hpkePublicKey: leaf.publicKey,
+    signaturePublicKey: identity.signatureKey,
+    credential: { credentialType: "basic", identity: identity.credential },
+    capabilities: ownCapabilities(),
+    lifetime: { notBefore: BigInt(lifetime.notBefore), notAfter: BigInt(lifetime.notAfter) },
+    extensions: [],
+  }
+  const leafNode = await signLeafNodeKeyPackage(leafTbs, identity.key, kit.cs.signature)
+  const tbs: KeyPackageTBS = {
+    version: "mls10",
+    cipherSuite: suiteName,
+    initKey: init.publicKey,
+    leafNode,
+    extensions: [],
+  }
+  const keyPackage = await signKeyPackage(tbs, identity.key, kit.cs.signature)
+  return {
+    keyPackage: encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage }),
+    reference: await makeKeyPackageRef(keyPackage, kit.cs.hash),
+    secret: concat(Uint8Array.of(1), init.privateKey, leaf.privateKey),
+  }
+}
+
+/** The private half of a key package. */
+export interface KeyPackageSecret {
+  readonly initKey: Uint8Array
+  readonly leafKey: Uint8Array
+}
+
+export function readKeyPackageSecret(secret: Uint8Array): KeyPackageSecret {
+  demand(secret[0] === 1, "STATE_NEWER_VERSION", "a key package secret of another version")
+  demand(secret.length === 65, "STATE_TAMPERED", "a key package secret has 65 bytes")
+  return { initKey: secret.slice(1, 33), leafKey: secret.slice(33) }
+}
+
+/** Parses a key package; nothing but its encoding, version and suite has been checked. */
+export function readKeyPackage(bytes: Uint8Array): KeyPackage {
+  const { keyPackage } = strictMessage(bytes, maxBytes.keyPackage, "mls_key_package")
+  demand(keyPackage.cipherSuite === suiteName, "MLS_WRONG_SUITE", "V1 has one cipher suite")
+  return keyPackage
+}
+
+/**
+ * Checks a key package that is about to join (RFC 9420 section 10.1), its lifetime included: the bare engine leaves
+ * that out for what it receives (defect E13).
+ *
+ * @param atSeconds when it is used: now for our own commit, the signed time of acceptance for somebody else's.
+ */
+export async function checkKeyPackage(
+  kit: Kit,
+  keyPackage: KeyPackage,
+  place: Parameters<typeof checkLeaf>[2],
+  atSeconds: number,
+): Promise<void> {
+  const { leafNode } = keyPackage
+  demand(keyPackage.cipherSuite === suiteName, "MLS_WRONG_SUITE", "V1 has one cipher suite")
+  demand(keyPackage.initKey.length === 32, "MLS_BAD_KEY_PACKAGE", "an X25519 key has 32 bytes")
+  demand(
+    !equal(keyPackage.initKey, leafNode.hpkePublicKey),
+    "MLS_BAD_KEY_PACKAGE",
+    "init key and leaf key are the same",
+  )
+  demand(leafNode.leafNodeSource === "key_package", "MLS_BAD_KEY_PACKAGE", "not the leaf of a key package")
+  const { notBefore, notAfter } = leafNode.lifetime
+  demand(notAfter - notBefore <= maxLifetimeSeconds, "MLS_BAD_KEY_PACKAGE", "lives too long")
+  const at = BigInt(atSeconds)
+  demand(notBefore <= at && at < notAfter, "MLS_BAD_KEY_PACKAGE", "outside its lifetime")
+  await checkLeaf(kit, leafNode, place)
+  const valid = await verifyKeyPackage(keyPackage, kit.cs.signature)
+  demand(valid, "MLS_BAD_SIGNATURE", "the key package is not signed by its leaf's key")
+}

@@ -1,0 +1,74 @@
+import type { CiphersuiteImpl } from "ts-mls/crypto/ciphersuite.js"
+import { equal } from "../crypto/bytes.ts"
+import { type Hpke, makeHpke } from "../crypto/hpke.ts"
+import type { Suite } from "../crypto/suite.ts"
+
+/** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
+export const suiteName = "MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519"
+
+/** Leaves of one conversation. The codec of the engine recurses per element; 1000 is far from where it breaks. */
+export const maxLeaves = 1000
+
+/** The credential of a leaf names one device; two leaves of one group never name the same one. */
+export type DeviceOf = (credential: Uint8Array) => string
+
+/** What every operation of the engine needs: primitives, time, and two rules. */
+export interface Kit {
+  readonly suite: Suite
+  readonly hpke: Hpke
+  /** The suite in the shape that ts-mls takes. */
+  readonly cs: CiphersuiteImpl
+  /** Unix seconds. */
+  readonly nowSeconds: () => number
+  readonly deviceOf: DeviceOf
+  /** Whether a commit that adds may also carry a path. Ours never do; commits of other engines may. */
+  readonly pathWithAdds: boolean
+}
+
+export function makeKit(suite: Suite, rules: Pick<Kit, "nowSeconds" | "deviceOf" | "pathWithAdds">): Kit {
+  return { ...rules, suite, hpke: makeHpke(suite), cs: asCiphersuite(suite) }
+}
+
+const empty = new Uint8Array()
+
+async function unreachable(): Promise<never> {
+  throw new Error("keys are sealed, opened and derived by our HPKE only")
+}
+
+function asCiphersuite(suite: Suite): CiphersuiteImpl {
+  return {
+    name: suiteName,
+    hash: {
+      digest: async (data) => suite.digest(data),
+      mac: async (key, data) => suite.mac(key, data),
+      verifyMac: async (key, mac, data) => equal(await suite.mac(key, data), mac),
+    },
+    kdf: {
+      size: 32,
+      extract: async (salt, input) => suite.extract(salt, input),
+      expand: async (key, info, length) => suite.expand(key, info, length),
+    },
+    signature: {
+      sign: async (key, message) => suite.sign(key, message),
+      verify: async (key, message, signature) => suite.verify(key, message, signature),
+      keygen: unreachable,
+    },
+    rng: { randomBytes: suite.random },
+    hpke: {
+      keyLength: 16,
+      nonceLength: 12,
+      encryptAead: async (key, nonce, aad, plaintext) => suite.seal(key, nonce, aad ?? empty, plaintext),
+      decryptAead: async (key, nonce, aad, ciphertext) => suite.open(key, nonce, aad ?? empty, ciphertext),
+      seal: unreachable,
+      open: unreachable,
+      exportSecret: unreachable,
+      importSecret: unreachable,
+      importPrivateKey: unreachable,
+      importPublicKey: unreachable,
+      exportPublicKey: unreachable,
+      exportPrivateKey: unreachable,
+      deriveKeyPair: unreachable,
+      generateKeyPair: unreachable,
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import type { Capabilities } from "ts-mls/capabilities.js"
+import { type Extension, extensionTypeToNumber } from "ts-mls/extension.js"
+import { type LeafNode, verifyLeafNodeSignature } from "ts-mls/leafNode.js"
+import { decodeRequiredCapabilities } from "ts-mls/requiredCapabilities.js"
+import { type Kit, suiteName } from "./kit.ts"
+import { demand } from "./refusal.ts"
+
+/** GroupContext extension that binds a group to its conversation; private use (RFC 9420 section 17.3). */
+export const conversationBinding = 0xf0a1
+/** GroupInfo extension that carries the membership proof of the commit to those who join by it. */
+export const membershipProof = 0xf0a2
+
+/** What a leaf shows of a member. */
+export interface Member {
+  readonly leaf: number
+  /** The signed device credential, as the device put it there. The engine has not verified it. */
+  readonly credential: Uint8Array
+  /** Ed25519, 32 bytes. */
+  readonly signatureKey: Uint8Array
+}
+
+export function memberOf(leaf: number, node: LeafNode): Member {
+  return { leaf, credential: credentialOf(node), signatureKey: node.signaturePublicKey }
+}
+
+/** @throws EngineRefused MLS_BAD_LEAF for anything but a basic credential. */
+export function credentialOf(node: LeafNode): Uint8Array {
+  const { credential } = node
+  demand(credential.credentialType === "basic", "MLS_BAD_LEAF", "only basic credentials are used")
+  return credential.identity
+}
+
+/** What our own leaves can do: suite 1, basic credentials, our two extensions, no proposals beyond the default ones. */
+export function ownCapabilities(): Capabilities {
+  return {
+    versions: ["mls10"],
+    ciphersuites: [suiteName],
+    extensions: [conversationBinding, membershipProof],
+    proposals: [],
+    credentials: ["basic"],
+  }
+}
+
+/**
+ * Checks what RFC 9420 section 7.3 asks of one leaf by itself: keys, signature, capabilities.
+ *
+ * @param place the group and the leaf index that a leaf of a commit or an update is signed for.
+ * @throws EngineRefused MLS_BAD_LEAF or MLS_BAD_SIGNATURE
+ */
+export async function checkLeaf(
+  kit: Kit,
+  node: LeafNode,
+  place: { readonly groupId: Uint8Array; readonly leaf: number; readonly extensions: readonly Extension[] },
+): Promise<void> {
+  demand(node.signaturePublicKey.length === 32, "MLS_BAD_LEAF", "an Ed25519 key has 32 bytes")
+  demand(node.hpkePublicKey.length === 32, "MLS_BAD_LEAF", "an X25519 key has 32 bytes")
+  credentialOf(node)
+  const { capabilities } = node
+  demand(capabilities.versions.includes("mls10"), "MLS_BAD_LEAF", "does not speak this version")
+  demand(capabilities.ciphersuites.includes(suiteName), "MLS_BAD_LEAF", "does not speak this suite")
+  demand(capabilities.credentials.includes("basic"), "MLS_BAD_LEAF", "does not read basic credentials")
+  const needed = [...place.extensions, ...node.extensions].map((extension) =>
+    extensionTypeToNumber(extension.extensionType),
+  )
+  // Types 1 to 5 are the default ones, which everybody supports without saying so.
+  const supported = needed.every((type) => type <= 5 || capabilities.extensions.includes(type))
+  demand(supported, "MLS_BAD_LEAF", "does not support an extension that is in use")
+  demand(meetsRequirements(capabilities, place.extensions), "MLS_BAD_LEAF", "lacks a required capability")
+  const valid = await verifyLeafNodeSignature(node, place.groupId, place.leaf, kit.cs.signature)
+  demand(valid, "MLS_BAD_SIGNATURE", "the leaf is not signed by its own key")
+}
+
+function meetsRequirements(own: Capabilities, extensions: readonly Extension[]): boolean {
+  const requirement = extensions.find((extension) => extension.extensionType === "required_capabilities")
+  if (requirement === undefined) return true
+  const required = decodeRequiredCapabilities(requirement.extensionData, 0)?.[0]
+  if (required === undefined) return false
+  return (
+    required.extensionTypes.every((type) => own.extensions.includes(type)) &&
+    required.proposalTypes.every((type) => own.proposals.includes(type)) &&
+    required.credentialTypes.every((type) => own.credentials.includes(type))
+  )
+}
+
+/** A GroupContext of V1 has a conversation binding, required capabilities, or nothing: no external senders. */
+export function checkGroupExtensions(extensions: readonly Extension[]): void {
+  const types = extensions.map((extension) => extension.extensionType)
+  demand(new Set(types).size === types.length, "MLS_BAD_WELCOME", "an extension appears twice")
+  const known = types.every((type) => type === conversationBinding || type === "required_capabilities")
+  demand(known, "MLS_BAD_WELCOME", "the group has an extension that V1 does not allow")
+}

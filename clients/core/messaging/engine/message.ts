@@ -1,0 +1,188 @@
+import {
+  type FramedContent,
+  signFramedContentApplicationOrProposal,
+  toTbs,
+  verifyFramedContentSignature,
+} from "ts-mls/framedContent.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import {
+  decodePrivateMessageContent,
+  decryptSenderData,
+  encodePrivateContentAAD,
+  encodePrivateMessageContent,
+  encryptSenderData,
+  type PrivateMessage,
+} from "ts-mls/privateMessage.js"
+import { decodeReuseGuard, type SenderData } from "ts-mls/sender.js"
+import { equal, wipe } from "../crypto/bytes.ts"
+import type { Kit } from "./kit.ts"
+import { type Member, memberOf } from "./leaf.ts"
+import { demand, EngineRefused } from "./refusal.ts"
+import { type MessageKey, takeKey } from "./secret-tree.ts"
+import { closed, type GroupState, type Inside, opened } from "./state.ts"
+import { maxBytes, strictly, strictMessage } from "./strict.ts"
+import { leafAt } from "./tree.ts"
+
+const minPaddedBytes = 256
+const stepBytes = 32 * 1024
+const maxPlaintextBytes = 220 * 1024
+/** Leaf index, generation, reuse guard, and the tag of their AEAD. */
+const sealedSenderBytes = 12 + 16
+const unpadded = encodePrivateMessageContent({ kind: "alwaysPad", paddingLength: 0 })
+
+/** A message has turned a ratchet: make `next` durable, then `finish`, which wipes what can read it again. */
+export interface Turned {
+  readonly next: GroupState
+  readonly finish: () => void
+}
+
+export interface Encrypted extends Turned {
+  /** MLSMessage of wire format mls_private_message. */
+  readonly message: Uint8Array
+}
+
+export interface Decrypted extends Turned {
+  readonly plaintext: Uint8Array
+  /** Authenticated data, not secret. */
+  readonly aad: Uint8Array
+  /** Who signed it: authenticated by the ratchet that opened it and by the leaf's signature. */
+  readonly sender: Member
+}
+
+/**
+ * Encrypts an application message, padded to 256 bytes, to powers of two up to 32 KiB, and to steps of 32 KiB above.
+ *
+ * @param plaintext at most 220 KiB: with padding and frame it stays below the 256 KiB that a server takes.
+ */
+export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted> {
+  const inside = opened(state)
+  const { context, ownLeaf, epochSecrets } = inside
+  demand(plaintext.length <= maxPlaintextBytes, "MLS_TOO_LARGE", "a message has at most 220 KiB")
+  const { groupId, epoch } = context
+  const framed = {
+    groupId,
+    epoch,
+    sender: { senderType: "member", leafIndex: ownLeaf },
+    authenticatedData: aad,
+    contentType: "application",
+    applicationData: plaintext,
+  } as const
+  const tbs = {
+    ...toTbs(framed, "mls_private_message", context),
+    content: framed,
+    senderType: "member",
+    context,
+  } as const
+  const auth = await signFramedContentApplicationOrProposal(inside.identityKey, tbs, kit.cs)
+  const padded = pad(unpadded({ contentType: "application", applicationData: plaintext, auth }))
+
+  const taken = await takeKey(kit, inside.secretTree, ownLeaf)
+  const reuseGuard = decodeReuseGuard(kit.suite.random(4), 0)?.[0]
+  demand(reuseGuard !== undefined, "MLS_MALFORMED", "four random bytes")
+  const outer = { groupId, epoch, contentType: "application", authenticatedData: aad } as const
+  const nonce = guarded(taken.nonce, reuseGuard)
+  const ciphertext = await kit.suite.seal(taken.key, nonce, encodePrivateContentAAD(outer), padded)
+  wipe([padded, taken.key, taken.nonce])
+  const senderData: SenderData = { leafIndex: ownLeaf, generation: taken.generation, reuseGuard }
+  const encryptedSenderData = await encryptSenderData(epochSecrets.senderData, senderData, outer, ciphertext, kit.cs)
+  const privateMessage: PrivateMessage = { ...outer, encryptedSenderData, ciphertext }
+  return {
+    ...turned(inside, taken),
+    message: encodeMlsMessage({ version: "mls10", wireformat: "mls_private_message", privateMessage }),
+  }
+}
+
+/**
+ * Decrypts somebody else's application message of the current epoch.
+ *
+ * The sender inside is believed only after the message has opened and its signature is the sender's (defect E8).
+ *
+ * @throws EngineRefused; the state is as it was.
+ */
+export async function decrypt(kit: Kit, state: GroupState, bytes: Uint8Array): Promise<Decrypted> {
+  const inside = opened(state)
+  const { context, tree, epochSecrets, ownLeaf } = inside
+  const { privateMessage } = strictMessage(bytes, maxBytes.application, "mls_private_message")
+  const { groupId, epoch, contentType, authenticatedData, ciphertext } = privateMessage
+  demand(equal(groupId, context.groupId), "MLS_WRONG_GROUP", "of another group")
+  demand(epoch >= context.epoch, "REPLAY", "of an epoch that has ended")
+  demand(epoch === context.epoch, "EPOCH_GAP", "of an epoch that has not begun")
+  demand(contentType === "application", "MLS_WRONG_WIRE_FORMAT", "handshakes are public messages")
+
+  const { encryptedSenderData } = privateMessage
+  demand(encryptedSenderData.length === sealedSenderBytes, "MLS_MALFORMED", "not the length of sender data")
+  const senderData = await decryptSenderData(privateMessage, epochSecrets.senderData, kit.cs).catch(undecryptable)
+  demand(senderData !== undefined, "MLS_MALFORMED", "no sender data")
+  const { leafIndex, generation, reuseGuard } = senderData
+  const node = leafAt(tree, leafIndex)
+  demand(node !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  demand(leafIndex !== ownLeaf, "REPLAY", "our own message has come back")
+  const taken = await takeKey(kit, inside.secretTree, leafIndex, generation)
+  const aad = encodePrivateContentAAD({ groupId, epoch, contentType, authenticatedData })
+  const nonce = guarded(taken.nonce, reuseGuard)
+  const padded = await openCiphertext(kit, taken, nonce, aad, ciphertext)
+  const content = strictly(padded, maxBytes.application, decodePrivateMessageContent("application"), (value) =>
+    padTo(unpadded(value), padded.length),
+  )
+  wipe([padded, taken.key, taken.nonce])
+  demand(content.contentType === "application", "MLS_MALFORMED", "not an application message")
+  const framed: FramedContent = {
+    groupId,
+    epoch,
+    sender: { senderType: "member", leafIndex },
+    authenticatedData,
+    contentType,
+    applicationData: content.applicationData,
+  }
+  const { signature } = kit.cs
+  const signed = await verifyFramedContentSignature(
+    node.signaturePublicKey,
+    "mls_private_message",
+    framed,
+    content.auth,
+    context,
+    signature,
+  )
+  demand(signed, "MLS_BAD_SIGNATURE", "not signed by its sender")
+  const sender = memberOf(leafIndex, node)
+  return { ...turned(inside, taken), plaintext: content.applicationData, aad: authenticatedData, sender }
+}
+
+function turned(inside: Inside, taken: MessageKey): Turned {
+  return { next: closed({ ...inside, secretTree: taken.next }), finish: () => wipe(taken.spent) }
+}
+
+async function openCiphertext(
+  kit: Kit,
+  { key }: MessageKey,
+  nonce: Uint8Array,
+  aad: Uint8Array,
+  ciphertext: Uint8Array,
+): Promise<Uint8Array> {
+  try {
+    return await kit.suite.open(key, nonce, aad, ciphertext)
+  } catch (cause) {
+    return undecryptable(cause)
+  }
+}
+
+function undecryptable(cause: unknown): never {
+  throw new EngineRefused("MLS_UNDECRYPTABLE", "the message does not open", { cause })
+}
+
+/** The nonce with the reuse guard in its first four bytes (RFC 9420 section 6.3.1). */
+function guarded(nonce: Uint8Array, guard: Uint8Array): Uint8Array {
+  return nonce.map((byte, i) => byte ^ (guard[i] ?? 0))
+}
+
+function pad(content: Uint8Array): Uint8Array {
+  let length = minPaddedBytes
+  while (length < content.length) length += Math.min(length, stepBytes)
+  return padTo(content, length)
+}
+
+function padTo(content: Uint8Array, length: number): Uint8Array {
+  const padded = new Uint8Array(Math.max(length, content.length))
+  padded.set(content)
+  return padded
+}

@@ -1,0 +1,139 @@
+import { encode } from "ts-mls/codec/tlsEncoder.js"
+import { varLenDataEncoder } from "ts-mls/codec/variableLength.js"
+import { expandWithLabel } from "ts-mls/crypto/kdf.js"
+import { encodeGroupContext, type GroupContext } from "ts-mls/groupContext.js"
+import { encodeParentHashInput } from "ts-mls/parentHash.js"
+import type { ParentNode } from "ts-mls/parentNode.js"
+import { concat, equal, utf8 } from "../crypto/bytes.ts"
+import type { Kit } from "./kit.ts"
+import { demand } from "./refusal.ts"
+import { parentAt, resolution, setNode, subtreeHashWithout, type Tree } from "./tree.ts"
+import { directPath, isWithin, sibling } from "./tree-math.ts"
+
+const empty = new Uint8Array()
+
+/** A step of a filtered direct path (RFC 9420 section 4.1.2). */
+export interface PathStep {
+  readonly node: number
+  /** The child of `node` that is not on the path. */
+  readonly copath: number
+  /** Who learns the secret of `node`: the resolution of `copath`. Never empty. */
+  readonly recipients: readonly number[]
+}
+
+/** The filtered direct path of a leaf, nearest first. */
+export function filteredPath(tree: Tree, leaf: number): PathStep[] {
+  const steps: PathStep[] = []
+  let below = leaf * 2
+  for (const node of directPath(leaf * 2, tree.nodes.length)) {
+    const copath = sibling(below)
+    const recipients = resolution(tree, copath)
+    if (recipients.length > 0) steps.push({ node, copath, recipients })
+    below = node
+  }
+  return steps
+}
+
+/**
+ * Puts fresh keys on a leaf's filtered direct path, blanks the rest of it and links it by parent hashes
+ * (RFC 9420 sections 7.5 and 7.9). The leaf itself is the caller's to replace.
+ *
+ * @param keys one a step, in order.
+ * @returns the parent hash that the new leaf has to carry.
+ */
+export async function linkPath(
+  kit: Kit,
+  tree: Tree,
+  leaf: number,
+  steps: readonly PathStep[],
+  keys: readonly Uint8Array[],
+): Promise<Uint8Array> {
+  for (const node of directPath(leaf * 2, tree.nodes.length)) setNode(tree, node, undefined)
+  let parentHash: Uint8Array = empty
+  for (let i = steps.length - 1; i >= 0; i--) {
+    const step = steps[i]
+    const hpkePublicKey = keys[i]
+    demand(step !== undefined && hpkePublicKey !== undefined, "MLS_BAD_PATH", "one key a step")
+    const parent: ParentNode = { hpkePublicKey, parentHash, unmergedLeaves: [] }
+    setNode(tree, step.node, { nodeType: "parent", parent })
+    parentHash = await parentHashOf(kit, tree, parent, step.copath)
+  }
+  return parentHash
+}
+
+/** The parent hash of `parent` as its child beside `copath` carries it (RFC 9420 section 7.9). */
+export async function parentHashOf(kit: Kit, tree: Tree, parent: ParentNode, copath: number): Promise<Uint8Array> {
+  const originalSiblingTreeHash = await subtreeHashWithout(kit, tree, copath, parent.unmergedLeaves)
+  const { hpkePublicKey: encryptionKey, parentHash } = parent
+  return kit.suite.digest(encodeParentHashInput({ encryptionKey, parentHash, originalSiblingTreeHash }))
+}
+
+/** A node's secret and what follows from it (RFC 9420 section 7.4). */
+export interface PathSecret {
+  readonly node: number
+  readonly secret: Uint8Array
+  readonly privateKey: Uint8Array
+  readonly publicKey: Uint8Array
+}
+
+/**
+ * The secrets of some nodes, each derived from the one before, and the commit secret that follows the last.
+ *
+ * The commit secret follows the last node **of the filtered path**. The bare engine derives once more when the root
+ * is not on that path, and so parts from other engines when one half of the tree is empty.
+ */
+export async function deriveSecrets(
+  kit: Kit,
+  first: Uint8Array,
+  nodes: readonly number[],
+): Promise<{ readonly secrets: PathSecret[]; readonly commitSecret: Uint8Array }> {
+  const secrets: PathSecret[] = []
+  let secret = first
+  for (const node of nodes) {
+    const nodeSecret = await derive(kit, secret, "node")
+    const { privateKey, publicKey } = await kit.hpke.deriveKeyPair(nodeSecret)
+    nodeSecret.fill(0)
+    secrets.push({ node, secret, privateKey, publicKey })
+    secret = await derive(kit, secret, "path")
+  }
+  return { secrets, commitSecret: secret }
+}
+
+/** DeriveSecret (RFC 9420 section 8). */
+export function derive(kit: Kit, secret: Uint8Array, label: string): Promise<Uint8Array> {
+  return expandWithLabel(secret, label, empty, 32, kit.cs.kdf)
+}
+
+const encodeBytes = encode(varLenDataEncoder)
+
+/** The info of everything that EncryptWithLabel seals (RFC 9420 section 5.1.3). One object a commit: see makeHpke. */
+export function sealingInfo(label: string, context: Uint8Array): Uint8Array {
+  return concat(encodeBytes(utf8(`MLS 1.0 ${label}`)), encodeBytes(context))
+}
+
+/** The info under which path secrets are sealed: the next epoch's context before the commit is in its transcript. */
+export function pathInfo(context: GroupContext, newTreeHash: Uint8Array): Uint8Array {
+  const provisional = { ...context, epoch: context.epoch + 1n, treeHash: newTreeHash }
+  return sealingInfo("UpdatePathNode", encodeGroupContext(provisional))
+}
+
+/**
+ * The private keys that still open something: those of the own leaf and of non-blank ancestors that kept their key.
+ *
+ * Old keys of blanked or replaced nodes would let a thief of the state read old commits.
+ */
+export function keepPrivateKeys(
+  before: Tree,
+  after: Tree,
+  ownLeaf: number,
+  keys: ReadonlyMap<number, Uint8Array>,
+): Map<number, Uint8Array> {
+  const kept = new Map<number, Uint8Array>()
+  for (const [node, key] of keys) {
+    if (node === ownLeaf * 2) kept.set(node, key)
+    const [then, now] = [parentAt(before, node), parentAt(after, node)]
+    if (then === undefined || now === undefined || !isWithin(ownLeaf * 2, node)) continue
+    if (equal(then.hpkePublicKey, now.hpkePublicKey)) kept.set(node, key)
+  }
+  return kept
+}

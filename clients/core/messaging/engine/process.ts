@@ -1,0 +1,162 @@
+import type { FramedContentCommit } from "ts-mls/framedContent.js"
+import { makeKeyPackageRef } from "ts-mls/keyPackage.js"
+import { unprotectPublicMessage } from "ts-mls/messageProtectionPublic.js"
+import type { PublicMessage } from "ts-mls/publicMessage.js"
+import { equal, wipe } from "../crypto/bytes.ts"
+import { type Applied, applyChanges, type Changes, changesOf } from "./change.ts"
+import { wipeEnded } from "./commit.ts"
+import { advance } from "./epoch.ts"
+import type { Kit } from "./kit.ts"
+import { type Member, memberOf } from "./leaf.ts"
+import { keepPrivateKeys } from "./path.ts"
+import { demand, EngineRefused } from "./refusal.ts"
+import { makeSecretTree } from "./secret-tree.ts"
+import { closed, type GroupState, type Inside, opened } from "./state.ts"
+import { maxBytes, strictMessage } from "./strict.ts"
+import { leafAt, treeHash } from "./tree.ts"
+import { checkPath, openPath } from "./update-path.ts"
+
+/** What a commit does, for the caller to compare with the proof that it carries. */
+export interface CommitChange {
+  /** The committer as it was: the commit is signed with this key. */
+  readonly committer: Member
+  /** Authenticated data, covered by the committer's signature. */
+  readonly aad: Uint8Array
+  readonly added: readonly (Member & { readonly keyPackageReference: Uint8Array })[]
+  readonly removed: readonly Member[]
+  /** The committer's leaf before and after, if the commit carries a path. */
+  readonly path: { readonly before: Member; readonly after: Member } | undefined
+  readonly removesUs: boolean
+}
+
+/** Answers at once. Anything but "accept" refuses, a promise too (defect E12). */
+export type Judge = (change: CommitChange) => "accept" | "reject"
+
+export type Processed =
+  /** `commit` is wiped out of the old state by `finish`, once `next` is durable. */
+  | { readonly kind: "next"; readonly next: GroupState; readonly change: CommitChange; readonly finish: () => void }
+  | { readonly kind: "removed"; readonly change: CommitChange }
+
+/**
+ * Follows somebody else's commit.
+ *
+ * @param bytes MLSMessage of wire format mls_public_message.
+ * @param atSeconds when the server accepted it (signed in the receipt): key packages are judged at that time.
+ * @throws EngineRefused; the state is as it was.
+ */
+export async function processCommit(
+  kit: Kit,
+  state: GroupState,
+  bytes: Uint8Array,
+  judge: Judge,
+  atSeconds: number,
+): Promise<Processed> {
+  const inside = opened(state)
+  const { context } = inside
+  const { publicMessage } = strictMessage(bytes, maxBytes.commit, "mls_public_message")
+  const { content, sender } = commitOf(inside, publicMessage)
+  const { signature, confirmationTag } = await authenticate(kit, inside, publicMessage)
+  const changes = changesOf(byValue(content))
+  checkKind(kit, changes, content)
+  const applied = await applyChanges(kit, inside.tree, changes, sender, context, atSeconds)
+  const change = await describe(kit, inside, content, sender, changes, applied)
+  if (content.commit.path !== undefined) await checkPath(kit, inside, applied.tree, sender, content.commit.path)
+  askJudge(judge, change)
+  if (change.removesUs) return { kind: "removed", change }
+
+  const { tree, added } = applied
+  const path = content.commit.path && (await openPath(kit, inside, tree, sender, content.commit.path, new Set(added)))
+  const before = { context, confirmationTag: inside.confirmationTag, init: inside.epochSecrets.init }
+  const commitSecret = path?.commitSecret ?? new Uint8Array(32)
+  const epoch = await advance(kit, before, { content, signature }, await treeHash(kit, tree), commitSecret)
+  wipe([epoch.joinerSecret, epoch.welcomeSecret])
+  demand(equal(epoch.confirmationTag, confirmationTag), "MLS_BAD_CONFIRMATION", "the commit leads somewhere else")
+  const next = closed({
+    ...inside,
+    context: epoch.context,
+    confirmationTag: epoch.confirmationTag,
+    tree,
+    privateKeys: new Map([
+      ...keepPrivateKeys(inside.tree, tree, inside.ownLeaf, inside.privateKeys),
+      ...(path?.privateKeys ?? []),
+    ]),
+    epochSecrets: epoch.secrets,
+    secretTree: makeSecretTree(tree.nodes.length, epoch.encryptionSecret),
+  })
+  return { kind: "next", next, change, finish: () => wipeEnded(state, next) }
+}
+
+function commitOf(inside: Inside, message: PublicMessage): { content: FramedContentCommit; sender: number } {
+  const { content } = message
+  demand(equal(content.groupId, inside.context.groupId), "MLS_WRONG_GROUP", "of another group")
+  demand(content.epoch >= inside.context.epoch, "REPLAY", "of an epoch that has ended")
+  demand(content.epoch === inside.context.epoch, "EPOCH_GAP", "of an epoch that has not begun")
+  demand(content.contentType === "commit", "MLS_BAD_PROPOSALS", "proposals travel inside commits only")
+  demand(content.sender.senderType === "member", "MLS_BAD_SENDER", "only members commit")
+  const sender = content.sender.leafIndex
+  demand(leafAt(inside.tree, sender) !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  demand(sender !== inside.ownLeaf, "MLS_BAD_SENDER", "our own commits are accepted, not processed")
+  return { content, sender }
+}
+
+async function authenticate(
+  kit: Kit,
+  inside: Inside,
+  message: PublicMessage,
+): Promise<{ signature: Uint8Array; confirmationTag: Uint8Array }> {
+  const { auth } = message
+  demand(auth.contentType === "commit", "MLS_MALFORMED", "a commit confirms itself")
+  const { epochSecrets, context, tree } = inside
+  try {
+    await unprotectPublicMessage(epochSecrets.membership, context, tree.nodes, message, kit.cs)
+  } catch (cause) {
+    throw new EngineRefused("MLS_BAD_SIGNATURE", "not from the member that it names", { cause })
+  }
+  return auth
+}
+
+function byValue(content: FramedContentCommit) {
+  return content.commit.proposals.map((entry) => {
+    demand(entry.proposalOrRefType === "proposal", "MLS_BAD_PROPOSALS", "proposals by reference are not used")
+    return entry.proposal
+  })
+}
+
+/** Which commits need a path, and which must not have one (RFC 9420 section 12.4; defects E1 and E2). */
+function checkKind(kit: Kit, { adds }: Changes, content: FramedContentCommit): void {
+  const hasPath = content.commit.path !== undefined
+  if (adds.length === 0) demand(hasPath, "MLS_BAD_PATH", "a commit without adds carries a path")
+  else demand(!hasPath || kit.pathWithAdds, "MLS_BAD_PROPOSALS", "adds and a path are two commits")
+}
+
+async function describe(
+  kit: Kit,
+  inside: Inside,
+  content: FramedContentCommit,
+  sender: number,
+  { adds, removes }: Changes,
+  { added, removed }: Applied,
+): Promise<CommitChange> {
+  const old = leafAt(inside.tree, sender)
+  demand(old !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  const committer = memberOf(sender, old)
+  const { path } = content.commit
+  const newcomers = adds.map(async (keyPackage, i) => ({
+    ...memberOf(added[i] ?? -1, keyPackage.leafNode),
+    keyPackageReference: await makeKeyPackageRef(keyPackage, kit.cs.hash),
+  }))
+  return {
+    committer,
+    aad: content.authenticatedData,
+    added: await Promise.all(newcomers),
+    removed,
+    path: path && { before: committer, after: memberOf(sender, path.leafNode) },
+    removesUs: removes.includes(inside.ownLeaf),
+  }
+}
+
+function askJudge(judge: Judge, change: CommitChange): void {
+  // Typed to be synchronous; an async function passes the types of many callers, and its promise is no verdict.
+  const verdict: unknown = judge(change)
+  demand(verdict === "accept", "COMMIT_REJECTED", "the judge did not accept this commit")
+}

@@ -1,0 +1,47 @@
+/** Why the engine refuses. The state that it was given stays usable: states are values. */
+export type EngineReason =
+  /** The engine did not pass its own proof at start; nothing may be sent or read with it. */
+  | "ENGINE_UNSAFE"
+  | "MLS_MALFORMED"
+  /** The bytes decode, but are not what encoding gives back (RFC 9420 section 2.1.2). */
+  | "MLS_NON_CANONICAL"
+  | "MLS_TOO_LARGE"
+  | "MLS_WRONG_WIRE_FORMAT"
+  | "MLS_WRONG_SUITE"
+  | "MLS_WRONG_GROUP"
+  /** An epoch or a generation that has been consumed. */
+  | "REPLAY"
+  /** An epoch, or a generation, further ahead than can be reached from here. */
+  | "EPOCH_GAP"
+  | "MLS_BAD_SENDER"
+  | "MLS_BAD_SIGNATURE"
+  /** A kind of proposal, or a mixture, that V1 does not allow. */
+  | "MLS_BAD_PROPOSALS"
+  | "MLS_BAD_KEY_PACKAGE"
+  | "MLS_BAD_LEAF"
+  | "MLS_BAD_PATH"
+  | "MLS_BAD_TREE"
+  | "MLS_BAD_WELCOME"
+  | "MLS_BAD_CONFIRMATION"
+  | "MLS_UNDECRYPTABLE"
+  | "MLS_GROUP_FULL"
+  /** The caller's judge did not answer "accept". */
+  | "COMMIT_REJECTED"
+  | "STATE_TAMPERED"
+  | "STATE_NEWER_VERSION"
+
+/** A refusal of the engine. The message holds no secret and no plaintext. */
+export class EngineRefused extends Error {
+  readonly reason: EngineReason
+
+  constructor(reason: EngineReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = "EngineRefused"
+    this.reason = reason
+  }
+}
+
+/** @throws EngineRefused unless `condition` holds. */
+export function demand(condition: boolean, reason: EngineReason, message: string): asserts condition {
+  if (!condition) throw new EngineRefused(reason, message)
+}

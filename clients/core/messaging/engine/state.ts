@@ -1,0 +1,58 @@
+import type { GroupContext } from "ts-mls/groupContext.js"
+import { wipe } from "../crypto/bytes.ts"
+import { type SecretTree, secretsOf } from "./secret-tree.ts"
+import type { Tree } from "./tree.ts"
+
+/**
+ * A device's place in a group at one epoch. A value: operations return a new one.
+ *
+ * What is inside is reachable from the engine's own files only.
+ */
+export interface GroupState {
+  readonly groupId: Uint8Array
+  readonly epoch: bigint
+  readonly ownLeaf: number
+}
+
+/** The secrets of an epoch that are used after it began; the others are never kept. 32 bytes each. */
+export interface EpochSecrets {
+  readonly init: Uint8Array
+  readonly senderData: Uint8Array
+  readonly membership: Uint8Array
+  readonly authenticator: Uint8Array
+}
+
+export interface Inside {
+  readonly context: GroupContext
+  readonly confirmationTag: Uint8Array
+  readonly tree: Tree
+  readonly ownLeaf: number
+  /** By node index: the own leaf and the ancestors whose secret is known. */
+  readonly privateKeys: ReadonlyMap<number, Uint8Array>
+  readonly epochSecrets: EpochSecrets
+  readonly secretTree: SecretTree
+  /** What the suite's `sign` takes: a seed, or a reference. Never encoded. */
+  readonly identityKey: Uint8Array
+}
+
+const insides = new WeakMap<GroupState, Inside>()
+
+export function closed(inside: Inside): GroupState {
+  const { groupId, epoch } = inside.context
+  const state = Object.freeze({ groupId: groupId.slice(), epoch, ownLeaf: inside.ownLeaf })
+  insides.set(state, inside)
+  return state
+}
+
+/** @throws TypeError for an object that is no state of this engine. */
+export function opened(state: GroupState): Inside {
+  const inside = insides.get(state)
+  if (inside === undefined) throw new TypeError("not a group state")
+  return inside
+}
+
+/** Wipes everything secret in a state that is given up. It is unusable afterwards. */
+export function wipeState(state: GroupState): void {
+  const { epochSecrets, privateKeys, secretTree } = opened(state)
+  wipe([...Object.values(epochSecrets), ...privateKeys.values(), ...secretsOf(secretTree)])
+}

@@ -1,0 +1,46 @@
+import { decodeOptional } from "ts-mls/codec/optional.js"
+import { encode } from "ts-mls/codec/tlsEncoder.js"
+import { decodeVarLenType, lengthEncoder } from "ts-mls/codec/variableLength.js"
+import { decodeNode, encodeNode, type Node } from "ts-mls/ratchetTree.js"
+import { concat } from "../crypto/bytes.ts"
+import { maxLeaves } from "./kit.ts"
+import { demand } from "./refusal.ts"
+import { maxBytes, strictly } from "./strict.ts"
+import { encodedLeaf, type Tree } from "./tree.ts"
+
+const absent = Uint8Array.of(0)
+const present = Uint8Array.of(1)
+const leafType = Uint8Array.of(1)
+const encodeLength = encode(lengthEncoder)
+const decodeNodes = decodeVarLenType(decodeOptional(decodeNode))
+
+/** The ratchet_tree extension's bytes (RFC 9420 section 12.4.3.3), element by element: no recursion, whatever the size. */
+export function encodeTree(tree: Tree): Uint8Array {
+  return encodeNodes(tree.nodes.slice(0, tree.nodes.findLastIndex((node) => node !== undefined) + 1))
+}
+
+function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
+  const parts: Uint8Array[] = []
+  for (const node of nodes) {
+    if (node === undefined) parts.push(absent)
+    else if (node.nodeType === "leaf") parts.push(present, leafType, encodedLeaf(node.leaf))
+    else parts.push(present, encodeNode(node))
+  }
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  return concat(encodeLength(length), ...parts)
+}
+
+/**
+ * A tree as somebody sent it: canonical, not ending in a blank, of at most 1000 leaves. Nothing else is checked here.
+ *
+ * @throws EngineRefused MLS_TOO_LARGE, MLS_MALFORMED, MLS_NON_CANONICAL, MLS_BAD_TREE, MLS_GROUP_FULL
+ */
+export function decodeTree(bytes: Uint8Array): Tree {
+  const nodes = strictly(bytes, maxBytes.tree, decodeNodes, encodeNodes)
+  demand(nodes.length > 0 && nodes.at(-1) !== undefined, "MLS_BAD_TREE", "a tree does not end in a blank node")
+  demand(nodes.length < maxLeaves * 2, "MLS_GROUP_FULL", "more leaves than a conversation may have")
+  let width = 1
+  while (width < nodes.length) width = width * 2 + 1
+  while (nodes.length < width) nodes.push(undefined)
+  return { nodes, hashes: new Array(width) }
+}

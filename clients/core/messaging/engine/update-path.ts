@@ -1,0 +1,103 @@
+import type { UpdatePath } from "ts-mls/updatePath.js"
+import { equal } from "../crypto/bytes.ts"
+import type { Kit } from "./kit.ts"
+import { checkLeaf, credentialOf } from "./leaf.ts"
+import { deriveSecrets, filteredPath, linkPath, type PathStep, pathInfo } from "./path.ts"
+import { demand, EngineRefused } from "./refusal.ts"
+import type { Inside } from "./state.ts"
+import { encryptionKeyAt, leafAt, leaves, setNode, type Tree, treeHash } from "./tree.ts"
+import { isWithin } from "./tree-math.ts"
+
+/**
+ * Compares the committer's new leaf with its old one (RFC 9420 section 12.4.2), and the path with the tree.
+ *
+ * @param tree the tree after the proposals.
+ */
+export async function checkPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath): Promise<void> {
+  const before = leafAt(tree, sender)
+  const after = path.leafNode
+  demand(before !== undefined, "MLS_BAD_SENDER", "nobody is at the sender's leaf")
+  await checkLeaf(kit, after, { ...inside.context, leaf: sender })
+  const [was, is] = [before, after].map((leaf) => kit.deviceOf(credentialOf(leaf)))
+  demand(was === is, "MLS_BAD_LEAF", "a leaf stays with its device")
+  for (const [leaf, node] of leaves(tree)) {
+    const same = leaf !== sender && equal(node.signaturePublicKey, after.signaturePublicKey)
+    demand(!same, "MLS_BAD_LEAF", "the new signature key belongs to another member")
+  }
+  const fresh = [after.hpkePublicKey, ...path.nodes.map((node) => node.hpkePublicKey)]
+  for (const [i, key] of fresh.entries()) {
+    demand(key.length === 32, "MLS_BAD_PATH", "an X25519 key has 32 bytes")
+    const repeated = fresh.some((other, j) => j < i && equal(key, other))
+    demand(!repeated && !isInUse(tree, key), "MLS_BAD_PATH", "a key of the path is in use already")
+  }
+}
+
+function isInUse(tree: Tree, key: Uint8Array): boolean {
+  return tree.nodes.some((node, index) => {
+    if (node === undefined) return false
+    const other = encryptionKeyAt(tree, index)
+    return other[0] === key[0] && other[1] === key[1] && equal(other, key)
+  })
+}
+
+/**
+ * Puts a path into the tree, opens the one secret that is meant for us, and derives the rest.
+ *
+ * @param tree the tree after the proposals; changed.
+ * @param added leaf indices that this commit added: their secrets come by Welcome, nothing is sealed to them here (E2).
+ * @throws EngineRefused MLS_BAD_PATH if anything in it is not as a correct committer makes it.
+ */
+export async function openPath(
+  kit: Kit,
+  inside: Inside,
+  tree: Tree,
+  sender: number,
+  path: UpdatePath,
+  added: ReadonlySet<number>,
+) {
+  const steps = filteredPath(tree, sender)
+  demand(path.nodes.length === steps.length, "MLS_BAD_PATH", "not the length of the filtered direct path")
+  const sealedTo = steps.map((step) => step.recipients.filter((node) => node % 2 === 1 || !added.has(node / 2)))
+  for (const [i, node] of path.nodes.entries()) {
+    const matches = node.encryptedPathSecret.length === sealedTo[i]?.length
+    demand(matches, "MLS_BAD_PATH", "not one ciphertext for each recipient")
+  }
+  const keys = path.nodes.map((node) => node.hpkePublicKey)
+  const ours = findOurs(inside, steps, sealedTo)
+  const ourPublicKey = encryptionKeyAt(tree, ours.recipient)
+  const parentHash = await linkPath(kit, tree, sender, steps, keys)
+  const { leafNode } = path
+  const linked = leafNode.leafNodeSource === "commit" && equal(leafNode.parentHash, parentHash)
+  demand(linked, "MLS_BAD_PATH", "the parent hash of the leaf is not that of its path")
+  setNode(tree, sender * 2, { nodeType: "leaf", leaf: leafNode })
+
+  const info = pathInfo(inside.context, await treeHash(kit, tree))
+  const sealed = path.nodes[ours.step]?.encryptedPathSecret[ours.position]
+  demand(sealed !== undefined, "MLS_BAD_PATH", "nothing is sealed to us")
+  const message = { enc: sealed.kemOutput, ciphertext: sealed.ciphertext }
+  const secret = await kit.hpke.open(ours.privateKey, info, message, ourPublicKey).catch((cause: unknown) => {
+    throw new EngineRefused("MLS_BAD_PATH", "our path secret does not open", { cause })
+  })
+  demand(secret.length === 32, "MLS_BAD_PATH", "a path secret has 32 bytes")
+  const known = steps.slice(ours.step).map((step) => step.node)
+  const { secrets, commitSecret } = await deriveSecrets(kit, secret, known)
+  const privateKeys = new Map<number, Uint8Array>()
+  for (const derived of secrets) {
+    // A committer could tell different members different secrets; the bare engine would not notice here.
+    const matches = equal(derived.publicKey, encryptionKeyAt(tree, derived.node))
+    demand(matches, "MLS_BAD_PATH", "a path secret does not belong to its public key")
+    privateKeys.set(derived.node, derived.privateKey)
+    derived.secret.fill(0)
+  }
+  return { commitSecret, privateKeys }
+}
+
+/** Where on the path the secret for us is, and the private key that opens it. */
+function findOurs(inside: Inside, steps: readonly PathStep[], sealedTo: readonly (readonly number[])[]) {
+  const step = steps.findIndex(({ copath }) => isWithin(inside.ownLeaf * 2, copath))
+  for (const [position, recipient] of (sealedTo[step] ?? []).entries()) {
+    const privateKey = inside.privateKeys.get(recipient)
+    if (privateKey !== undefined) return { step, position, recipient, privateKey }
+  }
+  throw new EngineRefused("MLS_BAD_PATH", "the path passes us by")
+}

@@ -1,0 +1,121 @@
+import { concat, hex, utf8 } from "./crypto/bytes.ts"
+import type { Suite } from "./crypto/suite.ts"
+import { decodeState, type EncodedState, encodeEpoch, encodeSecrets } from "./engine/codec.ts"
+import {
+  acceptCommit,
+  type CommitOptions,
+  discardCommit,
+  type StagedCommit,
+  stageAdd,
+  stageRemove,
+  stageUpdate,
+} from "./engine/commit.ts"
+import { createGroup, type NewGroup } from "./engine/group.ts"
+import { type Joined, type JoinInput, join } from "./engine/join.ts"
+import { type Identity, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
+import { type DeviceOf, makeKit } from "./engine/kit.ts"
+import { type Member, memberOf } from "./engine/leaf.ts"
+import { type Decrypted, decrypt, type Encrypted, encrypt } from "./engine/message.ts"
+import { type Judge, type Processed, processCommit } from "./engine/process.ts"
+import { proveEngine } from "./engine/self-proof.ts"
+import { type GroupState, opened } from "./engine/state.ts"
+import { leaves } from "./engine/tree.ts"
+
+export type { CommitChange } from "./engine/process.ts"
+export type { EngineReason } from "./engine/refusal.ts"
+export { EngineRefused } from "./engine/refusal.ts"
+export type {
+  CommitOptions,
+  Decrypted,
+  DeviceOf,
+  EncodedState,
+  Encrypted,
+  GroupState,
+  Identity,
+  Joined,
+  JoinInput,
+  Judge,
+  Member,
+  NewGroup,
+  NewKeyPackage,
+  Processed,
+  StagedCommit,
+}
+
+export interface EngineOptions {
+  readonly suite: Suite
+  /** Unix seconds. */
+  readonly nowSeconds: () => number
+  /** Which device a credential names; throws for bytes that are no credential. */
+  readonly deviceOf: DeviceOf
+  /** For groups shared with other engines; false in a product. */
+  readonly pathWithAdds?: boolean
+}
+
+/**
+ * MLS (RFC 9420) over opaque values, cipher suite 1 only. Nothing here is exported from the package.
+ *
+ * States are values: an operation that throws changes nothing, and a state that an operation returned can be dropped.
+ * What an operation consumed is wiped by its `finish`, which follows durable storage.
+ */
+export interface Engine {
+  newKeyPackage(identity: Identity, lifetime: { notBefore: number; notAfter: number }): Promise<NewKeyPackage>
+  createGroup(group: NewGroup): Promise<GroupState>
+  join(input: JoinInput): Promise<Joined>
+  /** Adds devices by their key packages; carries no path. */
+  add(state: GroupState, keyPackages: readonly Uint8Array[], options: CommitOptions): Promise<StagedCommit>
+  /** Removes leaves; always carries a path. */
+  remove(state: GroupState, leaves: readonly number[], options: CommitOptions): Promise<StagedCommit>
+  /** Renews the own keys and, if an identity is given, credential and signature key. */
+  update(state: GroupState, options: CommitOptions & { readonly identity?: Identity }): Promise<StagedCommit>
+  /** @param atSeconds signed time of acceptance; now if absent. */
+  process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
+  encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>
+  decrypt(state: GroupState, message: Uint8Array): Promise<Decrypted>
+  /** H("confirmation-tag", tag): names this epoch of this fork; proofs pin it. 32 bytes. */
+  stateTag(state: GroupState): Promise<Uint8Array>
+  decodeState(encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState>
+}
+
+/** @throws EngineRefused ENGINE_UNSAFE if the engine does not pass its proof on this machine. */
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const { suite } = options
+  await proveEngine(uncheckedEngine({ suite, nowSeconds: () => 1, deviceOf: hex }), suite)
+  return uncheckedEngine(options)
+}
+
+/** The engine without its proof: for the proof itself, and for tests that have one engine a member. */
+export function uncheckedEngine({ suite, nowSeconds, deviceOf, pathWithAdds = false }: EngineOptions): Engine {
+  const kit = makeKit(suite, { nowSeconds, deviceOf, pathWithAdds })
+  return {
+    newKeyPackage: (identity, lifetime) => newKeyPackage(kit, identity, lifetime),
+    createGroup: (group) => createGroup(kit, group),
+    join: (input) => join(kit, input),
+    add: (state, keyPackages, commit) => stageAdd(kit, state, keyPackages, commit),
+    remove: (state, removed, commit) => stageRemove(kit, state, removed, commit),
+    update: (state, commit) => stageUpdate(kit, state, commit),
+    process: (state, commit, judge, atSeconds = nowSeconds()) => processCommit(kit, state, commit, judge, atSeconds),
+    encrypt: (state, plaintext, aad) => encrypt(kit, state, plaintext, aad),
+    decrypt: (state, message) => decrypt(kit, state, message),
+    stateTag: async (state) => suite.digest(concat(tagPrefix, opened(state).confirmationTag)),
+    decodeState: (encoded, identityKey) => decodeState(kit, encoded, identityKey),
+  }
+}
+
+/** The labelled hash of messaging.md 1. */
+const tagPrefix = concat(utf8("SIGNET1H"), Uint8Array.of(0), utf8("confirmation-tag"), Uint8Array.of(0))
+
+export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets }
+
+/** The members of a group, by leaf. */
+export function membersOf(state: GroupState): Member[] {
+  return [...leaves(opened(state).tree)].map(([leaf, node]) => memberOf(leaf, node))
+}
+
+/**
+ * The epoch authenticator (RFC 9420 section 8.7), 32 bytes: equal for two devices that are in the same group.
+ * The group code is made of it. It opens nothing.
+ */
+export function epochAuthenticator(state: GroupState): Uint8Array {
+  return opened(state).epochSecrets.authenticator.slice()
+}

@@ -1,0 +1,121 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  type KeyObject,
+  randomBytes,
+  sign as signMessage,
+  verify as verifyMessage,
+} from "node:crypto"
+import type { Suite } from "../../core/messaging/crypto/suite.ts"
+
+type Curve = "X25519" | "Ed25519"
+const tagBytes = 16
+const hashBytes = 32
+
+/**
+ * Cipher suite 1 on node:crypto, synchronous throughout.
+ *
+ * Keys enter as JWK: about eleven times faster than DER. New keys are 32 random bytes: `generateKeyPairSync` of an
+ * OKP key followed by `export` has been seen to deadlock (Node 20.20.2). Only public keys and signing keys are
+ * remembered as key objects, by the identity of their bytes, so they live as long as the group that holds them.
+ */
+export function makeNodeSuite(): Suite {
+  const publicKeys = new WeakMap<Uint8Array, KeyObject>()
+  const signingKeys = new WeakMap<Uint8Array, KeyObject>()
+
+  function publicKey(curve: Curve, bytes: Uint8Array): KeyObject {
+    const known = publicKeys.get(bytes)
+    if (known !== undefined) return known
+    const made = createPublicKey({ key: { kty: "OKP", crv: curve, x: text(bytes) }, format: "jwk" })
+    publicKeys.set(bytes, made)
+    return made
+  }
+
+  function signingKey(seed: Uint8Array): KeyObject {
+    const known = signingKeys.get(seed)
+    if (known !== undefined) return known
+    const made = privateKey("Ed25519", seed)
+    signingKeys.set(seed, made)
+    return made
+  }
+
+  return {
+    digest: (data) => createHash("sha256").update(data).digest(),
+    mac: hmac,
+    extract: hmac,
+    expand,
+    seal,
+    open,
+    dhKeyPair(bytes = randomBytes(32)) {
+      return { privateKey: bytes, publicKey: publicHalf(privateKey("X25519", bytes)) }
+    },
+    dh(bytes, peer) {
+      const shared = diffieHellman({ privateKey: privateKey("X25519", bytes), publicKey: publicKey("X25519", peer) })
+      if (shared.every((byte) => byte === 0)) throw new Error("X25519 gave zero")
+      return shared
+    },
+    sign: (seed, message) => signMessage(null, message, signingKey(seed)),
+    verify(bytes, message, signature) {
+      if (bytes.length !== 32 || signature.length !== 64) return false
+      try {
+        return verifyMessage(null, message, publicKey("Ed25519", bytes), signature)
+      } catch {
+        return false // bytes that are no point on the curve
+      }
+    },
+    signatureKeyPair() {
+      const seed = randomBytes(32)
+      return { seed, publicKey: publicHalf(signingKey(seed)) }
+    },
+    random: (length) => randomBytes(length),
+  }
+}
+
+function text(bytes: Uint8Array): string {
+  if (bytes.length !== 32) throw new Error("a key of this suite has 32 bytes")
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64url")
+}
+
+function privateKey(curve: Curve, bytes: Uint8Array): KeyObject {
+  // Node reads only d, but wants x to be a string.
+  return createPrivateKey({ key: { kty: "OKP", crv: curve, d: text(bytes), x: "" }, format: "jwk" })
+}
+
+function publicHalf(key: KeyObject): Uint8Array {
+  const { x } = createPublicKey(key).export({ format: "jwk" })
+  if (x === undefined) throw new Error("an OKP key has a public half")
+  return Buffer.from(x, "base64url")
+}
+
+function hmac(key: Uint8Array, data: Uint8Array): Uint8Array {
+  return createHmac("sha256", key).update(data).digest()
+}
+
+function expand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
+  const output = Buffer.alloc(Math.ceil(length / hashBytes) * hashBytes)
+  if (output.length > 255 * hashBytes) throw new Error("HKDF gives at most 8160 bytes")
+  let block: Uint8Array = Buffer.alloc(0)
+  for (let offset = 0; offset < length; offset += hashBytes) {
+    const counter = Buffer.of(offset / hashBytes + 1)
+    block = createHmac("sha256", key).update(block).update(info).update(counter).digest()
+    output.set(block, offset)
+  }
+  return output.subarray(0, length)
+}
+
+function seal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
+  const cipher = createCipheriv("aes-128-gcm", key, nonce).setAAD(aad)
+  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+}
+
+function open(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array): Uint8Array {
+  if (ciphertext.length < tagBytes) throw new Error("shorter than its tag")
+  const end = ciphertext.length - tagBytes
+  const decipher = createDecipheriv("aes-128-gcm", key, nonce).setAAD(aad).setAuthTag(ciphertext.subarray(end))
+  return Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()])
+}
