@@ -1,0 +1,94 @@
+// What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
+import type { ProviderClientId } from "../ids.ts"
+import type { Vouched } from "../ports.ts"
+import type { ProviderClient } from "../records.ts"
+
+/** Clocks may differ by this much. */
+const skewSeconds = 30
+/** How long after it was issued a token is taken for a sign-in. */
+const maxAgeSeconds = 600
+
+export interface PresentedIdToken {
+  /** The payload, whose signature was verified. */
+  claims: Readonly<Record<string, unknown>>
+  client: ProviderClient
+  /** The sign-in's nonce in the form in which this provider's tokens carry it; empty when the sign-in has none. */
+  expectedNonce: string
+  /** Unix time. */
+  nowSeconds: number
+}
+
+export type IdTokenJudgment =
+  | {
+      is: "ok"
+      vouched: Omit<Vouched, "singleUse">
+      /** From then on this rule refuses the token, so its single use need not be remembered. Unix time. */
+      refusedFromSeconds: number
+    }
+  | { is: "refuse"; reason: "PROVIDER_TOKEN_INVALID" | "NONCE_MISMATCH"; claim: string }
+
+/**
+ * Whether a verified ID token is for this client and this sign-in (OpenID Connect Core section 3.1.3.7), and what it
+ * vouches for. Stricter than that in three ways: every audience must be the client's, the token is at most 10 minutes
+ * old, and a nonce is never optional once either side has one.
+ */
+export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: PresentedIdToken): IdTokenJudgment {
+  const { iss, sub, exp, iat, email, name } = claims
+  if (!isOneOf(iss, client.issuers)) return invalid("iss")
+  const audiences = Array.isArray(claims.aud) ? claims.aud : [claims.aud]
+  if (audiences.length === 0 || !audiences.every((aud) => isOneOf(aud, client.audiences))) return invalid("aud")
+  if (claims.azp === undefined ? audiences.length > 1 : !isOneOf(claims.azp, client.authorizedParties)) {
+    return invalid("azp")
+  }
+  if (typeof sub !== "string" || sub === "" || sub.length > 255) return invalid("sub")
+  if (!isTime(exp) || nowSeconds >= exp + skewSeconds) return invalid("exp")
+  if (!isTime(iat) || iat > nowSeconds + skewSeconds || nowSeconds > iat + maxAgeSeconds) return invalid("iat")
+  if (claims.nbf !== undefined && !isPast(claims.nbf, nowSeconds)) return invalid("nbf")
+  if (claims.auth_time !== undefined && !isPast(claims.auth_time, nowSeconds)) return invalid("auth_time")
+  if (client.hostedDomains.length > 0 && !isOneOf(claims.hd, client.hostedDomains)) return invalid("hd")
+  if (!isNonceRight(claims.nonce, expectedNonce, client.requireNonce)) {
+    return { is: "refuse", reason: "NONCE_MISMATCH", claim: "nonce" }
+  }
+  return {
+    is: "ok",
+    vouched: {
+      issuer: client.canonicalIssuer,
+      subject: sub,
+      providerTenant: client.providerTenant,
+      email: typeof email === "string" && email.length <= 320 ? email : null,
+      // Only the boolean: a provider that sends the text "true" is asked for in its own file.
+      emailVerified: claims.email_verified === true,
+      name: typeof name === "string" && name.length <= 200 ? name : null,
+      authTimeMs: (isTime(claims.auth_time) ? claims.auth_time : iat) * 1000,
+    },
+    refusedFromSeconds: Math.ceil(Math.min(exp + skewSeconds, iat + maxAgeSeconds + 1)),
+  }
+}
+
+/** What the secret of this client is sealed for. */
+export function clientSecretLabel(id: ProviderClientId): string {
+  return `provider-client-secret|${id}`
+}
+
+function invalid(claim: string): IdTokenJudgment {
+  return { is: "refuse", reason: "PROVIDER_TOKEN_INVALID", claim }
+}
+
+function isOneOf(value: unknown, accepted: readonly string[]): boolean {
+  return typeof value === "string" && value !== "" && accepted.includes(value)
+}
+
+/** Seconds since the Unix epoch; fractions are allowed (RFC 7519 section 2, NumericDate). */
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 2 ** 40
+}
+
+function isPast(value: unknown, nowSeconds: number): boolean {
+  return isTime(value) && value <= nowSeconds + skewSeconds
+}
+
+/** No nonce on either side is right only where none is required. */
+function isNonceRight(carried: unknown, expected: string, required: boolean): boolean {
+  if (expected === "") return !required && carried === undefined
+  return carried === expected
+}
