@@ -175,6 +175,28 @@ export interface PublicJwk {
   readonly use: "sig"
 }
 
+/** A signing key as it is kept: the public half as it is published, the private half sealed under the service's key. */
+export interface SigningKeyRecord {
+  kid: string
+  status: "NEXT" | "CURRENT" | "PREVIOUS" | "RETIRED" | "COMPROMISED"
+  publicJwk: PublicJwk
+  privateSealed: Uint8Array
+  createdAtMs: number
+  activatedAtMs: number | null
+  retiredAtMs: number | null
+}
+
+export interface SigningKeys {
+  /** All that were ever kept, oldest first. */
+  list(): Promise<readonly SigningKeyRecord[]>
+  /**
+   * Locks the set, writes what the pure function returns (inserted or updated by kid; what it leaves out stays), and
+   * returns all keys as they are then. Two processes never both rotate: the second sees what the first did. The work
+   * may run again after a serialization failure.
+   */
+  change(work: (keys: readonly SigningKeyRecord[]) => readonly SigningKeyRecord[]): Promise<readonly SigningKeyRecord[]>
+}
+
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {
   /** HMAC-SHA-256 under the newest pepper. Purposes never give the same hash. */
