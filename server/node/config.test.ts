@@ -1,0 +1,58 @@
+import { expect, test } from "vitest"
+import { ConfigError, parseConfig } from "./config.ts"
+
+const key = Buffer.alloc(32, 7).toString("base64")
+const production = {
+  DATABASE_URL: "postgres://db/signet",
+  SIGNET_ISSUER: "https://auth.example",
+  SIGNET_SEALING_KEY: key,
+  SIGNET_PEPPERS: `2:${key},1:${key}`,
+}
+
+test("without settings it is the development profile on loopback", () => {
+  expect(parseConfig({})).toMatchObject({
+    profile: "development",
+    host: "127.0.0.1",
+    port: 8080,
+    adminPort: 9464,
+    issuer: "http://127.0.0.1:8080",
+    databaseUrl: null,
+    secrets: null,
+  })
+})
+
+test("a database makes it the production profile", () => {
+  const config = parseConfig(production)
+  expect(config.profile).toBe("production")
+  expect(config.secrets?.peppers.map(({ version }) => version)).toEqual([2, 1])
+})
+
+test.each<[string, Record<string, string>, RegExp]>([
+  ["an open address is no development by itself", { HOST: "0.0.0.0" }, /needs DATABASE_URL/],
+  ["a database is no development by itself", { DATABASE_URL: "postgres://db/signet" }, /needs SIGNET_ISSUER/],
+  [
+    "production needs its secrets",
+    { ...production, SIGNET_PEPPERS: "" },
+    /needs SIGNET_SEALING_KEY and SIGNET_PEPPERS/,
+  ],
+  ["production needs an https issuer", { ...production, SIGNET_ISSUER: "http://auth.example" }, /must be https/],
+  ["an issuer has no path", { ...production, SIGNET_ISSUER: "https://auth.example/" }, /must be an origin/],
+  ["a key has 32 bytes", { ...production, SIGNET_SEALING_KEY: "c2hvcnQ=" }, /SIGNET_SEALING_KEY must hold 32 bytes/],
+  ["peppers have versions", { ...production, SIGNET_PEPPERS: key }, /must look like/],
+  ["a version comes once", { ...production, SIGNET_PEPPERS: `1:${key},1:${key}` }, /twice/],
+  ["a certificate needs its key", { TLS_CERT_FILE: "cert.pem" }, /go together/],
+  ["access tokens live 5 to 15 minutes", { SIGNET_ACCESS_TOKEN_SECONDS: "901" }, /300 to 900/],
+  ["a port is a port", { PORT: "http" }, /PORT must be a whole number/],
+  ["a profile is known", { SIGNET_PROFILE: "staging" }, /development or production/],
+  ["a log level is known", { LOG_LEVEL: "loud" }, /LOG_LEVEL/],
+])("%s", (_, env, problem) => {
+  expect(() => parseConfig(env)).toThrow(problem)
+  expect(() => parseConfig(env)).toThrow(ConfigError)
+})
+
+test("what is wrong with a secret is said without the secret", () => {
+  const secret = Buffer.from("too short to be a key").toString("base64")
+  const tell = () => parseConfig({ ...production, SIGNET_SEALING_KEY: secret, SIGNET_PEPPERS: `1:${secret}` })
+  expect(tell).toThrow(ConfigError)
+  expect(tell).not.toThrow(secret)
+})

@@ -1,0 +1,182 @@
+// Every setting of the server program: what it is, its unit, its default and why. docs/operations.md repeats the table
+// and a test holds the two together.
+import { isIP } from "node:net"
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Config {
+  profile: "development" | "production"
+  host: string
+  port: number
+  adminPort: number
+  databaseUrl: string | null
+  dataFolder: string
+  /** The tokens' `iss` and the base of every address that the service tells. Without a slash at the end. */
+  issuer: string
+  authAudience: string
+  accessTokenSeconds: number
+  /** Null in the development profile, where they are made once and kept in the data folder. */
+  secrets: { sealingKey: Uint8Array; peppers: readonly { version: number; key: Uint8Array }[] } | null
+  tls: { certFile: string; keyFile: string } | null
+  trustedHops: number
+  logLevel: LogLevel
+  databaseConnections: number
+}
+
+const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
+export type LogLevel = (typeof logLevels)[number]
+
+interface Setting {
+  name: string
+  default: string
+  what: string
+}
+
+export const settings: readonly Setting[] = [
+  {
+    name: "HOST",
+    default: "127.0.0.1",
+    what: "Address to listen on. Loopback, so that nothing is public by accident.",
+  },
+  { name: "PORT", default: "8080", what: "Port for Connect, gRPC, gRPC-Web and REST; 0 takes a free one." },
+  { name: "ADMIN_PORT", default: "9464", what: "Loopback port for /metrics; 0 takes a free one." },
+  { name: "DATABASE_URL", default: "–", what: "PostgreSQL to use; without it, PGlite in the data folder." },
+  { name: "DATABASE_CONNECTIONS", default: "16", what: "Connections to PostgreSQL at most, 1 to 500." },
+  { name: "SIGNET_DATA", default: "./.signet", what: "Folder for PGlite and for the development profile's secrets." },
+  {
+    name: "SIGNET_PROFILE",
+    default: "development on loopback without DATABASE_URL, else production",
+    what: "`development` adds stand-in providers and a seeded app; `production` refuses to start with either.",
+  },
+  {
+    name: "SIGNET_ISSUER",
+    default: "http://HOST:PORT in development",
+    what: "The tokens' `iss`: an https URL without path.",
+  },
+  { name: "SIGNET_AUTH_AUDIENCE", default: "auth", what: "The service's own audience." },
+  { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens, 300 to 900 seconds." },
+  {
+    name: "SIGNET_SEALING_KEY",
+    default: "–",
+    what: "32 bytes as base64: seals signing keys and provider secrets at rest.",
+  },
+  {
+    name: "SIGNET_PEPPERS",
+    default: "–",
+    what: "`version:key,…`, newest first, each 32 bytes as base64: hashes of refresh tokens and other secrets.",
+  },
+  { name: "TLS_CERT_FILE", default: "–", what: "PEM certificate chain; with TLS_KEY_FILE, serves TLS with ALPN." },
+  { name: "TLS_KEY_FILE", default: "–", what: "PEM key of the certificate." },
+  {
+    name: "SIGNET_TRUSTED_HOPS",
+    default: "0",
+    what: "Proxies in front whose X-Forwarded-For entry is believed, 0 to 8.",
+  },
+  { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
+]
+
+/** All that is wrong with the environment, in sentences for the operator. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError"
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."))
+}
+
+/** @throws ConfigError with one sentence a line. */
+export function parseConfig(env: Environment): Config {
+  const problems: string[] = []
+  const text = (name: string): string | undefined => env[name]?.trim() || undefined
+  const number = (name: string, fallback: number, min: number, max: number): number => {
+    const value = Number(text(name) ?? fallback)
+    if (Number.isInteger(value) && value >= min && value <= max) return value
+    problems.push(`${name} must be a whole number from ${min} to ${max}.`)
+    return fallback
+  }
+
+  const host = text("HOST") ?? "127.0.0.1"
+  const port = number("PORT", 8080, 0, 65_535)
+  const databaseUrl = text("DATABASE_URL") ?? null
+  const isLocal = isLoopback(host) && databaseUrl === null
+  const profile = text("SIGNET_PROFILE") ?? (isLocal ? "development" : "production")
+  if (profile !== "development" && profile !== "production") {
+    throw new ConfigError("SIGNET_PROFILE must be development or production.")
+  }
+  const isProduction = profile === "production"
+  if (isProduction && databaseUrl === null) {
+    problems.push("The production profile needs DATABASE_URL; for a trial say SIGNET_PROFILE=development.")
+  }
+
+  const issuer =
+    text("SIGNET_ISSUER") ?? (isProduction ? undefined : `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
+  problems.push(...judgeIssuer(issuer, isProduction))
+
+  const certFile = text("TLS_CERT_FILE")
+  const keyFile = text("TLS_KEY_FILE")
+  if ((certFile === undefined) !== (keyFile === undefined)) problems.push("TLS_CERT_FILE and TLS_KEY_FILE go together.")
+
+  const logLevel = logLevels.find((level) => level === (text("LOG_LEVEL") ?? "info"))
+  if (logLevel === undefined) problems.push(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`)
+
+  const sealingKey = parseKey("SIGNET_SEALING_KEY", text("SIGNET_SEALING_KEY"), problems)
+  const peppers = parsePeppers(text("SIGNET_PEPPERS"), problems)
+  const hasSecrets = sealingKey !== undefined && peppers.length > 0
+  if (isProduction && !hasSecrets) problems.push("The production profile needs SIGNET_SEALING_KEY and SIGNET_PEPPERS.")
+  if (!isProduction && (sealingKey === undefined) !== (peppers.length === 0)) {
+    problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS go together.")
+  }
+
+  const config: Config = {
+    profile,
+    host,
+    port,
+    adminPort: number("ADMIN_PORT", 9464, 0, 65_535),
+    databaseUrl,
+    dataFolder: text("SIGNET_DATA") ?? "./.signet",
+    issuer: issuer ?? "",
+    authAudience: text("SIGNET_AUTH_AUDIENCE") ?? "auth",
+    accessTokenSeconds: number("SIGNET_ACCESS_TOKEN_SECONDS", 600, 300, 900),
+    secrets: hasSecrets ? { sealingKey, peppers } : null,
+    tls: certFile && keyFile ? { certFile, keyFile } : null,
+    trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),
+    logLevel: logLevel ?? "info",
+    databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join("\n"))
+  return config
+}
+
+function judgeIssuer(issuer: string | undefined, isProduction: boolean): string[] {
+  if (issuer === undefined) return ["The production profile needs SIGNET_ISSUER."]
+  if (!URL.canParse(issuer)) return ["SIGNET_ISSUER must be a URL."]
+  const url = new URL(issuer)
+  if (url.origin !== issuer)
+    return ["SIGNET_ISSUER must be an origin: scheme, host and port, without a slash at the end."]
+  if (isProduction && url.protocol !== "https:" && !isLoopback(url.hostname)) return ["SIGNET_ISSUER must be https."]
+  return []
+}
+
+function parseKey(name: string, text: string | undefined, problems: string[]): Uint8Array | undefined {
+  if (text === undefined) return undefined
+  const key = Buffer.from(text, "base64")
+  if (key.length === 32) return key
+  // The value is a secret: it is not repeated.
+  problems.push(`${name} must hold 32 bytes as base64.`)
+  return undefined
+}
+
+function parsePeppers(text: string | undefined, problems: string[]): { version: number; key: Uint8Array }[] {
+  const parsed = (text?.split(",") ?? []).flatMap((entry) => {
+    const [version = "", encoded] = entry.trim().split(":")
+    const key = parseKey("Each key in SIGNET_PEPPERS", encoded, problems)
+    if (/^\d{1,4}$/.test(version) && key) return [{ version: Number(version), key }]
+    if (key) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
+    return []
+  })
+  if (text !== undefined && parsed.length === 0) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
+  if (new Set(parsed.map(({ version }) => version)).size !== parsed.length) {
+    problems.push("SIGNET_PEPPERS names a version twice.")
+  }
+  return parsed
+}

@@ -1,0 +1,156 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { describe, expect, test } from "vitest"
+
+// Who may import whom. A folder that is not named here fails, and so does an import that its row does not list.
+// Tests may import what they like.
+interface Row {
+  ours: readonly string[]
+  npm: readonly string[]
+}
+const connect = ["@connectrpc/connect"]
+const protobuf = ["@bufbuild/protobuf"]
+const layout: Record<string, Row> = {
+  "gen/es": { ours: [], npm: [...protobuf, "@bufbuild/protovalidate"] },
+  "proto/canonical": { ours: ["gen/es"], npm: [...protobuf, "@noble/curves", "@noble/hashes", "node:"] },
+  "server/kernel": { ours: [], npm: [] },
+  "server/guard": { ours: ["gen/es", "server/kernel"], npm: [...protobuf, ...connect, "jose"] },
+  "server/guard/node": { ours: ["server/guard", "server/kernel"], npm: ["node:"] },
+  "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
+  "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
+  "server/keys": { ours: ["server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
+  "server/rpc": {
+    ours: ["gen/es", "proto/canonical", "server/kernel", "server/guard"],
+    npm: [...protobuf, ...connect, "@bufbuild/protovalidate"],
+  },
+  "server/rest": {
+    ours: ["gen/es", "server/kernel", "server/rpc", "server/guard"],
+    npm: [...protobuf, ...connect, "fastify", "node:"],
+  },
+  "server/node": {
+    ours: [
+      "gen/es",
+      "proto/canonical",
+      "server/kernel",
+      "server/guard",
+      "server/guard/node",
+      "server/store/postgres",
+      "server/providers",
+      "server/keys",
+      "server/rpc",
+      "server/rest",
+    ],
+    npm: ["*"],
+  },
+  "clients/core": {
+    ours: ["gen/es", "proto/canonical"],
+    npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],
+  },
+  "clients/node": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: ["*"] },
+  scripts: { ours: [], npm: ["*"] },
+  test: { ours: ["*"], npm: ["*"] },
+}
+
+const packages: Record<string, string> = {
+  "@signet/proto": "gen/es",
+  "@signet/kernel": "server/kernel",
+  "@signet/guard": "server/guard",
+  "@signet/canonical": "proto/canonical",
+  "@signet/client": "clients/core",
+}
+
+const root = resolve(import.meta.dirname, "..")
+const sources = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
+  (path) => path.endsWith(".ts") && !/(^|\/)(node_modules|dist|\.\w+)\//.test(path) && path.includes("/"),
+)
+
+/** The longest row that the path is in. */
+const rowOf = (path: string): string | undefined =>
+  Object.keys(layout)
+    .filter((folder) => path.startsWith(`${folder}/`))
+    .sort((a, b) => b.length - a.length)[0]
+
+/** The name of the npm package, "node:" for Node's own modules, or one of our folders. */
+function targetOf(from: string, specifier: string): { ours: string } | { npm: string } {
+  if (specifier.startsWith(".")) {
+    const path = relative(root, resolve(root, dirname(from), specifier))
+    return { ours: rowOf(path) ?? path }
+  }
+  if (specifier.startsWith("node:")) return { npm: "node:" }
+  const name = specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/")
+  const folder = packages[name]
+  if (folder === undefined) return { npm: name }
+  const inside = name === "@signet/proto" ? folder : `${folder}/${specifier.slice(name.length + 1)}`
+  return { ours: rowOf(`${inside}/`) ?? folder }
+}
+
+const importsOf = (text: string): string[] =>
+  [
+    ...text.matchAll(
+      /^\s*(?:import|export)\b[^"'`]*?\bfrom\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
+    ),
+  ].map((match) => match[1] ?? match[2] ?? match[3] ?? "")
+
+function violation(path: string, specifier: string): string | undefined {
+  const folder = rowOf(path)
+  const row = folder === undefined ? undefined : layout[folder]
+  if (folder === undefined || row === undefined) return `${path}: its folder is not in the layout`
+  const target = targetOf(path, specifier)
+  if ("npm" in target) {
+    return row.npm.includes("*") || row.npm.includes(target.npm) ? undefined : `${path} imports ${target.npm}`
+  }
+  return target.ours === folder || row.ours.includes("*") || row.ours.includes(target.ours)
+    ? undefined
+    : `${path} imports ${target.ours}`
+}
+
+const isTest = (path: string) => /\.test\.ts$|(^|\/)testing\/|\/vectors\//.test(path)
+const read = (path: string) => readFileSync(join(root, path), "utf8")
+
+describe("the layout", () => {
+  test("has a row for every folder with sources", () => {
+    expect(sources.filter((path) => rowOf(path) === undefined)).toEqual([])
+  })
+
+  test("is kept by every import", () => {
+    const found = sources
+      .filter((path) => !isTest(path))
+      .flatMap((path) => importsOf(read(path)).map((specifier) => violation(path, specifier)))
+      .filter((sentence) => sentence !== undefined)
+    expect(found).toEqual([])
+  })
+
+  test("sees imports at all", () => {
+    expect(violation("server/kernel/ids.ts", "node:crypto")).toBeDefined()
+    expect(violation("server/kernel/ids.ts", "../rpc/deps.ts")).toBeDefined()
+    expect(violation("server/rpc/deps.ts", "kysely")).toBeDefined()
+    expect(violation("server/rpc/deps.ts", "@signet/guard/node/verify")).toBeDefined()
+    expect(violation("server/rpc/deps.ts", "@signet/kernel/ports")).toBeUndefined()
+    expect(importsOf(read("server/rpc/deps.ts")).length).toBeGreaterThan(0)
+  })
+
+  test("lets only the engine import the MLS library", () => {
+    const found = sources.filter(
+      (path) =>
+        !path.startsWith("test/") && !isTest(path) && importsOf(read(path)).some((s) => /^ts-mls(\/|$)/.test(s)),
+    )
+    expect(found.filter((path) => !path.startsWith("clients/core/messaging/"))).toEqual([])
+  })
+
+  test("lets only settings and commands read the environment", () => {
+    const found = sources.filter(
+      (path) => /^(server|clients|proto)\//.test(path) && !isTest(path) && read(path).includes("process.env"),
+    )
+    expect(found.filter((path) => !/\/(config|main)\.ts$|^clients\/cli\//.test(path))).toEqual([])
+  })
+
+  test("keeps client-only formats out of the server", () => {
+    const found = sources.filter(
+      (path) => path.startsWith("server/") && importsOf(read(path)).some((s) => s.startsWith("@signet/proto/client/")),
+    )
+    expect(found).toEqual([])
+  })
+})
