@@ -1,0 +1,78 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { Code, ConnectError, type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect"
+
+/** What a transport knows of a call when its headers have arrived. */
+export interface Arrival {
+  readonly method: DescMethod
+  readonly protocolName: string
+  readonly requestMethod: string
+  readonly url: string
+  readonly requestHeader: () => Headers
+  /** How long the caller waits, in milliseconds; undefined for no deadline. */
+  readonly timeoutMs: number | undefined
+  /** Aborts when the caller goes away or the server stops. */
+  readonly gone: () => AbortSignal
+  readonly values: ContextValues | undefined
+}
+
+/** A handler context whose costly parts (headers, signals) come to be when something reads them. */
+export interface CallContext extends HandlerContext {
+  /** The response's headers if any were touched. */
+  readonly writtenHeader: Headers | undefined
+  readonly writtenTrailer: Headers | undefined
+  /** Ends the deadline's timer. */
+  readonly close: () => void
+}
+
+export function callContext(arrival: Arrival): CallContext {
+  const { method, timeoutMs } = arrival
+  const startedMs = performance.now()
+  const leftMs = () => (timeoutMs === undefined ? undefined : timeoutMs - (performance.now() - startedMs))
+  let signal: AbortSignal | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let requestHeader: Headers | undefined
+  let responseHeader: Headers | undefined
+  let responseTrailer: Headers | undefined
+
+  const openSignal = (): AbortSignal => {
+    const left = leftMs()
+    if (left === undefined) return arrival.gone()
+    const late = new AbortController()
+    const expire = () => late.abort(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
+    if (left <= 0) expire()
+    else timer = setTimeout(expire, left)
+    return AbortSignal.any([late.signal, arrival.gone()])
+  }
+  return {
+    method,
+    service: method.parent,
+    protocolName: arrival.protocolName,
+    requestMethod: arrival.requestMethod,
+    url: arrival.url,
+    values: arrival.values ?? createContextValues(),
+    timeoutMs: leftMs,
+    get signal() {
+      signal ??= openSignal()
+      return signal
+    },
+    get requestHeader() {
+      requestHeader ??= arrival.requestHeader()
+      return requestHeader
+    },
+    get responseHeader() {
+      responseHeader ??= new Headers()
+      return responseHeader
+    },
+    get responseTrailer() {
+      responseTrailer ??= new Headers()
+      return responseTrailer
+    },
+    get writtenHeader() {
+      return responseHeader
+    },
+    get writtenTrailer() {
+      return responseTrailer
+    },
+    close: () => clearTimeout(timer),
+  }
+}

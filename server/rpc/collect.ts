@@ -1,0 +1,26 @@
+import {
+  type ConnectRouter,
+  createMethodImplSpec,
+  createServiceImplSpec,
+  type MethodImplSpec,
+} from "@connectrpc/connect"
+
+export type Routes = (router: ConnectRouter) => void
+
+/** What a routes function registers, method by method, for transports that Connect does not have. */
+export function collectMethods(routes: Routes): MethodImplSpec[] {
+  const methods: MethodImplSpec[] = []
+  const router: ConnectRouter = {
+    handlers: [],
+    service(service, implementation) {
+      methods.push(...Object.values(createServiceImplSpec(service, implementation).methods))
+      return router
+    },
+    rpc(method, implementation) {
+      methods.push(createMethodImplSpec(method, implementation))
+      return router
+    },
+  }
+  routes(router)
+  return methods
+}

@@ -1,0 +1,74 @@
+// What a caller is told: refusals with everything that is known of them, faults with nothing.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { connectErrorOf } from "@signet/guard/errors"
+import { type Reason, Refused, refusals } from "@signet/kernel/errors"
+import {
+  type BadRequest_FieldViolationSchema,
+  BadRequestSchema,
+  type ErrorInfo,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "@signet/proto/google/rpc/error_details"
+
+export type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
+
+/** What Connect itself refuses, by code; its other errors are faults of the service. */
+const reasonOfCode: Partial<Record<Code, Reason>> = {
+  [Code.Canceled]: "CANCELED",
+  [Code.Aborted]: "CANCELED",
+  [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
+  [Code.Unimplemented]: "METHOD_UNKNOWN",
+}
+
+/**
+ * A refusal as it travels: guard's error, and google.rpc.BadRequest where the refusal names a field, and RetryInfo where
+ * it says `retry_after` (seconds).
+ */
+export function refusalError(refused: Refused, violations: readonly FieldViolation[] = fieldOf(refused)): ConnectError {
+  const error = connectErrorOf(refused)
+  if (violations.length > 0) {
+    error.details.push({ desc: BadRequestSchema, value: { fieldViolations: [...violations] } })
+  }
+  const seconds = Number(refused.metadata.retry_after ?? Number.NaN)
+  if (Number.isFinite(seconds)) {
+    error.metadata.set("retry-after", String(Math.ceil(seconds)))
+    error.details.push({ desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(Math.ceil(seconds)) } } })
+  }
+  return error
+}
+
+const fieldOf = ({ metadata, message }: Refused): FieldViolation[] =>
+  metadata.field === undefined ? [] : [{ field: metadata.field, description: message }]
+
+/**
+ * Whatever was thrown, as the caller may see it.
+ *
+ * @param onFault Hears what is not a refusal; the caller gets INTERNAL and nothing of it.
+ */
+export function toldError(thrown: unknown, onFault: (fault: unknown) => void): ConnectError {
+  if (thrown instanceof Refused) {
+    if (thrown.reason === "INTERNAL") onFault(thrown.cause ?? thrown)
+    return refusalError(thrown)
+  }
+  if (thrown instanceof ConnectError) {
+    if (errorInfo(thrown) !== undefined) return thrown
+    const reason = reasonOfCode[thrown.code]
+    if (reason !== undefined) return refusalError(new Refused(reason, { cause: thrown }))
+  }
+  onFault(thrown)
+  return refusalError(new Refused("INTERNAL"))
+}
+
+/** The ErrorInfo of an error of ours, or undefined. */
+export function errorInfo(error: ConnectError): ErrorInfo | undefined {
+  return error.findDetails(ErrorInfoSchema).find((info) => info.domain === "signet")
+}
+
+/** The reason of an error of ours. */
+export function reasonOf(error: ConnectError): Reason | undefined {
+  const reason = errorInfo(error)?.reason
+  return reason !== undefined && isReason(reason) ? reason : undefined
+}
+
+const isReason = (text: string): text is Reason => Object.hasOwn(refusals, text)

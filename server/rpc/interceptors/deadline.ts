@@ -1,0 +1,32 @@
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+
+/**
+ * Answers DEADLINE_EXCEEDED when the caller's deadline, or the service's own limit, passes before the answer is ready,
+ * and CANCELED when the caller went away. A call that arrives too late does not reach its handler, so it writes nothing.
+ *
+ * @param limitMs The longest that a unary call may take; streams have no limit but the caller's.
+ */
+export function deadline(limitMs: number): Interceptor {
+  return (next) => async (req) => {
+    const { signal } = req
+    if (signal.aborted) throw endOf(signal)
+    if (req.stream) return next(req)
+    const ended = Promise.withResolvers<never>()
+    const onAbort = () => ended.reject(endOf(signal))
+    const timer = setTimeout(() => ended.reject(new Refused("DEADLINE_EXCEEDED")), limitMs)
+    signal.addEventListener("abort", onAbort)
+    try {
+      return await Promise.race([next(req), ended.promise])
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener("abort", onAbort)
+    }
+  }
+}
+
+function endOf(signal: AbortSignal): Refused {
+  const { reason } = signal
+  const isLate = reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
+  return new Refused(isLate ? "DEADLINE_EXCEEDED" : "CANCELED", { cause: reason })
+}

@@ -1,0 +1,14 @@
+import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { wire } from "@signet/proto/api/v1/wire"
+
+const defaultMaxRequestBytes = 65_536
+
+/** The largest request message that a method takes, in bytes. */
+export function maxRequestBytes(method: DescMethod): number {
+  return getOption(method, wire).maxRequestBytes || defaultMaxRequestBytes
+}
+
+/** Whether a method takes forms over REST. */
+export function takesForms(method: DescMethod): boolean {
+  return getOption(method, wire).form
+}

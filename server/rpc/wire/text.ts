@@ -1,0 +1,56 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf"
+import { isReflectList, isReflectMap, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
+
+/**
+ * Finds text that no database takes: U+0000 and unpaired surrogates (RFC 8259 section 8.2).
+ *
+ * @returns The path of the first such field, by proto names; undefined when all text is fine.
+ */
+export function unstorableText(desc: DescMessage, message: Message): string | undefined {
+  return textual(desc).length === 0 ? undefined : search(reflect(desc, message))
+}
+
+function search(message: ReflectMessage): string | undefined {
+  for (const field of textual(message.desc)) {
+    if (!message.isSet(field)) continue
+    for (const [at, value] of valuesOf(message.get(field))) {
+      if (typeof value === "string" && !isStorable(value)) return `${field.name}${at}`
+      if (!isReflectMessage(value)) continue
+      const nested = search(value)
+      if (nested !== undefined) return `${field.name}${at}.${nested}`
+    }
+  }
+  return undefined
+}
+
+const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed()
+
+/** Each value of a field with its place; the keys of maps count as values. */
+function* valuesOf(value: unknown): Generator<[at: string, value: unknown]> {
+  if (isReflectList(value)) {
+    for (const [index, item] of value.entries()) yield [`[${index}]`, item]
+  } else if (isReflectMap(value)) {
+    for (const [key, item] of value) {
+      yield ["", key]
+      yield ["", item]
+    }
+  } else yield ["", value]
+}
+
+const known = new WeakMap<DescMessage, readonly DescField[]>()
+
+/** The fields that can hold text, at any depth; computed once a type. */
+function textual(desc: DescMessage): readonly DescField[] {
+  const found = known.get(desc)
+  if (found !== undefined) return found
+  // A type that holds itself is taken to hold text while it is being looked at.
+  known.set(desc, desc.fields)
+  const fields = desc.fields.filter(
+    (field) =>
+      field.fieldKind === "map" ||
+      field.scalar === ScalarType.STRING ||
+      (field.message !== undefined && textual(field.message).length > 0),
+  )
+  known.set(desc, fields)
+  return fields
+}
