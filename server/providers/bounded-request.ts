@@ -1,0 +1,74 @@
+// The only way out: requests to addresses of the configuration, bounded in time and size, never redirected.
+import { Refused } from "@signet/kernel/errors"
+
+/** The part of `fetch` that providers use, so that a program can put its own in. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** How long a provider may take to answer whole, and how much it may answer. */
+export const limits = { timeoutMs: 5_000, maxBytes: 65_536 }
+
+export interface JsonAnswer {
+  status: number
+  body: unknown
+}
+
+/**
+ * Asks a provider.
+ *
+ * @param url Of the configuration: https, or http to this machine itself.
+ * @throws Refused UPSTREAM_UNAVAILABLE when it does not answer in JSON in time and size, or answers elsewhere.
+ */
+export async function requestJson(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
+  if (!isAllowedUrl(url)) throw unavailable("the configured address is neither https nor http to this machine")
+  try {
+    const signal = AbortSignal.timeout(limits.timeoutMs)
+    // "manual", because a followed redirect would lead to an address that nobody configured.
+    const response = await send(url, { ...init, redirect: "manual", credentials: "omit", signal })
+    const type = response.headers.get("content-type") ?? ""
+    if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+      await discard(response)
+      throw unavailable("it redirects")
+    }
+    if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(type)) {
+      await discard(response)
+      throw unavailable("it does not answer in JSON")
+    }
+    return { status: response.status, body: JSON.parse(await readText(response)) }
+  } catch (cause) {
+    throw cause instanceof Refused ? cause : unavailable("the request failed", cause)
+  }
+}
+
+/** Cleartext only where the configuration itself names this machine: the development profile and tests. */
+export function isAllowedUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  if (url.username !== "" || url.password !== "") return false
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname)
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  let text = ""
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop cancels the rest of the body.
+    if (size > limits.maxBytes) throw unavailable("it answers too much")
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+async function discard(response: Response): Promise<void> {
+  await response.body?.cancel()
+}
+
+/** The sentence goes to the log as the cause; the caller reads only that the provider does not answer. */
+export function unavailable(why: string, cause?: unknown): Refused {
+  return new Refused("UPSTREAM_UNAVAILABLE", { cause: new Error(why, { cause }) })
+}

@@ -1,0 +1,87 @@
+// Trades an authorization code for an ID token (RFC 6749 section 4.1.3, RFC 7636).
+import { Refused } from "@signet/kernel/errors"
+import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
+import type { ExternalCredential, Secrets } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { type Fetch, type JsonAnswer, requestJson, unavailable } from "./bounded-request.ts"
+
+type Code = Extract<ExternalCredential, { is: "code" }>
+
+/** What is wrong with the configuration of the client, not with the code (RFC 6749 section 5.2). */
+const configurationErrors = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"]
+
+/**
+ * Asks the client's token endpoint for the ID token of a code. It is not verified yet.
+ *
+ * @throws Refused PROVIDER_TOKEN_INVALID for a code, verifier or address that is not right; PROVIDER_NOT_CONFIGURED
+ *   when the client takes no codes or the provider does not know it; UPSTREAM_UNAVAILABLE.
+ */
+export async function exchangeCode(
+  deps: { fetch: Fetch; secrets: Pick<Secrets, "open"> },
+  client: ProviderClient,
+  code: Code,
+): Promise<string> {
+  if (client.tokenEndpoint === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  const { headers, form } = buildRequest(client, code, openClientSecret(deps.secrets, client))
+  const answer = await requestJson(deps.fetch, client.tokenEndpoint, { method: "POST", headers, body: form })
+  return readAnswer(answer)
+}
+
+interface TokenRequest {
+  headers: Record<string, string>
+  form: URLSearchParams
+}
+
+/** @throws Refused PROVIDER_TOKEN_INVALID for what the provider need not be asked. */
+export function buildRequest(client: ProviderClient, code: Code, secret: string | undefined): TokenRequest {
+  if (!client.redirectUris.includes(code.redirectUri)) throw invalid("redirect_uri")
+  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(code.codeVerifier)) throw invalid("code_verifier")
+  if (!/^[\x20-\x7e]{1,2048}$/.test(code.code)) throw invalid("code")
+  const form = new URLSearchParams({
+    grant_type: "authorization_code",
+    code: code.code,
+    redirect_uri: code.redirectUri,
+    code_verifier: code.codeVerifier,
+  })
+  const headers: Record<string, string> = { accept: "application/json" }
+  if (secret === undefined) form.set("client_id", client.clientId)
+  else headers.authorization = `Basic ${basicCredential(client.clientId, secret)}`
+  return { headers, form }
+}
+
+/** @throws Refused as exchangeCode. */
+export function readAnswer({ status, body }: JsonAnswer): string {
+  const answer: Record<string, unknown> =
+    typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body)) : {}
+  if (status === 200) {
+    if (typeof answer.id_token === "string") return answer.id_token
+    throw unavailable("the token endpoint gives no ID token")
+  }
+  const { error } = answer
+  if (status === 401 || configurationErrors.some((known) => known === error)) {
+    throw new Refused("PROVIDER_NOT_CONFIGURED", {
+      cause: new Error(`the token endpoint refuses the client: ${status}`),
+    })
+  }
+  if (status === 400 && (error === "invalid_grant" || error === "invalid_request")) throw invalid("code")
+  throw unavailable(`the token endpoint answers ${status}`)
+}
+
+function openClientSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): string | undefined {
+  if (client.clientSecretSealed === null) return undefined
+  const opened = secrets.open(clientSecretLabel(client.id), client.clientSecretSealed)
+  // A fault of the installation, and nothing the caller could mend.
+  if (opened === undefined) throw new Error("the secret of a provider client does not open under the sealing key")
+  return new TextDecoder().decode(opened)
+}
+
+/** Both are form-encoded first (RFC 6749 section 2.3.1). */
+function basicCredential(clientId: string, secret: string): string {
+  const encode = (text: string) => new URLSearchParams({ "": text }).toString().slice(1)
+  const bytes = new TextEncoder().encode(`${encode(clientId)}:${encode(secret)}`)
+  return btoa(String.fromCharCode(...bytes))
+}
+
+function invalid(field: string): Refused {
+  return new Refused("PROVIDER_TOKEN_INVALID", { metadata: { field } })
+}

@@ -1,0 +1,132 @@
+// The keys that providers publish: fetched when a kid is not known, and never because somebody makes up kids.
+import type { Clock } from "@signet/kernel/ports"
+import { type CryptoKey, importJWK, type JWK } from "jose"
+import { type Fetch, requestJson, unavailable } from "./bounded-request.ts"
+
+/** What ID tokens may be signed with. The configuration of a provider chooses among these, never the token alone. */
+export type IdTokenAlgorithm = "RS256" | "ES256"
+
+const keyTypes = { RS256: "RSA", ES256: "EC" } as const
+
+/** How long published keys are taken without asking again. */
+const freshMs = 600_000
+/** How long they are still taken while the provider does not answer. */
+const staleMs = 3_600_000
+/** At most one request in this time for an unknown kid, however many are asked for. */
+const cooldownMs = 30_000
+/** At most one request in this time while the provider does not answer. */
+const failureCooldownMs = 5_000
+/** How many addresses are remembered; the longest unused is forgotten first. */
+const maxAddresses = 100
+
+export interface ProviderKeys {
+  /**
+   * The key of that id, for that algorithm alone; undefined when the provider publishes none.
+   *
+   * @param jwksUri From the configuration.
+   * @throws Refused UPSTREAM_UNAVAILABLE when the provider does not answer and there is no copy that is recent enough.
+   */
+  find(jwksUri: string, kid: string, algorithm: IdTokenAlgorithm): Promise<CryptoKey | undefined>
+}
+
+interface Published {
+  keys: ReadonlyMap<string, CryptoKey>
+  /** When the keys were fetched; null when they never were. */
+  fetchedAtMs: number | null
+  /** No request before. */
+  nextAtMs: number
+  /** Why the last request failed; undefined when it did not. */
+  failure: unknown
+  pending: Promise<void> | null
+}
+
+export function createProviderKeys(deps: { clock: Clock; fetch: Fetch }): ProviderKeys {
+  const byAddress = new Map<string, Published>()
+
+  async function refresh(published: Published, jwksUri: string): Promise<void> {
+    try {
+      published.keys = await fetchKeys(deps.fetch, jwksUri)
+      published.failure = undefined
+      published.fetchedAtMs = deps.clock.nowMs()
+      published.nextAtMs = published.fetchedAtMs + cooldownMs
+    } catch (failure) {
+      published.failure = failure
+      published.nextAtMs = deps.clock.nowMs() + failureCooldownMs
+    } finally {
+      published.pending = null
+    }
+  }
+
+  return {
+    async find(jwksUri, kid, algorithm) {
+      const published = lastUsed(byAddress, jwksUri)
+      const age = () => (published.fetchedAtMs === null ? Infinity : deps.clock.nowMs() - published.fetchedAtMs)
+      const name = nameOf(algorithm, kid)
+      const known = published.keys.get(name)
+      if (known !== undefined && age() < freshMs) return known
+      if (published.pending !== null || deps.clock.nowMs() >= published.nextAtMs) {
+        published.pending ??= refresh(published, jwksUri)
+        await published.pending
+      }
+      const found = age() < staleMs ? published.keys.get(name) : undefined
+      // Unknown because the provider does not answer, not because it has no such key.
+      if (found === undefined && published.failure !== undefined) throw published.failure
+      return found
+    },
+  }
+}
+
+/** The address's entry, which becomes the last to be forgotten. */
+function lastUsed(byAddress: Map<string, Published>, jwksUri: string): Published {
+  const fresh: Published = {
+    keys: new Map(),
+    fetchedAtMs: null,
+    nextAtMs: -Infinity,
+    failure: undefined,
+    pending: null,
+  }
+  const published = byAddress.get(jwksUri) ?? fresh
+  byAddress.delete(jwksUri)
+  byAddress.set(jwksUri, published)
+  for (const oldest of byAddress.keys()) {
+    if (byAddress.size <= maxAddresses) break
+    byAddress.delete(oldest)
+  }
+  return published
+}
+
+async function fetchKeys(send: Fetch, jwksUri: string): Promise<ReadonlyMap<string, CryptoKey>> {
+  const { status, body } = await requestJson(send, jwksUri, { method: "GET", headers: { accept: "application/json" } })
+  if (status !== 200) throw unavailable(`the key set answers ${status}`)
+  const keys = new Map<string, CryptoKey>()
+  for (const jwk of readJwks(body)) {
+    for (const algorithm of ["RS256", "ES256"] as const) {
+      const name = nameOf(algorithm, jwk.kid)
+      if (keys.has(name) || !isFor(algorithm, jwk)) continue
+      const key = await importJWK({ ...jwk, alg: algorithm }, algorithm).catch(() => undefined)
+      if (key !== undefined && !(key instanceof Uint8Array)) keys.set(name, key)
+    }
+  }
+  return keys
+}
+
+/** An algorithm's name has no space, so no kid makes one key look like another. */
+function nameOf(algorithm: IdTokenAlgorithm, kid: string): string {
+  return `${algorithm} ${kid}`
+}
+
+/** The entries that have a kid; what else is in a key set is none of ours (RFC 7517 section 5). */
+function readJwks(body: unknown): (JWK & { kid: string })[] {
+  const keys = isObject(body) ? body.keys : undefined
+  if (!Array.isArray(keys)) throw unavailable("the key set has no keys")
+  return keys.filter((key) => isObject(key) && typeof key.kid === "string" && key.kid !== "")
+}
+
+function isFor(algorithm: IdTokenAlgorithm, jwk: JWK): boolean {
+  if (jwk.kty !== keyTypes[algorithm] || jwk.d !== undefined) return false
+  return (jwk.use === undefined || jwk.use === "sig") && (jwk.alg === undefined || jwk.alg === algorithm)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
