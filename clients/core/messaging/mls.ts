@@ -48,8 +48,6 @@ export interface EngineOptions {
   readonly nowSeconds: () => number
   /** Which device a credential names; throws for bytes that are no credential. */
   readonly deviceOf: DeviceOf
-  /** For groups shared with other engines; false in a product. */
-  readonly pathWithAdds?: boolean
 }
 
 /**
@@ -85,8 +83,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 }
 
 /** The engine without its proof: for the proof itself, and for tests that have one engine a member. */
-export function uncheckedEngine({ suite, nowSeconds, deviceOf, pathWithAdds = false }: EngineOptions): Engine {
-  const kit = makeKit(suite, { nowSeconds, deviceOf, pathWithAdds })
+export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions): Engine {
+  const kit = makeKit(suite, { nowSeconds, deviceOf })
   return {
     newKeyPackage: (identity, lifetime) => newKeyPackage(kit, identity, lifetime),
     createGroup: (group) => createGroup(kit, group),

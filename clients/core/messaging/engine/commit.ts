@@ -1,3 +1,4 @@
+import type { Extension } from "ts-mls/extension.js"
 import { createContentCommitSignature } from "ts-mls/framedContent.js"
 import { type GroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
 import { encodeGroupSecrets } from "ts-mls/groupSecrets.js"
@@ -10,7 +11,7 @@ import type { Proposal } from "ts-mls/proposal.js"
 import type { UpdatePath } from "ts-mls/updatePath.js"
 import { encryptGroupInfo } from "ts-mls/welcome.js"
 import { wipe } from "../crypto/bytes.ts"
-import { type Applied, applyChanges, type Changes } from "./change.ts"
+import { applyChanges, type Changes } from "./change.ts"
 import { advance, type NewEpoch } from "./epoch.ts"
 import { type Identity, readKeyPackage } from "./key-package.ts"
 import { type Kit, suiteName } from "./kit.ts"
@@ -19,7 +20,7 @@ import { deriveSecrets, filteredPath, keepPrivateKeys, linkPath, pathInfo, seali
 import { demand } from "./refusal.ts"
 import { makeSecretTree, secretsOf } from "./secret-tree.ts"
 import { closed, type GroupState, type Inside, opened } from "./state.ts"
-import { encryptionKeyAt, leafAt, setNode, treeHash } from "./tree.ts"
+import { encryptionKeyAt, leafAt, setNode, type Tree, treeHash } from "./tree.ts"
 import { encodeTree } from "./tree-bytes.ts"
 
 /** What surrounds a commit. */
@@ -28,6 +29,8 @@ export interface CommitOptions {
   readonly aad: Uint8Array
   /** Opaque bytes for those who join by this commit, signed into the GroupInfo. */
   readonly proof?: Uint8Array
+  /** Puts the tree into the Welcome: for groups with engines that take it nowhere else. Never in a product. */
+  readonly treeInWelcome?: boolean
 }
 
 /**
@@ -128,8 +131,12 @@ async function stage(
     secretTree: makeSecretTree(tree.nodes.length, epoch.encryptionSecret),
     identityKey: options.identity?.key ?? inside.identityKey,
   }
-  const groupInfo = await makeGroupInfo(kit, next, options.proof)
-  const welcome = changes.adds.length === 0 ? undefined : await makeWelcome(kit, groupInfo, epoch, changes.adds)
+  const proof = options.proof === undefined ? [] : [{ extensionType: membershipProof, extensionData: options.proof }]
+  const groupInfo = await makeGroupInfo(kit, next, proof)
+  const welcomeInfo = options.treeInWelcome
+    ? await makeGroupInfo(kit, next, [...proof, treeExtension(tree)])
+    : groupInfo
+  const welcome = changes.adds.length === 0 ? undefined : await makeWelcome(kit, welcomeInfo, epoch, changes.adds)
   wipe([epoch.joinerSecret, epoch.welcomeSecret])
   return {
     next: closed(next),
@@ -148,7 +155,7 @@ interface MadePath {
 }
 
 /** Fresh keys from the own leaf to the root, told to everybody else (RFC 9420 section 7.5). Changes `tree`. */
-async function makePath(kit: Kit, inside: Inside, tree: Applied["tree"], identity?: Identity): Promise<MadePath> {
+async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identity): Promise<MadePath> {
   const { ownLeaf, context } = inside
   const old = leafAt(tree, ownLeaf)
   demand(old !== undefined, "MLS_BAD_SENDER", "not a member")
@@ -195,8 +202,11 @@ async function sealSecret(kit: Kit, key: Uint8Array, info: Uint8Array, secret: U
   return { kemOutput: enc, ciphertext }
 }
 
-async function makeGroupInfo(kit: Kit, next: Inside, proof: Uint8Array | undefined): Promise<GroupInfo> {
-  const extensions = proof === undefined ? [] : [{ extensionType: membershipProof, extensionData: proof }]
+function treeExtension(tree: Tree): Extension {
+  return { extensionType: "ratchet_tree", extensionData: encodeTree(tree) }
+}
+
+async function makeGroupInfo(kit: Kit, next: Inside, extensions: Extension[]): Promise<GroupInfo> {
   const { context: groupContext, confirmationTag, ownLeaf: signer } = next
   return signGroupInfo({ groupContext, extensions, confirmationTag, signer }, next.identityKey, kit.cs.signature)
 }

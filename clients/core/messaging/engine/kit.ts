@@ -21,11 +21,9 @@ export interface Kit {
   /** Unix seconds. */
   readonly nowSeconds: () => number
   readonly deviceOf: DeviceOf
-  /** Whether a commit that adds may also carry a path. Ours never do; commits of other engines may. */
-  readonly pathWithAdds: boolean
 }
 
-export function makeKit(suite: Suite, rules: Pick<Kit, "nowSeconds" | "deviceOf" | "pathWithAdds">): Kit {
+export function makeKit(suite: Suite, rules: Pick<Kit, "nowSeconds" | "deviceOf">): Kit {
   return { ...rules, suite, hpke: makeHpke(suite), cs: asCiphersuite(suite) }
 }
 

@@ -57,15 +57,15 @@ export async function processCommit(
   const { content, sender } = commitOf(inside, publicMessage)
   const { signature, confirmationTag } = await authenticate(kit, inside, publicMessage)
   const changes = changesOf(byValue(content))
-  checkKind(kit, changes, content)
+  checkKind(changes, content)
   const applied = await applyChanges(kit, inside.tree, changes, sender, context, atSeconds)
   const change = await describe(kit, inside, content, sender, changes, applied)
   if (content.commit.path !== undefined) await checkPath(kit, inside, applied.tree, sender, content.commit.path)
   askJudge(judge, change)
   if (change.removesUs) return { kind: "removed", change }
 
-  const { tree, added } = applied
-  const path = content.commit.path && (await openPath(kit, inside, tree, sender, content.commit.path, new Set(added)))
+  const { tree } = applied
+  const path = content.commit.path && (await openPath(kit, inside, tree, sender, content.commit.path))
   const before = { context, confirmationTag: inside.confirmationTag, init: inside.epochSecrets.init }
   const commitSecret = path?.commitSecret ?? new Uint8Array(32)
   const epoch = await advance(kit, before, { content, signature }, await treeHash(kit, tree), commitSecret)
@@ -123,10 +123,10 @@ function byValue(content: FramedContentCommit) {
 }
 
 /** Which commits need a path, and which must not have one (RFC 9420 section 12.4; defects E1 and E2). */
-function checkKind(kit: Kit, { adds }: Changes, content: FramedContentCommit): void {
+function checkKind({ adds }: Changes, content: FramedContentCommit): void {
   const hasPath = content.commit.path !== undefined
   if (adds.length === 0) demand(hasPath, "MLS_BAD_PATH", "a commit without adds carries a path")
-  else demand(!hasPath || kit.pathWithAdds, "MLS_BAD_PROPOSALS", "adds and a path are two commits")
+  else demand(!hasPath, "MLS_BAD_PROPOSALS", "adds and a path are two commits")
 }
 
 async function describe(

@@ -44,26 +44,17 @@ function isInUse(tree: Tree, key: Uint8Array): boolean {
  * Puts a path into the tree, opens the one secret that is meant for us, and derives the rest.
  *
  * @param tree the tree after the proposals; changed.
- * @param added leaf indices that this commit added: their secrets come by Welcome, nothing is sealed to them here (E2).
  * @throws EngineRefused MLS_BAD_PATH if anything in it is not as a correct committer makes it.
  */
-export async function openPath(
-  kit: Kit,
-  inside: Inside,
-  tree: Tree,
-  sender: number,
-  path: UpdatePath,
-  added: ReadonlySet<number>,
-) {
+export async function openPath(kit: Kit, inside: Inside, tree: Tree, sender: number, path: UpdatePath) {
   const steps = filteredPath(tree, sender)
   demand(path.nodes.length === steps.length, "MLS_BAD_PATH", "not the length of the filtered direct path")
-  const sealedTo = steps.map((step) => step.recipients.filter((node) => node % 2 === 1 || !added.has(node / 2)))
   for (const [i, node] of path.nodes.entries()) {
-    const matches = node.encryptedPathSecret.length === sealedTo[i]?.length
+    const matches = node.encryptedPathSecret.length === steps[i]?.recipients.length
     demand(matches, "MLS_BAD_PATH", "not one ciphertext for each recipient")
   }
   const keys = path.nodes.map((node) => node.hpkePublicKey)
-  const ours = findOurs(inside, steps, sealedTo)
+  const ours = findOurs(inside, steps)
   const ourPublicKey = encryptionKeyAt(tree, ours.recipient)
   const parentHash = await linkPath(kit, tree, sender, steps, keys)
   const { leafNode } = path
@@ -93,9 +84,9 @@ export async function openPath(
 }
 
 /** Where on the path the secret for us is, and the private key that opens it. */
-function findOurs(inside: Inside, steps: readonly PathStep[], sealedTo: readonly (readonly number[])[]) {
+function findOurs(inside: Inside, steps: readonly PathStep[]) {
   const step = steps.findIndex(({ copath }) => isWithin(inside.ownLeaf * 2, copath))
-  for (const [position, recipient] of (sealedTo[step] ?? []).entries()) {
+  for (const [position, recipient] of (steps[step]?.recipients ?? []).entries()) {
     const privateKey = inside.privateKeys.get(recipient)
     if (privateKey !== undefined) return { step, position, recipient, privateKey }
   }

@@ -25,8 +25,8 @@ export function deviceOf(credential: Uint8Array): string {
   return text(credential).split("#")[0] ?? ""
 }
 
-export function testEngine(suite: Suite, rules: { readonly pathWithAdds?: boolean } = {}): Engine {
-  return uncheckedEngine({ suite, nowSeconds: () => today, deviceOf, ...rules })
+export function testEngine(suite: Suite): Engine {
+  return uncheckedEngine({ suite, nowSeconds: () => today, deviceOf })
 }
 
 export async function newIdentity(suite: Suite, name: string): Promise<Identity> {
@@ -45,7 +45,15 @@ export interface OurSeat extends Seat {
   leafOf(name: string): number
 }
 
-export async function ourSeat(suite: Suite, name: string, engine = testEngine(suite)): Promise<OurSeat> {
+export interface OurSeatOptions {
+  readonly engine?: Engine
+  readonly treeInWelcome?: boolean
+  /** Writes its state down and reads it back after everything that it does. */
+  readonly forgetful?: boolean
+}
+
+export async function ourSeat(suite: Suite, name: string, options: OurSeatOptions = {}): Promise<OurSeat> {
+  const { engine = testEngine(suite), treeInWelcome = false, forgetful = false } = options
   let waiting: NewKeyPackage | undefined
   const aad = utf8(`from ${name}`)
   const accept = () => "accept" as const
@@ -70,19 +78,21 @@ export async function ourSeat(suite: Suite, name: string, engine = testEngine(su
     async create(groupId) {
       seat.state = await engine.createGroup({ groupId, identity: seat.identity, ...lifetime })
     },
-    add: async (keyPackages) => accepted(seat, await engine.add(seat.current(), keyPackages, { aad })),
+    add: async (keyPackages) => accepted(seat, await engine.add(seat.current(), keyPackages, { aad, treeInWelcome })),
     remove: async (names) => accepted(seat, await engine.remove(seat.current(), names.map(seat.leafOf), { aad })),
     update: async () => accepted(seat, await engine.update(seat.current(), { aad })),
     async join(welcome, tree) {
       const { keyPackage, secret } = waiting ?? fail("no key package")
       seat.state = (await engine.join({ welcome, tree, keyPackage, secret, identityKey: seat.identity.key })).state
       waiting = undefined
+      if (forgetful) await seat.restart()
     },
     async process(commit) {
       const processed = await engine.process(seat.current(), commit, accept)
       if (processed.kind === "removed") return false
       processed.finish()
       seat.state = processed.next
+      if (forgetful) await seat.restart()
       return true
     },
     async encrypt(plaintext) {
@@ -96,6 +106,7 @@ export async function ourSeat(suite: Suite, name: string, engine = testEngine(su
       const read = { text: text(plaintext), sender: deviceOf(sender.credential) }
       finish()
       seat.state = next
+      if (forgetful) await seat.restart()
       return read
     },
     async restart() {

@@ -1,0 +1,43 @@
+import { utf8 } from "../crypto/bytes.ts"
+import type { Suite } from "../crypto/suite.ts"
+import type { EngineReason } from "../engine/refusal.ts"
+import { EngineRefused } from "../mls.ts"
+import { type OurSeat, ourSeat } from "./our-seat.ts"
+import { openRoom, type Room } from "./seat.ts"
+
+/** A room of ours with some names in it; the first one founded it and added the others in one commit. */
+export async function roomOf(
+  suite: Suite,
+  ...names: string[]
+): Promise<{ room: Room; seat: (name: string) => OurSeat }> {
+  const seats = new Map<string, OurSeat>()
+  for (const name of names) seats.set(name, await ourSeat(suite, name))
+  const [founder, ...others] = [...seats.values()]
+  if (founder === undefined) throw new Error("nobody")
+  const room = await openRoom(founder, utf8("a group"))
+  if (others.length > 0) await room.add(founder.name, others)
+  return {
+    room,
+    seat(name) {
+      const found = seats.get(name)
+      if (found === undefined) throw new Error(`no ${name}`)
+      return found
+    },
+  }
+}
+
+/** Why the engine refuses, or "accepted". */
+export async function refusal(attempt: Promise<unknown>): Promise<EngineReason | "accepted"> {
+  try {
+    await attempt
+    return "accepted"
+  } catch (error) {
+    if (error instanceof EngineRefused) return error.reason
+    throw error
+  }
+}
+
+/** Whether `part` occurs in `whole`. */
+export function contains(whole: Uint8Array, part: Uint8Array): boolean {
+  return Buffer.from(whole).includes(Buffer.from(part))
+}

@@ -1,0 +1,54 @@
+import * as fc from "fast-check"
+import { beforeAll, expect, test } from "vitest"
+import { histories, play, share } from "../../clients/core/messaging/testing/history.ts"
+import { ourSeat } from "../../clients/core/messaging/testing/our-seat.ts"
+import { openRoom } from "../../clients/core/messaging/testing/seat.ts"
+import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
+import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-seat.ts"
+
+beforeAll(loadOpenMls)
+
+const suite = makeNodeSuite()
+const ours = (number: number) => ourSeat(suite, clientName(number), { treeInWelcome: true })
+
+test("OpenMLS and ours follow each other's adds, updates and removals", async () => {
+  const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
+  const room = await openRoom(await ours(1), openMlsGroupId)
+  await room.add(a, [await openMlsSeat(2), await ours(3)])
+  for (const by of [a, b, c]) await room.say(by, "hello")
+  await room.update(b)
+  await room.update(c)
+  await room.add(b, [await openMlsSeat(4), await ours(5)])
+  for (const by of room.seats.keys()) await room.say(by, "five of us")
+  await room.remove(d, [c])
+  await room.update(a)
+  await room.remove(a, [d])
+  for (const by of room.seats.keys()) await room.say(by, "three of us")
+  expect(room.seats.size).toBe(3)
+})
+
+test("a path that leaves out the root leads both engines to the same epoch", async () => {
+  const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
+  const room = await openRoom(await ours(1), openMlsGroupId)
+  await room.add(a, [await ours(2), await ours(3), await openMlsSeat(4)])
+  await room.remove(c, [a, b])
+  for (const by of [c, d, c]) await room.update(by)
+  for (const by of [c, d]) await room.say(by, "the left half of the tree is empty")
+})
+
+// The room compares rosters after every commit; agreement on the epoch shows in every message being read by all.
+test(
+  "random histories with commits from both engines show no difference",
+  async () => {
+    const size = share({ runs: 4, steps: 40, members: 9 }, { runs: 40, steps: 400, members: 40 })
+    await fc.assert(
+      fc.asyncProperty(histories({ min: size.steps / 2, max: size.steps }), async (steps) => {
+        const room = await openRoom(await ours(1), openMlsGroupId)
+        await play(room, steps, (n) => (n % 2 === 1 ? openMlsSeat(n + 1) : ours(n + 1)), size.members)
+        for (const by of room.seats.keys()) await room.say(by, "the end")
+      }),
+      { numRuns: size.runs },
+    )
+  },
+  share(60_000, 3600_000),
+)
