@@ -1,5 +1,6 @@
 import type { AppId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
 import type { PrincipalKind } from "../records.ts"
+import type { AccessTokenClaims, ActClaim, GrantType } from "../token/claims.ts"
 
 export type AuthMethod =
   | "USER_SESSION"
@@ -46,6 +47,82 @@ export interface AuthContext {
   readonly claims: Readonly<Record<string, unknown>>
   /** When the user signed in; null for services. */
   readonly authTimeMs: number | null
+  readonly issuedAtMs: number
   readonly expiresAtMs: number
   readonly permVer: number
+}
+
+/** Roles and permissions that the principal holds in the token's app, tenant and context: no token carries them. */
+export interface Authority {
+  readonly roles: Iterable<string>
+  readonly permissions: Iterable<string>
+}
+
+const methods: Record<GrantType, AuthMethod> = {
+  session: "USER_SESSION",
+  client_credentials: "CLIENT_CREDENTIALS",
+  pat: "PERSONAL_ACCESS_TOKEN",
+  on_behalf_of: "ON_BEHALF_OF",
+}
+
+const nothing: Authority = { roles: [], permissions: [] }
+
+/** Who the claims of a verified token say is calling. The context can be shared between calls: nothing in it changes. */
+export function contextOf(claims: AccessTokenClaims, authority: Authority = nothing): AuthContext {
+  const delegation = claims.act === undefined ? null : delegationOf(claims, claims.act)
+  return Object.freeze({
+    principal: Object.freeze({ id: claims.sub, kind: claims.principal_type === "user" ? "USER" : "SERVICE" }),
+    identityId: claims.identity_id ?? null,
+    appId: claims.app_id,
+    tenantId: claims.tenant_id ?? null,
+    contextId: claims.context_id ?? null,
+    sessionId: claims.sid ?? null,
+    tokenId: claims.jti,
+    credentialId: claims.cred_id ?? null,
+    issuer: claims.iss,
+    audience: claims.aud,
+    scopes: frozenSet(claims.scp),
+    roles: frozenSet(authority.roles),
+    permissions: frozenSet(authority.permissions),
+    method: methods[claims.gty],
+    actor: delegation?.actor ?? null,
+    delegation,
+    claims: deepFreeze({ ...claims }),
+    authTimeMs: claims.auth_time === undefined ? null : claims.auth_time * 1_000,
+    issuedAtMs: claims.iat * 1_000,
+    expiresAtMs: claims.exp * 1_000,
+    permVer: claims.perm_ver,
+  })
+}
+
+function delegationOf(claims: AccessTokenClaims, act: ActClaim): Delegation {
+  let depth = 1
+  for (let next = act.act; next !== undefined; next = next.act) depth++
+  return Object.freeze({
+    // Only the outermost actor decides (RFC 8693 section 4.1).
+    actor: Object.freeze({ id: act.sub, kind: "SERVICE" }),
+    actorClientId: act.client_id,
+    jobId: claims.job_id ?? "",
+    originSessionId: claims.osid ?? null,
+    expiresAtMs: claims.exp * 1_000,
+    depth,
+  })
+}
+
+/** A set whose own methods cannot change it: Object.freeze alone leaves a set's members open. */
+function frozenSet(members: Iterable<string>): ReadonlySet<string> {
+  const set = new Set(members)
+  for (const name of ["add", "delete", "clear"]) Object.defineProperty(set, name, { value: refuseChange })
+  return Object.freeze(set)
+}
+
+function refuseChange(): never {
+  throw new TypeError("an AuthContext does not change")
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const member of Object.values(value)) {
+    if (typeof member === "object" && member !== null) deepFreeze(member)
+  }
+  return Object.freeze(value)
 }

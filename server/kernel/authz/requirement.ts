@@ -8,7 +8,7 @@ export interface Freshness {
   readonly onStale: "DENY" | "INTROSPECT" | "ALLOW"
 }
 
-/** Options that any requirement may carry beside its check. */
+/** Options that any requirement may carry beside its check. On a composite they hold for all of it. */
 interface Options {
   readonly freshness?: Freshness
   readonly maxAuthAgeSeconds?: number
@@ -38,3 +38,61 @@ export type Requirement = Options &
     | { readonly is: "anyOf"; readonly of: Requirements }
     | { readonly is: "allOf"; readonly of: Requirements }
   )
+
+export type TenantCheck = Extract<Requirement, { is: "tenant" }>
+export type ResourceCheck = Extract<Requirement, { is: "resourceAction" }>
+
+/** What a request's tenants are keyed by. */
+export function tenantKey(check: TenantCheck): string {
+  return `${check.from} ${check.field}`
+}
+
+/** What a request's resolved resources are keyed by. */
+export function resourceKey(check: ResourceCheck): string {
+  return `${check.type} ${check.from} ${check.field}`
+}
+
+/** Every single check in a requirement, in the order of declaration. */
+export function checksIn(requirement: Requirement): readonly Requirement[] {
+  return requirement.is === "anyOf" || requirement.is === "allOf" ? requirement.of.flatMap(checksIn) : [requirement]
+}
+
+/** The requirement in a line, for documents and logs: `kinds(USER) and (scope(a) or scope(b))`. */
+export function describe(requirement: Requirement): string {
+  const options = [
+    requirement.freshness && `fresh(${requirement.freshness.maxStalenessMs} ms, ${requirement.freshness.onStale})`,
+    requirement.maxAuthAgeSeconds ? `signed in within ${requirement.maxAuthAgeSeconds} s` : undefined,
+    requirement.allowDelegated ? "or on behalf" : undefined,
+  ].filter((option) => option !== undefined)
+  return [describeCheck(requirement), ...options].join(", ")
+}
+
+function describeCheck(check: Requirement): string {
+  switch (check.is) {
+    case "public":
+      return "public"
+    case "bodyCredential":
+      return "credential in the body"
+    case "scope":
+      return `scope(${check.scope})`
+    case "action":
+      return `action(${check.action})`
+    case "resourceAction":
+      return `action(${check.action} on ${check.type} from ${check.from} ${check.field})`
+    case "kinds":
+      return `kinds(${check.of.join(" or ")})`
+    case "tenant":
+      return check.from === "TOKEN" ? "tenant(TOKEN)" : `tenant(${check.from} ${check.field})`
+    case "delegated":
+      return `on behalf by(${check.actors.join(" or ")})`
+    case "anyOf":
+      return check.of.map(describePart).join(" or ")
+    case "allOf":
+      return check.of.map(describePart).join(" and ")
+  }
+}
+
+function describePart(requirement: Requirement): string {
+  const text = describe(requirement)
+  return requirement.is === "anyOf" || requirement.is === "allOf" || text.includes(", ") ? `(${text})` : text
+}

@@ -1,0 +1,119 @@
+// One check of a requirement against one call: steps 3 to 8, in order.
+import type { Reason } from "../errors.ts"
+import { maxActDepth } from "../token/claims.ts"
+import type { Question } from "./authorize.ts"
+import type { AuthContext } from "./context.ts"
+import { covers, misplacement } from "./grants.ts"
+import { displacement } from "./liveness.ts"
+import { type Freshness, type Requirement, resourceKey, tenantKey } from "./requirement.ts"
+
+/** A call whose caller is known. */
+export interface KnownCall extends Question {
+  readonly context: AuthContext
+}
+
+/** What a composite hands down to its parts. */
+export interface Inherited {
+  readonly freshness: Freshness
+  /** Undefined: however long ago. */
+  readonly maxAuthAgeSeconds?: number
+}
+
+export interface Failure {
+  readonly step: number
+  readonly reason: Reason
+  readonly metadata?: Readonly<Record<string, string>>
+  /** The reason is `reason` too where this is absent. */
+  readonly trueReason?: Reason
+  readonly introspect?: boolean
+}
+
+/** The first step that the call fails for this check, or undefined when it passes them all. */
+export function failureOf(check: Requirement, call: KnownCall, options: Inherited): Failure | undefined {
+  return (
+    staleness(call, options.freshness) ??
+    wrongPlace(check, call) ??
+    wrongKind(check, call.context) ??
+    missing(check, call.context) ??
+    tooLongAgo(call, options.maxAuthAgeSeconds) ??
+    notGranted(check, call) ??
+    wrongActor(check, call)
+  )
+}
+
+function staleness(call: KnownCall, { maxStalenessMs, onStale }: Freshness): Failure | undefined {
+  // Principal, session and credential were active when the token was issued: that is what is known at least.
+  const asOfMs = call.liveness === "unknown" ? call.context.issuedAtMs : call.liveness.asOfMs
+  if (onStale === "ALLOW" || call.nowMs - asOfMs <= maxStalenessMs) return undefined
+  return { step: 3, reason: "REVOCATION_STATE_STALE", introspect: onStale === "INTROSPECT" }
+}
+
+function wrongPlace(check: Requirement, call: KnownCall): Failure | undefined {
+  const { context, request, liveness } = call
+  if (request.appId !== undefined && request.appId !== context.appId) return { step: 4, reason: "APP_MISMATCH" }
+  const displaced = liveness === "unknown" ? undefined : displacement(context, liveness.facts)
+  if (displaced !== undefined) return { step: 4, reason: displaced }
+  if (check.is === "tenant") {
+    if (context.tenantId === null) return { step: 4, reason: "TENANT_REQUIRED" }
+    if (check.from === "TOKEN" || request.tenants?.get(tenantKey(check)) === context.tenantId) return undefined
+    return { step: 4, reason: "TENANT_MISMATCH" }
+  }
+  if (check.is === "resourceAction") {
+    const resource = request.resources?.get(resourceKey(check))
+    const problem = resource?.type === check.type ? misplacement(context, resource) : "RESOURCE_UNRESOLVED"
+    // The same answer for somebody else's resource and for none, or the difference would tell which ids exist.
+    return problem && { step: 4, reason: "RESOURCE_UNRESOLVED", trueReason: problem }
+  }
+  return undefined
+}
+
+function wrongKind(check: Requirement, context: AuthContext): Failure | undefined {
+  if (check.is !== "kinds" || check.of.includes(context.principal.kind)) return undefined
+  return { step: 5, reason: "PRINCIPAL_KIND_NOT_ALLOWED" }
+}
+
+function missing(check: Requirement, context: AuthContext): Failure | undefined {
+  switch (check.is) {
+    case "scope":
+      if (context.scopes.has(check.scope)) return undefined
+      return { step: 6, reason: "MISSING_SCOPE", metadata: { scope: check.scope } }
+    case "action":
+    case "resourceAction":
+      if (context.permissions.has(check.action)) return undefined
+      return { step: 6, reason: "MISSING_PERMISSION", metadata: { permission: check.action } }
+    default:
+      return undefined
+  }
+}
+
+function tooLongAgo(call: KnownCall, maxAuthAgeSeconds: number | undefined): Failure | undefined {
+  if (maxAuthAgeSeconds === undefined) return undefined
+  const { authTimeMs } = call.context
+  if (authTimeMs !== null && call.nowMs - authTimeMs <= maxAuthAgeSeconds * 1_000) return undefined
+  return { step: 6, reason: "STEP_UP_REQUIRED", metadata: { max_age: String(maxAuthAgeSeconds) } }
+}
+
+function notGranted(check: Requirement, call: KnownCall): Failure | undefined {
+  if (check.is !== "resourceAction") return undefined
+  const resource = call.request.resources?.get(resourceKey(check))
+  if (resource !== undefined && covers(call.grants, check.action, resource, call.nowMs)) return undefined
+  return { step: 7, reason: "RESOURCE_NOT_GRANTED" }
+}
+
+function wrongActor(check: Requirement, call: KnownCall): Failure | undefined {
+  const { delegation } = call.context
+  if (delegation === null) return check.is === "delegated" ? { step: 8, reason: "ACTOR_REQUIRED" } : undefined
+  if (check.is === "delegated") {
+    const names = [delegation.actor.id, delegation.actorClientId]
+    if (!names.some((name) => check.actors.includes(name))) return { step: 8, reason: "ACTOR_NOT_ALLOWED" }
+  }
+  if (delegation.expiresAtMs + skewMs <= call.nowMs) return { step: 8, reason: "DELEGATION_EXPIRED" }
+  if (delegation.depth > maxActDepth) return { step: 8, reason: "DELEGATION_CHAIN_TOO_DEEP" }
+  if (call.request.jobId !== undefined && call.request.jobId !== delegation.jobId) {
+    return { step: 8, reason: "JOB_MISMATCH" }
+  }
+  return undefined
+}
+
+/** Clocks may differ by this much. */
+const skewMs = 30_000
