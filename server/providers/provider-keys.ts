@@ -104,7 +104,7 @@ async function fetchKeys(send: Fetch, jwksUri: string): Promise<ReadonlyMap<stri
       const name = nameOf(algorithm, jwk.kid)
       if (keys.has(name) || !isFor(algorithm, jwk)) continue
       const key = await importJWK({ ...jwk, alg: algorithm }, algorithm).catch(() => undefined)
-      if (key !== undefined && !(key instanceof Uint8Array)) keys.set(name, key)
+      if (key !== undefined && !(key instanceof Uint8Array) && isStrong(key)) keys.set(name, key)
     }
   }
   return keys
@@ -125,6 +125,11 @@ function readJwks(body: unknown): (JWK & { kid: string })[] {
 function isFor(algorithm: IdTokenAlgorithm, jwk: JWK): boolean {
   if (jwk.kty !== keyTypes[algorithm] || jwk.d !== undefined) return false
   return (jwk.use === undefined || jwk.use === "sig") && (jwk.alg === undefined || jwk.alg === algorithm)
+}
+
+/** RSA from 2,048 bits on (RFC 7518 section 3.3). Web Crypto imports shorter ones, down to none. */
+function isStrong({ algorithm }: CryptoKey): boolean {
+  return !("modulusLength" in algorithm) || Number(algorithm.modulusLength) >= 2_048
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

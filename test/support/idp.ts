@@ -1,0 +1,190 @@
+// A fake issuer on a loopback port: it signs whatever a test asks for, and misbehaves on request.
+import { createHash } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from "jose"
+
+/** How an endpoint answers. */
+export type Behaviour = "well" | "slow" | "redirect" | "huge" | "endless" | "html" | "garbage" | "error" | "hangUp"
+
+export interface MintOptions {
+  claims?: Record<string, unknown>
+  /** Claims to leave out. */
+  without?: readonly string[]
+  header?: Record<string, unknown>
+  alg?: "RS256" | "ES256"
+}
+
+export interface FakeIdp {
+  readonly issuer: string
+  readonly jwksUri: string
+  readonly tokenEndpoint: string
+  /** May be changed at any time. */
+  readonly behaviour: { jwks: Behaviour; token: Behaviour }
+  /** How often each endpoint was asked. */
+  readonly asked: { jwks: number; token: number; elsewhere: number }
+  /** The client's secret, when it has one: then the token endpoint takes no request without. */
+  clientSecret: string | undefined
+  /** The key that RS256 tokens are signed with, as it is published. */
+  publishedKey(): JWK
+  /** New keys under new kids; the old ones are published no more. */
+  rotateKeys(): Promise<void>
+  /** A signed ID token for the client "notes-web" with the nonce "n-1", changed as asked. */
+  mint(options?: MintOptions): Promise<string>
+  /** A code that the token endpoint trades once, for a minted token. */
+  issueCode(grant: { codeVerifier: string; redirectUri: string; token?: MintOptions }): string
+  stop(): Promise<void>
+}
+
+interface Keys {
+  kid: string
+  rsa: { privateKey: CryptoKey; jwk: JWK }
+  ec: { privateKey: CryptoKey; jwk: JWK }
+}
+
+interface Grant {
+  challenge: string
+  redirectUri: string
+  token: MintOptions
+}
+
+async function makeKeys(generation: number): Promise<Keys> {
+  const [rsa, ec] = await Promise.all([generateKeyPair("RS256"), generateKeyPair("ES256")])
+  const kid = `key-${generation}`
+  const jwkOf = async (key: CryptoKey, alg: string) => ({ ...(await exportJWK(key)), alg, use: "sig", kid })
+  return {
+    kid,
+    rsa: { privateKey: rsa.privateKey, jwk: await jwkOf(rsa.publicKey, "RS256") },
+    ec: { privateKey: ec.privateKey, jwk: await jwkOf(ec.publicKey, "ES256") },
+  }
+}
+
+/** @param options.nowMs The clock of the issuer; the machine's when left out. */
+export async function startFakeIdp(options: { nowMs?: () => number } = {}): Promise<FakeIdp> {
+  const nowMs = options.nowMs ?? Date.now
+  let generation = 1
+  let keys = await makeKeys(generation)
+  const codes = new Map<string, Grant>()
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  const issuer = `http://127.0.0.1:${port}`
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? ""
+    if (path === "/jwks") {
+      idp.asked.jwks++
+      return answer(response, idp.behaviour.jwks, 200, { keys: [keys.rsa.jwk, keys.ec.jwk] })
+    }
+    if (path === "/token" && request.method === "POST") {
+      idp.asked.token++
+      const form = new URLSearchParams(await readBody(request))
+      const { status, body } = await trade(form, request.headers.authorization)
+      return answer(response, idp.behaviour.token, status, body)
+    }
+    idp.asked.elsewhere++
+    // Where redirects lead: it would answer, so a test sees whether anybody followed.
+    return answer(response, "well", 200, { keys: [keys.rsa.jwk], id_token: await idp.mint() })
+  }
+
+  async function trade(form: URLSearchParams, authorization: string | undefined) {
+    const refused = (error: string, status = 400) => ({ status, body: { error } })
+    const basic = `Basic ${Buffer.from(`notes-web:${idp.clientSecret ?? ""}`).toString("base64")}`
+    const isKnown = idp.clientSecret === undefined ? form.get("client_id") === "notes-web" : authorization === basic
+    if (!isKnown) return refused("invalid_client", 401)
+    if (form.get("grant_type") !== "authorization_code") return refused("unsupported_grant_type")
+    const code = form.get("code") ?? ""
+    const grant = codes.get(code)
+    codes.delete(code)
+    const challenge = challengeOf(form.get("code_verifier") ?? "")
+    if (grant?.challenge !== challenge || grant.redirectUri !== form.get("redirect_uri")) {
+      return refused("invalid_grant")
+    }
+    const idToken = await idp.mint(grant.token)
+    return { status: 200, body: { access_token: "opaque", token_type: "Bearer", expires_in: 60, id_token: idToken } }
+  }
+
+  const idp: FakeIdp = {
+    issuer,
+    jwksUri: `${issuer}/jwks`,
+    tokenEndpoint: `${issuer}/token`,
+    behaviour: { jwks: "well", token: "well" },
+    asked: { jwks: 0, token: 0, elsewhere: 0 },
+    clientSecret: undefined,
+    publishedKey: () => keys.rsa.jwk,
+    async rotateKeys() {
+      keys = await makeKeys(++generation)
+    },
+    async mint({ claims = {}, without = [], header = {}, alg = "RS256" } = {}) {
+      const iat = Math.floor(nowMs() / 1000)
+      const usual = { iss: issuer, aud: "notes-web", azp: "notes-web", sub: "ada", nonce: "n-1", iat, exp: iat + 3600 }
+      const kept = Object.entries({ ...usual, ...claims }).filter(([name]) => !without.includes(name))
+      const key = alg === "RS256" ? keys.rsa.privateKey : keys.ec.privateKey
+      return new SignJWT(Object.fromEntries(kept))
+        .setProtectedHeader({ alg, kid: keys.kid, typ: "JWT", ...header })
+        .sign(key)
+    },
+    issueCode({ codeVerifier, redirectUri, token = {} }) {
+      const code = `code-${codes.size}-${Math.random()}`
+      codes.set(code, { challenge: challengeOf(codeVerifier), redirectUri, token })
+      return code
+    },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return idp
+}
+
+function challengeOf(verifier: string): string {
+  return createHash("sha256").update(verifier).digest("base64url")
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+function answer(response: ServerResponse, behaviour: Behaviour, status: number, body: unknown): void {
+  const json = { "content-type": "application/json" }
+  switch (behaviour) {
+    case "well":
+      response.writeHead(status, json).end(JSON.stringify(body))
+      return
+    case "slow":
+      // Headers at once and the body never: the time limit must cover the whole answer.
+      response.writeHead(status, json).write("{")
+      return
+    case "redirect":
+      response.writeHead(302, { ...json, location: "/elsewhere" }).end("{}")
+      return
+    case "huge":
+      response.writeHead(status, json).end(JSON.stringify({ ...Object(body), padding: "x".repeat(70_000) }))
+      return
+    case "endless": {
+      response.writeHead(status, json)
+      const write = () => {
+        while (!response.destroyed && response.write(" ".repeat(16_384)));
+      }
+      response.on("drain", write)
+      write()
+      return
+    }
+    case "html":
+      response.writeHead(status, { "content-type": "text/html" }).end(JSON.stringify(body))
+      return
+    case "garbage":
+      response.writeHead(status, json).end('{"keys": [')
+      return
+    case "error":
+      response.writeHead(503, json).end("{}")
+      return
+    case "hangUp":
+      response.destroy()
+      return
+  }
+}
