@@ -1,0 +1,150 @@
+import type { Apps } from "@signet/kernel/ports"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import type { Selectable } from "kysely"
+import type { AppTable, ProviderClientTable } from "./schema.ts"
+import { bytesOrNull, type Database } from "./sql.ts"
+
+const appColumns = [
+  "id",
+  "name",
+  "status",
+  "audiences",
+  "signup_enabled",
+  "session_idle_seconds_web",
+  "session_idle_seconds_native",
+  "session_absolute_seconds",
+  "retry_window_seconds",
+  "allowed_origins",
+] as const satisfies readonly (keyof AppTable)[]
+
+const clientColumns = [
+  "id",
+  "app_id",
+  "provider",
+  "platform",
+  "status",
+  "client_id",
+  "issuers",
+  "canonical_issuer",
+  "audiences",
+  "authorized_parties",
+  "nonce_mode",
+  "require_nonce",
+  "hosted_domains",
+  "signup_enabled",
+  "redirect_uris",
+  "jwks_uri",
+  "token_endpoint",
+  "client_secret_sealed",
+  "provider_tenant",
+] as const satisfies readonly (keyof ProviderClientTable)[]
+
+export function apps(db: Database): Apps {
+  return {
+    async findApp(id) {
+      const row = await db.selectFrom("app").select(appColumns).where("id", "=", id).executeTakeFirst()
+      return row && appFromRow(row)
+    },
+
+    async findProviderClient(appId, provider, platform) {
+      const row = await db
+        .selectFrom("provider_client")
+        .select(clientColumns)
+        .where("app_id", "=", appId)
+        .where("provider", "=", provider)
+        .where("platform", "=", platform)
+        .executeTakeFirst()
+      return row && clientFromRow(row)
+    },
+
+    async putApp(app) {
+      const { id, ...rest } = appToRow(app)
+      await db
+        .insertInto("app")
+        .values({ id, ...rest })
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(rest))
+        .execute()
+    },
+
+    async putProviderClient(client) {
+      const { id, ...rest } = clientToRow(client)
+      await db
+        .insertInto("provider_client")
+        .values({ id, ...rest })
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(rest))
+        .execute()
+    },
+  }
+}
+
+const appFromRow = (row: Selectable<AppTable>): App => ({
+  id: row.id,
+  name: row.name,
+  status: row.status,
+  audiences: row.audiences,
+  settings: {
+    signupEnabled: row.signup_enabled,
+    sessionIdleSecondsWeb: row.session_idle_seconds_web,
+    sessionIdleSecondsNative: row.session_idle_seconds_native,
+    sessionAbsoluteSeconds: row.session_absolute_seconds,
+    retryWindowSeconds: row.retry_window_seconds,
+    allowedOrigins: row.allowed_origins,
+  },
+})
+
+const appToRow = ({ settings, ...app }: App): AppTable => ({
+  id: app.id,
+  name: app.name,
+  status: app.status,
+  audiences: app.audiences,
+  signup_enabled: settings.signupEnabled,
+  session_idle_seconds_web: settings.sessionIdleSecondsWeb,
+  session_idle_seconds_native: settings.sessionIdleSecondsNative,
+  session_absolute_seconds: settings.sessionAbsoluteSeconds,
+  retry_window_seconds: settings.retryWindowSeconds,
+  allowed_origins: settings.allowedOrigins,
+})
+
+const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => ({
+  id: row.id,
+  appId: row.app_id,
+  provider: row.provider,
+  platform: row.platform,
+  status: row.status,
+  clientId: row.client_id,
+  issuers: row.issuers,
+  canonicalIssuer: row.canonical_issuer,
+  audiences: row.audiences,
+  authorizedParties: row.authorized_parties,
+  nonceMode: row.nonce_mode,
+  requireNonce: row.require_nonce,
+  hostedDomains: row.hosted_domains,
+  signupEnabled: row.signup_enabled,
+  redirectUris: row.redirect_uris,
+  jwksUri: row.jwks_uri,
+  tokenEndpoint: row.token_endpoint,
+  clientSecretSealed: bytesOrNull(row.client_secret_sealed),
+  providerTenant: row.provider_tenant,
+})
+
+const clientToRow = (client: ProviderClient): ProviderClientTable => ({
+  id: client.id,
+  app_id: client.appId,
+  provider: client.provider,
+  platform: client.platform,
+  status: client.status,
+  client_id: client.clientId,
+  issuers: client.issuers,
+  canonical_issuer: client.canonicalIssuer,
+  audiences: client.audiences,
+  authorized_parties: client.authorizedParties,
+  nonce_mode: client.nonceMode,
+  require_nonce: client.requireNonce,
+  hosted_domains: client.hostedDomains,
+  signup_enabled: client.signupEnabled,
+  redirect_uris: client.redirectUris,
+  jwks_uri: client.jwksUri,
+  token_endpoint: client.tokenEndpoint,
+  client_secret_sealed: client.clientSecretSealed,
+  provider_tenant: client.providerTenant,
+})

@@ -1,0 +1,72 @@
+// Migrations are plain SQL files, forward only: expand first, contract in a later release. A shipped file is never
+// edited, which the checksums that the database keeps make certain.
+import { createHash } from "node:crypto"
+import { readdir, readFile } from "node:fs/promises"
+import { CompiledQuery, type Kysely } from "kysely"
+import { type MigrationProvider, Migrator } from "kysely/migration"
+import type { Tables } from "./schema.ts"
+import type { Database } from "./sql.ts"
+
+export interface SqlFile {
+  name: string
+  text: string
+  /** SHA-256 of the text in hexadecimal. */
+  sha256: string
+}
+
+const folder = new URL("./migrations/", import.meta.url)
+
+/** This program's migrations, in order. */
+export async function readMigrations(): Promise<readonly SqlFile[]> {
+  const files = (await readdir(folder)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file)).toSorted()
+  return Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(new URL(file, folder), "utf8")
+      return { name: file.replace(/\.sql$/, ""), text, sha256: createHash("sha256").update(text, "utf8").digest("hex") }
+    }),
+  )
+}
+
+/**
+ * Brings the database to this program's migrations. Safe to run from several processes at once, and again.
+ *
+ * @returns The names of those that this call applied.
+ * @throws Error when a migration that the database has is another than the program's of the same name.
+ */
+export async function migrate(db: Database, files?: readonly SqlFile[]): Promise<readonly string[]> {
+  const migrations = files ?? (await readMigrations())
+  const { error, results } = await new Migrator({ db, provider: sqlFileProvider(migrations) }).migrateToLatest()
+  if (error !== undefined) throw error
+  const kept = await readChecksums(db)
+  for (const { name, sha256 } of migrations) {
+    if (kept.get(name) !== sha256) throw new Error(`migration ${name} was changed after this database applied it`)
+  }
+  return (results ?? []).filter((result) => result.status === "Success").map((result) => result.migrationName)
+}
+
+/** True when the database has every migration of this program, unchanged. It may have newer ones: those only add. */
+export async function isMigrated(db: Database, files?: readonly SqlFile[]): Promise<boolean> {
+  try {
+    const [migrations, kept] = await Promise.all([files ?? readMigrations(), readChecksums(db)])
+    return migrations.every(({ name, sha256 }) => kept.get(name) === sha256)
+  } catch {
+    return false
+  }
+}
+
+async function readChecksums(db: Database): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.selectFrom("migration_checksum").select(["name", "sha256"]).execute()
+  return new Map(rows.map(({ name, sha256 }) => [name, sha256]))
+}
+
+function sqlFileProvider(files: readonly SqlFile[]): MigrationProvider {
+  const migrationOf = ({ name, text, sha256 }: SqlFile) => ({
+    async up(db: Kysely<Tables>) {
+      await db.executeQuery(CompiledQuery.raw(text))
+      await db.insertInto("migration_checksum").values({ name, sha256 }).execute()
+    },
+  })
+  return {
+    getMigrations: async () => Object.fromEntries(files.map((file) => [file.name, migrationOf(file)])),
+  }
+}

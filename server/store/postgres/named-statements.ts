@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto"
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely"
+import type { Pool, PoolClient } from "pg"
+
+const mostNames = 500
+
+/**
+ * The pool, with statements that have parameters prepared once a connection: the server then neither parses nor plans
+ * them again. Behind PgBouncer this takes version 1.21 or newer with `max_prepared_statements`.
+ */
+export function namedStatements(pool: Pool): PostgresPool {
+  const names = new Map<string, string>()
+  const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()
+
+  // A name is of the text, so that every connection and every process has the same for the same. The number of
+  // statements is that of the program's texts; the bound is for lists of changing length.
+  const nameOf = (text: string): string | undefined => {
+    const known = names.get(text)
+    if (known !== undefined || names.size >= mostNames) return known
+    const name = `s${createHash("sha256").update(text).digest("base64url").slice(0, 22)}`
+    names.set(text, name)
+    return name
+  }
+
+  const wrap = (client: PoolClient): PostgresPoolClient => {
+    function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
+    function query(): never
+    function query(text?: string, values: readonly unknown[] = []): unknown {
+      if (typeof text !== "string") throw new TypeError("this store does not stream")
+      const name = values.length > 0 ? nameOf(text) : undefined
+      return client.query(name === undefined ? { text, values: [...values] } : { name, text, values: [...values] })
+    }
+    return { query, release: (destroy) => client.release(destroy) }
+  }
+
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect()
+      const known = wrapped.get(client) ?? wrap(client)
+      wrapped.set(client, known)
+      return known
+    },
+  }
+}

@@ -1,0 +1,49 @@
+// A database to keep things in: PostgreSQL where there is one, else PGlite in a folder. Both through `pg`, so that
+// statements, types, error codes and transactions are the same.
+import { Kysely, PostgresDialect } from "kysely"
+import { Pool, type PoolConfig, types } from "pg"
+import { namedStatements } from "./named-statements.ts"
+import type { Tables } from "./schema.ts"
+import type { Database } from "./sql.ts"
+
+export interface OpenDatabase {
+  db: Database
+  /** Waits for what is under way, then lets go of connections, folder and timers. */
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /** Connections at most; 10 unless told otherwise. */
+  maxConnections?: number
+  /** Told of connections that broke while nobody used them; the pool replaces them by itself. */
+  onIdleError?: (error: Error) => void
+}
+
+/** Opens PostgreSQL at a `postgres://` address. Connects with the first statement, not before. */
+export function openPostgres(databaseUrl: string, options: OpenOptions = {}): OpenDatabase {
+  const config = {
+    connectionString: databaseUrl,
+    max: options.maxConnections ?? 10,
+    connectionTimeoutMillis: 5_000,
+    application_name: "signet",
+  }
+  const db = kyselyOn(config, options.onIdleError)
+  return { db, close: () => db.destroy() }
+}
+
+/** A connection's settings as kysely. Without an 'error' listener a lost idle connection would end the process. */
+export function kyselyOn(config: PoolConfig, onIdleError: (error: Error) => void = () => {}): Database {
+  const pool = new Pool({ ...config, types: { getTypeParser } })
+  pool.on("error", onIdleError)
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool) }) })
+}
+
+const getTypeParser: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>
+  oid === types.builtins.INT8 ? parseInt8 : types.getTypeParser(oid, format ?? "text")
+
+/** A 64-bit integer (a count, say) as a number, or an error where a number could not hold it. */
+function parseInt8(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError("a 64-bit integer does not fit a number")
+  return value
+}

@@ -1,0 +1,55 @@
+// PGlite's own file system has no fsync and starts PostgreSQL with fsync off (electric-sql/pglite#1107): a crash of the
+// process loses nothing then, but a power cut may. This one asks the disk. It reaches into Emscripten's file system, so
+// durable-fs.test.ts counts the calls on every new version.
+import fs from "node:fs"
+import { PGlite } from "@electric-sql/pglite"
+import { NodeFS } from "@electric-sql/pglite/nodefs"
+
+/** For PGlite on a DurableNodeFs. The WebAssembly build has no fdatasync. */
+export const durableStartParams: string[] = [
+  ...PGlite.defaultStartParams.filter((param) => param !== "-F"),
+  "-c",
+  "fsync=on",
+  "-c",
+  "wal_sync_method=fsync",
+]
+
+export class DurableNodeFs extends NodeFS {
+  override async init(...given: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
+    const { emscriptenOpts } = await super.init(...given)
+    const install = (module: unknown) => {
+      const nodeFs = nodeFsOf(module)
+      nodeFs.stream_ops.fsync = (stream) => {
+        if (stream.nfd !== undefined) fs.fsyncSync(stream.nfd)
+        else syncFolder(nodeFs.realPath(stream.node))
+        return 0
+      }
+    }
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] } }
+  }
+}
+
+/** A folder is synced so that its new entries last. */
+function syncFolder(path: string): void {
+  const handle = fs.openSync(path, "r")
+  try {
+    fs.fsyncSync(handle)
+  } finally {
+    fs.closeSync(handle)
+  }
+}
+
+/** What is used of Emscripten's file system over Node's. */
+interface EmscriptenNodeFs {
+  realPath(node: unknown): string
+  stream_ops: { fsync?: (stream: { nfd?: number; node: unknown }) => number }
+}
+
+/** @throws Error when PGlite is built otherwise than it was: better no database than one that forgets. */
+function nodeFsOf(module: unknown): EmscriptenNodeFs {
+  const nodeFs = (module as { FS?: { filesystems?: { NODEFS?: Partial<EmscriptenNodeFs> } } }).FS?.filesystems?.NODEFS
+  if (typeof nodeFs?.realPath !== "function" || typeof nodeFs.stream_ops !== "object") {
+    throw new Error("this version of PGlite cannot be made durable")
+  }
+  return nodeFs as EmscriptenNodeFs
+}

@@ -1,0 +1,194 @@
+// The tables, as kysely sees them. Times are Date in rows and milliseconds in records; nothing else of a row is changed.
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type {
+  AppId,
+  AuditEventId,
+  ContextId,
+  IdentityId,
+  MembershipId,
+  PrincipalId,
+  ProviderAccountId,
+  ProviderClientId,
+  RefreshTokenId,
+  SessionId,
+  TenantId,
+} from "@signet/kernel/ids"
+import type { PublicJwk, SigningKeyRecord } from "@signet/kernel/ports"
+import type {
+  App,
+  Identity,
+  Membership,
+  Platform,
+  Principal,
+  Provider,
+  ProviderAccount,
+  ProviderClient,
+  Session,
+} from "@signet/kernel/records"
+import type { JSONColumnType } from "kysely"
+
+type Texts = readonly string[]
+
+export interface Tables {
+  app: AppTable
+  provider_client: ProviderClientTable
+  identity: IdentityTable
+  provider_account: ProviderAccountTable
+  principal: PrincipalTable
+  membership: MembershipTable
+  session: SessionTable
+  refresh_token: RefreshTokenTable
+  id_token_use: { token_hash: Uint8Array; expires_at: Date }
+  audit_event: AuditEventTable
+  signing_key: SigningKeyTable
+  signing_key_set: { id: number; version: number }
+  migration_checksum: { name: string; sha256: string }
+}
+
+export interface AppTable {
+  id: AppId
+  name: string
+  status: App["status"]
+  audiences: Texts
+  signup_enabled: boolean
+  session_idle_seconds_web: number
+  session_idle_seconds_native: number
+  session_absolute_seconds: number
+  retry_window_seconds: number
+  allowed_origins: Texts
+}
+
+export interface ProviderClientTable {
+  id: ProviderClientId
+  app_id: AppId
+  provider: Provider
+  platform: Platform
+  status: ProviderClient["status"]
+  client_id: string
+  issuers: Texts
+  canonical_issuer: string
+  audiences: Texts
+  authorized_parties: Texts
+  nonce_mode: ProviderClient["nonceMode"]
+  require_nonce: boolean
+  hosted_domains: Texts
+  signup_enabled: boolean
+  redirect_uris: Texts
+  jwks_uri: string
+  token_endpoint: string | null
+  client_secret_sealed: Uint8Array | null
+  provider_tenant: string | null
+}
+
+export interface IdentityTable {
+  id: IdentityId
+  status: Identity["status"]
+  primary_email: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+export interface ProviderAccountTable {
+  id: ProviderAccountId
+  identity_id: IdentityId
+  provider: Provider
+  issuer: string
+  subject: string
+  provider_tenant: string | null
+  email: string | null
+  status: ProviderAccount["status"]
+  created_at: Date
+  last_used_at: Date | null
+}
+
+export interface PrincipalTable {
+  id: PrincipalId
+  kind: Principal["kind"]
+  identity_id: IdentityId | null
+  status: Principal["status"]
+}
+
+export interface MembershipTable {
+  id: MembershipId
+  principal_id: PrincipalId
+  app_id: AppId
+  tenant_id: TenantId | null
+  context_id: ContextId | null
+  status: Membership["status"]
+  profile: JSONColumnType<Membership["profile"]>
+}
+
+export interface SessionTable {
+  id: SessionId
+  principal_id: PrincipalId
+  identity_id: IdentityId
+  app_id: AppId
+  tenant_id: TenantId | null
+  context_id: ContextId | null
+  provider_account_id: ProviderAccountId
+  provider_client_id: ProviderClientId
+  platform: Platform
+  amr: Texts
+  audiences: Texts
+  auth_time_at: Date
+  status: Session["status"]
+  created_at: Date
+  last_refreshed_at: Date | null
+  idle_expires_at: Date
+  absolute_expires_at: Date
+  rotation: number
+  device_id: string
+  device_label: string
+  device_os: string
+  device_app_version: string
+  user_agent: string
+  cookie_mode: boolean
+  revoked_at: Date | null
+  revoke_reason: string | null
+}
+
+export interface RefreshTokenTable {
+  id: RefreshTokenId
+  session_id: SessionId
+  token_hash: Uint8Array
+  family_id: string
+  previous_token_id: RefreshTokenId | null
+  created_at: Date
+  used_at: Date | null
+  rotated_at: Date | null
+  expires_at: Date
+  revoked_at: Date | null
+  retry_key_hash: Uint8Array | null
+  successor_sealed: Uint8Array | null
+  confirmed_at: Date | null
+}
+
+export interface AuditEventTable {
+  id: AuditEventId
+  occurred_at: Date
+  kind: AuditEvent["kind"]
+  outcome: AuditEvent["outcome"]
+  reason: AuditEvent["reason"]
+  app_id: AppId | null
+  tenant_id: TenantId | null
+  context_id: ContextId | null
+  actor_principal_id: PrincipalId | null
+  subject_principal_id: PrincipalId | null
+  subject_identity_id: IdentityId | null
+  session_id: SessionId | null
+  target_type: string | null
+  target_id: string | null
+  request_id: string
+  request_route: string
+  request_ip_truncated: string | null
+}
+
+export interface SigningKeyTable {
+  kid: string
+  status: SigningKeyRecord["status"]
+  public_jwk: JSONColumnType<PublicJwk>
+  private_sealed: Uint8Array
+  created_at: Date
+  activated_at: Date | null
+  retired_at: Date | null
+}

@@ -1,0 +1,204 @@
+import type { SessionId } from "@signet/kernel/ids"
+import type { Sessions } from "@signet/kernel/ports"
+import type { Session } from "@signet/kernel/records"
+import { type Selectable, sql } from "kysely"
+import type { SessionTable } from "./schema.ts"
+import { at, atOrNull, type Database, insertInto, msOrNull, run } from "./sql.ts"
+
+const columns = [
+  "id",
+  "principal_id",
+  "identity_id",
+  "app_id",
+  "tenant_id",
+  "context_id",
+  "provider_account_id",
+  "provider_client_id",
+  "platform",
+  "amr",
+  "audiences",
+  "auth_time_at",
+  "status",
+  "created_at",
+  "last_refreshed_at",
+  "idle_expires_at",
+  "absolute_expires_at",
+  "rotation",
+  "device_id",
+  "device_label",
+  "device_os",
+  "device_app_version",
+  "user_agent",
+  "cookie_mode",
+  "revoked_at",
+  "revoke_reason",
+] as const satisfies readonly (keyof SessionTable)[]
+
+const insertText = insertInto("session", columns)
+const lockText = `select ${columns.join(", ")} from session where id = $1 for update`
+const lockByRefreshTokenText = `select ${columns.join(", ")} from session
+where id = (select session_id from refresh_token where token_hash = any($1::bytea[]) limit 1) for update`
+const markRefreshedText = `update session set rotation = rotation + 1, last_refreshed_at = $2, idle_expires_at = $3
+where id = $1 and status = 'ACTIVE'`
+
+export function sessions(db: Database): Sessions {
+  return {
+    async insert(session) {
+      const row = toRow(session)
+      await run(
+        db,
+        insertText,
+        columns.map((column) => row[column]),
+      )
+    },
+
+    async find(id) {
+      const row = await db.selectFrom("session").select(columns).where("id", "=", id).executeTakeFirst()
+      return row && fromRow(row)
+    },
+
+    async lock(id) {
+      const [row] = await run<Selectable<SessionTable>>(db, lockText, [id])
+      return row && fromRow(row)
+    },
+
+    async lockByRefreshToken(tokenHashes) {
+      const [row] = await run<Selectable<SessionTable>>(db, lockByRefreshTokenText, [tokenHashes])
+      return row && fromRow(row)
+    },
+
+    async listActive(principalId, appId, nowMs, { size, before }) {
+      let query = db
+        .selectFrom("session")
+        .select(columns)
+        .where("principal_id", "=", principalId)
+        .where("app_id", "=", appId)
+        .where("status", "=", "ACTIVE")
+        .where("idle_expires_at", ">", at(nowMs))
+        .where("absolute_expires_at", ">", at(nowMs))
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(size)
+      if (before !== null)
+        query = query.where(sql<boolean>`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`)
+      return (await query.execute()).map(fromRow)
+    },
+
+    async markRefreshed(id, { nowMs, idleExpiresAtMs }) {
+      await run(db, markRefreshedText, [id, at(nowMs), at(idleExpiresAtMs)])
+    },
+
+    async end(id, status, reason, nowMs) {
+      const ended = await endActive(db, [id], status, reason, nowMs)
+      return ended.length === 1
+    },
+
+    async endAll(identityId, except, reason, nowMs) {
+      // Locked in one order, so that two calls at once do not wait for each other.
+      let query = db
+        .selectFrom("session")
+        .select("id")
+        .where("identity_id", "=", identityId)
+        .where("status", "=", "ACTIVE")
+        .orderBy("id")
+        .forUpdate()
+      if (except !== null) query = query.where("id", "<>", except)
+      const found = await query.execute()
+      return endActive(
+        db,
+        found.map((row) => row.id),
+        "REVOKED",
+        reason,
+        nowMs,
+      )
+    },
+  }
+}
+
+/** Two statements: only the second sees the successor of a refresh that the first one waited for. */
+async function endActive(
+  db: Database,
+  ids: readonly SessionId[],
+  status: "REVOKED" | "COMPROMISED",
+  reason: string,
+  nowMs: number,
+): Promise<readonly SessionId[]> {
+  if (ids.length === 0) return []
+  const ended = await db
+    .updateTable("session")
+    .set({ status, revoked_at: at(nowMs), revoke_reason: reason })
+    .where("id", "in", ids)
+    .where("status", "=", "ACTIVE")
+    .returning("id")
+    .execute()
+  const endedIds = ended.map((row) => row.id)
+  if (endedIds.length > 0) {
+    await db
+      .updateTable("refresh_token")
+      .set({ revoked_at: at(nowMs), successor_sealed: null, retry_key_hash: null })
+      .where("session_id", "in", endedIds)
+      .where("revoked_at", "is", null)
+      .execute()
+  }
+  return endedIds
+}
+
+const fromRow = (row: Selectable<SessionTable>): Session => ({
+  id: row.id,
+  principalId: row.principal_id,
+  identityId: row.identity_id,
+  appId: row.app_id,
+  tenantId: row.tenant_id,
+  contextId: row.context_id,
+  providerAccountId: row.provider_account_id,
+  providerClientId: row.provider_client_id,
+  platform: row.platform,
+  amr: row.amr,
+  audiences: row.audiences,
+  authTimeMs: row.auth_time_at.getTime(),
+  status: row.status,
+  createdAtMs: row.created_at.getTime(),
+  lastRefreshedAtMs: msOrNull(row.last_refreshed_at),
+  idleExpiresAtMs: row.idle_expires_at.getTime(),
+  absoluteExpiresAtMs: row.absolute_expires_at.getTime(),
+  rotation: row.rotation,
+  device: {
+    deviceId: row.device_id,
+    label: row.device_label,
+    os: row.device_os,
+    appVersion: row.device_app_version,
+  },
+  userAgent: row.user_agent,
+  cookieMode: row.cookie_mode,
+  revokedAtMs: msOrNull(row.revoked_at),
+  revokeReason: row.revoke_reason,
+})
+
+const toRow = (session: Session): SessionTable => ({
+  id: session.id,
+  principal_id: session.principalId,
+  identity_id: session.identityId,
+  app_id: session.appId,
+  tenant_id: session.tenantId,
+  context_id: session.contextId,
+  provider_account_id: session.providerAccountId,
+  provider_client_id: session.providerClientId,
+  platform: session.platform,
+  amr: session.amr,
+  audiences: session.audiences,
+  auth_time_at: at(session.authTimeMs),
+  status: session.status,
+  created_at: at(session.createdAtMs),
+  last_refreshed_at: atOrNull(session.lastRefreshedAtMs),
+  idle_expires_at: at(session.idleExpiresAtMs),
+  absolute_expires_at: at(session.absoluteExpiresAtMs),
+  rotation: session.rotation,
+  device_id: session.device.deviceId,
+  device_label: session.device.label,
+  device_os: session.device.os,
+  device_app_version: session.device.appVersion,
+  user_agent: session.userAgent,
+  cookie_mode: session.cookieMode,
+  revoked_at: atOrNull(session.revokedAtMs),
+  revoke_reason: session.revokeReason,
+})

@@ -1,0 +1,77 @@
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/ports"
+import type { Selectable } from "kysely"
+import { retried } from "./retry.ts"
+import type { SigningKeyTable } from "./schema.ts"
+import { at, atOrNull, bytes, type Database, msOrNull } from "./sql.ts"
+
+const columns = [
+  "kid",
+  "status",
+  "public_jwk",
+  "private_sealed",
+  "created_at",
+  "activated_at",
+  "retired_at",
+] as const satisfies readonly (keyof SigningKeyTable)[]
+
+export function createSigningKeys(db: Database): SigningKeys {
+  return {
+    list: () => list(db),
+
+    change: (work) =>
+      retried(() =>
+        db
+          .transaction()
+          .setIsolationLevel("read committed")
+          .execute(async (trx) => {
+            // An update, not a lock: a second process waits for it at every isolation level, or runs again.
+            await trx
+              .updateTable("signing_key_set")
+              .set((row) => ({ version: row("version", "+", 1) }))
+              .where("id", "=", 1)
+              .execute()
+            const before = await list(trx)
+            const changed = work(before).filter((key) => !before.includes(key))
+            // There is never a second CURRENT key: the old one steps down before the new one is written.
+            const current = changed.filter((key) => key.status === "CURRENT")
+            for (const key of [...changed.filter((key) => key.status !== "CURRENT"), ...current]) await put(trx, key)
+            return list(trx)
+          }),
+      ),
+  }
+}
+
+async function list(db: Database): Promise<readonly SigningKeyRecord[]> {
+  return (await db.selectFrom("signing_key").select(columns).orderBy("created_at").orderBy("kid").execute()).map(
+    fromRow,
+  )
+}
+
+async function put(db: Database, key: SigningKeyRecord): Promise<void> {
+  const { kid, ...rest } = toRow(key)
+  await db
+    .insertInto("signing_key")
+    .values({ kid, ...rest })
+    .onConflict((conflict) => conflict.column("kid").doUpdateSet(rest))
+    .execute()
+}
+
+const fromRow = (row: Selectable<SigningKeyTable>): SigningKeyRecord => ({
+  kid: row.kid,
+  status: row.status,
+  publicJwk: row.public_jwk,
+  privateSealed: bytes(row.private_sealed),
+  createdAtMs: row.created_at.getTime(),
+  activatedAtMs: msOrNull(row.activated_at),
+  retiredAtMs: msOrNull(row.retired_at),
+})
+
+const toRow = (key: SigningKeyRecord) => ({
+  kid: key.kid,
+  status: key.status,
+  public_jwk: JSON.stringify(key.publicJwk),
+  private_sealed: key.privateSealed,
+  created_at: at(key.createdAtMs),
+  activated_at: atOrNull(key.activatedAtMs),
+  retired_at: atOrNull(key.retiredAtMs),
+})

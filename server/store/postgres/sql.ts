@@ -1,0 +1,24 @@
+// What the table files share: hot statements as constants, and the seam between rows and records.
+import { CompiledQuery, type Kysely } from "kysely"
+import type { Tables } from "./schema.ts"
+
+export type Database = Kysely<Tables>
+
+/** Runs a statement that is a constant: kysely's builder costs more than the statement on hot paths. */
+export async function run<Row>(db: Database, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  return (await db.executeQuery<Row>(CompiledQuery.raw(text, [...values]))).rows
+}
+
+/** `insert into table (a, b) values ($1, $2)`. */
+export function insertInto(table: keyof Tables, columns: readonly string[]): string {
+  return `insert into ${table} (${columns.join(", ")}) values (${columns.map((_, i) => `$${i + 1}`).join(", ")})`
+}
+
+/** An instant as rows keep it. */
+export const at = (ms: number): Date => new Date(ms)
+export const atOrNull = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
+export const msOrNull = (date: Date | null): number | null => (date === null ? null : date.getTime())
+
+/** Plain bytes: the driver's are slices of a shared pool. */
+export const bytes = (of: Uint8Array): Uint8Array => new Uint8Array(of)
+export const bytesOrNull = (of: Uint8Array | null): Uint8Array | null => (of === null ? null : new Uint8Array(of))

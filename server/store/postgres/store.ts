@@ -1,0 +1,39 @@
+import type { Store } from "@signet/kernel/ports"
+import type { IsolationLevel } from "kysely"
+import { apps } from "./apps.ts"
+import { auditLog } from "./audit.ts"
+import { idTokenUses } from "./id-token-uses.ts"
+import { identities } from "./identities.ts"
+import { isMigrated } from "./migrate.ts"
+import { refreshTokens } from "./refresh-tokens.ts"
+import { retried } from "./retry.ts"
+import { sessions } from "./sessions.ts"
+import type { Database } from "./sql.ts"
+
+/**
+ * @param options.isolationLevel READ COMMITTED unless told otherwise; the row locks are enough for it, and everything
+ *   also holds on engines that only have SERIALIZABLE.
+ */
+export function createStore(db: Database, options: { isolationLevel?: IsolationLevel } = {}): Store {
+  const isolationLevel = options.isolationLevel ?? "read committed"
+  return {
+    transaction: (work) =>
+      retried(() =>
+        db
+          .transaction()
+          .setIsolationLevel(isolationLevel)
+          .execute((trx) =>
+            work({
+              apps: apps(trx),
+              identities: identities(trx),
+              sessions: sessions(trx),
+              refreshTokens: refreshTokens(trx),
+              idTokenUses: idTokenUses(trx),
+              audit: auditLog(trx),
+            }),
+          ),
+      ),
+
+    isReady: () => isMigrated(db),
+  }
+}
