@@ -1,0 +1,122 @@
+// The guard for Connect, gRPC and gRPC-Web: authenticates before the body is read, authorizes with the message.
+import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
+import {
+  type ConnectError,
+  createContextKey,
+  type HandlerContext,
+  type Interceptor,
+  type StreamRequest,
+} from "@connectrpc/connect"
+import type { Deny, RequestFacts } from "@signet/kernel/authz/authorize"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import type { AppId } from "@signet/kernel/ids"
+import { connectErrorOf } from "./errors.ts"
+import type { Guard } from "./guard.ts"
+import { type FindResource, type ReadFacts, readerOf } from "./request-facts.ts"
+import { requirementOf } from "./requirement.ts"
+
+/** Who is calling; undefined in public methods, and where a request carries its own credential and no valid token. */
+export const kAuth = createContextKey<AuthContext | undefined>(undefined, { description: "who is calling" })
+
+const kCaller = createContextKey<AuthContext | Reason | undefined>(undefined, { description: "who the header names" })
+
+export interface ConnectGuardOptions {
+  readonly guard: Guard
+  /** Every service that is served: a call of another method is refused as unknown. */
+  readonly services: readonly DescService[]
+  /** The app that all of these services belong to; absent where they serve every app. */
+  readonly appId?: AppId
+  /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
+  readonly findResource?: FindResource
+  /** Hears every denial, with its true reason. For the audit. */
+  readonly onDeny?: (deny: Deny, method: DescMethod, caller: AuthContext | Reason) => void
+}
+
+export interface ConnectGuard {
+  /** For `requestGate`: refuses a call without a valid token before its body is read. May be left out. */
+  readonly gate: (context: HandlerContext) => Promise<void>
+  /** Decides, and sets kAuth. */
+  readonly interceptor: Interceptor
+  /** The requirement of each method, for documents. */
+  readonly requirements: ReadonlyMap<DescMethod, Requirement>
+}
+
+interface Entry {
+  readonly requirement: Requirement
+  readonly read: ReadFacts
+}
+
+/** @throws when a method has no requirement, or one that cannot be checked. */
+export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
+  const { guard } = options
+  const entries = new Map<DescMethod, Entry>()
+  for (const method of options.services.flatMap((service) => service.methods)) {
+    const requirement = requirementOf(method)
+    entries.set(method, { requirement, read: readerOf(method, requirement, options) })
+  }
+
+  function entryOf(method: DescMethod): Entry {
+    const entry = entries.get(method)
+    if (entry === undefined) throw connectErrorOf(new Refused("METHOD_UNKNOWN"))
+    return entry
+  }
+
+  function refusalOf(deny: Deny, method: DescMethod, caller: AuthContext | Reason): ConnectError {
+    options.onDeny?.(deny, method, caller)
+    return connectErrorOf(new Refused(deny.reason, { message: deny.safeMessage, metadata: { ...deny.metadata } }))
+  }
+
+  async function admit(
+    method: DescMethod,
+    header: Headers,
+    caller: AuthContext | Reason,
+    message: Message | undefined,
+  ): Promise<AuthContext | undefined> {
+    const { requirement, read } = entryOf(method)
+    const facts: RequestFacts = typeof caller === "string" ? {} : await read(header, message)
+    const decision = await guard.authorize(caller, requirement, facts)
+    if (!decision.allow) throw refusalOf(decision, method, caller)
+    return decision.context
+  }
+
+  return {
+    requirements: new Map([...entries].map(([method, { requirement }]) => [method, requirement])),
+
+    async gate({ method, requestHeader, values }) {
+      const { requirement } = entryOf(method)
+      if (requirement.is === "public") return
+      const caller = await guard.authenticate(requestHeader.get("authorization"))
+      values.set(kCaller, caller)
+      // With a reason for a caller the decision rests on nothing else, so the body need not be read.
+      if (typeof caller === "string") await admit(method, requestHeader, caller, undefined)
+    },
+
+    interceptor: (next) => async (req) => {
+      const { requirement } = entryOf(req.method)
+      if (requirement.is === "public") return next(req)
+      const caller = req.contextValues.get(kCaller) ?? (await guard.authenticate(req.header.get("authorization")))
+      if (!req.stream) {
+        req.contextValues.set(kAuth, await admit(req.method, req.header, caller, req.message))
+        return next(req)
+      }
+      const { first, request } = await peek(req)
+      req.contextValues.set(kAuth, await admit(req.method, req.header, caller, first))
+      return next(request)
+    },
+  }
+}
+
+/** The one message of a server-streaming call, and the same call with the message still to be read. */
+async function peek(req: StreamRequest): Promise<{ first: Message | undefined; request: StreamRequest }> {
+  if (req.method.methodKind !== "server_streaming") return { first: undefined, request: req }
+  const messages = req.message[Symbol.asyncIterator]()
+  const first = await messages.next()
+  if (first.done === true) return { first: undefined, request: req }
+  async function* again() {
+    yield first.value
+    yield* { [Symbol.asyncIterator]: () => messages }
+  }
+  return { first: first.value, request: { ...req, message: again() } }
+}

@@ -1,0 +1,161 @@
+// The issuer's public keys: fetched seldom, kept long, never trusted to be small, quick or well-formed.
+import type { Clock } from "@signet/kernel/ports"
+import { type FetchLimits, fetchText } from "./fetch-text.ts"
+import { parseJwks } from "./jwks.ts"
+import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
+
+/** Finds the key that a token names. */
+export interface KeySet {
+  /** KEY_UNKNOWN: no such key is published. UNAVAILABLE: the keys could not be had at all. */
+  find(kid: string): Promise<VerifyKey | "KEY_UNKNOWN" | "UNAVAILABLE">
+}
+
+/** Where a key set is kept between starts: a key-value store at the edge, for instance. Its faults are ignored. */
+export interface KeySetCache {
+  get(): Promise<{ readonly text: string; readonly fetchedAtMs: number } | undefined>
+  put(entry: { readonly text: string; readonly fetchedAtMs: number }): Promise<void>
+}
+
+export interface KeySetOptions {
+  /** The address of the JWK Set. Configured, never from a request or a token. */
+  readonly url: string
+  readonly crypto: TokenCrypto
+  readonly clock: Clock
+  readonly fetch: typeof fetch
+  readonly cache?: KeySetCache
+  readonly limits?: Partial<KeySetLimits>
+}
+
+export interface KeySetLimits extends FetchLimits {
+  /** Older keys are fetched again. 300,000 ms. */
+  readonly maxAgeMs: number
+  /** While fetching fails, keys serve until they are this old. 86,400,000 ms. */
+  readonly maxStaleMs: number
+  /** An unknown kid, or a failed fetch, leads to at most one fetch in this time. 30,000 ms. */
+  readonly cooldownMs: number
+  /** The same, while there are no keys at all. 5,000 ms. */
+  readonly firstCooldownMs: number
+  /** A kid that a fetch did not bring leads to no other for this long. 60,000 ms. */
+  readonly unknownMs: number
+  /** How many such kids are remembered. 1,000. */
+  readonly maxUnknown: number
+}
+
+const defaults: KeySetLimits = {
+  timeoutMs: 5_000,
+  maxBytes: 65_536,
+  maxAgeMs: 300_000,
+  maxStaleMs: 86_400_000,
+  cooldownMs: 30_000,
+  firstCooldownMs: 5_000,
+  unknownMs: 60_000,
+  maxUnknown: 1_000,
+}
+
+interface Loaded {
+  readonly keys: ReadonlyMap<string, VerifyKey>
+  readonly fetchedAtMs: number
+}
+
+export function createKeySet(options: KeySetOptions): KeySet {
+  const { clock, cache } = options
+  const limits = { ...defaults, ...options.limits }
+  const unknown = new Map<string, number>()
+  let loaded: Loaded | undefined
+  let triedAtMs = Number.NEGATIVE_INFINITY
+  let underWay: Promise<void> | undefined
+  let wasCacheRead = cache === undefined
+
+  async function load(): Promise<void> {
+    if (!wasCacheRead) {
+      wasCacheRead = true
+      const entry = await cache?.get().catch(() => undefined)
+      if (entry !== undefined) await take(entry.text, entry.fetchedAtMs).catch(() => undefined)
+      if (loaded !== undefined && ageOf(loaded) <= limits.maxAgeMs) return
+    }
+    triedAtMs = clock.nowMs()
+    try {
+      const text = await fetchText(options.fetch, options.url, limits)
+      await take(text, triedAtMs)
+      await cache?.put({ text, fetchedAtMs: triedAtMs }).catch(() => undefined)
+    } catch {
+      // What was loaded before serves on, up to maxStaleMs.
+    }
+  }
+
+  async function take(text: string, fetchedAtMs: number): Promise<void> {
+    const jwks = parseJwks(text)
+    const keys = new Map<string, VerifyKey>()
+    for (const jwk of jwks) keys.set(jwk.kid, await options.crypto.importKey(jwk))
+    loaded = { keys, fetchedAtMs }
+  }
+
+  function ageOf(set: Loaded): number {
+    return clock.nowMs() - set.fetchedAtMs
+  }
+
+  /** Loads, unless that was tried too recently. Callers at the same time share one attempt. */
+  async function refresh(): Promise<void> {
+    const pauseMs = loaded === undefined ? limits.firstCooldownMs : limits.cooldownMs
+    if (underWay === undefined) {
+      if (clock.nowMs() - triedAtMs < pauseMs) return
+      underWay = load().finally(() => {
+        underWay = undefined
+      })
+    }
+    await underWay
+  }
+
+  function isKnownUnknown(kid: string): boolean {
+    const since = unknown.get(kid)
+    if (since === undefined) return false
+    if (clock.nowMs() - since < limits.unknownMs) return true
+    unknown.delete(kid)
+    return false
+  }
+
+  function markUnknown(kid: string): void {
+    for (const oldest of unknown.keys()) {
+      if (unknown.size < limits.maxUnknown) break
+      unknown.delete(oldest)
+    }
+    unknown.set(kid, clock.nowMs())
+  }
+
+  return {
+    async find(kid) {
+      if (loaded === undefined || ageOf(loaded) > limits.maxAgeMs) await refresh()
+      if (loaded === undefined || ageOf(loaded) > limits.maxStaleMs) return "UNAVAILABLE"
+      const key = loaded.keys.get(kid)
+      if (key !== undefined) return key
+      if (isKnownUnknown(kid)) return "KEY_UNKNOWN"
+      const before: Loaded = loaded
+      await refresh()
+      const found = loaded.keys.get(kid)
+      if (found === undefined && loaded !== before) markUnknown(kid)
+      return found ?? "KEY_UNKNOWN"
+    },
+  }
+}
+
+/** The keys of a ring in the same process: what it publishes now is what is taken now. */
+export function createLocalKeySet(
+  ring: { jwks(): readonly { readonly kid: string; readonly x: string; readonly y: string }[] },
+  crypto: TokenCrypto,
+): KeySet {
+  const imported = new Map<string, VerifyKey>()
+  return {
+    async find(kid) {
+      const jwk = ring.jwks().find((key) => key.kid === kid)
+      if (jwk === undefined) {
+        imported.delete(kid)
+        return "KEY_UNKNOWN"
+      }
+      const known = imported.get(kid)
+      if (known !== undefined) return known
+      const key = await crypto.importKey(jwk)
+      imported.set(kid, key)
+      return key
+    },
+  }
+}

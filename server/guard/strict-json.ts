@@ -1,0 +1,55 @@
+// Reading a JWT's parts so that two readers cannot read two things.
+
+const base64url = /^[A-Za-z0-9_-]*$/
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+/** The bytes of base64url without padding; undefined for any text that no encoder writes. */
+export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  const rest = text.length % 4
+  if (rest === 1 || !base64url.test(text)) return undefined
+  // The last character's unused bits are zero, or many texts would be the same bytes.
+  if (rest > 0 && alphabet.indexOf(text.charAt(text.length - 1)) % (rest === 2 ? 16 : 4) !== 0) return undefined
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
+  const bytes = new Uint8Array(binary.length)
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i)
+  return bytes
+}
+
+/** The JSON object in base64url; undefined when it is none, or its UTF-8 is not valid. */
+export function decodeObject(part: string): { object: Readonly<Record<string, unknown>>; text: string } | undefined {
+  const bytes = decodeBase64url(part)
+  if (bytes === undefined) return undefined
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+    const object: unknown = JSON.parse(text)
+    return isObject(object) ? { object, text } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g
+
+/** True when an object in the text has a name twice. The text is valid JSON; escapes in names are resolved. */
+export function hasDuplicateNames(text: string): boolean {
+  // The names seen in each open object; undefined for an open list.
+  const open: (Set<string> | undefined)[] = []
+  let last = ""
+  for (const [part] of text.matchAll(token)) {
+    if (part === "{") open.push(new Set())
+    else if (part === "[") open.push(undefined)
+    else if (part === "}" || part === "]") open.pop()
+    else if (part.startsWith('"') && (last === "{" || last === ",")) {
+      const names = open.at(-1)
+      const name: string = JSON.parse(part)
+      if (names?.has(name)) return true
+      names?.add(name)
+    }
+    last = part
+  }
+  return false
+}
