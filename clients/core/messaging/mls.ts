@@ -1,4 +1,4 @@
-import { concat, hex, utf8 } from "./crypto/bytes.ts"
+import { concat, copyOf, hex, utf8 } from "./crypto/bytes.ts"
 import type { Suite } from "./crypto/suite.ts"
 import { decodeState, type EncodedState, encodeEpoch, encodeSecrets } from "./engine/codec.ts"
 import {
@@ -115,5 +115,5 @@ export function membersOf(state: GroupState): Member[] {
  * The group code is made of it. It opens nothing.
  */
 export function epochAuthenticator(state: GroupState): Uint8Array {
-  return opened(state).epochSecrets.authenticator.slice()
+  return copyOf(opened(state).epochSecrets.authenticator)
 }

@@ -45,21 +45,22 @@ export function makeNodeSuite(): Suite {
   }
 
   return {
-    digest: (data) => createHash("sha256").update(data).digest(),
+    digest: (data) => plain(createHash("sha256").update(data).digest()),
     mac: hmac,
     extract: hmac,
     expand,
     seal,
     open,
-    dhKeyPair(bytes = randomBytes(32)) {
+    dhKeyPair(bytes = random(32)) {
       return { privateKey: bytes, publicKey: publicHalf(privateKey("X25519", bytes)) }
     },
     dh(bytes, peer) {
-      const shared = diffieHellman({ privateKey: privateKey("X25519", bytes), publicKey: publicKey("X25519", peer) })
+      const keys = { privateKey: privateKey("X25519", bytes), publicKey: publicKey("X25519", peer) }
+      const shared = plain(diffieHellman(keys))
       if (shared.every((byte) => byte === 0)) throw new Error("X25519 gave zero")
       return shared
     },
-    sign: (seed, message) => signMessage(null, message, signingKey(seed)),
+    sign: (seed, message) => plain(signMessage(null, message, signingKey(seed))),
     verify(bytes, message, signature) {
       if (bytes.length !== 32 || signature.length !== 64) return false
       try {
@@ -69,11 +70,21 @@ export function makeNodeSuite(): Suite {
       }
     },
     signatureKeyPair() {
-      const seed = randomBytes(32)
+      const seed = random(32)
       return { seed, publicKey: publicHalf(signingKey(seed)) }
     },
-    random: (length) => randomBytes(length),
+    random,
   }
+}
+
+/** Not a Buffer, whose `slice` shares memory: secrets are copied and wiped. */
+function plain(buffer: Buffer): Uint8Array<ArrayBuffer> {
+  const { buffer: memory, byteOffset, length } = buffer
+  return memory instanceof ArrayBuffer ? new Uint8Array(memory, byteOffset, length) : Uint8Array.from(buffer)
+}
+
+function random(length: number): Uint8Array {
+  return plain(randomBytes(length))
 }
 
 function text(bytes: Uint8Array): string {
@@ -89,19 +100,19 @@ function privateKey(curve: Curve, bytes: Uint8Array): KeyObject {
 function publicHalf(key: KeyObject): Uint8Array {
   const { x } = createPublicKey(key).export({ format: "jwk" })
   if (x === undefined) throw new Error("an OKP key has a public half")
-  return Buffer.from(x, "base64url")
+  return plain(Buffer.from(x, "base64url"))
 }
 
 function hmac(key: Uint8Array, data: Uint8Array): Uint8Array {
-  return createHmac("sha256", key).update(data).digest()
+  return plain(createHmac("sha256", key).update(data).digest())
 }
 
 function expand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
-  const output = Buffer.alloc(Math.ceil(length / hashBytes) * hashBytes)
+  const output = new Uint8Array(Math.ceil(length / hashBytes) * hashBytes)
   if (output.length > 255 * hashBytes) throw new Error("HKDF gives at most 8160 bytes")
-  let block: Uint8Array = Buffer.alloc(0)
+  let block = new Uint8Array()
   for (let offset = 0; offset < length; offset += hashBytes) {
-    const counter = Buffer.of(offset / hashBytes + 1)
+    const counter = Uint8Array.of(offset / hashBytes + 1)
     block = createHmac("sha256", key).update(block).update(info).update(counter).digest()
     output.set(block, offset)
   }
@@ -110,12 +121,12 @@ function expand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
 
 function seal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
   const cipher = createCipheriv("aes-128-gcm", key, nonce).setAAD(aad)
-  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+  return plain(Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]))
 }
 
 function open(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array): Uint8Array {
   if (ciphertext.length < tagBytes) throw new Error("shorter than its tag")
   const end = ciphertext.length - tagBytes
   const decipher = createDecipheriv("aes-128-gcm", key, nonce).setAAD(aad).setAuthTag(ciphertext.subarray(end))
-  return Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()])
+  return plain(Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()]))
 }

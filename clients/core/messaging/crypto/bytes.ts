@@ -18,6 +18,11 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   return whole
 }
 
+/** A copy. Not `slice`: that of a Node Buffer is a view, and what we copy we wipe. */
+export function copyOf(bytes: Uint8Array): Uint8Array {
+  return Uint8Array.from(bytes)
+}
+
 /** Whether two arrays hold the same bytes, in time that depends on their length only. */
 export function equal(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false

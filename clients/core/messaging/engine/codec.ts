@@ -17,26 +17,27 @@ const maxContextBytes = 64 * 1024
  * The identity key is in neither. Numbers are big-endian.
  */
 export interface EncodedState {
-  /** Group context, confirmation tag and ratchet tree: once an epoch. About 300 bytes a member. */
+  /** The ratchet tree: once an epoch. About 200 bytes a member and the credential. */
   readonly epoch: Uint8Array
-  /** Everything else: once a message. About 400 bytes, and 40 for each member that has spoken in this epoch. */
+  /** Everything else: once a message. About 700 bytes, and 40 for each member that has spoken in this epoch. */
   readonly secrets: Uint8Array
 }
 
 /** The part that changes with every commit. */
 export function encodeEpoch(state: GroupState): Uint8Array {
-  const { context, confirmationTag, tree } = opened(state)
-  const contextBytes = encodeGroupContext(context)
-  return concat(Uint8Array.of(formatVersion), u32(contextBytes.length), contextBytes, confirmationTag, encodeTree(tree))
+  return concat(Uint8Array.of(formatVersion), encodeTree(opened(state).tree))
 }
 
-/** The part that changes with every message. Names its epoch by the confirmation tag. */
+/** The part that changes with every message. It holds the group context, and so the hash of its tree. */
 export function encodeSecrets(state: GroupState): Uint8Array {
-  const { confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
+  const { context, confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
   const { init, senderData, membership, authenticator } = epochSecrets
   const ratchets = [...secretTree.ratchets].sort(byNumber)
+  const contextBytes = encodeGroupContext(context)
   return concat(
     Uint8Array.of(formatVersion),
+    u32(contextBytes.length),
+    contextBytes,
     confirmationTag,
     u32(ownLeaf),
     ...[init, senderData, membership, authenticator],
@@ -57,11 +58,10 @@ export async function decodeState(kit: Kit, encoded: EncodedState, identityKey: 
   const epoch = reader(encoded.epoch)
   const secrets = reader(encoded.secrets)
   for (const part of [epoch, secrets]) demand(part.u8() === formatVersion, "STATE_NEWER_VERSION", "another version")
-  const context = strictly(epoch.take(epoch.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
-  const confirmationTag = epoch.take(32)
+  const context = strictly(secrets.take(secrets.u32()), maxContextBytes, decodeGroupContext, encodeGroupContext)
+  const confirmationTag = secrets.take(32)
   const tree = decodeTree(epoch.rest())
   demand(equal(await treeHash(kit, tree), context.treeHash), "STATE_TAMPERED", "not the tree of its epoch")
-  demand(equal(secrets.take(32), confirmationTag), "STATE_TAMPERED", "two parts of two epochs")
   const ownLeaf = secrets.u32()
   const [init, senderData, membership, authenticator] = [0, 1, 2, 3].map(() => secrets.take(32))
   const complete = init !== undefined && senderData !== undefined && membership !== undefined
@@ -131,6 +131,6 @@ function reader(bytes: Uint8Array): Reader {
     u8: () => view.getUint8(advance(1)),
     u32: () => view.getUint32(advance(4)),
     take: (length) => Uint8Array.from(bytes.subarray(advance(length), offset)),
-    rest: () => bytes.slice(advance(bytes.length - offset)),
+    rest: () => bytes.subarray(advance(bytes.length - offset)),
   }
 }

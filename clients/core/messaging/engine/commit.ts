@@ -10,7 +10,7 @@ import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
 import type { Proposal } from "ts-mls/proposal.js"
 import type { UpdatePath } from "ts-mls/updatePath.js"
 import { encryptGroupInfo } from "ts-mls/welcome.js"
-import { wipe } from "../crypto/bytes.ts"
+import { copyOf, wipe } from "../crypto/bytes.ts"
 import { applyChanges, type Changes } from "./change.ts"
 import { advance, type NewEpoch } from "./epoch.ts"
 import { type Identity, readKeyPackage } from "./key-package.ts"
@@ -174,7 +174,7 @@ async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identit
     leafNodeSource: "commit",
     hpkePublicKey: leafKey.publicKey,
     signaturePublicKey: identity?.signatureKey ?? old.signaturePublicKey,
-    credential: identity === undefined ? old.credential : { credentialType: "basic", identity: identity.credential },
+    credential: identity === undefined ? old.credential : { credentialType: "basic", identity: copyOf(identity.credential) },
     capabilities: old.capabilities,
     extensions: old.extensions,
     parentHash,

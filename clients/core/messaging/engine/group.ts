@@ -3,7 +3,7 @@ import type { GroupContext } from "ts-mls/groupContext.js"
 import { initializeKeySchedule } from "ts-mls/keySchedule.js"
 import type { LeafNodeTBSKeyPackage } from "ts-mls/leafNode.js"
 import { signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
-import { wipe } from "../crypto/bytes.ts"
+import { copyOf, wipe } from "../crypto/bytes.ts"
 import { keepNeeded } from "./epoch.ts"
 import type { Identity } from "./key-package.ts"
 import { type Kit, suiteName } from "./kit.ts"
@@ -32,7 +32,7 @@ export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState
     leafNodeSource: "key_package",
     hpkePublicKey: own.publicKey,
     signaturePublicKey: identity.signatureKey,
-    credential: { credentialType: "basic", identity: identity.credential },
+    credential: { credentialType: "basic", identity: copyOf(identity.credential) },
     capabilities: ownCapabilities(),
     lifetime: { notBefore: BigInt(group.notBefore), notAfter: BigInt(group.notAfter) },
     extensions: [],
@@ -42,12 +42,12 @@ export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState
   const context: GroupContext = {
     version: "mls10",
     cipherSuite: suiteName,
-    groupId: group.groupId.slice(),
+    groupId: copyOf(group.groupId),
     epoch: 0n,
     treeHash: await treeHash(kit, tree),
     confirmedTranscriptHash: new Uint8Array(),
     extensions:
-      group.binding === undefined ? [] : [{ extensionType: conversationBinding, extensionData: group.binding.slice() }],
+      group.binding === undefined ? [] : [{ extensionType: conversationBinding, extensionData: copyOf(group.binding) }],
   }
   const epochSecret = kit.suite.random(32)
   const schedule = await initializeKeySchedule(epochSecret, kit.cs.kdf)

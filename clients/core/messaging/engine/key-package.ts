@@ -7,7 +7,7 @@ import {
 } from "ts-mls/keyPackage.js"
 import { type LeafNodeTBSKeyPackage, signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
-import { concat, equal } from "../crypto/bytes.ts"
+import { concat, copyOf, equal } from "../crypto/bytes.ts"
 import { type Kit, suiteName } from "./kit.ts"
 import { checkLeaf, ownCapabilities } from "./leaf.ts"
 import { demand } from "./refusal.ts"
@@ -45,7 +45,7 @@ export async function newKeyPackage(
     leafNodeSource: "key_package",
     hpkePublicKey: leaf.publicKey,
     signaturePublicKey: identity.signatureKey,
-    credential: { credentialType: "basic", identity: identity.credential },
+    credential: { credentialType: "basic", identity: copyOf(identity.credential) },
     capabilities: ownCapabilities(),
     lifetime: { notBefore: BigInt(lifetime.notBefore), notAfter: BigInt(lifetime.notAfter) },
     extensions: [],
@@ -75,7 +75,7 @@ export interface KeyPackageSecret {
 export function readKeyPackageSecret(secret: Uint8Array): KeyPackageSecret {
   demand(secret[0] === 1, "STATE_NEWER_VERSION", "a key package secret of another version")
   demand(secret.length === 65, "STATE_TAMPERED", "a key package secret has 65 bytes")
-  return { initKey: secret.slice(1, 33), leafKey: secret.slice(33) }
+  return { initKey: copyOf(secret.subarray(1, 33)), leafKey: copyOf(secret.subarray(33)) }
 }
 
 /** Parses a key package; nothing but its encoding, version and suite has been checked. */

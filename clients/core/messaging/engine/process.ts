@@ -33,7 +33,7 @@ export interface CommitChange {
 export type Judge = (change: CommitChange) => "accept" | "reject"
 
 export type Processed =
-  /** `commit` is wiped out of the old state by `finish`, once `next` is durable. */
+  /** `finish` wipes the epoch that ended; it follows once `next` is durable. */
   | { readonly kind: "next"; readonly next: GroupState; readonly change: CommitChange; readonly finish: () => void }
   | { readonly kind: "removed"; readonly change: CommitChange }
 

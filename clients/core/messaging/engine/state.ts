@@ -1,6 +1,6 @@
 import type { GroupContext } from "ts-mls/groupContext.js"
-import { wipe } from "../crypto/bytes.ts"
-import { type SecretTree, secretsOf } from "./secret-tree.ts"
+import { copyOf } from "../crypto/bytes.ts"
+import type { SecretTree } from "./secret-tree.ts"
 import type { Tree } from "./tree.ts"
 
 /**
@@ -39,7 +39,7 @@ const insides = new WeakMap<GroupState, Inside>()
 
 export function closed(inside: Inside): GroupState {
   const { groupId, epoch } = inside.context
-  const state = Object.freeze({ groupId: groupId.slice(), epoch, ownLeaf: inside.ownLeaf })
+  const state = Object.freeze({ groupId: copyOf(groupId), epoch, ownLeaf: inside.ownLeaf })
   insides.set(state, inside)
   return state
 }
@@ -49,10 +49,4 @@ export function opened(state: GroupState): Inside {
   const inside = insides.get(state)
   if (inside === undefined) throw new TypeError("not a group state")
   return inside
-}
-
-/** Wipes everything secret in a state that is given up. It is unusable afterwards. */
-export function wipeState(state: GroupState): void {
-  const { epochSecrets, privateKeys, secretTree } = opened(state)
-  wipe([...Object.values(epochSecrets), ...privateKeys.values(), ...secretsOf(secretTree)])
 }

@@ -1,6 +1,6 @@
 import type { Decoder } from "ts-mls/codec/tlsDecoder.js"
 import { decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "ts-mls/message.js"
-import { equal } from "../crypto/bytes.ts"
+import { copyOf, equal } from "../crypto/bytes.ts"
 import { demand, EngineRefused } from "./refusal.ts"
 
 /** Bytes accepted before anything is parsed (the server's limits are the same or smaller). */
@@ -22,7 +22,7 @@ export const maxBytes = {
  */
 export function strictly<T>(bytes: Uint8Array, limit: number, decode: Decoder<T>, encode: (value: T) => Uint8Array): T {
   demand(bytes.length <= limit, "MLS_TOO_LARGE", "larger than its kind may be")
-  const copy = Uint8Array.from(bytes)
+  const copy = copyOf(bytes)
   const { value, again } = attempt(() => {
     const decoded = decode(copy, 0)?.[0]
     return decoded === undefined ? undefined : { value: decoded, again: encode(decoded) }

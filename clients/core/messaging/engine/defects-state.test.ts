@@ -1,0 +1,222 @@
+import { readdir, readFile } from "node:fs/promises"
+import { createCommit } from "ts-mls/createCommit.js"
+import { decryptSenderData } from "ts-mls/privateMessage.js"
+import { decodeRatchetTree, encodeRatchetTree } from "ts-mls/ratchetTree.js"
+import { expect, test } from "vitest"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import { utf8 } from "../crypto/bytes.ts"
+import { acceptCommit, discardCommit, encodeSecrets, type GroupState } from "../mls.ts"
+import { bareSeat, bareSuite, decoded } from "../testing/bare-seat.ts"
+import { contains, refusal, roomOf } from "../testing/cast.ts"
+import { testKit } from "../testing/forge.ts"
+import { ourSeat, text, today } from "../testing/our-seat.ts"
+import { openRoom } from "../testing/seat.ts"
+import { encrypt } from "./message.ts"
+import { secretsOf } from "./secret-tree.ts"
+import { closed, opened } from "./state.ts"
+import { leafAt, type Tree } from "./tree.ts"
+import { decodeTree, encodeTree } from "./tree-bytes.ts"
+
+const suite = makeNodeSuite()
+const aad = utf8("frame")
+const accept = () => "accept" as const
+
+/** Every secret of a state that only its epoch has. */
+function epochSecretsOf(state: GroupState): Uint8Array[] {
+  const { epochSecrets, secretTree } = opened(state)
+  return [...Object.values(epochSecrets), ...secretsOf(secretTree)]
+}
+const copies = (secrets: readonly Uint8Array[]) => secrets.map((secret) => Uint8Array.from(secret))
+const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)
+
+test("E8: a message names its sender, its authenticated data and nobody else's leaf", async () => {
+  const { seat } = await roomOf(suite, "A", "B", "C")
+  const [a, c] = [seat("A"), seat("C")]
+  const { message } = await a.engine.encrypt(a.current(), utf8("hello"), aad)
+  const read = await c.engine.decrypt(c.current(), message)
+  expect([read.sender.leaf, text(read.sender.credential), text(read.aad)]).toEqual([0, "A", "frame"])
+
+  // A knows every ratchet of the group, so it can seal as B. It cannot sign as B.
+  const asB = closed({ ...opened(a.current()), ownLeaf: 1 })
+  const forged = await encrypt(testKit(suite), asB, utf8("I am B"), aad)
+  const cs = await bareSuite()
+  const wire = decoded(forged.message)
+  if (wire.wireformat !== "mls_private_message") throw new Error("not a private message")
+  const claimed = await decryptSenderData(wire.privateMessage, opened(c.current()).epochSecrets.senderData, cs)
+  expect(claimed?.leafIndex).toBe(1)
+  expect(await refusal(c.engine.decrypt(c.current(), forged.message))).toBe("MLS_BAD_SIGNATURE")
+})
+
+test("E9: a skipped generation is gone, and a stolen state reads nothing that was consumed", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const messages = [await a.encrypt("zero"), await a.encrypt("one"), await a.encrypt("two"), await a.encrypt("three")]
+  const first = messages[2] ?? new Uint8Array()
+  const before = opened(b.current()).secretTree
+  const opening = await b.engine.decrypt(b.current(), first)
+  const secrets = copies(secretsOf(before))
+  opening.finish()
+  expect(secretsOf(before).every(isZero)).toBe(true)
+  const stolen = encodeSecrets(opening.next)
+  expect(secrets.some((secret) => contains(stolen, secret))).toBe(false)
+  for (const message of messages.slice(0, 3)) {
+    expect(await refusal(b.engine.decrypt(opening.next, message))).toBe("REPLAY")
+  }
+  const last = await b.engine.decrypt(opening.next, messages[3] ?? new Uint8Array())
+  expect(text(last.plaintext)).toBe("three")
+})
+
+test("a generation too far ahead is refused before the work is done", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  let { state } = a
+  if (state === undefined) throw new Error("no state")
+  for (let i = 0; i < 2001; i++) state = (await a.engine.encrypt(state, utf8(""), aad)).next
+  const ahead = await a.engine.encrypt(state, utf8("2001"), aad)
+  expect(await refusal(b.engine.decrypt(b.current(), ahead.message))).toBe("EPOCH_GAP")
+})
+
+test("E10: a staged state holds nothing of the epoch before, and accepting wipes that epoch", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const a = seat("A")
+  await a.encrypt("so that a ratchet is open")
+  const before = a.current()
+  const old = copies(epochSecretsOf(before))
+  const staged = await a.engine.remove(before, [1], { aad })
+  const encoded = encodeSecrets(staged.next)
+  expect(old.filter((secret) => contains(encoded, secret))).toEqual([])
+  expect(epochSecretsOf(before).some(isZero)).toBe(false)
+  acceptCommit(before, staged)
+  expect(epochSecretsOf(before).every(isZero)).toBe(true)
+  expect(encodeSecrets(staged.next)).toEqual(encoded)
+})
+
+test("E10: a commit that lost is wiped, and the epoch that goes on is whole", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const lost = await a.engine.update(a.current(), { aad })
+  const won = await b.engine.update(b.current(), { aad })
+  const own = [...opened(lost.next).privateKeys.values()]
+  discardCommit(a.current(), lost)
+  expect([...epochSecretsOf(lost.next), ...own].every(isZero)).toBe(true)
+  expect(await a.process(won.commit)).toBe(true)
+  b.state = acceptCommit(b.current(), won)
+  expect(a.authenticator()).toBe(b.authenticator())
+})
+
+test("E11: the bare engine keeps every epoch when told to keep none; ours has one and wipes the last", async () => {
+  const bare = await bareSeat("A")
+  await openRoom(bare, utf8("E11"))
+  if (bare.state === undefined) throw new Error("no state")
+  const { clientConfig } = bare.state
+  const keyRetentionConfig = { ...clientConfig.keyRetentionConfig, retainKeysForEpochs: 0 }
+  let kept = { ...bare.state, clientConfig: { ...clientConfig, keyRetentionConfig } }
+  for (let i = 0; i < 3; i++) kept = (await createCommit({ state: kept, cipherSuite: await bareSuite() })).newState
+  expect(kept.historicalReceiverData.size).toBe(3)
+
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const late = await a.encrypt("of the epoch before")
+  const before = b.current()
+  const old = copies(epochSecretsOf(before))
+  const { commit } = await a.update()
+  await b.process(commit)
+  expect(epochSecretsOf(before).every(isZero)).toBe(true)
+  const encoded = encodeSecrets(b.current())
+  expect(old.some((secret) => contains(encoded, secret))).toBe(false)
+  expect(await refusal(b.engine.decrypt(b.current(), late))).toBe("REPLAY")
+})
+
+test("private keys of nodes that were replaced are not kept", async () => {
+  const { room, seat } = await roomOf(suite, "A", "B", "C", "D")
+  for (const by of ["A", "B", "C"]) await room.update(by)
+  const before = copies([...opened(seat("A").current()).privateKeys.values()])
+  await room.update("D")
+  await room.update("A")
+  const encoded = encodeSecrets(seat("A").current())
+  expect(before.filter((key) => contains(encoded, key))).toEqual([])
+})
+
+test("E13: bytes that are not the one encoding are refused, wherever they come in", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [a, b] = [seat("A"), seat("B")]
+  const joining = await ourSeat(suite, "C")
+  const keyPackage = await joining.keyPackage()
+  const staged = await a.engine.add(a.current(), [keyPackage], { aad })
+  const { welcome = new Uint8Array() } = staged
+  const message = await a.encrypt("hello")
+  const commit = staged.commit
+  const trailing = (bytes: Uint8Array) => Uint8Array.from([...bytes, 0])
+  // The group id's length, 7, in two bytes instead of one: MLSMessage header, and then the id.
+  const longLength = (bytes: Uint8Array) => Uint8Array.from([...bytes.slice(0, 4), 0x40, ...bytes.slice(4)])
+  expect(decoded(trailing(commit)).wireformat).toBe("mls_public_message")
+  expect(decoded(longLength(commit)).wireformat).toBe("mls_public_message")
+  const attempts = [trailing, longLength].flatMap((bend) => [
+    b.engine.process(b.current(), bend(commit), accept),
+    b.engine.decrypt(b.current(), bend(message)),
+  ])
+  for (const attempt of attempts) expect(await refusal(attempt)).toBe("MLS_NON_CANONICAL")
+  expect(await refusal(joining.join(trailing(welcome), staged.tree()))).toBe("MLS_NON_CANONICAL")
+  expect(await refusal(joining.join(welcome, trailing(staged.tree())))).toBe("MLS_NON_CANONICAL")
+  const adding = a.engine.add(a.current(), [trailing(keyPackage)], { aad })
+  expect(await refusal(adding)).toBe("MLS_NON_CANONICAL")
+})
+
+test.each([
+  ["expired", { notBefore: today - 20, notAfter: today }, "MLS_BAD_KEY_PACKAGE"],
+  ["valid from tomorrow", { notBefore: today + 86_400, notAfter: today + 90_000 }, "MLS_BAD_KEY_PACKAGE"],
+  ["valid for a year", { notBefore: today, notAfter: today + 365 * 86_400 }, "MLS_BAD_KEY_PACKAGE"],
+  ["valid until the next second", { notBefore: today, notAfter: today + 1 }, "accepted"],
+])("E13: a key package that is %s", async (_, span, expected) => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const a = seat("A")
+  const { keyPackage } = await a.engine.newKeyPackage((await ourSeat(suite, "C")).identity, span)
+  const adding = a.engine.add(a.current(), [keyPackage], { aad })
+  expect(await refusal(adding)).toBe(expected)
+})
+
+test("E13: a message larger than its kind may be is refused before it is parsed", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const { engine, current } = seat("B")
+  expect(await refusal(engine.decrypt(current(), new Uint8Array(256 * 1024 + 1)))).toBe("MLS_TOO_LARGE")
+  expect(await refusal(engine.process(current(), new Uint8Array(1536 * 1024 + 1), accept))).toBe("MLS_TOO_LARGE")
+  expect(await refusal(engine.encrypt(current(), new Uint8Array(220 * 1024 + 1), aad))).toBe("MLS_TOO_LARGE")
+  const { message } = await engine.encrypt(current(), new Uint8Array(220 * 1024), aad)
+  const a = seat("A")
+  expect((await a.engine.decrypt(a.current(), message)).plaintext.length).toBe(220 * 1024)
+})
+
+test("E17: a tree of any size encodes without recursion, and one of more than 1000 leaves is refused", async () => {
+  const { seat } = await roomOf(suite, "A")
+  const leaf = leafAt(opened(seat("A").current()).tree, 0)
+  if (leaf === undefined) throw new Error("no leaf")
+  const treeOf = (leaves: number): Tree => {
+    const nodes = Array.from({ length: leaves * 2 - 1 }, (_, index) =>
+      index % 2 === 0 ? { nodeType: "leaf" as const, leaf } : undefined,
+    )
+    return { nodes, hashes: [] }
+  }
+  const large = treeOf(16_384)
+  expect(() => encodeRatchetTree(large.nodes)).toThrow(RangeError)
+  expect(encodeTree(large).length).toBeGreaterThan(16_384 * 100)
+  const small = treeOf(1000)
+  expect(encodeTree(small)).toEqual(encodeRatchetTree(small.nodes))
+  expect(decodeTree(encodeTree(small)).nodes.filter((node) => node !== undefined).length).toBe(1000)
+  expect(decodeRatchetTree(encodeTree(small), 0)).toBeDefined()
+  const decoding = (async () => decodeTree(encodeTree(treeOf(1001))))()
+  expect(await refusal(decoding)).toBe("MLS_GROUP_FULL")
+})
+
+test("E19 and E6: no file makes OKP keys by generateKeyPairSync or calls processMessage", async () => {
+  const folders = ["../../../node/crypto/", "../crypto/", "./"].map((path) => new URL(path, import.meta.url))
+  let files = 0
+  for (const folder of folders) {
+    for (const name of await readdir(folder)) {
+      if (!name.endsWith(".ts") || name.endsWith(".test.ts")) continue
+      files++
+      const code = (await readFile(new URL(name, folder), "utf8")).replace(/\/\*\*[\s\S]*?\*\//g, "")
+      expect(code).not.toMatch(/generateKeyPair(Sync)?\(|processMessage\b|processPrivateMessage/)
+    }
+  }
+  expect(files).toBeGreaterThan(20)
+})
