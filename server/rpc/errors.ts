@@ -19,6 +19,7 @@ const reasonOfCode: Partial<Record<Code, Reason>> = {
   [Code.Aborted]: "CANCELED",
   [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
   [Code.Unimplemented]: "METHOD_UNKNOWN",
+  [Code.Unavailable]: "UNAVAILABLE",
 }
 
 /**

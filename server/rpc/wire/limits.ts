@@ -7,8 +7,3 @@ const defaultMaxRequestBytes = 65_536
 export function maxRequestBytes(method: DescMethod): number {
   return getOption(method, wire).maxRequestBytes || defaultMaxRequestBytes
 }
-
-/** Whether a method takes forms over REST. */
-export function takesForms(method: DescMethod): boolean {
-  return getOption(method, wire).form
-}

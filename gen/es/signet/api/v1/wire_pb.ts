@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/api/v1/wire.proto.
  */
 export const file_signet_api_v1_wire: GenFile = /*@__PURE__*/
-  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiLwoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDRIMCgRmb3JtGAIgASgIOkkKBHdpcmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiqiwMgASgLMhMuc2lnbmV0LmFwaS52MS5XaXJlUgR3aXJlOjcKBmhlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYq4sDIAEoCVIGaGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiIQoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDTpJCgR3aXJlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqosDIAEoCzITLnNpZ25ldC5hcGkudjEuV2lyZVIEd2lyZTo3CgZoZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSBmhlYWRlcmIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * How a method's requests arrive.
@@ -26,14 +26,6 @@ export type Wire = Message<"signet.api.v1.Wire"> & {
    * @generated from field: uint32 max_request_bytes = 1;
    */
   maxRequestBytes: number;
-
-  /**
-   * Over REST the body may be application/x-www-form-urlencoded (RFC 6749). Only for methods that no ambient credential
-   * reaches: a form needs no permission of the browser.
-   *
-   * @generated from field: bool form = 2;
-   */
-  form: boolean;
 };
 
 /**

@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto"
+import type { Server } from "node:http"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from "fastify"
+import { type ListenerOptions, listener } from "./listener.ts"
+import { refuseCall } from "./refuse-call.ts"
+
+export interface HttpOptions {
+  readonly listener?: ListenerOptions
+  readonly log?: FastifyBaseLogger
+  /** Hears of faults that no call owns. */
+  readonly onFault: (fault: unknown) => void
+  /** Proxies in front whose X-Forwarded headers are believed. */
+  readonly trustedHops?: number
+}
+
+/** The signals that a stop sends out, in this order. */
+export interface Shutdown {
+  /** Streams end now; calls go on. */
+  readonly closing: AbortSignal
+  /** Calls end now. */
+  readonly shutdown: AbortSignal
+}
+
+/** The public server without any route but the refusal of unknown ones. */
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const { trustedHops = 0 } = options
+  const app = Fastify<Server>({
+    serverFactory: (handler) => listener(handler, options.listener),
+    genReqId: () => randomUUID(),
+    forceCloseConnections: "idle",
+    exposeHeadRoutes: false,
+    trustProxy: trustedHops > 0 && ((_address, hop) => hop < trustedHops),
+    routerOptions: { maxParamLength: 256 },
+    ...(options.log ? { loggerInstance: options.log, disableRequestLogging: true } : {}),
+    frameworkErrors(_error, request, reply) {
+      void refuseCall(new Refused("MALFORMED_REQUEST"), request, reply)
+    },
+  })
+  app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const refused = error instanceof Refused ? error : refusedBy(error)
+    if (refused.reason === "INTERNAL") options.onFault(error)
+    return refuseCall(refused, request, reply)
+  })
+  return app
+}
+
+function refusedBy({ statusCode }: FastifyError): Refused {
+  switch (statusCode) {
+    case 400:
+      return new Refused("MALFORMED_REQUEST")
+    case 413:
+      return new Refused("BODY_TOO_LARGE")
+    case 415:
+      return new Refused("UNSUPPORTED_MEDIA_TYPE")
+    default:
+      return new Refused("INTERNAL")
+  }
+}
+
+/**
+ * Ends streams as soon as the server begins to close, and calls a while later.
+ *
+ * @param drainMs How long calls may still take: less than the listener's graceMs, so that they are told why they end.
+ */
+export function shutdownOf(app: FastifyInstance, drainMs = 8_000): Shutdown {
+  const closing = new AbortController()
+  const shutdown = new AbortController()
+  const stopping = () => new ConnectError("the server stops", Code.Unavailable)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  app.addHook("preClose", (done) => {
+    closing.abort(stopping())
+    timer = setTimeout(() => shutdown.abort(stopping()), drainMs)
+    done()
+  })
+  app.addHook("onClose", (_app, done) => {
+    clearTimeout(timer)
+    done()
+  })
+  return { closing: closing.signal, shutdown: shutdown.signal }
+}

@@ -1,0 +1,169 @@
+// One port for HTTP/1.1 and HTTP/2: without TLS the first bytes of a connection decide, with TLS its ALPN does.
+import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http"
+import http2, { type Http2SecureServer, type Http2Server, type ServerHttp2Session } from "node:http2"
+import { createServer as createSocketServer, type Socket, type Server as SocketServer } from "node:net"
+
+export interface ListenerOptions {
+  /** PEM texts; without them the port is cleartext. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined
+  /** How long a connection may take to say which protocol it speaks, and a request to send its headers. */
+  readonly headersTimeoutMs?: number
+  /** How long a request may take to arrive whole. */
+  readonly requestTimeoutMs?: number
+  /** How long an idle connection is kept. */
+  readonly keepAliveMs?: number
+  /** How long calls may go on after close() before their connections are cut. */
+  readonly graceMs?: number
+}
+
+const defaults = { headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, keepAliveMs: 75_000, graceMs: 9_000 }
+
+/** A server for Fastify's `serverFactory`: listen, close and close idle connections as with node:http. */
+export function listener(handler: RequestListener, options: ListenerOptions = {}): Server {
+  const limits = { ...defaults, ...options }
+  return options.tls ? secureListener(handler, options.tls, limits) : cleartextListener(handler, limits)
+}
+
+type Limits = typeof defaults
+
+const http1Options = ({ headersTimeoutMs, requestTimeoutMs, keepAliveMs }: Limits): ServerOptions => ({
+  headersTimeout: headersTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
+  maxHeaderSize: 16_384,
+})
+
+const http2Options = {
+  maxHeaderListPairs: 100,
+  maxSendHeaderBlockLength: 65_536,
+  settings: { maxConcurrentStreams: 128, maxHeaderListSize: 16_384 },
+}
+
+function cleartextListener(handler: RequestListener, limits: Limits): Server {
+  const http1 = createServer(http1Options(limits), handler)
+  const h2 = http2.createServer(http2Options, compatible(handler))
+  const sessions = trackSessions(h2, limits)
+  const undecided = new Set<Socket>()
+  const front = createSocketServer({ noDelay: true }, (socket) => {
+    undecided.add(socket)
+    socket.once("close", () => undecided.delete(socket))
+    decideProtocol(socket, limits.headersTimeoutMs, (isHttp2) => {
+      undecided.delete(socket)
+      const server = isHttp2 ? h2 : http1
+      server.emit("connection", socket)
+    })
+  })
+  // Starts the timeouts and the connection tracking of a server that never listens itself.
+  front.on("listening", () => http1.emit("listening"))
+  front.on("close", () => http1.close())
+  return asHttpServer(front, limits.graceMs, {
+    closeIdle() {
+      http1.closeIdleConnections()
+      for (const session of sessions) session.close()
+      for (const socket of undecided) socket.destroy()
+    },
+    closeAll() {
+      http1.closeAllConnections()
+      for (const session of sessions) session.destroy()
+      for (const socket of undecided) socket.destroy()
+    },
+  })
+}
+
+const preface = Buffer.from("PRI * HTTP/2.0")
+
+/** Reads until the bytes are, or can no longer be, the HTTP/2 preface (RFC 9113 section 3.4), and puts them back. */
+function decideProtocol(socket: Socket, timeoutMs: number, decided: (isHttp2: boolean) => void): void {
+  const giveUp = () => socket.destroy()
+  const timer = setTimeout(giveUp, timeoutMs)
+  let head = Buffer.alloc(0)
+  const read = () => {
+    const chunk: Buffer | null = socket.read()
+    if (chunk === null) return
+    head = Buffer.concat([head, chunk])
+    const length = Math.min(head.length, preface.length)
+    const isPreface = preface.subarray(0, length).equals(head.subarray(0, length))
+    if (isPreface && length < preface.length) return
+    stop()
+    socket.unshift(head)
+    decided(isPreface)
+  }
+  const stop = () => {
+    clearTimeout(timer)
+    socket.off("readable", read).off("end", giveUp).off("error", giveUp).off("close", stop)
+  }
+  socket.on("readable", read).on("end", giveUp).on("error", giveUp).on("close", stop)
+}
+
+function secureListener(handler: RequestListener, tls: { cert: string; key: string }, limits: Limits): Server {
+  const server = http2.createSecureServer(
+    {
+      ...http1Options(limits),
+      ...http2Options,
+      ...tls,
+      allowHTTP1: true,
+      minVersion: "TLSv1.2",
+      handshakeTimeout: limits.headersTimeoutMs,
+    },
+    compatible(handler),
+  )
+  const sessions = trackSessions(server, limits)
+  const sockets = new Set<Socket>()
+  server.on("secureConnection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  return asHttpServer(server, limits.graceMs, {
+    closeIdle() {
+      for (const session of sessions) session.close()
+    },
+    closeAll() {
+      for (const socket of sockets) socket.destroy()
+    },
+  })
+}
+
+function trackSessions(server: Http2Server | Http2SecureServer, limits: Limits): Set<ServerHttp2Session> {
+  const sessions = new Set<ServerHttp2Session>()
+  server.on("session", (session: ServerHttp2Session) => {
+    sessions.add(session)
+    session.once("close", () => sessions.delete(session))
+    session.setTimeout(limits.keepAliveMs, () => session.close())
+  })
+  // A client that breaks off or breaks the protocol is no fault of ours.
+  server.on("sessionError", () => undefined)
+  return sessions
+}
+
+interface Connections {
+  readonly closeIdle: () => void
+  readonly closeAll: () => void
+}
+
+/**
+ * The server as Fastify knows it. Closing it refuses new connections, lets calls go on for a while and then cuts them.
+ */
+function asHttpServer(server: SocketServer, graceMs: number, { closeIdle, closeAll }: Connections): Server {
+  const closeServer = server.close.bind(server)
+  const close = (done?: (error?: Error) => void) => {
+    const timer = setTimeout(closeAll, graceMs)
+    closeServer((error) => {
+      clearTimeout(timer)
+      done?.(error)
+    })
+    closeIdle()
+    return server
+  }
+  // Fastify types its factory by node:http; it uses these members and the events of net.Server.
+  return Object.assign(server, {
+    close,
+    closeIdleConnections: closeIdle,
+    closeAllConnections: closeAll,
+    setTimeout: () => server,
+  }) as unknown as Server
+}
+
+// node:http2's compatibility API has the members of node:http that Fastify and Connect use.
+const compatible = (handler: RequestListener) =>
+  handler as unknown as (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void

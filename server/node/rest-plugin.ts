@@ -1,0 +1,67 @@
+import type { ServerResponse } from "node:http"
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect"
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
+import { type RestOptions, type RestRequest, type RestResponse, restRoutes } from "../rest/rest.ts"
+import { readBody } from "./read-body.ts"
+import { webHeaders } from "./web-headers.ts"
+
+export interface RestPluginOptions extends RestOptions {
+  readonly contextValues?: (request: FastifyRequest) => ContextValues
+  /** Aborts the calls that are still running. */
+  readonly shutdownSignal?: AbortSignal
+}
+
+/** Serves the REST forms of the methods. */
+export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, options, done) => {
+  // Bodies are read after the gate, and by the method's own limit.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
+  for (const { verb, path, answer } of restRoutes(options)) {
+    app.route({
+      method: verb,
+      url: path,
+      handler: async (request, reply) => {
+        const response = await answer(restRequest(request, reply, options))
+        return sendResponse(reply, response)
+      },
+    })
+  }
+  done()
+}
+
+function restRequest(request: FastifyRequest, reply: FastifyReply, options: RestPluginOptions): RestRequest {
+  const at = request.url.indexOf("?")
+  return {
+    id: request.id,
+    url: `${request.protocol}://${request.host}${request.url}`,
+    path: at < 0 ? request.url : request.url.slice(0, at),
+    query: at < 0 ? "" : request.url.slice(at + 1),
+    header: (name) => headerText(request, name),
+    headers: () => webHeaders(request.headers),
+    gone: () => goneSignal(reply.raw, options.shutdownSignal),
+    values: options.contextValues?.(request),
+    readBody: (maxBytes) => readBody(request.raw, maxBytes),
+  }
+}
+
+function headerText(request: FastifyRequest, name: string): string | null {
+  const value = request.headers[name.toLowerCase()]
+  return Array.isArray(value) ? value.join(", ") : (value ?? null)
+}
+
+/** Aborts when the connection ends before the answer, or when the server stops. */
+export function goneSignal(response: ServerResponse, shutdownSignal: AbortSignal | undefined): AbortSignal {
+  const controller = new AbortController()
+  response.once("close", () => {
+    if (!response.writableFinished) controller.abort(new ConnectError("the caller went away", Code.Canceled))
+  })
+  return shutdownSignal ? AbortSignal.any([controller.signal, shutdownSignal]) : controller.signal
+}
+
+/** Sends an answer of REST's as it is. */
+export function sendResponse(reply: FastifyReply, { status, headers, body }: RestResponse): FastifyReply {
+  for (const [name, value] of headers) if (name !== "set-cookie") reply.header(name, value)
+  for (const cookie of headers.getSetCookie()) reply.header("set-cookie", cookie)
+  reply.header("x-content-type-options", "nosniff")
+  return status === 204 || status === 304 ? reply.code(status).send() : reply.code(status).send(body)
+}

@@ -1,0 +1,131 @@
+// REST by google.api.http, for any HTTP server: every route re-enters its method through the same interceptors.
+import { type JsonValue, type Message, toJsonString } from "@bufbuild/protobuf"
+import type { ConnectError, ContextValues, HandlerContext, Interceptor } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { type CallContext, callContext } from "../rpc/call-context.ts"
+import { collectMethods, type Routes } from "../rpc/collect.ts"
+import { refusalError, toldError } from "../rpc/errors.ts"
+import { type Invoke, invoker } from "../rpc/invoker.ts"
+import { maxRequestBytes } from "../rpc/wire/limits.ts"
+import { parseStrictJson } from "../rpc/wire/strict-json.ts"
+import { revalidated } from "./etag.ts"
+import { isJson, parseTimeout } from "./http-headers.ts"
+import { type Binding, bindingsOf, routeOf } from "./http-rule.ts"
+import { problemOf } from "./problem.ts"
+import { type Address, requestMessage } from "./request-message.ts"
+
+export interface RestOptions {
+  readonly routes: Routes
+  readonly interceptors: readonly Interceptor[]
+  /** Runs when the headers have arrived and before the body is read. */
+  readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
+  /** Hears of faults outside of the interceptors. */
+  readonly onFault: (fault: unknown) => void
+}
+
+export interface RestRequest extends Address {
+  readonly id: string
+  readonly url: string
+  readonly headers: () => Headers
+  readonly gone: () => AbortSignal
+  readonly values: ContextValues | undefined
+  /** Reads the body; refuses one of more bytes than that. Called at most once. */
+  readonly readBody: (maxBytes: number) => Promise<Uint8Array>
+}
+
+export interface RestResponse {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+export interface RestRoute {
+  readonly binding: Binding
+  /** `GET`, `POST`, ... */
+  readonly verb: string
+  /** With variables as `:name`. */
+  readonly path: string
+  readonly answer: (request: RestRequest) => Promise<RestResponse>
+}
+
+/** @throws Error when a rule cannot be served or two methods claim one route. */
+export function restRoutes(options: RestOptions): RestRoute[] {
+  const routes = collectMethods(options.routes).flatMap((spec) =>
+    bindingsOf(spec.method).map((binding): RestRoute => {
+      if (spec.kind !== "unary") throw new Error(`${spec.method.name} is a stream and has no REST form`)
+      const invoke = invoker(spec, options.interceptors)
+      return {
+        binding,
+        verb: binding.verb,
+        path: routeOf(binding),
+        answer: (request) => answer(options, binding, invoke, request),
+      }
+    }),
+  )
+  const names = routes.map(({ verb, path }) => `${verb} ${path}`)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw new Error(`two methods claim ${twice}`)
+  return routes
+}
+
+async function answer(
+  options: RestOptions,
+  binding: Binding,
+  invoke: Invoke,
+  request: RestRequest,
+): Promise<RestResponse> {
+  let context: CallContext | undefined
+  try {
+    context = callContext({
+      method: binding.method,
+      protocolName: "rest",
+      requestMethod: binding.verb,
+      url: request.url,
+      requestHeader: request.headers,
+      timeoutMs: parseTimeout(request.header("connect-timeout-ms")),
+      gone: request.gone,
+      values: request.values,
+    })
+    await options.requestGate?.(context)
+    const body = await readJson(binding, request)
+    const message = await invoke(requestMessage(binding, request, body), context)
+    return await revalidated(request, success(binding, message, context.writtenHeader))
+  } catch (thrown) {
+    return failure(toldError(thrown, options.onFault), request.id, context?.writtenHeader)
+  } finally {
+    context?.close()
+  }
+}
+
+async function readJson(binding: Binding, request: RestRequest): Promise<JsonValue | undefined> {
+  const bytes = await request.readBody(binding.hasBody ? maxRequestBytes(binding.method) : 0)
+  if (bytes.length === 0) return undefined
+  // Forms are refused with everything else that is not JSON: a form needs no permission of the browser (CSRF).
+  if (!isJson(request.header("content-type"), request.header("content-encoding"))) {
+    throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+  }
+  return parseStrictJson(bytes)
+}
+
+function success({ method }: Binding, message: Message, written: Headers | undefined): RestResponse {
+  const headers = new Headers(written)
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
+  // Nothing to say: no body either.
+  if (method.output.fields.length === 0) return { status: 204, headers, body: "" }
+  if (!headers.has("content-type")) headers.set("content-type", "application/json")
+  return { status: 200, headers, body: toJsonString(method.output, message) }
+}
+
+function failure(error: ConnectError, requestId: string, written: Headers | undefined): RestResponse {
+  const problem = problemOf(error, requestId)
+  const headers = new Headers(written)
+  for (const [name, value] of error.metadata) headers.append(name, value)
+  headers.set("cache-control", "no-store")
+  headers.set("content-type", "application/problem+json")
+  return { status: problem.status, headers, body: JSON.stringify(problem) }
+}
+
+/** A refusal outside of any route, as REST answers it. */
+export function refusal(refused: Refused, requestId: string): RestResponse {
+  return failure(refusalError(refused), requestId, undefined)
+}

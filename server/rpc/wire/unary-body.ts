@@ -1,0 +1,84 @@
+// The one message of a unary or server-streaming call, as each protocol frames it, checked before Connect reads it: the
+// same strictness and the same reasons as over REST.
+import type { DescMethod } from "@bufbuild/protobuf"
+import { base64Decode } from "@bufbuild/protobuf/wire"
+import { Refused } from "@signet/kernel/errors"
+import { messageFromBinary, messageFromJson } from "./read-message.ts"
+import { parseStrictJson, shown } from "./strict-json.ts"
+
+/** What a content type says of a body. */
+export interface Framing {
+  readonly isJson: boolean
+  /** A five-byte prefix of flags and length goes before the message. */
+  readonly isEnveloped: boolean
+}
+
+export const envelopeBytes = 5
+
+/** @returns undefined for a content type that no protocol has. */
+export function framingOf(contentType: string): Framing | undefined {
+  const type = contentType.toLowerCase().split(";")[0]?.trim() ?? ""
+  const plain = /^application\/(json|proto)$/.exec(type)
+  if (plain) return { isJson: plain[1] === "json", isEnveloped: false }
+  const enveloped = /^application\/(?:connect|grpc|grpc-web)(?:\+(json|proto))?$/.exec(type)
+  return enveloped ? { isJson: enveloped[1] === "json", isEnveloped: true } : undefined
+}
+
+/** @throws Refused when the request says that its messages are compressed: they are not taken (zip bombs, BREACH). */
+export function refuseCompression(header: (name: string) => string | undefined): void {
+  for (const name of ["content-encoding", "connect-content-encoding", "grpc-encoding"]) {
+    const encoding = header(name)
+    if (encoding !== undefined && encoding !== "identity") {
+      throw new Refused("UNSUPPORTED_MEDIA_TYPE", { message: "compressed messages are not taken" })
+    }
+  }
+}
+
+/** @throws Refused when the body is not exactly one message that may be read. */
+export function checkBody({ input }: DescMethod, framing: Framing, body: Uint8Array): void {
+  const message = framing.isEnveloped ? withoutEnvelope(body) : body
+  if (framing.isJson) messageFromJson(input, parseStrictJson(message))
+  else messageFromBinary(input, message)
+}
+
+function withoutEnvelope(body: Uint8Array): Uint8Array {
+  if (body.length < envelopeBytes || body[0] !== 0) throw badFrame()
+  const length = new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(1)
+  if (length !== body.length - envelopeBytes) throw badFrame()
+  return body.subarray(envelopeBytes)
+}
+
+const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message in its frame" })
+
+const queryParameters = new Set(["connect", "encoding", "message", "base64", "compression"])
+
+/**
+ * Checks a Connect GET, whose message is in the address.
+ *
+ * @see https://connectrpc.com/docs/protocol#unary-get-request
+ * @throws Refused
+ */
+export function checkQuery({ input }: DescMethod, query: URLSearchParams, maxBytes: number): void {
+  const seen = new Set<string>()
+  for (const name of query.keys()) {
+    if (!queryParameters.has(name)) throw new Refused("UNKNOWN_FIELD", { metadata: { field: shown(name) } })
+    if (seen.has(name)) throw new Refused("DUPLICATE_FIELD", { metadata: { field: name } })
+    seen.add(name)
+  }
+  if ((query.get("compression") ?? "identity") !== "identity") throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+  const bytes = queryMessage(query)
+  if (bytes.length > maxBytes) throw new Refused("BODY_TOO_LARGE")
+  if (query.get("encoding") === "json") messageFromJson(input, parseStrictJson(bytes))
+  else if (query.get("encoding") === "proto") messageFromBinary(input, bytes)
+  else throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+}
+
+function queryMessage(query: URLSearchParams): Uint8Array {
+  const text = query.get("message") ?? ""
+  if (query.get("base64") !== "1") return new TextEncoder().encode(text)
+  try {
+    return base64Decode(text)
+  } catch {
+    throw new Refused("MALFORMED_REQUEST", { message: "message is not base64" })
+  }
+}
