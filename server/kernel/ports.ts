@@ -55,6 +55,8 @@ export interface Tx {
 export interface Apps {
   findApp(id: AppId): Promise<App | undefined>
   findProviderClient(appId: AppId, provider: Provider, platform: Platform): Promise<ProviderClient | undefined>
+  /** Every origin that some active app lists, once: for CORS preflights, which name no app. */
+  listAllowedOrigins(): Promise<readonly string[]>
   /** Inserts, or replaces what has the same id. For seeding and, later, administration. */
   putApp(app: App): Promise<void>
   putProviderClient(client: ProviderClient): Promise<void>

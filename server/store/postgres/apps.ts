@@ -57,6 +57,11 @@ export function apps(db: Database): Apps {
       return row && clientFromRow(row)
     },
 
+    async listAllowedOrigins() {
+      const rows = await db.selectFrom("app").select("allowed_origins").where("status", "=", "ACTIVE").execute()
+      return [...new Set(rows.flatMap((row) => row.allowed_origins))]
+    },
+
     async putApp(app) {
       const { id, ...rest } = appToRow(app)
       await db

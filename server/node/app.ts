@@ -1,0 +1,85 @@
+// The public server, put together: one port, every protocol, one chain of interceptors.
+import { createConnectGuard } from "@signet/guard/connect"
+import { createGuard } from "@signet/guard/guard"
+import { createLiveness } from "@signet/guard/liveness"
+import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
+import type { Liveness } from "@signet/kernel/ports"
+import type { FastifyBaseLogger, FastifyInstance } from "fastify"
+import type { Deps } from "../rpc/deps.ts"
+import { deadline } from "../rpc/interceptors/deadline.ts"
+import { errors } from "../rpc/interceptors/errors.ts"
+import { validate } from "../rpc/interceptors/validate.ts"
+import { contextValuesOf } from "./caller.ts"
+import { addCors, remembered } from "./cors.ts"
+import { auditDenials } from "./denials.ts"
+import { healthState } from "./health.ts"
+import { createHttp, shutdownOf } from "./http.ts"
+import { ownKeySet } from "./own-keys.ts"
+import { restPlugin } from "./rest-plugin.ts"
+import { serviceRoutes, services } from "./routes.ts"
+import { rpcPlugin } from "./rpc-plugin.ts"
+
+export interface AppOptions {
+  deps: Deps
+  liveness: Liveness
+  log: FastifyBaseLogger
+  tls: { cert: string; key: string } | null
+  trustedHops: number
+  /** The longest that a unary call may take, in milliseconds. */
+  callLimitMs: number
+}
+
+/** The server without a socket: the caller listens, and closes. */
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const { deps, log } = options
+  const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
+  const app = createHttp({
+    log,
+    onFault,
+    trustedHops: options.trustedHops,
+    listener: options.tls ? { tls: options.tls } : {},
+  })
+  const allowedOrigins = remembered(
+    () => deps.store.transaction((tx) => tx.apps.listAllowedOrigins()),
+    30_000,
+    deps.clock.nowMs,
+  )
+  addCors(app, async (origin) => (await allowedOrigins()).includes(origin))
+
+  const guard = createConnectGuard({
+    services,
+    guard: createGuard({
+      issuer: deps.issuer,
+      audience: deps.authAudience,
+      keySet: ownKeySet(deps.keys, nodeTokenCrypto),
+      crypto: nodeTokenCrypto,
+      clock: deps.clock,
+      liveness: createLiveness(options.liveness, deps.clock),
+    }),
+    onDeny: auditDenials(deps, onFault),
+  })
+  const health = healthState(services.map((service) => service.typeName))
+  const { closing, shutdown } = shutdownOf(app)
+  app.addHook("preClose", (done) => {
+    health.stop()
+    done()
+  })
+
+  const interceptors = [
+    errors((fault, call) => log.error({ err: fault, method: call.method.name }, "fault")),
+    deadline(options.callLimitMs),
+    guard.interceptor,
+    validate(services.flatMap((service) => service.methods.map((method) => method.input))),
+  ]
+  const routes = serviceRoutes(deps)
+  const common = { onFault, contextValues: contextValuesOf, requestGate: guard.gate }
+  await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
+  await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })
+  await app.register(rpcPlugin, {
+    onFault,
+    routes: health.routes,
+    interceptors: [errors(onFault)],
+    closingSignal: closing,
+  })
+  return app
+}

@@ -1,0 +1,13 @@
+import { expect, test } from "vitest"
+import { truncateAddress } from "./caller.ts"
+
+test.each([
+  ["203.0.113.77", "203.0.113.0/24"],
+  ["::ffff:203.0.113.77", "203.0.113.0/24"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/48"],
+  ["2001:db8::1", "2001:db8:0::/48"],
+  ["::1", "0:0:0::/48"],
+  ["not an address", null],
+])("the address %s is kept as %s", (address, kept) => {
+  expect(truncateAddress(address)).toBe(kept)
+})

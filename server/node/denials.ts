@@ -1,0 +1,40 @@
+import type { ConnectGuardOptions } from "@signet/guard/connect"
+import { refusals } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import type { Deps } from "../rpc/deps.ts"
+
+/** One 401 in a hundred is written down: strangers can make as many as they like. Every 403 is. */
+const sampleOf401 = 100
+
+/** Writes denials to the audit log, with their true reason, without making the caller wait. */
+export function auditDenials(
+  deps: Deps,
+  onFault: (fault: unknown) => void,
+): NonNullable<ConnectGuardOptions["onDeny"]> {
+  let strangers = 0
+  return ({ reason }, method, caller) => {
+    if (refusals[reason].status === 401 && strangers++ % sampleOf401 !== 0) return
+    const nowMs = deps.clock.nowMs()
+    const known = typeof caller === "string" ? undefined : caller
+    deps.store
+      .transaction((tx) =>
+        tx.audit.append({
+          id: newId("aud", nowMs, deps.random.bytes(10)),
+          occurredAtMs: nowMs,
+          kind: "authz.denied",
+          outcome: "DENIED",
+          reason,
+          appId: known?.appId ?? null,
+          tenantId: known?.tenantId ?? null,
+          contextId: known?.contextId ?? null,
+          actorPrincipalId: known?.actor?.id ?? known?.principal.id ?? null,
+          subjectPrincipalId: known?.principal.id ?? null,
+          subjectIdentityId: known?.identityId ?? null,
+          sessionId: known?.sessionId ?? null,
+          target: null,
+          request: { id: "", route: `${method.parent.typeName}/${method.name}`, ipTruncated: null },
+        }),
+      )
+      .catch(onFault)
+  }
+}

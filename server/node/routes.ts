@@ -1,0 +1,19 @@
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { authService } from "../rpc/auth-service.ts"
+import type { Routes } from "../rpc/collect.ts"
+import type { Deps } from "../rpc/deps.ts"
+import { sessionService } from "../rpc/session-service.ts"
+import { tokenService } from "../rpc/token-service.ts"
+
+/** The services of this program. */
+export const services = [AuthService, SessionService, TokenService] as const
+
+export const serviceRoutes =
+  (deps: Deps): Routes =>
+  (router) => {
+    router.service(AuthService, authService(deps))
+    router.service(SessionService, sessionService(deps))
+    router.service(TokenService, tokenService(deps))
+  }

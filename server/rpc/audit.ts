@@ -1,0 +1,32 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import { newId } from "@signet/kernel/ids"
+import { kCall } from "./call.ts"
+import type { Deps } from "./deps.ts"
+
+type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
+
+/** An event of this call; what is not said is null, and the outcome is SUCCESS. */
+export function auditEvent(deps: Deps, context: HandlerContext, nowMs: number, facts: Facts): AuditEvent {
+  const call = context.values.get(kCall)
+  return {
+    outcome: "SUCCESS",
+    reason: null,
+    appId: null,
+    tenantId: null,
+    contextId: null,
+    actorPrincipalId: null,
+    subjectPrincipalId: null,
+    subjectIdentityId: null,
+    sessionId: null,
+    target: null,
+    ...facts,
+    id: newId("aud", nowMs, deps.random.bytes(10)),
+    occurredAtMs: nowMs,
+    request: {
+      id: call.requestId,
+      route: `${context.service.typeName}/${context.method.name}`,
+      ipTruncated: call.ipTruncated,
+    },
+  }
+}

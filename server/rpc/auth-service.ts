@@ -1,0 +1,150 @@
+import type { ServiceImpl } from "@connectrpc/connect"
+import { kAuth } from "@signet/guard/connect"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import type { ExternalCredential } from "@signet/kernel/ports"
+import { parseOpaque } from "@signet/kernel/token/opaque"
+import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
+import { auditEvent } from "./audit.ts"
+import { sessionIdOf, userOf } from "./call.ts"
+import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
+import type { Deps } from "./deps.ts"
+import { issueTokens } from "./issue-tokens.ts"
+import { signIn } from "./login.ts"
+import { platformOf, providerOf } from "./parse.ts"
+import { refresh } from "./refresh.ts"
+import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "./shape.ts"
+
+export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
+  return {
+    async externalLogin(request, context) {
+      const appId = parseId("app", request.appId)
+      if (appId === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+      const signedIn = await signIn(deps, context, {
+        appId,
+        provider: providerOf(request.provider),
+        platform: platformOf(request.platform),
+        nonce: request.nonce,
+        credential: credentialOf(request),
+        audiences: request.audiences,
+        tenantId: parseId("ten", request.tenantId) ?? null,
+        contextId: parseId("ctx", request.contextId) ?? null,
+        device: {
+          deviceId: request.device?.deviceId ?? "",
+          label: request.device?.label ?? "",
+          os: request.device?.os ?? "",
+          appVersion: request.device?.appVersion ?? "",
+        },
+        cookieMode: request.cookieMode,
+      })
+      const { session, principal, identity, membership, created } = signedIn
+      return {
+        ...issueTokens(deps, context, signedIn),
+        session: sessionShape(session, deps.clock.nowMs(), session.id),
+        principal: principalShape(principal),
+        identity: identityShape(identity),
+        membership: membershipShape(membership),
+        created,
+      }
+    },
+
+    async refresh(request, context) {
+      const presented = presentedToken(context, request)
+      if (presented === undefined) throw new Refused("REFRESH_TOKEN_INVALID")
+      const { retryKey, audiences } = request
+      const refreshed = await refresh(deps, context, { ...presented, retryKey, audiences })
+      const { session } = refreshed
+      return {
+        ...issueTokens(deps, context, refreshed),
+        session: sessionShape(session, deps.clock.nowMs(), session.id),
+      }
+    },
+
+    async logout(request, context) {
+      const presented = presentedToken(context, request)
+      const auth = context.values.get(kAuth)
+      if (presented === undefined && auth?.sessionId == null) throw new Refused("NO_CREDENTIAL")
+      const nowMs = deps.clock.nowMs()
+      const token = presented && parseOpaque("sgrt_", presented.token)
+      await deps.store.transaction(async (tx) => {
+        const hashes = token === undefined ? [] : deps.secrets.hashes("refresh-token", token)
+        const session = presented
+          ? await tx.sessions.lockByRefreshToken(hashes)
+          : auth?.sessionId && (await tx.sessions.lock(auth.sessionId))
+        if (!session) return
+        if (session.cookieMode && presented) {
+          const app = await tx.apps.findApp(session.appId)
+          if (app) checkCookieOrigin(context, app)
+        }
+        if (!(await tx.sessions.end(session.id, "REVOKED", "logout", nowMs))) return
+        await tx.audit.append(
+          auditEvent(deps, context, nowMs, {
+            kind: "session.revoked",
+            appId: session.appId,
+            actorPrincipalId: session.principalId,
+            subjectPrincipalId: session.principalId,
+            subjectIdentityId: session.identityId,
+            sessionId: session.id,
+          }),
+        )
+      })
+      if (presented?.cookieAppId) clearCookie(context, presented.cookieAppId)
+      return {}
+    },
+
+    async logoutAll(request, context) {
+      const user = userOf(context)
+      const nowMs = deps.clock.nowMs()
+      const except = request.exceptCurrent ? sessionIdOf(context) : null
+      const ended = await deps.store.transaction(async (tx) => {
+        const ids = await tx.sessions.endAll(user.identityId, except, "logout_all", nowMs)
+        for (const sessionId of ids) {
+          await tx.audit.append(
+            auditEvent(deps, context, nowMs, {
+              kind: "session.revoked",
+              appId: user.appId,
+              actorPrincipalId: user.principal.id,
+              subjectPrincipalId: user.principal.id,
+              subjectIdentityId: user.identityId,
+              sessionId,
+            }),
+          )
+        }
+        return ids
+      })
+      return { revokedSessions: ended.length }
+    },
+
+    async me(_, context) {
+      const user = userOf(context)
+      const nowMs = deps.clock.nowMs()
+      const { identity, principal, memberships, accounts, session } = await deps.store.transaction(async (tx) => ({
+        identity: await tx.identities.findIdentity(user.identityId),
+        principal: await tx.identities.findPrincipal(user.principal.id),
+        memberships: await tx.identities.findMemberships(user.principal.id, user.appId),
+        accounts: await tx.identities.findAccounts(user.identityId),
+        session: user.sessionId === null ? undefined : await tx.sessions.find(user.sessionId),
+      }))
+      return {
+        ...(identity && { identity: identityShape(identity) }),
+        ...(principal && { principal: principalShape(principal) }),
+        memberships: memberships.map(membershipShape),
+        ...(session && { session: sessionShape(session, nowMs, user.sessionId) }),
+        providerAccounts: accounts.map(providerAccountShape),
+      }
+    },
+  }
+}
+
+function credentialOf({ credential }: ExternalLoginRequest): ExternalCredential {
+  switch (credential.case) {
+    case "idToken":
+      return { is: "idToken", idToken: credential.value }
+    case "authorizationCode": {
+      const { code, codeVerifier, redirectUri } = credential.value
+      return { is: "code", code, codeVerifier, redirectUri }
+    }
+    case undefined:
+      throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
+  }
+}

@@ -1,0 +1,35 @@
+import { createContextKey, type HandlerContext } from "@connectrpc/connect"
+import { kAuth } from "@signet/guard/connect"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { Refused } from "@signet/kernel/errors"
+import type { IdentityId, SessionId } from "@signet/kernel/ids"
+
+/** What the transport knows of a call, besides its message. */
+export interface Call {
+  readonly requestId: string
+  /** The client's address without its last part (/24 or /48); null when it is not known. */
+  readonly ipTruncated: string | null
+}
+
+export const kCall = createContextKey<Call>({ requestId: "", ipTruncated: null }, { description: "call" })
+
+/** A signed-in user: what the requirement `kinds: USER` promises of the context. */
+export interface UserContext extends AuthContext {
+  readonly identityId: IdentityId
+}
+
+/** The caller as a user. The guard has let only users through; anything else is a fault of the service. */
+export function userOf(context: HandlerContext): UserContext {
+  const auth = context.values.get(kAuth)
+  if (auth?.identityId == null || auth.principal.kind !== "USER") {
+    throw new Refused("INTERNAL", { cause: new Error(`${context.method.name} was reached without a user`) })
+  }
+  return { ...auth, identityId: auth.identityId }
+}
+
+/** The caller's session: present for signed-in users, absent for personal access tokens and delegated calls. */
+export function sessionIdOf(context: HandlerContext): SessionId {
+  const { sessionId } = userOf(context)
+  if (sessionId === null) throw new Refused("PRINCIPAL_KIND_NOT_ALLOWED", { message: "this needs a signed-in session" })
+  return sessionId
+}

@@ -1,0 +1,18 @@
+import type { Clock, IdentityProvider, KeyRing, Random, Secrets, Store } from "@signet/kernel/ports"
+import type { Provider } from "@signet/kernel/records"
+
+/** What the handlers of area A act with. */
+export interface Deps {
+  readonly store: Store
+  readonly keys: KeyRing
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly random: Random
+  readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
+  /** The tokens' `iss`. */
+  readonly issuer: string
+  /** The service's own audience, which its session and administration routes ask for. */
+  readonly authAudience: string
+  /** Lifetime of a user's access token: 300 to 900 seconds. */
+  readonly accessTokenSeconds: number
+}

@@ -1,0 +1,171 @@
+// A refresh: one transaction under the session's lock, in which a reuse is written down before it is refused.
+import type { HandlerContext } from "@connectrpc/connect"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import type { AppId } from "@signet/kernel/ids"
+import type { Tx } from "@signet/kernel/ports"
+import type { App, Principal, RefreshToken, Session } from "@signet/kernel/records"
+import { grantedAudiences, idleExpiry } from "@signet/kernel/session/session"
+import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
+import { decideRotation } from "@signet/kernel/token/refresh"
+import { auditEvent } from "./audit.ts"
+import { checkCookieOrigin } from "./cookie.ts"
+import type { Deps } from "./deps.ts"
+import { newRefreshToken } from "./login.ts"
+
+export interface RefreshCall {
+  token: string
+  /** The app whose cookie carried the token; null when the body did. */
+  cookieAppId: AppId | null
+  retryKey: string
+  audiences: readonly string[]
+}
+
+export interface Refreshed {
+  session: Session
+  principal: Principal
+  audiences: readonly [string, ...string[]]
+  refreshToken: string
+}
+
+type Outcome = Refreshed | { reason: Reason }
+
+/** @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, and what ends an account. */
+export async function refresh(deps: Deps, context: HandlerContext, call: RefreshCall): Promise<Refreshed> {
+  const token = parseOpaque("sgrt_", call.token)
+  if (token === undefined) throw new Refused("REFRESH_TOKEN_INVALID")
+  const outcome = await deps.store.transaction((tx) => rotate(deps, context, tx, { ...call, token }))
+  if ("reason" in outcome) throw new Refused(outcome.reason)
+  return outcome
+}
+
+async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: RefreshCall): Promise<Outcome> {
+  const nowMs = deps.clock.nowMs()
+  const hashes = deps.secrets.hashes("refresh-token", call.token)
+  const session = await tx.sessions.lockByRefreshToken(hashes)
+  if (session === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
+  const token = await tx.refreshTokens.find(hashes)
+  const app = await tx.apps.findApp(session.appId)
+  if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
+  if (session.cookieMode) checkCookieOrigin(context, app)
+  if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
+
+  const rotation = decideRotation({
+    token,
+    session,
+    retryKeyMatches: retryKeyMatches(deps, token, call.retryKey),
+    retryWindowMs: app.settings.retryWindowSeconds * 1_000,
+    nowMs,
+  })
+  switch (rotation.is) {
+    case "refuse":
+      return { reason: "REFRESH_TOKEN_INVALID" }
+    case "reuse":
+      return endFamily(deps, context, tx, session, nowMs)
+    case "retry":
+    case "rotate": {
+      const entitled = await checkEntitled(deps, tx, { session, app, asked: call.audiences })
+      if ("reason" in entitled) return entitled
+      const next =
+        rotation.is === "rotate"
+          ? await issueSuccessor(deps, context, tx, { session, token, app, call, nowMs })
+          : await reopenSuccessor(deps, context, tx, { session, token, call, sealed: rotation.successorSealed, nowMs })
+      return next === undefined ? endFamily(deps, context, tx, session, nowMs) : { ...entitled, ...next }
+    }
+  }
+}
+
+function retryKeyMatches(deps: Deps, token: RefreshToken, retryKey: string): boolean {
+  const { retryKeyHash } = token
+  if (retryKeyHash === null || retryKey === "") return false
+  return deps.secrets.hashes("retry-key", retryKey).some((hash) => deps.secrets.equal(hash, retryKeyHash))
+}
+
+async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: Session, nowMs: number) {
+  await tx.sessions.end(session.id, "COMPROMISED", "refresh_reuse", nowMs)
+  await tx.audit.append(
+    auditEvent(deps, context, nowMs, {
+      kind: "session.refresh_reuse",
+      outcome: "DENIED",
+      reason: "REFRESH_TOKEN_REUSED",
+      ...subjectOf(session),
+    }),
+  )
+  return { reason: "REFRESH_TOKEN_REUSED" } as const
+}
+
+/** A token of somebody who may no longer call is not rotated: it serves again when they may. */
+async function checkEntitled(
+  deps: Deps,
+  tx: Tx,
+  { session, app, asked }: { session: Session; app: App; asked: readonly string[] },
+): Promise<{ principal: Principal; audiences: readonly [string, ...string[]] } | { reason: Reason }> {
+  if (app.status !== "ACTIVE") return { reason: "TENANT_SUSPENDED" }
+  const identity = await tx.identities.findIdentity(session.identityId)
+  if (identity?.status !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
+  const principal = await tx.identities.findPrincipal(session.principalId)
+  if (principal?.status !== "ACTIVE") return { reason: "PRINCIPAL_INACTIVE" }
+  const { appId, tenantId, contextId } = session
+  const places: [Session["tenantId"], Session["contextId"]][] = [[null, null]]
+  if (tenantId !== null || contextId !== null) places.push([tenantId, contextId])
+  for (const [tenant, inner] of places) {
+    const membership = await tx.identities.findMembership(principal.id, appId, tenant, inner)
+    if (membership?.status !== "ACTIVE") return { reason: "MEMBERSHIP_INACTIVE" }
+  }
+  const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
+  return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, audiences }
+}
+
+interface Step {
+  session: Session
+  token: RefreshToken
+  call: RefreshCall
+  nowMs: number
+}
+
+async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step: Step & { app: App }) {
+  const { session, token, call, nowMs } = step
+  const idleExpiresAtMs = idleExpiry(step.app.settings, session, nowMs)
+  const refreshed: Session = {
+    ...session,
+    idleExpiresAtMs,
+    lastRefreshedAtMs: nowMs,
+    rotation: session.rotation + 1,
+  }
+  const refreshToken = buildOpaque("sgrt_", deps.random)
+  const keyed = call.retryKey !== "" && step.app.settings.retryWindowSeconds > 0
+  await tx.refreshTokens.rotate(
+    token.id,
+    {
+      nowMs,
+      retryKeyHash: keyed ? deps.secrets.hash("retry-key", call.retryKey) : null,
+      successorSealed: keyed
+        ? deps.secrets.sealSuccessor({ tokenId: token.id, token: call.token, retryKey: call.retryKey }, refreshToken)
+        : null,
+    },
+    newRefreshToken(deps, refreshed, refreshToken, nowMs, token),
+  )
+  if (token.previousTokenId !== null) await tx.refreshTokens.confirm(token.previousTokenId, nowMs)
+  await tx.sessions.markRefreshed(session.id, { nowMs, idleExpiresAtMs })
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...subjectOf(session) }))
+  return { session: refreshed, refreshToken }
+}
+
+/** The successor again; undefined when it does not open, which a matching key never does unless the row was altered. */
+async function reopenSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step: Step & { sealed: Uint8Array }) {
+  const { session, token, call, nowMs } = step
+  const of = { tokenId: token.id, token: call.token, retryKey: call.retryKey }
+  const refreshToken = deps.secrets.openSuccessor(of, step.sealed)
+  if (refreshToken === undefined) return undefined
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...subjectOf(session) }))
+  return { session, refreshToken }
+}
+
+const subjectOf = (session: Session) => ({
+  appId: session.appId,
+  tenantId: session.tenantId,
+  contextId: session.contextId,
+  actorPrincipalId: session.principalId,
+  subjectPrincipalId: session.principalId,
+  subjectIdentityId: session.identityId,
+  sessionId: session.id,
+})

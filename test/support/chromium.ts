@@ -1,0 +1,49 @@
+// Headless Chromium from the system, and a page server with an origin of its own.
+import { existsSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { build } from "esbuild"
+import { type Browser, chromium } from "playwright-core"
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync)
+
+/** Why browser tests cannot run here, or undefined when they can. */
+export const chromiumMissing: string | undefined = executablePath ? undefined : "no Chromium"
+
+export function launchChromium(): Promise<Browser> {
+  if (executablePath === undefined) throw new Error("no Chromium")
+  return chromium.launch({
+    executablePath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  })
+}
+
+/** Serves one bundled page on a free loopback port. */
+export async function servePage(entry: string): Promise<{ origin: string; close(): void }> {
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    format: "iife",
+    target: "es2022",
+  })
+  const script = outputFiles[0]?.text ?? ""
+  const server = createServer((request, response) => {
+    if (request.url === "/page.js") response.setHeader("content-type", "text/javascript").end(script)
+    else
+      response
+        .setHeader("content-type", "text/html")
+        .end('<!doctype html><title>Signet</title><script src="/page.js"></script>')
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return { origin: `http://127.0.0.1:${port}`, close: () => server.close() }
+}

@@ -1,0 +1,48 @@
+// Every way of calling the server from Node, as one list: a story that holds for one must hold for all.
+import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { createRestTransport } from "./rest-transport.ts"
+
+export const protocols: Record<string, (baseUrl: string) => Transport> = {
+  "Connect JSON over HTTP/1.1": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  "Connect binary over HTTP/2": (baseUrl) =>
+    createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true }),
+  "Connect with GET": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true }),
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  REST: createRestTransport,
+}
+
+export interface Clients {
+  auth: Client<typeof AuthService>
+  sessions: Client<typeof SessionService>
+  tokens: Client<typeof TokenService>
+}
+
+export function clientsOver(transport: Transport): Clients {
+  return {
+    auth: createClient(AuthService, transport),
+    sessions: createClient(SessionService, transport),
+    tokens: createClient(TokenService, transport),
+  }
+}
+
+/** The headers of a signed-in call. */
+export const bearer = (token: string): { headers: Record<string, string> } => ({
+  headers: { authorization: `Bearer ${token}` },
+})
+
+/** How a call is refused: "code REASON". Fails when it is not. */
+export async function refusal(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+  } catch (error) {
+    const refused = ConnectError.from(error)
+    return `${Code[refused.code]} ${refused.findDetails(ErrorInfoSchema)[0]?.reason}`
+  }
+  throw new Error("the call was not refused")
+}

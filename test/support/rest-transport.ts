@@ -1,0 +1,71 @@
+// A Connect transport that speaks REST by google.api.http, so that one story runs over the REST paths too.
+import { create, type DescMessage, fromJson, getOption, type JsonObject, toJson } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { http } from "@signet/proto/google/api/annotations"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+
+interface Problem {
+  reason?: string
+  detail?: string
+  code?: number
+  metadata?: Record<string, string>
+}
+
+const codeOf: Record<number, Code> = {
+  400: Code.InvalidArgument,
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  404: Code.NotFound,
+  409: Code.Aborted,
+  413: Code.ResourceExhausted,
+  429: Code.ResourceExhausted,
+  503: Code.Unavailable,
+}
+
+/** @param baseUrl Without a slash at the end. */
+export function createRestTransport(baseUrl: string): Transport {
+  return {
+    async unary(method, signal, _timeoutMs, header, input) {
+      const { pattern } = getOption(method, http)
+      if (pattern.case !== "get" && pattern.case !== "post") {
+        throw new ConnectError(`${method.name} has no REST path`, Code.Unimplemented)
+      }
+      const json = toJson(
+        method.input as DescMessage,
+        create(method.input as DescMessage, input as object),
+      ) as JsonObject
+      // A variable with a literal template is that literal: {provider=idp-a} is idp-a.
+      const path = pattern.value.replace(/\{(\w+)=([^}*]+)\}/, (_, name: string, literal: string) => {
+        delete json[name]
+        return literal
+      })
+      const query = new URLSearchParams()
+      if (pattern.case === "get") for (const [name, value] of Object.entries(json)) query.set(name, String(value))
+      const headers = new Headers(header)
+      if (pattern.case === "post") headers.set("content-type", "application/json")
+      const response = await fetch(`${baseUrl}${path}${query.size > 0 ? `?${query}` : ""}`, {
+        method: pattern.case.toUpperCase(),
+        headers,
+        ...(pattern.case === "post" ? { body: JSON.stringify(json) } : {}),
+        ...(signal ? { signal } : {}),
+      })
+      const text = await response.text()
+      if (!response.ok) throw errorOf(response, JSON.parse(text) as Problem)
+      return {
+        stream: false,
+        service: method.parent,
+        method,
+        header: response.headers,
+        trailer: new Headers(),
+        message: fromJson(method.output, text === "" ? {} : JSON.parse(text)),
+      }
+    },
+    stream: () => Promise.reject(new ConnectError("no streams over REST", Code.Unimplemented)),
+  }
+}
+
+function errorOf(response: Response, problem: Problem): ConnectError {
+  const { reason = "", metadata = {} } = problem
+  const info = { desc: ErrorInfoSchema, value: { reason, domain: "signet", metadata } }
+  return new ConnectError(problem.detail ?? "", codeOf[response.status] ?? Code.Unknown, response.headers, [info])
+}
