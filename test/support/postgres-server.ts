@@ -1,0 +1,107 @@
+// A real PostgreSQL that lives as long as the tests: no container, no service, no new user, also as root.
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import fs from "node:fs"
+import net from "node:net"
+import os from "node:os"
+import path from "node:path"
+import { promisify } from "node:util"
+import { findPostgresBinaries } from "./postgres-binaries.ts"
+
+export interface PostgresServer {
+  /** The address of its administration database. */
+  url: string
+  stop(): Promise<void>
+}
+
+// Ends PostgreSQL, and removes its folder, when standard input closes: also when the tests were killed.
+const keeper = `"$@" & server=$!
+read _
+kill -INT $server
+wait $server
+rm -rf -- "$SIGNET_TEST_FOLDER"`
+
+/** @returns Undefined where no PostgreSQL can be had. @param settings For postgresql.conf, such as fsync. */
+export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer | undefined> {
+  const found = findPostgresBinaries()
+  if (found === undefined) return undefined
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "signet-postgres-"))
+  const user = unprivilegedUser()
+  if (user) fs.chownSync(folder, user.uid, user.gid)
+  const binaries = user ? readableBinaries(found, folder) : found
+  const data = path.join(folder, "data")
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC", SIGNET_TEST_FOLDER: folder }
+  const options = { ...user, env, cwd: folder }
+
+  const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "--locale=C", "-E", "UTF8", "--no-sync"]
+  await promisify(execFile)(path.join(binaries, "initdb"), initdb, options)
+  const port = await freePort()
+  const all = {
+    listen_addresses: "127.0.0.1",
+    port: String(port),
+    unix_socket_directories: folder,
+    max_connections: "300",
+    shared_buffers: "64MB",
+    fsync: "off",
+    synchronous_commit: "off",
+    full_page_writes: "off",
+    ...settings,
+  }
+  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const command = [path.join(binaries, "postgres"), "-D", data, ...flags]
+  const child = spawn("/bin/sh", ["-c", keeper, "sh", ...command], { ...options, stdio: ["pipe", "ignore", "pipe"] })
+  await untilReady(child)
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async stop() {
+      const ended = child.exitCode === null ? once(child, "exit") : undefined
+      child.stdin?.end()
+      await ended
+    },
+  }
+}
+
+async function untilReady(child: ChildProcess): Promise<void> {
+  let log = ""
+  const ready = new Promise<void>((resolve) => {
+    child.stderr?.on("data", (chunk) => {
+      log = (log + chunk).slice(-4_000)
+      if (log.includes("ready to accept connections")) resolve()
+    })
+  })
+  const ended = once(child, "exit").then(() => Promise.reject(new Error(`PostgreSQL did not start:\n${log}`)))
+  ended.catch(() => {})
+  await Promise.race([ready, ended])
+}
+
+/** PostgreSQL refuses to run as root; these two users are everywhere. */
+function unprivilegedUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = fs.readFileSync("/etc/passwd", "utf8").split("\n")
+  for (const name of ["postgres", "nobody"]) {
+    const [, , uid, gid] = users.find((line) => line.startsWith(`${name}:`))?.split(":") ?? []
+    if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) }
+  }
+  throw new Error("as root, PostgreSQL needs a user postgres or nobody")
+}
+
+/** A checkout in a private home folder cannot be read by another user: then a copy is run. */
+function readableBinaries(binaries: string, folder: string): string {
+  for (let at = binaries; ; at = path.dirname(at)) {
+    if ((fs.statSync(at).mode & 0o005) !== 0o005) break
+    if (at === path.dirname(at)) return binaries
+  }
+  const copy = path.join(folder, "native")
+  fs.cpSync(path.dirname(binaries), copy, { recursive: true, verbatimSymlinks: true })
+  return path.join(copy, "bin")
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  await once(server, "close")
+  if (address === null || typeof address === "string") throw new Error("no free port")
+  return address.port
+}

@@ -1,0 +1,97 @@
+// Stores for tests: PGlite in memory, and real PostgreSQL where races matter. Each call gives an empty database.
+import { randomUUID } from "node:crypto"
+import { openAsBlob } from "node:fs"
+import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
+import { CompiledQuery, type IsolationLevel } from "kysely"
+import { describe, inject } from "vitest"
+import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
+import { openMemoryPglite } from "../../server/store/postgres/pglite/open.ts"
+import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
+import type { Database } from "../../server/store/postgres/sql.ts"
+import { createStore } from "../../server/store/postgres/store.ts"
+import type { PgliteAnswer, PostgresAnswer } from "./postgres-setup.ts"
+
+export type StoreKind = "pglite" | "postgres"
+
+export interface TestStore {
+  store: Store
+  liveness: Liveness
+  signingKeys: SigningKeys
+  db: Database
+  close(): Promise<void>
+}
+
+const postgres = await ask<PostgresAnswer>("/postgres")
+
+/** Why there is no PostgreSQL to test on; undefined when there is. */
+export const noPostgres: string | undefined = "missing" in postgres ? postgres.missing : undefined
+
+/** The suite on both kinds; on PostgreSQL visibly skipped where there is none. */
+export function describeOnEachStore(name: string, suite: (kind: StoreKind) => void): void {
+  describe(`${name} (PGlite)`, () => suite("pglite"))
+  describeOnPostgres(name, () => suite("postgres"))
+}
+
+/** The suite on PostgreSQL alone: where transactions meet, which they never do on PGlite. */
+export function describeOnPostgres(name: string, suite: () => void): void {
+  const title = noPostgres === undefined ? `${name} (PostgreSQL)` : `${name} (PostgreSQL: skipped, ${noPostgres})`
+  describe.skipIf(noPostgres !== undefined)(title, suite)
+}
+
+/** @param options.isolationLevel Of the store's transactions. @param options.maxConnections On PostgreSQL. */
+export async function openTestStore(
+  kind: StoreKind,
+  options: { isolationLevel?: IsolationLevel; maxConnections?: number } = {},
+): Promise<TestStore> {
+  const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options.maxConnections)
+  return {
+    db,
+    store: createStore(db, options),
+    liveness: createLiveness(db),
+    signingKeys: createSigningKeys(db),
+    close,
+  }
+}
+
+async function openPgliteCopy(): Promise<OpenDatabase> {
+  const { dump } = await ask<PgliteAnswer>("/pglite")
+  return openMemoryPglite(await openAsBlob(dump))
+}
+
+async function openPostgresCopy(maxConnections = 10): Promise<OpenDatabase> {
+  const database = await createTestDatabase()
+  const opened = openPostgres(database.url, { maxConnections })
+  return {
+    db: opened.db,
+    async close() {
+      await opened.close()
+      await database.drop()
+    },
+  }
+}
+
+/** A database of its own on the test server, for programs that take a DATABASE_URL. Migrated, unless it is to be empty. */
+export async function createTestDatabase({ migrated = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+  if ("missing" in postgres) throw new Error(postgres.missing)
+  const name = `signet_test_${randomUUID().replaceAll("-", "")}`
+  const admin = openPostgres(postgres.url, { maxConnections: 1 })
+  // Copying files is the faster way here, and the only one that does not write the whole copy to the log.
+  const from = migrated ? ` template ${postgres.template} strategy file_copy` : ""
+  await admin.db.executeQuery(CompiledQuery.raw(`create database ${name}${from}`))
+  const url = new URL(postgres.url)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    async drop() {
+      await admin.db.executeQuery(CompiledQuery.raw(`drop database if exists ${name} with (force)`))
+      await admin.close()
+    },
+  }
+}
+
+async function ask<Answer>(path: string): Promise<Answer> {
+  const response = await fetch(`${inject("databases")}${path}`)
+  if (!response.ok) throw new Error(`no database: ${await response.text()}`)
+  return (await response.json()) as Answer
+}
