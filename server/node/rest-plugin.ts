@@ -58,10 +58,10 @@ export function goneSignal(response: ServerResponse, shutdownSignal: AbortSignal
   return shutdownSignal ? AbortSignal.any([controller.signal, shutdownSignal]) : controller.signal
 }
 
-/** Sends an answer of REST's as it is. */
+/** Sends an answer of REST's as it is; as bytes, since to text Fastify adds a charset that JSON does not have. */
 export function sendResponse(reply: FastifyReply, { status, headers, body }: RestResponse): FastifyReply {
   for (const [name, value] of headers) if (name !== "set-cookie") reply.header(name, value)
   for (const cookie of headers.getSetCookie()) reply.header("set-cookie", cookie)
   reply.header("x-content-type-options", "nosniff")
-  return status === 204 || status === 304 ? reply.code(status).send() : reply.code(status).send(body)
+  return status === 204 || status === 304 ? reply.code(status).send() : reply.code(status).send(Buffer.from(body))
 }

@@ -31,7 +31,7 @@ export interface Address {
 export function requestMessage(binding: Binding, address: Address, body: JsonValue | undefined): Message {
   const { input } = binding.method
   if (binding.hasBody && address.query !== "") throw unknownParameter(firstName(address.query))
-  const json = binding.hasBody ? (body ?? {}) : queryJson(binding, address.query)
+  const json = binding.hasBody ? (body === undefined ? {} : body) : queryJson(binding, address.query)
   const message = messageFromJson(input, json)
   for (const [field, text] of pathValues(binding, address.path)) setOnce(input, message, field, text)
   for (const field of input.fields) {
