@@ -47,7 +47,8 @@ export function memberships(db: Database): Memberships {
         .onConflict((conflict) =>
           conflict
             .expression(sql`principal_id, app_id, (coalesce(tenant_id, '')), (coalesce(context_id, ''))`)
-            .where("status", "<>", "REMOVED")
+            // A literal: a parameter does not match the partial index.
+            .where(sql<boolean>`status <> 'REMOVED'`)
             .doNothing(),
         )
         .returning("id")

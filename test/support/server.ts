@@ -1,0 +1,127 @@
+// The whole server on a loopback port, on a test store, with a fake issuer as IDP_A. Nothing of ours is replaced.
+import { randomBytes } from "node:crypto"
+import type { AddressInfo } from "node:net"
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { Clock, Random, Secrets } from "@signet/kernel/ports"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import { providerClient as aClient, app as anApp } from "@signet/kernel/testing/records"
+import type { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import type { FastifyBaseLogger } from "fastify"
+import { pino } from "pino"
+import { createKeyRing, type RunningKeyRing } from "../../server/keys/key-ring.ts"
+import { createSecrets } from "../../server/keys/secrets.ts"
+import { createApp } from "../../server/node/app.ts"
+import { createIdpA } from "../../server/providers/idp-a.ts"
+import type { Deps } from "../../server/rpc/deps.ts"
+import { type FakeIdp, startFakeIdp } from "./idp.ts"
+import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
+
+export type LoginRequest = MessageInitShape<typeof ExternalLoginRequestSchema>
+
+export interface TestServer {
+  readonly url: string
+  readonly port: number
+  readonly app: App
+  readonly client: ProviderClient
+  readonly idp: FakeIdp
+  readonly store: TestStore
+  readonly deps: Deps
+  readonly keys: RunningKeyRing
+  readonly secrets: Secrets
+  /** Moves the server's clock on; the issuer's goes along. */
+  advance(ms: number): void
+  /** A sign-in that the fake issuer vouches for. */
+  login(subject: string, claims?: Record<string, unknown>): Promise<LoginRequest>
+  close(): Promise<void>
+}
+
+export interface TestServerOptions {
+  store: StoreKind | TestStore
+  settings?: Partial<App["settings"]>
+  client?: Partial<ProviderClient>
+  log?: FastifyBaseLogger
+  tls?: { cert: string; key: string }
+  peppers?: readonly { version: number; key: Uint8Array }[]
+}
+
+const random: Random = { bytes: (length) => randomBytes(length) }
+
+export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
+  const store =
+    typeof options.store === "string" ? await openTestStore(options.store, { maxConnections: 20 }) : options.store
+  let offsetMs = 0
+  const clock: Clock = { nowMs: () => Date.now() + offsetMs }
+  const idp = await startFakeIdp({ nowMs: clock.nowMs })
+  const secrets = createSecrets({
+    peppers: options.peppers ?? [{ version: 1, key: new Uint8Array(32).fill(1) }],
+    sealingKey: new Uint8Array(32).fill(2),
+  })
+  const keys = createKeyRing({ signingKeys: store.signingKeys, secrets, clock })
+  await keys.start()
+
+  const app: App = { ...anApp, settings: { ...anApp.settings, ...options.settings } }
+  const client: ProviderClient = {
+    ...aClient,
+    issuers: [idp.issuer],
+    canonicalIssuer: idp.issuer,
+    jwksUri: idp.jwksUri,
+    tokenEndpoint: idp.tokenEndpoint,
+    ...options.client,
+  }
+  await store.store.transaction(async (tx) => {
+    await tx.apps.putApp(app)
+    await tx.apps.putProviderClient(client)
+  })
+
+  const deps: Deps = {
+    store: store.store,
+    keys,
+    secrets,
+    clock,
+    random,
+    providers: { IDP_A: createIdpA({ clock, secrets }) },
+    issuer: "https://auth.example",
+    authAudience: "auth",
+    accessTokenSeconds: 600,
+  }
+  const server = await createApp({
+    deps,
+    liveness: store.liveness,
+    log: options.log ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }, pino.destination({ dest: 2, sync: true })),
+    tls: options.tls ?? null,
+    trustedHops: 0,
+    callLimitMs: 30_000,
+  })
+  await server.listen({ host: "127.0.0.1", port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  return {
+    url: `http${options.tls ? "s" : ""}://127.0.0.1:${port}`,
+    port,
+    app,
+    client,
+    idp,
+    store,
+    deps,
+    keys,
+    secrets,
+    advance(ms) {
+      offsetMs += ms
+    },
+    async login(subject, claims = {}) {
+      const idToken = await idp.mint({ claims: { sub: subject, jti: randomBytes(9).toString("hex"), ...claims } })
+      return {
+        appId: app.id,
+        provider: Provider.IDP_A,
+        platform: Platform.WEB,
+        nonce: "n-1",
+        credential: { case: "idToken", value: idToken },
+      }
+    },
+    async close() {
+      await server.close()
+      await idp.stop()
+      if (typeof options.store === "string") await store.close()
+    },
+  }
+}
