@@ -12,7 +12,7 @@ import type { Secrets } from "@signet/kernel/ports"
 
 /** A key that token hashes are made under. */
 export interface Pepper {
-  /** 1 to 255; the highest is the newest and makes new hashes. */
+  /** The highest is the newest, and makes new hashes. */
   version: number
   /** 32 bytes. */
   key: Uint8Array

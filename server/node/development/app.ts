@@ -1,0 +1,86 @@
+// The app that the development profile starts with, and its clients at the stand-in provider.
+import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
+import { newId } from "@signet/kernel/ids"
+import type { Secrets } from "@signet/kernel/ports"
+import type { App, Platform, ProviderClient } from "@signet/kernel/records"
+
+const day = 86_400
+const madeAtMs = Date.UTC(2026, 0, 1)
+/** The same at every start and on every machine, so that examples can name it. */
+const fixed = (last: number) => new TextEncoder().encode(`signetdev${last}`)
+
+export const developmentAppId = newId("app", madeAtMs, fixed(0))
+
+/** Where the stand-in provider is mounted. */
+export const idpPath = "/dev/idp-a"
+
+/** Where pages of an app under development usually are, besides the service's own origin. */
+const usualOrigins = ["http://localhost:3000", "http://localhost:5173", "http://127.0.0.1:5173"]
+
+export interface DevelopmentClient {
+  platform: Platform
+  clientId: string
+  redirectUris: readonly string[]
+}
+
+/** @param origin Of the service itself, such as http://127.0.0.1:8080. */
+export function developmentClients(origin: string): readonly DevelopmentClient[] {
+  const native = ["com.example.notes:/callback"]
+  return [
+    { platform: "WEB", clientId: "notes-web", redirectUris: [origin, ...usualOrigins].map((at) => `${at}/callback`) },
+    { platform: "ANDROID", clientId: "notes-android", redirectUris: native },
+    { platform: "IOS", clientId: "notes-ios", redirectUris: native },
+  ]
+}
+
+export function buildDevelopmentApp(origin: string): App {
+  return {
+    id: developmentAppId,
+    name: "Notes (development)",
+    status: "ACTIVE",
+    audiences: ["svc-notes"],
+    settings: {
+      signupEnabled: true,
+      sessionIdleSecondsWeb: 14 * day,
+      sessionIdleSecondsNative: 30 * day,
+      sessionAbsoluteSeconds: 90 * day,
+      retryWindowSeconds: 600,
+      allowedOrigins: [origin, ...usualOrigins],
+    },
+  }
+}
+
+/** @param webSecret The web client's secret at the provider; the native clients have none. */
+export function buildProviderClients(
+  origin: string,
+  webSecret: string,
+  secrets: Pick<Secrets, "seal">,
+): readonly ProviderClient[] {
+  const issuer = origin + idpPath
+  return developmentClients(origin).map(({ platform, clientId, redirectUris }, index) => {
+    const id = newId("pcl", madeAtMs, fixed(index + 1))
+    return {
+      id,
+      appId: developmentAppId,
+      provider: "IDP_A",
+      platform,
+      status: "ACTIVE",
+      clientId,
+      issuers: [issuer],
+      // Without the port, so that people stay who they are when the port is another.
+      canonicalIssuer: "https://idp-a.invalid",
+      audiences: [clientId],
+      authorizedParties: [clientId],
+      nonceMode: "RAW",
+      requireNonce: true,
+      hostedDomains: [],
+      signupEnabled: true,
+      redirectUris,
+      jwksUri: `${issuer}/jwks`,
+      tokenEndpoint: `${issuer}/token`,
+      clientSecretSealed:
+        platform === "WEB" ? secrets.seal(clientSecretLabel(id), new TextEncoder().encode(webSecret)) : null,
+      providerTenant: null,
+    }
+  })
+}

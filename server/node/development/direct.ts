@@ -1,0 +1,77 @@
+// ID tokens without a browser, for the first five minutes and for tests.
+import { randomBytes } from "node:crypto"
+import type { Clock } from "@signet/kernel/ports"
+import { type DevelopmentClient, developmentAppId } from "./app.ts"
+import type { IdpKey } from "./idp-key.ts"
+import { claimsOf, type Person, parsePerson, subjectOf } from "./person.ts"
+
+export interface Issuer {
+  issuer: string
+  key: IdpKey
+  clients: readonly DevelopmentClient[]
+  clock: Clock
+}
+
+/**
+ * The answer to POST /id-token, and to POST /login-request: the body that POST /auth/login/idp-a takes, so that two
+ * programs and a pipe are a sign-in. Undefined when the question makes no sense.
+ *
+ * @param text `{email, name?, nonce?, platform?}` as JSON, or nothing for Ada on the web.
+ */
+export async function answerDirectly(
+  issuer: Issuer,
+  path: "/id-token" | "/login-request",
+  text: string,
+): Promise<object | undefined> {
+  const asked = parseAsked(issuer.clients, text)
+  if (asked === undefined) return undefined
+  const { nonce, client } = asked
+  const idToken = await mint(issuer, asked)
+  return path === "/id-token"
+    ? { id_token: idToken, nonce }
+    : { appId: developmentAppId, platform: client.platform, nonce, idToken }
+}
+
+interface Asked {
+  person: Person
+  nonce: string
+  client: DevelopmentClient
+}
+
+function parseAsked(clients: readonly DevelopmentClient[], text: string): Asked | undefined {
+  const fields = parseFields(text)
+  if (fields === undefined) return undefined
+  const { nonce = randomBytes(12).toString("base64url"), platform = "WEB", ...rest } = fields
+  const person = parsePerson(rest)
+  const client = clients.find((one) => one.platform === platform)
+  if (person === undefined || client === undefined || typeof nonce !== "string") return undefined
+  return { person, nonce, client }
+}
+
+function parseFields(text: string): Record<string, unknown> | undefined {
+  if (text.trim() === "") return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
+    return Object.fromEntries(Object.entries(value))
+  } catch {
+    return undefined
+  }
+}
+
+function mint({ issuer, key, clock }: Issuer, { person, nonce, client }: Asked): Promise<string> {
+  const iat = Math.floor(clock.nowMs() / 1000)
+  return key.sign({
+    iss: issuer,
+    sub: subjectOf(person),
+    aud: client.clientId,
+    azp: client.clientId,
+    iat,
+    exp: iat + 600,
+    auth_time: iat,
+    nonce,
+    // Two tokens of one second and one nonce would be one token, which is good once.
+    jti: randomBytes(12).toString("base64url"),
+    ...claimsOf(person),
+  })
+}

@@ -1,0 +1,91 @@
+// The development profile's stand-in for IDP_A: a real OpenID provider in this process, which takes anybody's word.
+import { randomBytes } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Clock } from "@signet/kernel/ports"
+import { idpPath } from "./app.ts"
+import { answerDirectly } from "./direct.ts"
+import { type Person, parsePerson, subjectOf } from "./person.ts"
+import { type RunningProvider, startProvider } from "./provider.ts"
+import { signInPage } from "./sign-in-page.ts"
+
+export interface DevelopmentIdp {
+  /** Of the service itself. */
+  origin(): string
+  /** The web client's secret at the provider; another at every start. */
+  readonly webSecret: string
+  /** Answers a request below idpPath, whose body nobody has read. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+}
+
+export interface DevelopmentIdpOptions {
+  /** Anything but "development" is refused. */
+  profile: string
+  /** Of the service itself; asked at the first request, when the port is known. */
+  origin: () => string
+  clock: Clock
+}
+
+/** @throws Error outside of the development profile: this provider believes everybody. */
+export function createDevelopmentIdp(options: DevelopmentIdpOptions): DevelopmentIdp {
+  if (options.profile !== "development") throw new Error("the stand-in provider is for the development profile only")
+  const people = new Map<string, Person>()
+  const webSecret = randomBytes(24).toString("base64url")
+  let started: Promise<RunningProvider> | undefined
+
+  return {
+    origin: options.origin,
+    webSecret,
+    async handle(request, response) {
+      started ??= startProvider(options.origin(), webSecret, people, options.clock)
+      const running = await started
+      const path = (request.url ?? "").slice(idpPath.length)
+      if (request.method === "POST" && (path === "/id-token" || path === "/login-request")) {
+        const body = await answerDirectly(running, path, await readText(request))
+        if (body === undefined) return answer(response, 400, "application/json", `{"error":"invalid_request"}`)
+        return answer(response, 200, "application/json", JSON.stringify(body))
+      }
+      if (path.startsWith("/sign-in/")) return signIn(running, people, request, response)
+      // What is mounted reads its own part of the address in url, and the whole in originalUrl.
+      Object.assign(request, { originalUrl: request.url, url: path === "" ? "/" : path })
+      await running.provider.callback()(request, response)
+    },
+  }
+}
+
+/** Shows the form, and takes it. */
+async function signIn(
+  { provider }: RunningProvider,
+  people: Map<string, Person>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const interaction = await provider.interactionDetails(request, response).catch(() => undefined)
+  if (interaction === undefined) return answer(response, 400, "text/plain", "this sign-in has ended; start again\n")
+  if (request.method !== "POST") {
+    response.setHeader(
+      "content-security-policy",
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    )
+    return answer(response, 200, "text/html; charset=utf-8", signInPage(String(interaction.params.client_id)))
+  }
+  const person = parsePerson(Object.fromEntries(new URLSearchParams(await readText(request))))
+  if (person === undefined) return answer(response, 400, "text/plain", "an email address is needed\n")
+  const sub = subjectOf(person)
+  people.set(sub, person)
+  await provider.interactionFinished(request, response, { login: { accountId: sub, remember: false } })
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size > 4_096) throw new Error("the stand-in provider takes 4 KiB")
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+function answer(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(body)
+}

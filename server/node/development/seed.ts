@@ -1,0 +1,20 @@
+import type { Secrets, Store } from "@signet/kernel/ports"
+import { buildDevelopmentApp, buildProviderClients } from "./app.ts"
+import type { DevelopmentIdp } from "./idp.ts"
+
+/**
+ * Puts the development app and its provider clients, or replaces what an earlier start put. Once the origin is known,
+ * and before the first sign-in.
+ */
+export async function seedDevelopment(deps: {
+  store: Store
+  secrets: Pick<Secrets, "seal">
+  idp: Pick<DevelopmentIdp, "origin" | "webSecret">
+}): Promise<void> {
+  const origin = deps.idp.origin()
+  const clients = buildProviderClients(origin, deps.idp.webSecret, deps.secrets)
+  await deps.store.transaction(async (tx) => {
+    await tx.apps.putApp(buildDevelopmentApp(origin))
+    for (const client of clients) await tx.apps.putProviderClient(client)
+  })
+}
