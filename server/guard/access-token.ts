@@ -113,7 +113,7 @@ function parsePayload(part: string, { issuer, audience, clock }: VerifierOptions
   const late = untimely(payload, clock.nowMs())
   if (late !== undefined) return late
   const claims = parseClaims(payload)
-  return typeof claims === "string" ? claims : contextOf(claims)
+  return typeof claims === "string" ? claims : contextOf(claims, payload)
 }
 
 /** Whether it is past `exp`, or before `nbf` or `iat`. What is no number is left to parseClaims. */

@@ -67,8 +67,16 @@ const methods: Record<GrantType, AuthMethod> = {
 
 const nothing: Authority = { roles: [], permissions: [] }
 
-/** Who the claims of a verified token say is calling. The context can be shared between calls: nothing in it changes. */
-export function contextOf(claims: AccessTokenClaims, authority: Authority = nothing): AuthContext {
+/**
+ * Who the claims of a verified token say is calling. The context can be shared between calls: nothing in it changes.
+ *
+ * @param payload The claims as they are in the token, with those that are not known here.
+ */
+export function contextOf(
+  claims: AccessTokenClaims,
+  payload: Readonly<Record<string, unknown>> = { ...claims },
+  authority: Authority = nothing,
+): AuthContext {
   const delegation = claims.act === undefined ? null : delegationOf(claims, claims.act)
   return Object.freeze({
     principal: Object.freeze({ id: claims.sub, kind: claims.principal_type === "user" ? "USER" : "SERVICE" }),
@@ -87,7 +95,7 @@ export function contextOf(claims: AccessTokenClaims, authority: Authority = noth
     method: methods[claims.gty],
     actor: delegation?.actor ?? null,
     delegation,
-    claims: deepFreeze({ ...claims }),
+    claims: deepFreeze(payload),
     authTimeMs: claims.auth_time === undefined ? null : claims.auth_time * 1_000,
     issuedAtMs: claims.iat * 1_000,
     expiresAtMs: claims.exp * 1_000,
