@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
+import { seedDevelopment } from "./seed.ts"
+
+const secrets = createSecrets({
+  peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
+  sealingKey: new Uint8Array(32).fill(2),
+})
+let opened: TestStore
+
+beforeAll(async () => {
+  opened = await openTestStore("pglite")
+})
+afterAll(() => opened.close())
+
+const seedAt = (origin: string, webSecret: string) =>
+  seedDevelopment({ store: opened.store, secrets, idp: { origin: () => origin, webSecret } })
+const platforms = ["WEB", "ANDROID", "IOS"] as const
+
+test("the development app and its clients are in the store after the start", async () => {
+  const origin = "http://127.0.0.1:8080"
+  await seedAt(origin, "s3cret")
+  const expected = buildProviderClients(origin, "s3cret", secrets)
+  await opened.store.transaction(async (tx) => {
+    expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin))
+    for (const [index, platform] of platforms.entries()) {
+      const client = await tx.apps.findProviderClient(developmentAppId, "IDP_A", platform)
+      expect({ ...client, clientSecretSealed: null }).toEqual({ ...expected[index], clientSecretSealed: null })
+    }
+  })
+})
+
+test("a start at another port replaces them, and people stay who they are", async () => {
+  await seedAt("http://127.0.0.1:8080", "one")
+  await seedAt("http://127.0.0.1:9090", "another")
+  const client = await opened.store.transaction((tx) => tx.apps.findProviderClient(developmentAppId, "IDP_A", "WEB"))
+  expect(client).toMatchObject({
+    issuers: ["http://127.0.0.1:9090/dev/idp-a"],
+    canonicalIssuer: "https://idp-a.invalid",
+  })
+  const label = `provider-client-secret|${client?.id}`
+  expect(Buffer.from(secrets.open(label, client?.clientSecretSealed ?? new Uint8Array()) ?? []).toString()).toBe(
+    "another",
+  )
+})
