@@ -6,7 +6,7 @@ import { type CallContext, callContext } from "../rpc/call-context.ts"
 import { collectMethods, type Routes } from "../rpc/collect.ts"
 import { refusalError, toldError } from "../rpc/errors.ts"
 import { type Invoke, invoker } from "../rpc/invoker.ts"
-import { maxRequestBytes } from "../rpc/wire/limits.ts"
+import { maxRequestBytes, mediaType } from "../rpc/wire/limits.ts"
 import { parseStrictJson } from "../rpc/wire/strict-json.ts"
 import { revalidated } from "./etag.ts"
 import { isJson, parseTimeout } from "./http-headers.ts"
@@ -112,7 +112,7 @@ function success({ method }: Binding, message: Message, written: Headers | undef
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
   // Nothing to say: no body either.
   if (method.output.fields.length === 0) return { status: 204, headers, body: "" }
-  if (!headers.has("content-type")) headers.set("content-type", "application/json")
+  if (!headers.has("content-type")) headers.set("content-type", mediaType(method))
   return { status: 200, headers, body: toJsonString(method.output, message) }
 }
 

@@ -110,9 +110,8 @@ function serve(router: ConnectRouter, reached: string[]): void {
     revokeSession: () => ({}),
   })
   router.service(TokenService, {
-    getJwks(_, { responseHeader, protocolName }) {
+    getJwks(_, { responseHeader }) {
       responseHeader.set("cache-control", "public, max-age=300, stale-while-revalidate=600")
-      if (protocolName === "rest") responseHeader.set("content-type", "application/jwk-set+json")
       return { keys: [{ kty: "EC", kid: "k1" }] }
     },
   })

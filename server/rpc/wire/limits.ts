@@ -7,3 +7,8 @@ const defaultMaxRequestBytes = 65_536
 export function maxRequestBytes(method: DescMethod): number {
   return getOption(method, wire).maxRequestBytes || defaultMaxRequestBytes
 }
+
+/** The content type of a method's answers over REST. */
+export function mediaType(method: DescMethod): string {
+  return getOption(method, wire).mediaType || "application/json"
+}

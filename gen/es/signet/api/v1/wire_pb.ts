@@ -12,10 +12,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/api/v1/wire.proto.
  */
 export const file_signet_api_v1_wire: GenFile = /*@__PURE__*/
-  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiIQoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDTpJCgR3aXJlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqosDIAEoCzITLnNpZ25ldC5hcGkudjEuV2lyZVIEd2lyZTo3CgZoZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSBmhlYWRlcmIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiNQoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDRISCgptZWRpYV90eXBlGAIgASgJOkkKBHdpcmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiqiwMgASgLMhMuc2lnbmV0LmFwaS52MS5XaXJlUgR3aXJlOjcKBmhlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYq4sDIAEoCVIGaGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * How a method's requests arrive.
+ * How a method travels.
  *
  * @generated from message signet.api.v1.Wire
  */
@@ -26,6 +26,13 @@ export type Wire = Message<"signet.api.v1.Wire"> & {
    * @generated from field: uint32 max_request_bytes = 1;
    */
   maxRequestBytes: number;
+
+  /**
+   * The content type of its answers over REST; empty means application/json.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
 };
 
 /**
@@ -36,7 +43,7 @@ export const WireSchema: GenMessage<Wire> = /*@__PURE__*/
   messageDesc(file_signet_api_v1_wire, 0);
 
 /**
- * How requests of the method arrive, where it is not as everywhere else.
+ * How the method travels, where it is not as everywhere else.
  *
  * @generated from extension: signet.api.v1.Wire wire = 50602;
  */

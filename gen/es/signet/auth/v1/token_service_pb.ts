@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import { file_signet_api_v1_wire } from "../../api/v1/wire_pb.ts";
 import { file_signet_authz_v1_requirement } from "../../authz/v1/requirement_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -12,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/token_service.proto.
  */
 export const file_signet_auth_v1_token_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSIQCg5HZXRKd2tzUmVxdWVzdCI0Cg9HZXRKd2tzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLnNpZ25ldC5hdXRoLnYxLkp3ayJcCgNKd2sSCwoDa3R5GAEgASgJEgsKA2NydhgCIAEoCRIJCgF4GAMgASgJEgkKAXkYBCABKAkSCwoDa2lkGAUgASgJEgsKA2FsZxgGIAEoCRILCgN1c2UYByABKAkygwEKDFRva2VuU2VydmljZRJzCgdHZXRKd2tzEh4uc2lnbmV0LmF1dGgudjEuR2V0Sndrc1JlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5HZXRKd2tzUmVzcG9uc2UiJ5ACAcraGAIIAYLT5JMCGBIWLy53ZWxsLWtub3duL2p3a3MuanNvbmIGcHJvdG8z", [file_google_api_annotations, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSIQCg5HZXRKd2tzUmVxdWVzdCI0Cg9HZXRKd2tzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLnNpZ25ldC5hdXRoLnYxLkp3ayJcCgNKd2sSCwoDa3R5GAEgASgJEgsKA2NydhgCIAEoCRIJCgF4GAMgASgJEgkKAXkYBCABKAkSCwoDa2lkGAUgASgJEgsKA2FsZxgGIAEoCRILCgN1c2UYByABKAkyogEKDFRva2VuU2VydmljZRKRAQoHR2V0SndrcxIeLnNpZ25ldC5hdXRoLnYxLkdldEp3a3NSZXF1ZXN0Gh8uc2lnbmV0LmF1dGgudjEuR2V0Sndrc1Jlc3BvbnNlIkWQAgHK2hgCCAHS2hgaEhhhcHBsaWNhdGlvbi9qd2stc2V0K2pzb26C0+STAhgSFi8ud2VsbC1rbm93bi9qd2tzLmpzb25iBnByb3RvMw", [file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
 
 /**
  * Nothing.

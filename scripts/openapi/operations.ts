@@ -1,0 +1,74 @@
+import type { DescField, DescMethod } from "@bufbuild/protobuf"
+import { descriptionOf, isPlain, type Plain, type ReadOption } from "./options.ts"
+import type { Schemas } from "./schemas.ts"
+
+/** An operation and where it belongs in `paths`. */
+export interface Operation {
+  path: string
+  verb: string
+  body: Plain
+}
+
+const verbs = ["get", "put", "post", "delete", "patch"]
+
+/** The HTTP forms of a method. */
+export function operationsOf(method: DescMethod, read: ReadOption, schemas: Schemas): Operation[] {
+  const rule = read(method, "google.api.http")
+  if (!isPlain(rule)) return []
+  const more = Array.isArray(rule.additional_bindings) ? rule.additional_bindings.filter(isPlain) : []
+  return [rule, ...more].map((each, index) => operation(method, each, index, read, schemas))
+}
+
+function operation(method: DescMethod, rule: Plain, index: number, read: ReadOption, schemas: Schemas): Operation {
+  const verb = verbs.find((name) => name in rule) ?? ""
+  const inPath: DescField[] = []
+  const parameters: Plain[] = []
+  const path = String(rule[verb]).replace(/\{(\w+)(?:=([^}]*))?\}/g, (_, name: string, literal: string | undefined) => {
+    const field = method.input.fields.find((each) => each.name === name)
+    if (field === undefined) throw new Error(`${method.name}: no field ${name}`)
+    inPath.push(field)
+    if (literal !== undefined) return literal
+    parameters.push({ name: field.jsonName, in: "path", required: true, schema: schemas.fieldSchema(field) })
+    return `{${field.jsonName}}`
+  })
+  const rest = method.input.fields.filter((field) => !inPath.includes(field))
+  if (rule.body !== "*") {
+    for (const field of rest) parameters.push({ name: field.jsonName, in: "query", schema: schemas.fieldSchema(field) })
+  }
+  for (const field of rest) {
+    const name = read(field, "signet.api.v1.header")
+    if (name !== undefined) parameters.push({ name, in: "header", schema: schemas.fieldSchema(field) })
+  }
+  const body: Plain = {
+    operationId: `${method.parent.name}_${method.name}${index > 0 ? `_${index + 1}` : ""}`,
+    tags: [method.parent.name],
+    ...descriptionOf(method),
+    ...security(read(method, "signet.authz.v1.requires")),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(rule.body === "*" ? { requestBody: requestBody(method, rest, inPath.length > 0, schemas) } : {}),
+    responses: { ...success(method, read, schemas), default: { $ref: "#/components/responses/Problem" } },
+  }
+  return { path, verb, body }
+}
+
+function requestBody(method: DescMethod, fields: readonly DescField[], isPart: boolean, schemas: Schemas): Plain {
+  const schema = isPart ? schemas.objectSchema(method.input, fields) : schemas.reference(method.input)
+  return { required: "required" in schema, content: { "application/json": { schema } } }
+}
+
+function success(method: DescMethod, read: ReadOption, schemas: Schemas): Plain {
+  const { output } = method
+  const description = descriptionOf(output).description ?? "Done."
+  if (output.fields.length === 0) return { 204: { description } }
+  const wire = read(method, "signet.api.v1.wire")
+  const mediaType = (isPlain(wire) && wire.media_type) || "application/json"
+  return { 200: { description, content: { [String(mediaType)]: { schema: schemas.reference(output) } } } }
+}
+
+/** What the method asks of its caller, in OpenAPI's terms and in full. */
+function security(requirement: unknown): Plain {
+  if (!isPlain(requirement)) throw new Error("a method without a requirement")
+  const bearer = { bearer: [] }
+  const schemes = requirement.public ? [] : requirement.body_credential ? [{}, bearer] : [bearer]
+  return { security: schemes, "x-signet-requires": requirement }
+}

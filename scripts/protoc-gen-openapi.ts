@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+// Writes gen/openapi/openapi.json: OpenAPI 3.1 of the methods that have an HTTP form. What it says of paths, rules and
+// requirements is read from the same options as the server reads.
+import { createEcmaScriptPlugin, runNodeJs, type Schema } from "@bufbuild/protoplugin"
+import { type Operation, operationsOf } from "./openapi/operations.ts"
+import { descriptionOf, optionReader, type Plain } from "./openapi/options.ts"
+import { createSchemas, type Schemas } from "./openapi/schemas.ts"
+
+const title = "Signet"
+const version = "v1"
+
+function openApi(schema: Schema): Plain | undefined {
+  const read = optionReader(schema)
+  const schemas = createSchemas(read)
+  const services = schema.files.flatMap((file) => file.services)
+  const operations = services.flatMap((service) =>
+    service.methods.flatMap((method) => operationsOf(method, read, schemas)),
+  )
+  if (operations.length === 0) return undefined
+  const tags = services
+    .filter(({ name }) => operations.some(({ body }) => Array.isArray(body.tags) && body.tags.includes(name)))
+    .map((service) => ({ name: service.name, ...descriptionOf(service) }))
+  return {
+    openapi: "3.1.0",
+    info: { title, version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    servers: [{ url: "/" }],
+    tags,
+    paths: pathsOf(operations),
+    components: {
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT (RFC 9068)" } },
+      responses: {
+        Problem: {
+          description: "A refusal (RFC 9457). `reason` is the same over every protocol.",
+          content: { "application/problem+json": { schema: problem(schema) } },
+        },
+      },
+      schemas: sorted(schemas.components),
+    },
+  }
+}
+
+function pathsOf(operations: readonly Operation[]): Record<string, Plain> {
+  const paths: Record<string, Plain> = {}
+  for (const { path, verb, body } of operations) {
+    const item = paths[path] ?? {}
+    paths[path] = item
+    if (verb in item) throw new Error(`two methods claim ${verb} ${path}`)
+    item[verb] = body
+  }
+  return paths
+}
+
+const sorted = (of: Schemas["components"]): Plain =>
+  Object.fromEntries(Object.entries(of).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+function problem(schema: Schema): Plain {
+  const reasons = schema.allFiles
+    .flatMap((file) => file.enums)
+    .find((each) => each.typeName === "signet.authz.v1.Reason")
+  const names = reasons?.values.filter(({ number }) => number !== 0).map(({ name }) => name) ?? []
+  const text = { type: "string" }
+  return {
+    type: "object",
+    title: "Problem",
+    required: ["type", "title", "status", "detail", "instance", "reason", "domain", "metadata"],
+    properties: {
+      type: { ...text, format: "uri" },
+      title: text,
+      status: { type: "integer" },
+      detail: text,
+      instance: { ...text, description: "`urn:request:` and the id that the log has, too." },
+      reason: { ...text, enum: names },
+      domain: { const: "signet" },
+      metadata: { type: "object", additionalProperties: text },
+      errors: {
+        type: "array",
+        items: { type: "object", required: ["field", "detail"], properties: { field: text, detail: text } },
+      },
+    },
+  }
+}
+
+runNodeJs(
+  createEcmaScriptPlugin({
+    name: "protoc-gen-openapi",
+    version,
+    generateTs(schema) {
+      const document = openApi(schema)
+      if (document) schema.generateFile("openapi.json").print(JSON.stringify(document, undefined, 2))
+    },
+  }),
+)
