@@ -1,0 +1,74 @@
+// npm start: reads the settings, starts the program, says what to try, stops on a signal.
+import { createServer } from "node:net"
+import { pino } from "pino"
+import { type Config, ConfigError, parseConfig } from "./config.ts"
+import { startProgram } from "./program.ts"
+
+/** A stop that takes longer is ended. */
+const stopLimitMs = 10_000
+
+function readConfig(): Config {
+  try {
+    return parseConfig(process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    console.error(error.message)
+    process.exit(2)
+  }
+}
+
+/** Port 0 is chosen before anything starts, because the issuer's address is made of it. */
+async function chosen(config: Config): Promise<Config> {
+  if (config.port !== 0) return config
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, config.host, resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === "string") throw new Error("no free port")
+  return { ...config, port: address.port, issuer: config.issuer.replace(/:0$/, `:${address.port}`) }
+}
+
+function firstSteps(url: string): string {
+  return `
+Signet is ready on ${url} (development profile: the provider takes anybody's word).
+
+Sign in as Ada, in another terminal:
+
+  curl -s -X POST ${url}/dev/idp-a/login-request | curl -s ${url}/auth/login/idp-a -H 'content-type: application/json' -d @-
+
+Then call with the accessToken of the answer:
+
+  curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
+
+The contract is at ${url}/docs and ${url}/openapi.json.
+`
+}
+
+const config = await chosen(readConfig())
+const log = pino({ level: config.logLevel })
+const program = await startProgram(config, log).catch((error: unknown) => {
+  log.fatal({ err: error }, "the server could not start")
+  process.exit(1)
+})
+if (config.profile === "development") console.log(firstSteps(program.url))
+log.info({ url: program.url, profile: config.profile }, "ready")
+
+let isStopping = false
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    log.info({ signal }, "stopping")
+    setTimeout(() => {
+      log.error("stopped before every call was answered")
+      process.exit(1)
+    }, stopLimitMs).unref()
+    program.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, "the stop failed")
+        process.exit(1)
+      },
+    )
+  })
+}

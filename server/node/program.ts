@@ -1,0 +1,105 @@
+// The server program: database, keys, providers and listeners, started in order and stopped in reverse.
+import { randomBytes } from "node:crypto"
+import { readFileSync } from "node:fs"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import type { Clock, Random } from "@signet/kernel/ports"
+import type { FastifyBaseLogger } from "fastify"
+import { createKeyRing } from "../keys/key-ring.ts"
+import { createSecrets } from "../keys/secrets.ts"
+import { createIdpA } from "../providers/idp-a.ts"
+import type { Deps } from "../rpc/deps.ts"
+import { createLiveness } from "../store/postgres/liveness.ts"
+import { migrate } from "../store/postgres/migrate.ts"
+import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
+import { openPglite } from "../store/postgres/pglite/open.ts"
+import { createSigningKeys } from "../store/postgres/signing-keys.ts"
+import { createStore } from "../store/postgres/store.ts"
+import { sweep } from "../store/postgres/sweep.ts"
+import { createApp } from "./app.ts"
+import type { Config } from "./config.ts"
+import { createDevelopmentIdp } from "./development/idp.ts"
+import { developmentPlugin } from "./development/plugin.ts"
+import { seedDevelopment } from "./development/seed.ts"
+import { every } from "./every.ts"
+import { auditKeyChanges } from "./key-changes.ts"
+import { loadLocalSecrets } from "./local-secrets.ts"
+
+export interface Program {
+  /** Where the public server listens. */
+  readonly url: string
+  readonly deps: Deps
+  /** Ends streams, drains calls, lets go of the database. */
+  close(): Promise<void>
+}
+
+const clock: Clock = { nowMs: () => Date.now() }
+const random: Random = { bytes: (length) => randomBytes(length) }
+
+/** How often this process looks whether another rotated the signing keys. */
+const keyTickMs = 10_000
+const sweepEveryMs = 60_000
+
+export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
+  const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
+  const database = await openDatabase(config, onFault)
+  const closing: (() => Promise<void> | void)[] = [() => database.close()]
+  const close = async () => {
+    while (closing.length > 0) await closing.pop()?.()
+  }
+  try {
+    const applied = await migrate(database.db)
+    if (applied.length > 0) log.info({ migrations: applied }, "migrated")
+    const secrets = createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder))
+    const store = createStore(database.db)
+    const keys = createKeyRing({ signingKeys: createSigningKeys(database.db), secrets, clock })
+    const recordKeys = auditKeyChanges({ store, clock, random })
+    await recordKeys(await keys.start())
+    closing.push(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
+    closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
+
+    const deps: Deps = {
+      store,
+      keys,
+      secrets,
+      clock,
+      random,
+      providers: { IDP_A: createIdpA({ clock, secrets }) },
+      issuer: config.issuer,
+      authAudience: config.authAudience,
+      accessTokenSeconds: config.accessTokenSeconds,
+    }
+    const app = await createApp({
+      deps,
+      liveness: createLiveness(database.db),
+      log,
+      tls: config.tls && {
+        cert: readFileSync(config.tls.certFile, "utf8"),
+        key: readFileSync(config.tls.keyFile, "utf8"),
+      },
+      trustedHops: config.trustedHops,
+      callLimitMs: 30_000,
+    })
+    if (config.profile === "development") {
+      const idp = createDevelopmentIdp({ profile: config.profile, origin: () => config.issuer, clock })
+      await app.register(developmentPlugin, { idp })
+      await seedDevelopment({ store, secrets, idp })
+    }
+    closing.push(() => app.close())
+    await app.listen({ host: config.host, port: config.port })
+    return { url: urlOf(config, app.server.address() as AddressInfo), deps, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function openDatabase(config: Config, onFault: (fault: unknown) => void): OpenDatabase | Promise<OpenDatabase> {
+  if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError: onFault })
+  return openPostgres(config.databaseUrl, { maxConnections: config.databaseConnections, onError: onFault })
+}
+
+function urlOf(config: Config, { address, port, family }: AddressInfo): string {
+  const host = family === "IPv6" ? `[${address}]` : address
+  return `${config.tls ? "https" : "http"}://${host}:${port}`
+}
