@@ -154,7 +154,7 @@ export interface LivenessFacts {
   principal: Principal["status"] | undefined
   identity: Identity["status"] | undefined
   session: { status: Session["status"]; idleExpiresAtMs: number; absoluteExpiresAtMs: number } | undefined
-  /** Of the app as a whole (tenant and context none). */
+  /** Of the app as a whole; and when that is ACTIVE, of the tenant and context, if the question names any. */
   membership: Membership["status"] | undefined
   app: App["status"] | undefined
 }

@@ -1,5 +1,6 @@
 // A database to keep things in: PostgreSQL where there is one, else PGlite in a folder. Both through `pg`, so that
 // statements, types, error codes and transactions are the same.
+import { join } from "node:path"
 import { Kysely, PostgresDialect } from "kysely"
 import { Pool, type PoolConfig, types } from "pg"
 import { namedStatements } from "./named-statements.ts"
@@ -13,10 +14,28 @@ export interface OpenDatabase {
 }
 
 export interface OpenOptions {
-  /** Connections at most; 10 unless told otherwise. */
+  /** Connections to PostgreSQL at most; 10 unless told otherwise. */
   maxConnections?: number
-  /** Told of connections that broke while nobody used them; the pool replaces them by itself. */
-  onIdleError?: (error: Error) => void
+  /**
+   * Told of what went wrong behind the scenes and is tried again: a connection that broke while nobody used it, a
+   * round of housekeeping.
+   */
+  onError?: (error: unknown) => void
+}
+
+/**
+ * Opens PostgreSQL at the address, or without one PGlite in the folder `database` of the data folder.
+ *
+ * @throws Error when another process has the folder.
+ */
+export async function openDatabase(
+  at: { databaseUrl: string | null; dataFolder: string },
+  options: OpenOptions = {},
+): Promise<OpenDatabase> {
+  if (at.databaseUrl !== null) return openPostgres(at.databaseUrl, options)
+  // Imported only when it is needed: PGlite is a whole PostgreSQL.
+  const { openPglite } = await import("./pglite/open.ts")
+  return openPglite(join(at.dataFolder, "database"), options)
 }
 
 /** Opens PostgreSQL at a `postgres://` address. Connects with the first statement, not before. */
@@ -27,14 +46,14 @@ export function openPostgres(databaseUrl: string, options: OpenOptions = {}): Op
     connectionTimeoutMillis: 5_000,
     application_name: "signet",
   }
-  const db = kyselyOn(config, options.onIdleError)
+  const db = kyselyOn(config, options.onError)
   return { db, close: () => db.destroy() }
 }
 
 /** A connection's settings as kysely. Without an 'error' listener a lost idle connection would end the process. */
-export function kyselyOn(config: PoolConfig, onIdleError: (error: Error) => void = () => {}): Database {
+export function kyselyOn(config: PoolConfig, onError: (error: unknown) => void = () => {}): Database {
   const pool = new Pool({ ...config, types: { getTypeParser } })
-  pool.on("error", onIdleError)
+  pool.on("error", onError)
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool) }) })
 }
 

@@ -1,23 +1,42 @@
 import { setTimeout as sleep } from "node:timers/promises"
+import { Refused } from "@signet/kernel/errors"
 
 const attempts = 20
 const longestPauseMs = 250
 
 /** Serialization failure and deadlock: PostgreSQL gave up one of two transactions, which may run again (SQLSTATE). */
-const transient: ReadonlySet<unknown> = new Set(["40001", "40P01"])
+const transient: ReadonlySet<string> = new Set(["40001", "40P01"])
 
-/** Runs work again while it fails in a way that another run mends: 20 times at most, with growing random pauses. */
+/** Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300). */
+const lostCodes = /^(08\w{3}|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+/** What `pg` says of the same without a code. */
+const lostMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client .* is not queryable)/
+
+/**
+ * Runs work again while it fails in a way that another run mends: 20 times at most, with growing random pauses.
+ *
+ * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached.
+ */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === attempts || !isTransient(error)) throw error
+      const code = codeOf(error)
+      if (!transient.has(code)) {
+        if (isLost(error, code)) throw new Refused("UNAVAILABLE", { cause: error })
+        throw error
+      }
+      if (attempt === attempts) throw new Refused("UNAVAILABLE", { cause: error })
       await sleep(Math.random() * Math.min(longestPauseMs, 5 * 2 ** attempt))
     }
   }
 }
 
-function isTransient(error: unknown): boolean {
-  return error instanceof Error && "code" in error && transient.has(error.code)
+function isLost(error: unknown, code: string): boolean {
+  return lostCodes.test(code) || (error instanceof Error && lostMessages.test(error.message))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""
 }

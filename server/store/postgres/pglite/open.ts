@@ -1,7 +1,7 @@
 import fs from "node:fs"
 import { PGlite, type PGliteOptions } from "@electric-sql/pglite"
 import { createPgConfig } from "@electric-sql/pglite/node-postgres"
-import { kyselyOn, type OpenDatabase } from "../open.ts"
+import { kyselyOn, type OpenDatabase, type OpenOptions } from "../open.ts"
 import { DurableNodeFs, durableStartParams } from "./durable-fs.ts"
 import { lockFolder } from "./folder-lock.ts"
 import { startHousekeeping } from "./housekeeping.ts"
@@ -10,15 +10,14 @@ import { startHousekeeping } from "./housekeeping.ts"
  * Opens PostgreSQL inside this process, kept in a folder of its own: 0.5 s, and some seconds the first time. What a
  * transaction committed is on the disk.
  *
- * @param onError Told when housekeeping fails; it tries again at its next turn.
  * @throws Error when another process has the folder.
  */
-export async function openPglite(folder: string, onError: (error: unknown) => void = () => {}): Promise<OpenDatabase> {
+export async function openPglite(folder: string, options: Pick<OpenOptions, "onError"> = {}): Promise<OpenDatabase> {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const release = lockFolder(folder)
   try {
     const opened = await onPglite({ fs: new DurableNodeFs(folder), startParams: durableStartParams })
-    const stopHousekeeping = startHousekeeping(opened.db, onError)
+    const stopHousekeeping = startHousekeeping(opened.db, options.onError ?? (() => {}))
     return {
       db: opened.db,
       async close() {

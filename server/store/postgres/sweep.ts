@@ -1,0 +1,64 @@
+// What has had its time goes, a little at a time: no statement holds many locks or writes much log at once.
+import { CompiledQuery } from "kysely"
+import { retried } from "./retry.ts"
+import { at, type Database } from "./sql.ts"
+
+/** How long ended sessions and expired tokens stay: a copied token is told apart that long. */
+const keepMs = 90 * 86_400_000
+const batch = 1_000
+/** Of each kind in one sweep; the next sweep goes on. */
+const mostBatches = 50
+
+export interface Swept {
+  idTokenUses: number
+  /** Successors erased because their retry window ended or they were confirmed. */
+  sealedSuccessors: number
+  refreshTokens: number
+  sessions: number
+}
+
+const deleteIdTokenUses = `delete from id_token_use where token_hash in (
+  select token_hash from id_token_use where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+
+const eraseSuccessors = `update refresh_token set successor_sealed = null, retry_key_hash = null where id in (
+  select refresh_token.id from refresh_token
+  join session on session.id = refresh_token.session_id
+  join app on app.id = session.app_id
+  where refresh_token.successor_sealed is not null and (
+    refresh_token.confirmed_at is not null
+    or refresh_token.rotated_at + app.retry_window_seconds * interval '1 second' <= $1)
+  limit ${batch} for update of refresh_token skip locked)`
+
+const deleteRefreshTokens = `delete from refresh_token where id in (
+  select id from refresh_token where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+
+// No token of an ended session expires after the session: they went before it.
+const deleteSessions = `delete from session where id in (
+  select id from session where absolute_expires_at <= $1
+  order by absolute_expires_at limit ${batch} for update skip locked)`
+
+/**
+ * Erases what is of no more use. Any number of processes may sweep at once; every few minutes is enough.
+ *
+ * @param nowMs Milliseconds since the Unix epoch.
+ */
+export async function sweep(db: Database, nowMs: number): Promise<Swept> {
+  const now = at(nowMs)
+  const kept = at(nowMs - keepMs)
+  return {
+    idTokenUses: await inBatches(db, deleteIdTokenUses, now),
+    sealedSuccessors: await inBatches(db, eraseSuccessors, now),
+    refreshTokens: await inBatches(db, deleteRefreshTokens, kept),
+    sessions: await inBatches(db, deleteSessions, kept),
+  }
+}
+
+async function inBatches(db: Database, text: string, until: Date): Promise<number> {
+  let all = 0
+  for (let i = 0; i < mostBatches; i++) {
+    const { numAffectedRows } = await retried(() => db.executeQuery(CompiledQuery.raw(text, [until])))
+    all += Number(numAffectedRows ?? 0)
+    if (Number(numAffectedRows ?? 0) < batch) break
+  }
+  return all
+}
