@@ -87,7 +87,7 @@ function fieldRules(field: DescField, depth: number): FieldRules {
   const type = typeRules(field, where, depth)
   const sized = stated.length === 0 ? stated.maxLength : stated.length
   const numeric = type.kind === "number" || type.kind === "bigint"
-  if (list && numeric) throw wrong(where, "repeats a number")
+  if (list && type.kind !== "message") throw wrong(where, "repeats what is not a message")
   if (type.kind === "bytes" && sized === 0) throw wrong(where, "states no length")
   return {
     number: field.number,

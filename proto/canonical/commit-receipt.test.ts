@@ -1,0 +1,38 @@
+import { expect, test } from "vitest"
+import { checkResultingState, issueCommitReceipt, verifyCommitReceipt } from "./commit-receipt.ts"
+import { hash } from "./hash.ts"
+import { codeOf } from "./testing/code-of.ts"
+import * as world from "./testing/world.ts"
+
+const { receiptBytes, receiptFields, receiptKey, receiptExpectation } = world
+
+test("receipts form a chain: each names the one before by its hash", () => {
+  const first = verifyCommitReceipt(receiptBytes, receiptExpectation)
+  const next = {
+    ...receiptFields,
+    epoch: 5n,
+    seq: 10n,
+    previousReceiptHash: first.hash,
+    acceptedAtMs: first.body.acceptedAtMs,
+  }
+  const previous = { hash: first.hash, acceptedAtMs: first.body.acceptedAtMs }
+  const expected = { ...receiptExpectation, epoch: 5n, seq: 10n, previous }
+  const second = verifyCommitReceipt(issueCommitReceipt(next, receiptKey), expected)
+  expect(second.hash).toEqual(hash("commit-receipt", issueCommitReceipt(next, receiptKey)))
+})
+
+test("a receipt for epoch 0 says so by leaving the epoch out", () => {
+  const bytes = issueCommitReceipt({ ...receiptFields, epoch: 0n }, receiptKey)
+  expect(verifyCommitReceipt(bytes, { ...receiptExpectation, epoch: 0n }).body.epoch).toBe(0n)
+})
+
+test("the state after the commit is the one that the server recorded, or there is a fork", () => {
+  const { body } = verifyCommitReceipt(receiptBytes, receiptExpectation)
+  expect(codeOf(() => checkResultingState(body, world.bytes32(0x9a)))).toBe("ok")
+  expect(codeOf(() => checkResultingState(body, world.bytes32(0x9b)))).toBe("RECEIPT_STATE_FORK")
+})
+
+test("a receipt without the commit's hash cannot be issued", () => {
+  const init = { ...receiptFields, commitHash: new Uint8Array(0) }
+  expect(codeOf(() => issueCommitReceipt(init, receiptKey))).toBe("CPB_REQUIRED")
+})

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest"
+import { isPublicKey, seedSigner, verifyEd25519 } from "./ed25519.ts"
+import { signatureCases } from "./testing/ed25519-cases.ts"
+import { nodeVerify } from "./testing/node-verify.ts"
+import { bytes32, id } from "./testing/world.ts"
+
+test.each(signatureCases.map((row) => [row.name, row] as const))("%s", (_, row) => {
+  expect(verifyEd25519(row.publicKey, row.message, row.signature)).toBe(row.valid)
+})
+
+test("OpenSSL says the same of each case but those with a key of small order", () => {
+  const differ = signatureCases.filter((row) => nodeSays(row) !== row.valid).map(({ name }) => name)
+  expect(differ.every((name) => name.includes("neutral element") || name === "a key of order 8")).toBe(true)
+})
+
+test("OpenSSL and we take what we sign", () => {
+  for (let seed = 1; seed < 40; seed++) {
+    const { publicKey, sign } = seedSigner(bytes32(seed))
+    const message = id(seed)
+    const signature = sign(message)
+    expect(nodeVerify(publicKey, message, signature)).toBe(true)
+    expect(verifyEd25519(publicKey, message, signature)).toBe(true)
+  }
+})
+
+test("a public key is 32 bytes of a canonical point that is not of small order", () => {
+  expect(isPublicKey(seedSigner(bytes32(1)).publicKey)).toBe(true)
+  expect(isPublicKey(seedSigner(bytes32(1)).publicKey.subarray(1))).toBe(false)
+  expect(isPublicKey(Uint8Array.of(1, ...new Uint8Array(31)))).toBe(false)
+  expect(isPublicKey(bytes32(0xff))).toBe(false)
+})
+
+function nodeSays({ publicKey, message, signature }: (typeof signatureCases)[number]): boolean {
+  try {
+    return nodeVerify(publicKey, message, signature)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest"
+import { CanonicalError, canonicalCodes, refusingAs } from "./errors.ts"
+
+test("no code is listed twice", () => {
+  expect(new Set<string>(canonicalCodes).size).toBe(canonicalCodes.length)
+})
+
+test("a refusal of the encoding becomes the kind's, and keeps its cause", () => {
+  const cause = new CanonicalError("CPB_TRAILING")
+  const refuse = () =>
+    refusingAs("CRED_MALFORMED", () => {
+      throw cause
+    })
+  expect(refuse).toThrow(
+    expect.objectContaining({ code: "CRED_MALFORMED", cause, message: "CRED_MALFORMED: CPB_TRAILING" }),
+  )
+})
+
+test("a defect is not taken for a refusal", () => {
+  const defect = new TypeError("a defect")
+  const refuse = () =>
+    refusingAs("CRED_MALFORMED", () => {
+      throw defect
+    })
+  expect(refuse).toThrow(defect)
+})

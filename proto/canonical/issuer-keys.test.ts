@@ -1,0 +1,29 @@
+import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { expect, test } from "vitest"
+import { toHex } from "./bytes.ts"
+import { hash, keyIdOf } from "./hash.ts"
+import { issueIssuerKeySet } from "./issuer-keys.ts"
+import { codeOfAsync } from "./testing/code-of.ts"
+import * as world from "./testing/world.ts"
+
+const { issuerKeys, keySetBytes, keySetFields, root } = world
+
+test("the keys of a set are found by their ids, and have one purpose each", () => {
+  const purposes = [world.credentialKey, world.proofKey, world.receiptKey, world.listKey].map(
+    ({ publicKey }) => issuerKeys.keys.get(toHex(keyIdOf(publicKey)))?.purpose,
+  )
+  expect(purposes).toEqual([KeyPurpose.CREDENTIAL, KeyPurpose.PROOF, KeyPurpose.RECEIPT, KeyPurpose.LIST])
+})
+
+test("what is remembered against a rollback is the version and the hash", () => {
+  expect(issuerKeys.version).toBe(7n)
+  expect(issuerKeys.hash).toEqual(hash("issuer-keys", keySetBytes))
+})
+
+test("a set that no client would take is not issued", async () => {
+  const [key] = keySetFields.keys
+  const twice = key === undefined ? [] : [key, { ...key, purpose: KeyPurpose.RECEIPT }]
+  const code = await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: twice }, root))
+  expect(code).toBe("ISSUER_KEYS_MALFORMED")
+  expect(await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: [] }, root))).toBe("CPB_REQUIRED")
+})

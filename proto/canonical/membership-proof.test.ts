@@ -1,0 +1,28 @@
+import { expect, test } from "vitest"
+import { hash } from "./hash.ts"
+import { issueMembershipProof, verifyMembershipProof } from "./membership-proof.ts"
+import { codeOfAsync } from "./testing/code-of.ts"
+import * as world from "./testing/world.ts"
+
+const { proofBytes, proofFields, proofKey, proofExpectation } = world
+
+test("a proof lives 300 seconds unless it is said to live less", async () => {
+  expect(verifyMembershipProof(proofBytes, proofExpectation).body.expiresAt).toBe(proofFields.issuedAt + 300n)
+  const short = await issueMembershipProof({ ...proofFields, expiresAt: proofFields.issuedAt + 20n }, proofKey)
+  expect(verifyMembershipProof(short, proofExpectation).body.expiresAt).toBe(proofFields.issuedAt + 20n)
+  const long = { ...proofFields, expiresAt: proofFields.issuedAt + 301n }
+  expect(await codeOfAsync(() => issueMembershipProof(long, proofKey))).toBe("PROOF_MALFORMED")
+})
+
+test("a proof is named by the hash of its signed bytes", () => {
+  expect(verifyMembershipProof(proofBytes, proofExpectation).hash).toEqual(hash("membership-proof", proofBytes))
+})
+
+test("subjects in another order are the same proof", async () => {
+  const added = proofFields.added.toReversed()
+  expect(await issueMembershipProof({ ...proofFields, added }, proofKey)).toEqual(proofBytes)
+})
+
+test("a proof that no client would take is not issued", async () => {
+  expect(await codeOfAsync(() => issueMembershipProof({ ...proofFields, added: [] }, proofKey))).toBe("PROOF_MALFORMED")
+})

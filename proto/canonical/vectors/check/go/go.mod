@@ -1,0 +1,3 @@
+module signet/vectors/check
+
+go 1.21

@@ -1,0 +1,8 @@
+/** A vector file as it is written: a line for each vector, so that a change is a change of lines. */
+export function fileText(content: unknown): string {
+  if (Array.isArray(content)) return `[\n${content.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`
+  const entries = Object.entries(Object(content)).map(
+    ([name, each]) => `${JSON.stringify(name)}: ${JSON.stringify(each)}`,
+  )
+  return `{\n${entries.join(",\n")}\n}\n`
+}

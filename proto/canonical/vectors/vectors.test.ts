@@ -1,0 +1,21 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { buildVectors } from "./build.ts"
+import { fileText } from "./text.ts"
+
+const built = buildVectors()
+
+test("the vector files are those that are generated, no more and no fewer", () => {
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".json"))
+  expect(files.sort()).toEqual(
+    Object.keys(built)
+      .map((name) => `${name}.json`)
+      .sort(),
+  )
+})
+
+test.each(Object.keys(built))("%s.json is what is generated", (name) => {
+  const committed = readFileSync(join(import.meta.dirname, `${name}.json`), "utf8")
+  expect(committed === fileText(built[name]), `run proto/canonical/vectors/generate.ts and see what changed`).toBe(true)
+})
