@@ -108,12 +108,23 @@ function evaluate(requirement: Requirement, call: KnownCall, inherited: Inherite
       return anyOf(requirement, partsOf(requirement, call, options))
     case "allOf":
       return allOf(requirement, partsOf(requirement, call, options))
-    default: {
+    case "scope":
+    case "action":
+    case "resourceAction":
+    case "kinds":
+    case "tenant":
+    case "delegated": {
       const failure = failureOf(requirement, call, options)
       if (failure !== undefined) return { passed: false, ...failure }
       return { passed: true, takesActor: requirement.is === "delegated" || requirement.allowDelegated === true }
     }
+    default:
+      return unknownCheck(requirement)
   }
+}
+
+function unknownCheck(check: never): never {
+  throw new Error(`an unknown check: ${JSON.stringify(check)}`)
 }
 
 function narrow(inherited: Inherited, own: Requirement): Inherited {

@@ -1,0 +1,371 @@
+import { describe, expect, test } from "vitest"
+import type { Reason } from "../errors.ts"
+import { newId } from "../ids.ts"
+import { authorize, type Question } from "./authorize.ts"
+import type { Requirement } from "./requirement.ts"
+import { alive, delegated, question, resource, service, user } from "./testing.ts"
+
+const scope = (name: string): Requirement => ({ is: "scope", scope: name })
+const users: Requirement = { is: "kinds", of: ["USER"] }
+const services: Requirement = { is: "kinds", of: ["SERVICE"] }
+const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "id" }
+const byMail: Requirement = { is: "delegated", actors: ["svc-mail"] }
+const tenant: Requirement = { is: "tenant", from: "BODY", field: "tenant_id" }
+const resources = (change: object = {}) => new Map([["note BODY id", { ...resource, ...change }]])
+const grants: Question["grants"] = [
+  {
+    permission: "notes.note.edit",
+    appId: user.appId,
+    tenantId: null,
+    contextId: null,
+    resource: null,
+    expiresAtMs: null,
+  },
+]
+const [grant] = grants
+
+function decide(change: Partial<Question>) {
+  return authorize({ ...question, ...change })
+}
+
+describe("the nine steps", () => {
+  test.each<[string, Partial<Question>, Reason, number, number]>([
+    ["1: nobody", { context: "NO_CREDENTIAL" }, "NO_CREDENTIAL", 401, 1],
+    ["1: a personal access token", { context: "PAT_NOT_BEARER" }, "PAT_NOT_BEARER", 401, 1],
+    ["2: a token that did not verify", { context: "SIGNATURE_INVALID" }, "SIGNATURE_INVALID", 401, 2],
+    ["2: another issuer", { expected: { ...question.expected, issuer: "x" } }, "ISSUER_MISMATCH", 401, 2],
+    ["2: another audience", { expected: { ...question.expected, audience: "x" } }, "AUDIENCE_MISMATCH", 401, 2],
+    ["3: a suspended principal", alive({ principal: "SUSPENDED" }), "PRINCIPAL_INACTIVE", 401, 3],
+    ["3: a principal that is not there", alive({ principal: undefined }), "PRINCIPAL_INACTIVE", 401, 3],
+    ["3: an identity to be deleted", alive({ identity: "DELETION_PENDING" }), "IDENTITY_INACTIVE", 401, 3],
+    ["3: an identity that is not there", alive({ identity: undefined }), "IDENTITY_INACTIVE", 401, 3],
+    ["3: a session that ended", alive({}, { status: "REVOKED" }), "SESSION_REVOKED", 401, 3],
+    ["3: a session whose token was copied", alive({}, { status: "COMPROMISED" }), "SESSION_REVOKED", 401, 3],
+    ["3: a session that is not there", alive({ session: undefined }), "SESSION_REVOKED", 401, 3],
+    ["3: an idle session", alive({}, { idleExpiresAtMs: question.nowMs }), "SESSION_EXPIRED", 401, 3],
+    ["3: an old session", alive({}, { absoluteExpiresAtMs: question.nowMs }), "SESSION_EXPIRED", 401, 3],
+    ["3: stale facts", { ...alive(), nowMs: question.nowMs + 60_001 }, "REVOCATION_STATE_STALE", 401, 3],
+    ["4: another app's route", { request: { appId: newId("app", 9, new Uint8Array(10)) } }, "APP_MISMATCH", 403, 4],
+    ["4: a suspended app", alive({ app: "SUSPENDED" }), "TENANT_SUSPENDED", 403, 4],
+    ["4: an app that is not there", alive({ app: undefined }), "TENANT_SUSPENDED", 403, 4],
+    ["4: a suspended membership", alive({ membership: "SUSPENDED" }), "MEMBERSHIP_INACTIVE", 403, 4],
+    ["4: no membership", alive({ membership: undefined }), "MEMBERSHIP_INACTIVE", 403, 4],
+    [
+      "4: a token without a tenant",
+      { requirement: tenant, context: { ...user, tenantId: null } },
+      "TENANT_REQUIRED",
+      403,
+      4,
+    ],
+    [
+      "4: another tenant",
+      { requirement: tenant, request: { tenants: new Map([["BODY tenant_id", "ten_x"]]) } },
+      "TENANT_MISMATCH",
+      403,
+      4,
+    ],
+    ["4: no tenant named", { requirement: tenant }, "TENANT_MISMATCH", 403, 4],
+    ["4: a resource that was not found", { requirement: edit }, "RESOURCE_UNRESOLVED", 403, 4],
+    ["5: a user where services call", { requirement: services }, "PRINCIPAL_KIND_NOT_ALLOWED", 403, 5],
+    ["5: a service where users call", { requirement: users, context: service }, "PRINCIPAL_KIND_NOT_ALLOWED", 403, 5],
+    ["6: no scope", { requirement: scope("notes.write") }, "MISSING_SCOPE", 403, 6],
+    ["6: no permission", { requirement: { is: "action", action: "notes.note.delete" } }, "MISSING_PERMISSION", 403, 6],
+    ["6: signed in too long ago", { requirement: { ...users, maxAuthAgeSeconds: 9 } }, "STEP_UP_REQUIRED", 403, 6],
+    ["7: no grant", { requirement: edit, request: { resources: resources() } }, "RESOURCE_NOT_GRANTED", 403, 7],
+    ["8: nobody acts", { requirement: byMail }, "ACTOR_REQUIRED", 403, 8],
+    [
+      "8: another actor",
+      { requirement: { ...byMail, actors: ["svc-x"] }, context: delegated },
+      "ACTOR_NOT_ALLOWED",
+      403,
+      8,
+    ],
+    [
+      "8: an actor where none is expected",
+      { requirement: scope("notes.read"), context: delegated },
+      "ACTOR_NOT_ALLOWED",
+      403,
+      8,
+    ],
+    [
+      "8: another job",
+      { requirement: byMail, context: delegated, request: { jobId: "job-2" } },
+      "JOB_MISMATCH",
+      403,
+      8,
+    ],
+  ])("%s", (_, change, reason, statusCode, step) => {
+    expect(decide(change)).toMatchObject({ allow: false, reason, statusCode, step })
+  })
+
+  test.each<[string, Partial<Question>]>([
+    ["a scope", { requirement: scope("notes.read") }],
+    ["a permission", { requirement: { is: "action", action: "notes.note.edit" } }],
+    ["a kind", { requirement: { is: "kinds", of: ["SERVICE", "USER"] } }],
+    [
+      "the tenant that is named",
+      { requirement: tenant, request: { tenants: new Map([["BODY tenant_id", user.tenantId ?? ""]]) } },
+    ],
+    ["the token's own tenant", { requirement: { is: "tenant", from: "TOKEN", field: "" } }],
+    ["a granted resource", { requirement: edit, request: { resources: resources() }, grants }],
+    ["the actor that is expected, by client id", { requirement: byMail, context: delegated }],
+    [
+      "the actor that is expected, by principal id",
+      { requirement: { ...byMail, actors: [service.principal.id] }, context: delegated },
+    ],
+    ["any actor where one is taken", { requirement: { ...users, allowDelegated: true }, context: delegated }],
+    [
+      "a service, which has no membership",
+      { requirement: services, context: service, ...alive({ membership: undefined, identity: undefined }) },
+    ],
+    ["a recent sign-in", { requirement: { ...users, maxAuthAgeSeconds: 10 } }],
+    ["the route's own app", { request: { appId: user.appId } }],
+  ])("9: %s is allowed", (_, change) => {
+    const decision = decide(change)
+    expect(decision).toEqual({ allow: true, context: change.context ?? user })
+  })
+
+  test("an earlier step is told before a later one", () => {
+    const worse: Partial<Question>[] = [
+      { context: "NO_CREDENTIAL" },
+      { expected: { issuer: "x", audience: "x" } },
+      alive({ principal: "LOCKED", app: "ARCHIVED" }),
+      { ...alive({ app: "ARCHIVED" }), nowMs: question.nowMs + 60_001 },
+      alive({ app: "ARCHIVED" }),
+      {},
+      { context: { ...user, permissions: new Set(["a.b.c"]) } },
+    ]
+    const requirement: Requirement = {
+      is: "allOf",
+      of: [byMail, { ...scope("notes.write") }, { is: "kinds", of: ["SERVICE"] }],
+    }
+    const steps = worse.map((change) => {
+      const decision = decide({ ...change, requirement })
+      return decision.allow ? 9 : decision.step
+    })
+    expect(steps).toEqual([1, 2, 3, 3, 4, 5, 5])
+  })
+})
+
+describe("a resource", () => {
+  test.each<[Reason, object]>([
+    ["APP_MISMATCH", { appId: newId("app", 9, new Uint8Array(10)) }],
+    ["TENANT_MISMATCH", { tenantId: newId("ten", 9, new Uint8Array(10)) }],
+    ["TENANT_MISMATCH", { tenantId: null }],
+    ["CONTEXT_MISMATCH", { contextId: newId("ctx", 9, new Uint8Array(10)) }],
+  ])("of somebody else is told as one that does not exist; the audit knows %s", (trueReason, change) => {
+    const none = decide({ requirement: edit, grants })
+    const foreign = decide({ requirement: edit, grants, request: { resources: resources(change) } })
+    expect(none).toMatchObject({ reason: "RESOURCE_UNRESOLVED", trueReason: "RESOURCE_UNRESOLVED" })
+    expect(foreign).toEqual({ ...none, trueReason })
+  })
+
+  test("of another type is none", () => {
+    expect(decide({ requirement: edit, grants, request: { resources: resources({ type: "folder" }) } })).toMatchObject({
+      reason: "RESOURCE_UNRESOLVED",
+    })
+  })
+
+  test.each<[string, object, boolean]>([
+    ["on this resource", { resource: { type: "note", id: "n1" } }, true],
+    ["on the tenant", { tenantId: user.tenantId }, true],
+    ["on another resource", { resource: { type: "note", id: "n2" } }, false],
+    ["on a resource of another type with this id", { resource: { type: "folder", id: "n1" } }, false],
+    ["on another tenant", { tenantId: newId("ten", 9, new Uint8Array(10)) }, false],
+    ["on a context", { contextId: newId("ctx", 9, new Uint8Array(10)) }, false],
+    ["on another app", { appId: newId("app", 9, new Uint8Array(10)) }, false],
+    ["of another permission", { permission: "notes.note.read" }, false],
+    ["that ends later", { expiresAtMs: question.nowMs + 1 }, true],
+    ["that has ended", { expiresAtMs: question.nowMs }, false],
+  ])("with a grant %s: %s", (_, change, allow) => {
+    if (grant === undefined) throw new Error("no grant")
+    const request = { resources: resources() }
+    expect(decide({ requirement: edit, request, grants: [{ ...grant, ...change }] }).allow).toBe(allow)
+  })
+})
+
+describe("composites", () => {
+  const anyOf = (...of: [Requirement, ...Requirement[]]): Requirement => ({ is: "anyOf", of })
+  const allOf = (...of: [Requirement, ...Requirement[]]): Requirement => ({ is: "allOf", of })
+
+  test.each<[string, Requirement, Reason | "allow"]>([
+    ["any: one is enough", anyOf(services, scope("notes.read")), "allow"],
+    ["any: the one that got furthest is told", anyOf(services, scope("a"), tenant), "MISSING_SCOPE"],
+    [
+      "any: the first of those that got equally far",
+      anyOf(scope("a"), { is: "action", action: "a.b.c" }),
+      "MISSING_SCOPE",
+    ],
+    ["all: one is not enough", allOf(services, scope("notes.read")), "PRINCIPAL_KIND_NOT_ALLOWED"],
+    ["all: the earliest step is told", allOf(byMail, scope("a"), services), "PRINCIPAL_KIND_NOT_ALLOWED"],
+    [
+      "all: the first of those of the same step",
+      allOf({ is: "action", action: "a.b.c" }, scope("a")),
+      "MISSING_PERMISSION",
+    ],
+    ["nested", allOf(users, anyOf(scope("a"), allOf(scope("notes.read"), users))), "allow"],
+    ["all of any", allOf(anyOf(scope("a"), services), anyOf(byMail, services)), "MISSING_SCOPE"],
+  ])("%s", (_, requirement, expected) => {
+    const decision = decide({ requirement })
+    expect(decision.allow ? "allow" : decision.reason).toBe(expected)
+  })
+
+  test("when every branch fails with 401, the answer is 401; when one does not, it is 403", () => {
+    const nowMs = question.nowMs + 60_001
+    const fresh = { ...scope("notes.read"), freshness: { maxStalenessMs: 10, onStale: "DENY" } } as const
+    const lax = { ...scope("a"), freshness: { maxStalenessMs: 10, onStale: "ALLOW" } } as const
+    expect(decide({ ...alive(), nowMs, requirement: anyOf(fresh, users) })).toMatchObject({ statusCode: 401 })
+    expect(decide({ ...alive(), nowMs, requirement: anyOf(fresh, lax) })).toMatchObject({ statusCode: 403 })
+  })
+
+  test.each<[string, Requirement, boolean]>([
+    ["all of: one part names the actor", allOf(byMail, scope("notes.read")), true],
+    ["any of: the part that holds does not", anyOf({ ...byMail, actors: ["svc-x"] }, scope("notes.read")), false],
+    ["any of: the part that names it holds", anyOf(scope("a"), byMail), true],
+    ["the whole takes actors", { ...anyOf(scope("a"), scope("notes.read")), allowDelegated: true }, true],
+    [
+      "the whole takes actors but not this one",
+      { ...allOf({ ...byMail, actors: ["svc-x"] }), allowDelegated: true },
+      false,
+    ],
+  ])("a delegated call: %s", (_, requirement, allow) => {
+    expect(decide({ requirement, context: delegated }).allow).toBe(allow)
+  })
+
+  test.each<[string, Requirement]>([
+    ["public", { is: "public" }],
+    ["bodyCredential", { is: "bodyCredential" }],
+  ])("%s inside one is a fault, and a fault is a denial", (_, requirement) => {
+    for (const composite of [anyOf(requirement, users), allOf(requirement, users)]) {
+      expect(decide({ requirement: composite })).toMatchObject({ allow: false, reason: "INTERNAL", statusCode: 500 })
+    }
+  })
+
+  test.each(["anyOf", "allOf"] as const)("an empty %s is a fault", (is) => {
+    const empty = JSON.parse(`{"is":"${is}","of":[]}`)
+    expect(decide({ requirement: empty })).toMatchObject({ allow: false, reason: "INTERNAL", statusCode: 500 })
+    expect(decide({ requirement: anyOf(empty, users) })).toMatchObject({ allow: false, reason: "INTERNAL" })
+  })
+
+  test("a requirement of no known kind is a fault", () => {
+    expect(decide({ requirement: JSON.parse(`{"is":"nothing"}`) })).toMatchObject({ allow: false, reason: "INTERNAL" })
+    expect(decide({ requirement: JSON.parse("{}") })).toMatchObject({ allow: false, reason: "INTERNAL" })
+    expect(decide({ requirement: JSON.parse("null") })).toMatchObject({ allow: false, reason: "INTERNAL" })
+  })
+
+  test("options hold for all parts: the age of the sign-in is the least that is asked, freshness the nearest", () => {
+    const inner = { ...users, maxAuthAgeSeconds: 60 }
+    expect(decide({ requirement: { ...allOf(inner), maxAuthAgeSeconds: 9 } })).toMatchObject({
+      reason: "STEP_UP_REQUIRED",
+      metadata: { max_age: "9" },
+    })
+    expect(decide({ requirement: { ...allOf({ ...users, maxAuthAgeSeconds: 9 }), maxAuthAgeSeconds: 60 } }).allow).toBe(
+      false,
+    )
+    const stale = { ...alive(), nowMs: question.nowMs + 60_001 }
+    const lax = { maxStalenessMs: 0, onStale: "ALLOW" } as const
+    expect(decide({ ...stale, requirement: { ...allOf(users), freshness: lax } }).allow).toBe(true)
+    expect(decide({ ...stale, requirement: allOf({ ...users, freshness: lax }) }).allow).toBe(true)
+    expect(decide({ ...stale, requirement: allOf(users, { ...users, freshness: lax }) }).allow).toBe(false)
+  })
+})
+
+describe("freshness", () => {
+  const requirement: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
+
+  test("without facts, what is known is as old as the token", () => {
+    expect(decide({ requirement, liveness: "unknown", nowMs: user.issuedAtMs + 10_000 }).allow).toBe(true)
+    expect(decide({ requirement, liveness: "unknown", nowMs: user.issuedAtMs + 10_001 })).toMatchObject({
+      reason: "REVOCATION_STATE_STALE",
+      introspect: true,
+    })
+  })
+
+  test("any part that would introspect says so, whatever is told", () => {
+    const nowMs = question.nowMs + 60_001
+    const lax = { ...scope("a"), freshness: { maxStalenessMs: 0, onStale: "ALLOW" } } as const
+    expect(decide({ ...alive(), nowMs, requirement: { is: "anyOf", of: [lax, requirement] } })).toMatchObject({
+      reason: "MISSING_SCOPE",
+      introspect: true,
+    })
+    expect(decide({ ...alive(), nowMs, requirement: lax })).toMatchObject({ introspect: false })
+  })
+
+  test("known revocations count however old they are", () => {
+    const allow = { maxStalenessMs: 0, onStale: "ALLOW" } as const
+    expect(
+      decide({
+        ...alive({}, { status: "REVOKED" }),
+        requirement: { ...users, freshness: allow },
+        nowMs: question.nowMs + 1,
+      }),
+    ).toMatchObject({ reason: "SESSION_REVOKED" })
+  })
+})
+
+describe("a delegation", () => {
+  const of = (change: object) => ({
+    ...delegated,
+    delegation: delegated.delegation && { ...delegated.delegation, ...change },
+  })
+
+  test.each<[string, object, Reason]>([
+    ["has ended", { expiresAtMs: question.nowMs - 30_000 }, "DELEGATION_EXPIRED"],
+    ["is four services deep", { depth: 4 }, "DELEGATION_CHAIN_TOO_DEEP"],
+  ])("that %s is refused, named or not", (_, change, reason) => {
+    expect(decide({ requirement: byMail, context: of(change) })).toMatchObject({ reason })
+    expect(decide({ requirement: { ...users, allowDelegated: true }, context: of(change) })).toMatchObject({ reason })
+  })
+
+  test("ends with the user's session", () => {
+    expect(decide({ requirement: byMail, context: delegated, ...alive({}, { status: "REVOKED" }) })).toMatchObject({
+      reason: "SESSION_REVOKED",
+    })
+  })
+
+  test("never steps up: a job cannot sign in again, and its token says nothing of when the user did", () => {
+    expect(decide({ requirement: { ...byMail, maxAuthAgeSeconds: 9_999 }, context: of({}) })).toMatchObject({
+      reason: "STEP_UP_REQUIRED",
+    })
+  })
+})
+
+describe("public and body credentials", () => {
+  test("public looks at nobody", () => {
+    const requirement: Requirement = { is: "public" }
+    for (const context of [user, delegated, "SIGNATURE_INVALID", "INTERNAL"] as const) {
+      expect(decide({ requirement, context, ...alive({ principal: "DELETED" }) })).toEqual({
+        allow: true,
+        context: undefined,
+      })
+    }
+  })
+
+  test("a body credential needs no bearer token, and takes a valid one along", () => {
+    const requirement: Requirement = { is: "bodyCredential" }
+    const contextFor = (change: Partial<Question>) => {
+      const decision = decide({ requirement, ...change })
+      return decision.allow ? decision.context : "denied"
+    }
+    expect(contextFor({})).toBe(user)
+    expect(contextFor({ context: "NO_CREDENTIAL" })).toBeUndefined()
+    expect(contextFor({ context: "TOKEN_EXPIRED" })).toBeUndefined()
+    expect(contextFor({ expected: { ...question.expected, audience: "x" } })).toBeUndefined()
+    expect(contextFor({ context: delegated })).toBeUndefined()
+    // Ending an ended session again is no error, so who asks is still told.
+    expect(contextFor(alive({}, { status: "REVOKED" }))).toBe(user)
+  })
+})
+
+test("a denial tells what is missing and nothing of the caller", () => {
+  expect(decide({ requirement: scope("notes.write") })).toEqual({
+    allow: false,
+    reason: "MISSING_SCOPE",
+    trueReason: "MISSING_SCOPE",
+    statusCode: 403,
+    safeMessage: "a scope is missing",
+    metadata: { scope: "notes.write" },
+    step: 6,
+    introspect: false,
+  })
+})

@@ -1,0 +1,230 @@
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { parseClaims } from "../token/claims.ts"
+import { authorize, type Question } from "./authorize.ts"
+import type { AuthContext } from "./context.ts"
+import { contextOf } from "./context.ts"
+import type { Requirement, Requirements } from "./requirement.ts"
+import {
+  alive,
+  delegated,
+  delegatedClaims,
+  question,
+  resource,
+  service,
+  serviceClaims,
+  user,
+  userClaims,
+} from "./testing.ts"
+
+const names = ["a.b.c", "a.b.d", "a.b.e"] as const
+const name = fc.constantFrom(...names)
+
+const options = fc.record(
+  {
+    maxAuthAgeSeconds: fc.constantFrom(0, 5, 60),
+    allowDelegated: fc.boolean(),
+    freshness: fc.record({
+      maxStalenessMs: fc.constantFrom(0, 50_000),
+      onStale: fc.constantFrom("DENY", "INTROSPECT", "ALLOW"),
+    }),
+  },
+  { requiredKeys: [] },
+)
+
+const leaf: fc.Arbitrary<Requirement> = fc.oneof(
+  name.map((scope) => ({ is: "scope", scope }) as const),
+  name.map((action) => ({ is: "action", action }) as const),
+  name.map((action) => ({ is: "resourceAction", action, type: "note", from: "BODY", field: "id" }) as const),
+  fc.constantFrom<Requirement>({ is: "kinds", of: ["USER"] }, { is: "kinds", of: ["SERVICE", "AGENT"] }),
+  fc.constantFrom<Requirement>({ is: "tenant", from: "TOKEN", field: "" }, { is: "tenant", from: "BODY", field: "t" }),
+  fc.constantFrom<Requirement>(
+    { is: "delegated", actors: ["svc-mail"] },
+    { is: "delegated", actors: ["svc-x", "svc-mail"] },
+  ),
+)
+
+const requirement: fc.Arbitrary<Requirement> = fc.letrec<{ tree: Requirement }>((tie) => {
+  const of = fc.array(tie("tree"), { minLength: 1, maxLength: 3 }).map(([first, ...rest]): Requirements => {
+    if (first === undefined) throw new Error("minLength")
+    return [first, ...rest]
+  })
+  return {
+    tree: fc
+      .tuple(
+        fc.oneof(
+          { depthSize: "small", withCrossShrink: true },
+          leaf,
+          of.map((parts) => ({ is: "anyOf", of: parts }) as const),
+          of.map((parts) => ({ is: "allOf", of: parts }) as const),
+        ),
+        options,
+      )
+      .map(([check, own]): Requirement => ({ ...check, ...own })),
+  }
+}).tree
+
+const subset = fc.subarray([...names])
+
+const call: fc.Arbitrary<Question> = fc
+  .record({
+    caller: fc.constantFrom(user, user, service, delegated),
+    scopes: subset,
+    permissions: subset,
+    granted: subset,
+    isFound: fc.boolean(),
+    tenant: fc.constantFrom(user.tenantId, "ten_other", null),
+    isKnown: fc.boolean(),
+    lateMs: fc.constantFrom(0, 20_000, 55_000, 100_000),
+    requirement,
+  })
+  .map((of) => ({
+    ...question,
+    context: { ...of.caller, scopes: new Set(of.scopes), permissions: new Set(of.permissions) },
+    requirement: of.requirement,
+    request: {
+      tenants: new Map(of.tenant === null ? [] : [["BODY t", of.tenant]]),
+      resources: new Map(of.isFound ? [["note BODY id", resource]] : []),
+    },
+    grants: of.granted.map((permission) => ({
+      permission,
+      appId: user.appId,
+      tenantId: null,
+      contextId: null,
+      resource: null,
+      expiresAtMs: null,
+    })),
+    ...(of.isKnown ? alive() : { liveness: "unknown" as const }),
+    nowMs: question.nowMs + of.lateMs,
+  }))
+
+function without(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  return new Set([...set].filter((member) => member !== name))
+}
+
+type Removal = (call: Question, context: AuthContext) => Partial<Question>
+
+const removals: readonly Removal[] = [
+  ...names.flatMap((gone): Removal[] => [
+    (_, context) => ({ context: { ...context, scopes: without(context.scopes, gone) } }),
+    (_, context) => ({ context: { ...context, permissions: without(context.permissions, gone) } }),
+    ({ grants }) => ({ grants: grants.filter(({ permission }) => permission !== gone) }),
+  ]),
+  ({ grants, nowMs }) => ({ grants: grants.map((grant) => ({ ...grant, expiresAtMs: nowMs })) }),
+  ({ request }) => ({ request: { ...request, resources: new Map() } }),
+  ({ request }) => ({ request: { ...request, tenants: new Map() } }),
+  (_, context) => ({ context: { ...context, tenantId: null } }),
+  (_, context) => ({ context: { ...context, authTimeMs: null } }),
+  (_, context) => ({ context: { ...context, authTimeMs: (context.authTimeMs ?? 0) - 30_000 } }),
+  () => alive({ principal: "SUSPENDED" }),
+  () => alive({ membership: "SUSPENDED" }),
+  () => alive({}, { status: "REVOKED" }),
+  ({ nowMs }) => ({ nowMs: nowMs + 50_000 }),
+  (_, context) => ({
+    context: {
+      ...context,
+      delegation: context.delegation && { ...context.delegation, actorClientId: "svc-unknown" },
+    },
+  }),
+  () => ({ context: "NO_CREDENTIAL" as const }),
+]
+
+test("taking authority away never turns deny into allow", () => {
+  let denied = 0
+  let allowed = 0
+  fc.assert(
+    fc.property(call, fc.constantFrom(...removals), (before, remove) => {
+      if (typeof before.context === "string") throw new Error("a context")
+      const decision = authorize(before)
+      if (decision.allow) allowed++
+      else denied++
+      const after = authorize({ ...before, ...remove(before, before.context) })
+      if (!decision.allow) expect(after.allow).toBe(false)
+    }),
+    { numRuns: 5_000 },
+  )
+  // Both happen often, or the property says nothing.
+  expect(denied).toBeGreaterThan(100)
+  expect(allowed).toBeGreaterThan(100)
+})
+
+function reversed(requirement: Requirement): Requirement {
+  if (requirement.is !== "anyOf" && requirement.is !== "allOf") return requirement
+  const [first, ...rest] = requirement.of.map(reversed).reverse()
+  return first === undefined ? requirement : { ...requirement, of: [first, ...rest] }
+}
+
+test("the order of parts changes neither the decision nor the step, only which reason is told", () => {
+  fc.assert(
+    fc.property(call, (question) => {
+      const [one, other] = [
+        authorize(question),
+        authorize({ ...question, requirement: reversed(question.requirement) }),
+      ]
+      expect(other.allow).toBe(one.allow)
+      if (one.allow || other.allow) return
+      expect(other.step).toBe(one.step)
+      expect(other.statusCode).toBe(one.statusCode)
+      expect(other.introspect).toBe(one.introspect)
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test("allOf is what all parts say alone, and anyOf what any says, where nobody acts", () => {
+  fc.assert(
+    fc.property(call, fc.array(requirement, { minLength: 1, maxLength: 4 }), (question, parts) => {
+      if (typeof question.context === "string" || question.context.actor !== null) return
+      const [first, ...rest] = parts
+      if (first === undefined) return
+      const alone = parts.map((requirement) => authorize({ ...question, requirement }).allow)
+      const of: Requirements = [first, ...rest]
+      expect(authorize({ ...question, requirement: { is: "allOf", of } }).allow).toBe(alone.every(Boolean))
+      expect(authorize({ ...question, requirement: { is: "anyOf", of } }).allow).toBe(alone.some(Boolean))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test("a delegated call passes an anyOf only by a part that passes alone", () => {
+  fc.assert(
+    fc.property(call, fc.array(requirement, { minLength: 1, maxLength: 4 }), (question, parts) => {
+      const [first, ...rest] = parts
+      if (first === undefined) return
+      const context = { ...delegated, scopes: new Set(names) }
+      const alone = parts.map((requirement) => authorize({ ...question, context, requirement }).allow)
+      const decision = authorize({ ...question, context, requirement: { is: "anyOf", of: [first, ...rest] } })
+      expect(decision.allow).toBe(alone.some(Boolean))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test("unknown claims change nothing", () => {
+  const unknown = fc.dictionary(
+    fc.string().map((text) => `x_${text}`),
+    fc.jsonValue(),
+  )
+  const claims = fc.constantFrom(userClaims, serviceClaims, delegatedClaims)
+  fc.assert(
+    fc.property(call, claims, unknown, (question, known, more) => {
+      const payload = { ...known, ...more }
+      const parsed = parseClaims(payload)
+      if (typeof parsed === "string") throw new Error(parsed)
+      const [plain, extended] = [contextOf(known), contextOf(parsed, payload)]
+      const [one, other] = [authorize({ ...question, context: plain }), authorize({ ...question, context: extended })]
+      expect(other.allow).toBe(one.allow)
+      if (!one.allow) expect(other).toEqual(one)
+    }),
+  )
+})
+
+test("the authorizer never throws", () => {
+  fc.assert(
+    fc.property(call, fc.jsonValue(), (question, anything) => {
+      const broken = JSON.parse(JSON.stringify({ requirement: anything }))
+      const decision = authorize({ ...question, ...broken })
+      expect(decision.allow).toBe(false)
+    }),
+  )
+})

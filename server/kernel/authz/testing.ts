@@ -1,0 +1,92 @@
+// Callers and a question that is answered with yes, for tests that change one thing.
+import { newId } from "../ids.ts"
+import type { LivenessFacts } from "../ports.ts"
+import type { AccessTokenClaims } from "../token/claims.ts"
+import type { Question } from "./authorize.ts"
+import { contextOf } from "./context.ts"
+import type { ResourceRef } from "./grants.ts"
+
+const random = new Uint8Array(10)
+const seconds = 1_700_000_000
+const now = seconds * 1_000
+
+export const userClaims: AccessTokenClaims = {
+  iss: "https://auth.example",
+  aud: "svc-notes",
+  sub: newId("prn", 1, random),
+  jti: "jti_1",
+  sid: newId("ses", 1, random),
+  principal_type: "user",
+  identity_id: newId("idn", 1, random),
+  app_id: newId("app", 1, random),
+  tenant_id: newId("ten", 1, random),
+  scp: ["notes.read"],
+  perm_ver: 1,
+  amr: ["IDP_A"],
+  iat: seconds,
+  nbf: seconds,
+  exp: seconds + 600,
+  client_id: "notes-web",
+  gty: "session",
+  auth_time: seconds - 10,
+}
+
+const { sid, identity_id, auth_time, ...common } = userClaims
+const servicePrincipal = newId("prn", 2, random)
+
+export const serviceClaims: AccessTokenClaims = {
+  ...common,
+  sub: servicePrincipal,
+  principal_type: "service",
+  gty: "client_credentials",
+  client_id: "svc-mail",
+}
+
+export const delegatedClaims: AccessTokenClaims = {
+  ...common,
+  ...(identity_id === undefined ? {} : { identity_id }),
+  ...(sid === undefined ? {} : { osid: sid }),
+  gty: "on_behalf_of",
+  client_id: "svc-mail",
+  act: { sub: servicePrincipal, principal_type: "service", client_id: "svc-mail" },
+  job_id: "job-1",
+}
+
+const authority = { roles: ["editor"], permissions: ["notes.note.edit"] }
+export const user = contextOf(userClaims, { ...userClaims }, authority)
+export const service = contextOf(serviceClaims, { ...serviceClaims }, authority)
+export const delegated = contextOf(delegatedClaims, { ...delegatedClaims }, authority)
+
+export const resource: ResourceRef = {
+  type: "note",
+  id: "n1",
+  appId: user.appId,
+  tenantId: user.tenantId,
+  contextId: null,
+}
+
+const session: NonNullable<LivenessFacts["session"]> = {
+  status: "ACTIVE",
+  idleExpiresAtMs: now + 86_400_000,
+  absoluteExpiresAtMs: now + 86_400_000,
+}
+
+/** Liveness facts as of `question.nowMs`: everything is active but for what is changed. */
+export function alive(
+  change: Partial<LivenessFacts> = {},
+  sessionChange: Partial<typeof session> = {},
+): Pick<Question, "liveness"> {
+  const active = { principal: "ACTIVE", identity: "ACTIVE", membership: "ACTIVE", app: "ACTIVE" } as const
+  return { liveness: { asOfMs: now, facts: { ...active, session: { ...session, ...sessionChange }, ...change } } }
+}
+
+export const question: Question = {
+  context: user,
+  requirement: { is: "kinds", of: ["USER"] },
+  expected: { issuer: userClaims.iss, audience: userClaims.aud },
+  request: {},
+  ...alive(),
+  defaultFreshness: { maxStalenessMs: 60_000, onStale: "INTROSPECT" },
+  grants: [],
+  nowMs: now,
+}
