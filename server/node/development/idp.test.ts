@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from "node:crypto"
+import { connect } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { parseId } from "@signet/kernel/ids"
-import Fastify, { type FastifyInstance } from "fastify"
+import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { createSecrets } from "../../keys/secrets.ts"
 import { createIdpA } from "../../providers/idp-a.ts"
+import { createHttp } from "../http.ts"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import { createDevelopmentIdp, type DevelopmentIdp } from "./idp.ts"
 import { developmentPlugin } from "./plugin.ts"
@@ -20,7 +22,11 @@ let origin = ""
 let idp: DevelopmentIdp
 
 beforeAll(async () => {
-  app = Fastify()
+  app = createHttp({
+    onFault: (fault) => {
+      throw fault
+    },
+  })
   idp = createDevelopmentIdp({ profile: "development", origin: () => origin, clock })
   app.register(developmentPlugin, { idp })
   await app.listen({ host: "127.0.0.1", port: 0 })
@@ -139,6 +145,28 @@ describe("one request without a browser", () => {
       expect((await post("/id-token", body)).status).toBe(400)
     },
   )
+})
+
+test("the provider answers over HTTP/2 too", async () => {
+  const client = connect(origin)
+  const ask = (headers: Record<string, string>, body: string) =>
+    new Promise<string>((resolve, reject) => {
+      const stream = client.request(headers, { endStream: body === "" })
+      let text = ""
+      stream.on("data", (chunk) => {
+        text += chunk
+      })
+      stream.on("end", () => resolve(text)).on("error", reject)
+      if (body !== "") stream.end(body)
+    })
+  try {
+    const path = "/dev/idp-a/.well-known/openid-configuration"
+    expect(JSON.parse(await ask({ ":path": path }, "")).issuer).toBe(`${origin}/dev/idp-a`)
+    const asked = await ask({ ":path": "/dev/idp-a/id-token", ":method": "POST" }, '{"nonce":"n-1"}')
+    expect(JSON.parse(asked).nonce).toBe("n-1")
+  } finally {
+    client.close()
+  }
 })
 
 test("the provider describes itself below its own address", async () => {
