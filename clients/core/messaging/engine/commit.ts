@@ -123,10 +123,7 @@ async function stage(
     confirmationTag: epoch.confirmationTag,
     tree,
     ownLeaf,
-    privateKeys: new Map([
-      ...keepPrivateKeys(inside.tree, tree, ownLeaf, inside.privateKeys),
-      ...(path?.privateKeys ?? []),
-    ]),
+    privateKeys: new Map([...keepPrivateKeys(tree, ownLeaf, inside.privateKeys), ...(path?.privateKeys ?? [])]),
     epochSecrets: epoch.secrets,
     secretTree: makeSecretTree(tree.nodes.length, epoch.encryptionSecret),
     identityKey: options.identity?.key ?? inside.identityKey,
@@ -174,7 +171,8 @@ async function makePath(kit: Kit, inside: Inside, tree: Tree, identity?: Identit
     leafNodeSource: "commit",
     hpkePublicKey: leafKey.publicKey,
     signaturePublicKey: identity?.signatureKey ?? old.signaturePublicKey,
-    credential: identity === undefined ? old.credential : { credentialType: "basic", identity: copyOf(identity.credential) },
+    credential:
+      identity === undefined ? old.credential : { credentialType: "basic", identity: copyOf(identity.credential) },
     capabilities: old.capabilities,
     extensions: old.extensions,
     parentHash,

@@ -4,11 +4,11 @@ import { expandWithLabel } from "ts-mls/crypto/kdf.js"
 import { encodeGroupContext, type GroupContext } from "ts-mls/groupContext.js"
 import { encodeParentHashInput } from "ts-mls/parentHash.js"
 import type { ParentNode } from "ts-mls/parentNode.js"
-import { concat, equal, utf8 } from "../crypto/bytes.ts"
+import { concat, utf8 } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import { parentAt, resolution, setNode, subtreeHashWithout, type Tree } from "./tree.ts"
-import { directPath, isWithin, sibling } from "./tree-math.ts"
+import { directPath, sibling } from "./tree-math.ts"
 
 const empty = new Uint8Array()
 
@@ -118,22 +118,15 @@ export function pathInfo(context: GroupContext, newTreeHash: Uint8Array): Uint8A
 }
 
 /**
- * The private keys that still open something: those of the own leaf and of non-blank ancestors that kept their key.
+ * The private keys that still open something: those of the own leaf and of ancestors that are not blank.
  *
- * Old keys of blanked or replaced nodes would let a thief of the state read old commits.
+ * Those that a path replaced come with the path. An old key of a blank node would let a thief of the state read old
+ * commits.
  */
 export function keepPrivateKeys(
-  before: Tree,
   after: Tree,
   ownLeaf: number,
   keys: ReadonlyMap<number, Uint8Array>,
 ): Map<number, Uint8Array> {
-  const kept = new Map<number, Uint8Array>()
-  for (const [node, key] of keys) {
-    if (node === ownLeaf * 2) kept.set(node, key)
-    const [then, now] = [parentAt(before, node), parentAt(after, node)]
-    if (then === undefined || now === undefined || !isWithin(ownLeaf * 2, node)) continue
-    if (equal(then.hpkePublicKey, now.hpkePublicKey)) kept.set(node, key)
-  }
-  return kept
+  return new Map([...keys].filter(([node]) => node === ownLeaf * 2 || parentAt(after, node) !== undefined))
 }

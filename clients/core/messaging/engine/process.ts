@@ -76,10 +76,7 @@ export async function processCommit(
     context: epoch.context,
     confirmationTag: epoch.confirmationTag,
     tree,
-    privateKeys: new Map([
-      ...keepPrivateKeys(inside.tree, tree, inside.ownLeaf, inside.privateKeys),
-      ...(path?.privateKeys ?? []),
-    ]),
+    privateKeys: new Map([...keepPrivateKeys(tree, inside.ownLeaf, inside.privateKeys), ...(path?.privateKeys ?? [])]),
     epochSecrets: epoch.secrets,
     secretTree: makeSecretTree(tree.nodes.length, epoch.encryptionSecret),
   })

@@ -1,0 +1,183 @@
+import type { Node } from "ts-mls/ratchetTree.js"
+import type { UpdatePath } from "ts-mls/updatePath.js"
+import { expect, test } from "vitest"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import { equal, utf8 } from "../crypto/bytes.ts"
+import { decoded } from "../testing/bare-seat.ts"
+import { roomOf } from "../testing/cast.ts"
+import { forgeCommit, testKit } from "../testing/forge.ts"
+import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
+import { stageAdd, stageUpdate } from "./commit.ts"
+import type { Kit } from "./kit.ts"
+import { closed, opened } from "./state.ts"
+import { type Tree, treeHash } from "./tree.ts"
+import { checkTree } from "./tree-check.ts"
+
+// Members that hold every key that a member holds, and do not follow the rules.
+
+const suite = makeNodeSuite()
+const aad = utf8("")
+const accept = () => "accept" as const
+
+async function pathOf(seat: OurSeat): Promise<UpdatePath> {
+  const message = decoded((await seat.engine.update(seat.current(), { aad })).commit)
+  if (message.wireformat !== "mls_public_message" || message.publicMessage.content.contentType !== "commit") {
+    throw new Error("not a commit")
+  }
+  return message.publicMessage.content.commit.path ?? fail("no path")
+}
+
+function fail(what: string): never {
+  throw new Error(what)
+}
+
+test.each<
+  [string, (path: UpdatePath, room: Awaited<ReturnType<typeof roomOf>>) => UpdatePath | Promise<UpdatePath>, string]
+>([
+  [
+    "whose keys are not those that the leaf is linked to",
+    (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, hpkePublicKey: suite.random(32) })) }),
+    "the parent hash of the leaf",
+  ],
+  ["that is too short", (path) => ({ ...path, nodes: path.nodes.slice(1) }), "not the length"],
+  [
+    "that leaves a recipient out",
+    (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, encryptedPathSecret: [] })) }),
+    "not one ciphertext for each recipient",
+  ],
+  [
+    "that repeats a key",
+    ({ leafNode, nodes }) => ({
+      leafNode,
+      nodes: nodes.map((node) => ({ ...node, hpkePublicKey: leafNode.hpkePublicKey })),
+    }),
+    "in use already",
+  ],
+  [
+    "with a key that the tree has",
+    (path, { seat }) => {
+      const node = opened(seat("B").current()).tree.nodes[2]
+      const hpkePublicKey = node?.nodeType === "leaf" ? node.leaf.hpkePublicKey : fail("no leaf")
+      return { ...path, nodes: path.nodes.map((step, i) => (i === 0 ? { ...step, hpkePublicKey } : step)) }
+    },
+    "in use already",
+  ],
+  ["made for another leaf", (_, { seat }) => pathOf(seat("C")), "not signed by its own key"],
+])("a path %s is refused", async (_, bend, why) => {
+  const cast = await roomOf(suite, "A", "B", "C", "D")
+  const path = await bend(await pathOf(cast.seat("A")), cast)
+  const commit = await forgeCommit(suite, cast.seat("A").current(), { path })
+  const b = cast.seat("B")
+  await expect(b.engine.process(b.current(), commit, accept)).rejects.toThrow(why)
+})
+
+test("a path that tells one member another secret is refused by that member", async () => {
+  const { seat } = await roomOf(suite, "A", "B", "C", "D")
+  const honest = testKit(suite)
+  const victim = opened(seat("B").current()).tree.nodes[2]
+  const victimKey = victim?.nodeType === "leaf" ? victim.leaf.hpkePublicKey : fail("no leaf")
+  const kit: Kit = {
+    ...honest,
+    hpke: {
+      ...honest.hpke,
+      seal: (key, info, secret) => honest.hpke.seal(key, info, equal(key, victimKey) ? suite.random(32) : secret),
+    },
+  }
+  const { commit } = await stageUpdate(kit, seat("A").current(), { aad })
+  expect((await seat("C").engine.process(seat("C").current(), commit, accept)).kind).toBe("next")
+  const told = seat("B").engine.process(seat("B").current(), commit, accept)
+  await expect(told).rejects.toThrow("does not belong to its public key")
+})
+
+/** A tree of which every node is used: A to F, with updates from both sides, and F unmerged. */
+async function seasoned() {
+  const cast = await roomOf(suite, "A", "B", "C", "D", "E")
+  for (const by of ["E", "C", "A"]) await cast.room.update(by)
+  await cast.room.add("B", [await ourSeat(suite, "F")])
+  return cast
+}
+
+/** The tree's nodes; leaves are at even indices. */
+type Nodes = (Node | undefined)[]
+
+const bendParent = (nodes: Nodes, index: number, change: object) =>
+  nodes.map((node, at): Node | undefined =>
+    at === index && node?.nodeType === "parent" ? { ...node, parent: { ...node.parent, ...change } } : node,
+  )
+
+const bendLeaf = (nodes: Nodes, leaf: number, change: object) =>
+  nodes.map((node, at): Node | undefined =>
+    at === leaf * 2 && node?.nodeType === "leaf" ? { ...node, leaf: { ...node.leaf, ...change } } : node,
+  )
+
+test.each<[string, (nodes: Nodes) => Nodes, string]>([
+  ["as it is", (nodes) => nodes, "nothing"],
+  ["with a parent that nobody made", (nodes) => bendParent(nodes, 3, { hpkePublicKey: suite.random(32) }), "vouches"],
+  ["with a parent hash of nothing", (nodes) => bendParent(nodes, 1, { parentHash: suite.random(32) }), "vouches"],
+  ["that hides an unmerged leaf", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [] }), "vouches"],
+  ["with an unmerged leaf that is blank", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 7] }), "member below"],
+  ["with an unmerged leaf of elsewhere", (nodes) => bendParent(nodes, 3, { unmergedLeaves: [5] }), "member below"],
+  ["with unmerged leaves in disorder", (nodes) => bendParent(nodes, 7, { unmergedLeaves: [5, 5] }), "ascend"],
+  ["in which a device is there twice", (nodes) => bendLeaf(nodes, 3, credential("B")), "appears twice"],
+  ["in which a leaf has another credential", (nodes) => bendLeaf(nodes, 5, credential("Z")), "by its own key"],
+  ["in which a leaf cannot do the suite", (nodes) => bendLeaf(nodes, 5, noSuites(nodes)), "speak this suite"],
+])("a tree %s is found out by who joins", async (_, bend, why) => {
+  const { seat } = await seasoned()
+  const inside = opened(seat("A").current())
+  const bent = closed({ ...inside, tree: { nodes: bend(inside.tree.nodes), hashes: [] } })
+  const joining = await ourSeat(suite, "G")
+  const keyPackage = await joining.keyPackage()
+  // A makes no fuss about its own tree: it signs what it has made.
+  const staged = await stageAdd({ ...testKit(suite), deviceOf: any() }, bent, [keyPackage], { aad })
+  const joined = joining.join(staged.welcome ?? fail("no welcome"), staged.tree())
+  if (why === "nothing") await joined
+  else await expect(joined).rejects.toThrow(why)
+})
+
+test.each<[string, (nodes: Nodes) => Nodes, string]>([
+  ["in which a key is used twice", (nodes) => bendParent(nodes, 3, keyOf(nodes, 4)), "appears twice"],
+  [
+    "with a leaf where a parent belongs",
+    (nodes) => nodes.map((node, at) => nodes[at === 3 ? 4 : at] ?? node),
+    "other way",
+  ],
+])("a tree %s is refused before anything in it is believed", async (_, bend, why) => {
+  const { seat } = await seasoned()
+  const { tree, context } = opened(seat("A").current())
+  const kit = testKit(suite)
+  const bent: Tree = { nodes: bend(tree.nodes), hashes: [] }
+  const hash = await treeHash(kit, { ...bent, hashes: [] })
+  await expect(checkTree(kit, bent, { ...context, treeHash: hash })).rejects.toThrow(why)
+})
+
+test("a tree in which a parent in between does not list an unmerged leaf is refused", async () => {
+  const { room, seat } = await roomOf(suite, "A", "B", "C", "D", "E", "F", "G", "H")
+  await room.remove("A", ["F"])
+  await room.update("H")
+  await room.add("A", [await ourSeat(suite, "F2")])
+  const { tree, context } = opened(seat("A").current())
+  const kit = testKit(suite)
+  const bent: Tree = { nodes: bendParent(tree.nodes, 11, { unmergedLeaves: [] }), hashes: [] }
+  const hash = await treeHash(kit, { ...bent, hashes: [] })
+  await expect(checkTree(kit, bent, { ...context, treeHash: hash })).rejects.toThrow("does not list")
+})
+
+/** A device for every credential that is asked for. */
+function any(): () => string {
+  let devices = 0
+  return () => `device ${devices++}`
+}
+
+function keyOf(nodes: Nodes, index: number): object {
+  const node = nodes[index]
+  return node?.nodeType === "leaf" ? { hpkePublicKey: node.leaf.hpkePublicKey } : fail("no leaf")
+}
+
+function credential(name: string): object {
+  return { credential: { credentialType: "basic", identity: utf8(name) } }
+}
+
+function noSuites(nodes: Nodes): object {
+  const node = nodes[10]
+  return node?.nodeType === "leaf" ? { capabilities: { ...node.leaf.capabilities, ciphersuites: [] } } : fail("no leaf")
+}

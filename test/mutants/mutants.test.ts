@@ -1,0 +1,21 @@
+import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
+import { expect, test } from "vitest"
+import { mutants } from "./all.ts"
+
+const root = resolve(import.meta.dirname, "../..")
+const read = (path: string) => readFile(resolve(root, path), "utf8")
+
+// That the named test kills it is what `node test/mutants/run.ts` shows; here the list is kept from going stale.
+test.each(mutants.map((mutant) => [mutant.fault, mutant] as const))("mutant: %s", async (_, mutant) => {
+  expect((await read(mutant.file)).split(mutant.from)).toHaveLength(2)
+  const words = (mutant.row ?? mutant.name).replace(
+    /^a (path|tree) |^E13: a key package that is | is (refused|found out by who joins)$/g,
+    "",
+  )
+  expect(await read(mutant.table ?? mutant.test)).toContain(words)
+})
+
+test("there are enough mutants", () => {
+  expect(mutants.length).toBeGreaterThanOrEqual(12)
+})
