@@ -32,7 +32,7 @@ export function createRestTransport(baseUrl: string): Transport {
       }
       const json = toJson(
         method.input as DescMessage,
-        create(method.input as DescMessage, input as object),
+        create(method.input as DescMessage, input as Record<string, unknown>),
       ) as JsonObject
       // A variable with a literal template is that literal: {provider=idp-a} is idp-a.
       const path = pattern.value.replace(/\{(\w+)=([^}*]+)\}/, (_, name: string, literal: string) => {

@@ -1,6 +1,6 @@
 // The page of the browser test: signs in and refreshes with connect-web, in both protocols that a browser speaks.
 
-import { fromJson, type JsonValue } from "@bufbuild/protobuf"
+import { fromJsonString } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web"
 import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
@@ -10,7 +10,8 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 export interface Visit {
   protocol: "connect" | "connect-binary" | "grpc-web"
   baseUrl: string
-  login: JsonValue
+  /** An ExternalLoginRequest as JSON. */
+  login: string
 }
 
 export interface Seen {
@@ -54,7 +55,7 @@ async function visit({ protocol, baseUrl, login }: Visit): Promise<Seen> {
   const sessions = createClient(SessionService, transport)
 
   const anonymous = await reasonOf(auth.me({}))
-  const request = fromJson(ExternalLoginRequestSchema, login)
+  const request = fromJsonString(ExternalLoginRequestSchema, login)
   const signedIn = await auth.externalLogin(request)
   accessToken = signedIn.accessToken
   const listed = await sessions.listSessions({})
