@@ -7,8 +7,10 @@ const mostNames = 500
 /**
  * The pool, with statements that have parameters prepared once a connection: the server then neither parses nor plans
  * them again. Behind PgBouncer this takes version 1.21 or newer with `max_prepared_statements`.
+ *
+ * @param onError Told of connections that broke between two statements. The next statement fails by itself.
  */
-export function namedStatements(pool: Pool): PostgresPool {
+export function namedStatements(pool: Pool, onError: (error: unknown) => void): PostgresPool {
   const names = new Map<string, string>()
   const wrapped = new WeakMap<PoolClient, PostgresPoolClient>()
 
@@ -23,6 +25,8 @@ export function namedStatements(pool: Pool): PostgresPool {
   }
 
   const wrap = (client: PoolClient): PostgresPoolClient => {
+    // The pool listens to idle connections only; without a listener, losing one that is in use ends the process.
+    client.on("error", onError)
     function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
     function query(): never
     function query(text?: string, values: readonly unknown[] = []): unknown {

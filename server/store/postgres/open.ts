@@ -54,7 +54,7 @@ export function openPostgres(databaseUrl: string, options: OpenOptions = {}): Op
 export function kyselyOn(config: PoolConfig, onError: (error: unknown) => void = () => {}): Database {
   const pool = new Pool({ ...config, types: { getTypeParser } })
   pool.on("error", onError)
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool) }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool, onError) }) })
 }
 
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>

@@ -1,0 +1,78 @@
+import { sql } from "kysely"
+import { expect, test } from "vitest"
+import {
+  createTestDatabase,
+  describeOnEachStore,
+  describeOnPostgres,
+  openTestStore,
+} from "../../../test/support/postgres.ts"
+import { isMigrated, migrate, readMigrations } from "./migrate.ts"
+import { openPostgres } from "./open.ts"
+
+test("a migration that was shipped is never edited: write a new one instead", async () => {
+  const shipped = Object.fromEntries((await readMigrations()).map(({ name, sha256 }) => [name, sha256]))
+  expect(shipped).toEqual({
+    "0001_identity": "a60db51e5c4f022576afd05c1a0cecb822b37cead978b66fa75766d0fd31452d",
+  })
+})
+
+test("migrations keep to portable SQL", async () => {
+  const forbidden =
+    /\b(trigger|function|plpgsql|sequence|serial|generated|partition|truncate|savepoint|listen|notify|advisory|do)\b/i
+  for (const { name, text } of await readMigrations()) {
+    const statements = text.replaceAll(/--.*$/gm, "")
+    expect(forbidden.exec(statements)?.[0], name).toBeUndefined()
+  }
+})
+
+describeOnEachStore("migrations", (kind) => {
+  test("do nothing the second time, add what is new, and refuse what was changed", async () => {
+    const { db, close } = await openTestStore(kind)
+    const files = await readMigrations()
+    expect(await migrate(db)).toEqual([])
+    expect(await isMigrated(db)).toBe(true)
+
+    const next = { name: "9999_next", text: "create table next (id text); select 1;", sha256: "1".repeat(64) }
+    expect(await isMigrated(db, [...files, next])).toBe(false)
+    expect(await migrate(db, [...files, next])).toEqual(["9999_next"])
+    expect(await isMigrated(db, [...files, next])).toBe(true)
+    // An older program still serves on what a newer one added.
+    expect(await isMigrated(db, files)).toBe(true)
+
+    const changed = [...files, { ...next, sha256: "2".repeat(64) }]
+    await expect(migrate(db, changed)).rejects.toThrow("migration 9999_next was changed after this database applied it")
+    expect(await isMigrated(db, changed)).toBe(false)
+    await close()
+  })
+
+  test("that fail leave nothing behind", async () => {
+    const { db, close } = await openTestStore(kind)
+    const broken = { name: "9999_broken", text: "create table half (id text); select nothing;", sha256: "1".repeat(64) }
+    await expect(migrate(db, [...(await readMigrations()), broken])).rejects.toMatchObject({ code: "42703" })
+    const { rows } = await sql`select to_regclass('half') as half`.execute(db)
+    expect(rows).toEqual([{ half: null }])
+    await close()
+  })
+})
+
+describeOnPostgres("migrations from several processes", () => {
+  test("of four at once, one migrates an empty database, and all go on", async () => {
+    const database = await createTestDatabase({ migrated: false })
+    const programs = Array.from({ length: 4 }, () => openPostgres(database.url, { maxConnections: 2 }))
+    const applied = await Promise.all(programs.map(({ db }) => migrate(db)))
+    expect(applied.flat()).toEqual((await readMigrations()).map(({ name }) => name))
+    for (const { db, close } of programs) {
+      expect(await isMigrated(db)).toBe(true)
+      await close()
+    }
+    await database.drop()
+  })
+
+  test("a database without any is not ready", async () => {
+    const database = await createTestDatabase({ migrated: false })
+    const { db, close } = openPostgres(database.url)
+    expect(await isMigrated(db)).toBe(false)
+    await close()
+    await database.drop()
+  })
+})
