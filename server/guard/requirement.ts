@@ -162,6 +162,7 @@ function checkSources(requirement: Requirement, method: DescMethod): void {
   const { from, field } = requirement
   if (from === "GRAPH") throw new Error("an RPC has no graph")
   if (from === "TOKEN" && requirement.is === "resourceAction") throw new Error("a token names no resource")
+  if (from === "HEADER" && !/^[a-z0-9-]+$/.test(field)) throw new Error(`"${field}" is no header in lower case`)
   if (from !== "PATH" && from !== "BODY") return
   if (method.methodKind !== "unary" && method.methodKind !== "server_streaming") {
     throw new Error(`${field}: a stream of requests has no one field`)
