@@ -176,9 +176,20 @@ describe("the nonce is taken in one form for each client", () => {
   })
 })
 
-test("a client whose provider is configured at an address in the clear is not asked about", async () => {
-  const before = idp.asked.jwks
-  const elsewhere = { jwksUri: "http://idp-a.example/jwks" }
-  expect(await signIn(await idp.mint(), "n-1", elsewhere)).toMatch(/^UPSTREAM_UNAVAILABLE/)
-  expect(idp.asked.jwks).toBe(before)
+test("nothing goes out to an address in the clear, even a configured one", async () => {
+  const asked: string[] = []
+  const fetch = async (url: string) => {
+    asked.push(url)
+    return Response.json({ keys: [idp.publishedKey()] })
+  }
+  const verify = async (jwksUri: string) =>
+    createIdpA({ clock, secrets, fetch }).verify(
+      { ...client, jwksUri },
+      { is: "idToken", idToken: await idp.mint() },
+      "n-1",
+    )
+  await expect(verify("http://idp-a.example/jwks")).rejects.toMatchObject({ reason: "UPSTREAM_UNAVAILABLE" })
+  expect(asked).toEqual([])
+  expect(await verify("https://idp-a.example/jwks")).toMatchObject({ subject: "ada" })
+  expect(asked).toEqual(["https://idp-a.example/jwks"])
 })

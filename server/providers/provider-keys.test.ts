@@ -1,3 +1,4 @@
+import { exportJWK, generateKeyPair } from "jose"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type Behaviour, type FakeIdp, startFakeIdp } from "../../test/support/idp.ts"
 import { isAllowedUrl } from "./bounded-request.ts"
@@ -119,13 +120,20 @@ describe("what is in a key set", () => {
     expect(await find(await published(null, 1, { kty: "new" }, idp.publishedKey()))).toBeDefined()
   })
 
+  test("is no key of ours when its private half is published too", async () => {
+    const { privateKey } = await generateKeyPair("ES256", { extractable: true })
+    const jwk = { ...(await exportJWK(privateKey)), kid: "key-1" }
+    const findEc = async (key: object) => (await published(key)).find("https://idp-a.example/jwks", "key-1", "ES256")
+    expect(await findEc(jwk)).toBeUndefined()
+    expect(await findEc({ ...jwk, d: undefined })).toBeDefined()
+  })
+
   test.each<[string, object]>([
     ["for encryption", { use: "enc" }],
     ["for another algorithm", { alg: "RS512" }],
     ["without an id", { kid: undefined }],
     ["with an id that is a number", { kid: 1 }],
     ["of a type that the algorithm does not have", { kty: "oct", k: "AAAA" }],
-    ["with its private half", { d: "AAAA" }],
     ["with an empty modulus", { n: "?" }],
     ["with a modulus of 1,024 bits", { n: Buffer.alloc(128, 0xff).toString("base64url") }],
     ["without a modulus", { n: undefined }],

@@ -51,7 +51,9 @@ describe("the keys rotate", () => {
   test("a key that stopped signing loses its private half at once and its place in the key set a day later", () => {
     const keys = rotated(started, 30 * day)
     expect(keys.find((key) => key.status === "PREVIOUS")?.privateSealed).toHaveLength(0)
-    expect(kidsOf(rotated(keys, 31 * day), "RETIRED")).toEqual([firstCurrent])
+    const later = rotated(keys, 31 * day)
+    expect(kidsOf(later, "RETIRED")).toEqual([firstCurrent])
+    expect(later.find((key) => key.status === "RETIRED")?.retiredAtMs).toBe(30 * day)
   })
 
   test("a key that was published for less than a day does not sign yet, even when it is due", () => {
