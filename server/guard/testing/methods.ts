@@ -3,6 +3,8 @@ import {
   create,
   createFileRegistry,
   type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
   type DescService,
   fromBinary,
   type MessageInitShape,
@@ -79,4 +81,12 @@ export function methodWith(
   const [method] = serviceWith([requirement], streaming).methods
   if (method === undefined) throw new Error("no method")
   return method
+}
+
+export function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary"
+}
+
+export function isServerStreaming(method: DescMethod): method is DescMethodServerStreaming {
+  return method.methodKind === "server_streaming"
 }
