@@ -127,7 +127,7 @@ async function endActive(
   const ended = await db
     .updateTable("session")
     .set({ status, revoked_at: at(nowMs), revoke_reason: reason })
-    .where("id", "in", ids)
+    .where("id", "=", sql<SessionId>`any(${ids})`)
     .where("status", "=", "ACTIVE")
     .returning("id")
     .execute()
@@ -136,7 +136,7 @@ async function endActive(
     await db
       .updateTable("refresh_token")
       .set({ revoked_at: at(nowMs), successor_sealed: null, retry_key_hash: null })
-      .where("session_id", "in", endedIds)
+      .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
       .where("revoked_at", "is", null)
       .execute()
   }

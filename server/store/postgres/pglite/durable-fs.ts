@@ -47,7 +47,7 @@ interface EmscriptenNodeFs {
 
 /** @throws Error when PGlite is built otherwise than it was: better no database than one that forgets. */
 function nodeFsOf(module: unknown): EmscriptenNodeFs {
-  const nodeFs = (module as { FS?: { filesystems?: { NODEFS?: Partial<EmscriptenNodeFs> } } }).FS?.filesystems?.NODEFS
+  const nodeFs = (module as { NODEFS?: Partial<EmscriptenNodeFs> }).NODEFS
   if (typeof nodeFs?.realPath !== "function" || typeof nodeFs.stream_ops !== "object") {
     throw new Error("this version of PGlite cannot be made durable")
   }
