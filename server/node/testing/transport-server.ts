@@ -1,4 +1,5 @@
 // The transports with the contract's own services, answered by a few lines: what is under test is how calls arrive.
+import type { DescService } from "@bufbuild/protobuf"
 import { type ConnectRouter, createContextValues, type Interceptor } from "@connectrpc/connect"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
@@ -12,6 +13,7 @@ import { validate } from "../../rpc/interceptors/validate.ts"
 import { type HealthState, healthState } from "../health.ts"
 import { createHttp, shutdownOf } from "../http.ts"
 import type { ListenerOptions } from "../listener.ts"
+import { reflectionRoutes } from "../reflection.ts"
 import { restPlugin } from "../rest-plugin.ts"
 import { rpcPlugin } from "../rpc-plugin.ts"
 
@@ -35,6 +37,9 @@ export interface TransportOptions {
   readonly limitMs?: number
   readonly drainMs?: number
   readonly more?: readonly Interceptor[]
+  /** The services that reflection tells of; none: no reflection. */
+  readonly reflected?: readonly DescService[]
+  readonly add?: (app: FastifyInstance) => void | Promise<void>
 }
 
 export async function startTransports(options: TransportOptions = {}): Promise<TransportServer> {
@@ -64,9 +69,11 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     routes(router) {
       routes(router)
       health.routes(router)
+      if (options.reflected) reflectionRoutes(options.reflected)(router)
     },
   })
   await app.register(restPlugin, { ...common, routes })
+  await options.add?.(app)
   const url = await app.listen({ host: "127.0.0.1", port: 0 })
   return { app, url, port: Number(new URL(url).port), health, faults, reached }
 }

@@ -1,0 +1,14 @@
+import Fastify, { type FastifyInstance } from "fastify"
+import type { Registry } from "prom-client"
+
+/** The administration server: `/metrics` for Prometheus. The caller listens, on loopback only. */
+export function createAdmin(registry: Registry): FastifyInstance {
+  const app = Fastify({ forceCloseConnections: true, exposeHeadRoutes: false })
+  app.get("/metrics", async (_, reply) =>
+    reply
+      .header("content-type", registry.contentType)
+      .header("cache-control", "no-store")
+      .send(await registry.metrics()),
+  )
+  return app
+}

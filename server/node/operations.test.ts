@@ -1,0 +1,235 @@
+// What operators see: health, reflection, probes, documents, metrics, spans and logs.
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf"
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
+import { ServerReflection } from "@signet/proto/grpc/reflection/v1/reflection"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createAdmin } from "./admin.ts"
+import { callLog } from "./call-log.ts"
+import { addDocs } from "./docs.ts"
+import { createLog } from "./log.ts"
+import { createMetrics } from "./metrics.ts"
+import { addProbes } from "./probes.ts"
+import { services, startTransports, type TransportServer } from "./testing/transport-server.ts"
+import { startTracing, traced } from "./tracing.ts"
+
+const spans = new InMemorySpanExporter()
+const tracing = startTracing({ processor: new SimpleSpanProcessor({ exporter: spans }) })
+const metrics = createMetrics()
+const lines: string[] = []
+const log = createLog("info", (line) => void lines.push(line))
+let server: TransportServer
+let isReady = true
+beforeAll(async () => {
+  server = await startTransports({
+    more: [traced(tracing.tracer), metrics.interceptor, callLog(log)],
+    reflected: [...services, Health],
+    async add(app) {
+      addProbes(app, async () => isReady)
+      await addDocs(app)
+    },
+  })
+})
+afterAll(async () => {
+  await server.app.close()
+  await tracing.stop()
+})
+
+describe("health", () => {
+  const client = () => createClient(Health, createGrpcTransport({ baseUrl: server.url }))
+  test("is told of the server and of each service", async () => {
+    expect((await client().check({})).status).toBe(Status.SERVING)
+    const { statuses } = await client().list({})
+    expect(Object.keys(statuses)).toEqual(["", ...services.map(({ typeName }) => typeName)])
+  })
+  test("of an unknown service is not found", async () => {
+    const error = await client().check({ service: "nope" }).catch(ConnectError.from)
+    expect(error).toMatchObject({ code: Code.NotFound })
+  })
+  test("of an unknown service can be watched", async () => {
+    for await (const { status } of client().watch({ service: "nope" })) {
+      expect(status).toBe(Status.SERVICE_UNKNOWN)
+      break
+    }
+  })
+})
+
+describe("reflection", () => {
+  const client = () => createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }))
+  const ask = async (...symbols: string[]) => {
+    const answers = []
+    const requests = (async function* () {
+      for (const value of symbols) yield { messageRequest: { case: "fileContainingSymbol" as const, value } }
+    })()
+    for await (const { messageResponse } of client().serverReflectionInfo(requests)) answers.push(messageResponse)
+    return answers
+  }
+
+  test("gives files from which the service can be built again", async () => {
+    const [answer] = await ask("signet.auth.v1.AuthService.Refresh")
+    if (answer?.case !== "fileDescriptorResponse") throw new Error("no file")
+    const files = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+    const sorted = new Set<FileDescriptorProto>()
+    const add = (file: FileDescriptorProto | undefined) => {
+      if (file === undefined) throw new Error("an import is missing")
+      for (const name of file.dependency) add(files.find((each) => each.name === name))
+      sorted.add(file)
+    }
+    add(files[0])
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...sorted] }))
+    expect(registry.getService("signet.auth.v1.AuthService")?.methods.map(({ name }) => name)).toContain("Refresh")
+  })
+
+  test("does not find what is not there", async () => {
+    const answers = await ask("signet.auth.v1.Nope", "signet.auth.v1.AuthService.Nope", "")
+    expect(answers.map(({ case: is }) => is)).toEqual(["errorResponse", "errorResponse", "errorResponse"])
+  })
+
+  test.each(["grpc-v1", "grpc-v1alpha"])("serves %s to a tool without the contract", async (version) => {
+    const { stdout } = await promisify(execFile)("npx", [
+      "buf",
+      "curl",
+      "--http2-prior-knowledge",
+      "--protocol=grpc",
+      `--reflect-protocol=${version}`,
+      "--data",
+      "{}",
+      `${server.url}/signet.auth.v1.TokenService/GetJwks`,
+    ])
+    expect(JSON.parse(stdout)).toEqual({ keys: [{ kty: "EC", kid: "k1" }] })
+  })
+})
+
+describe("probes", () => {
+  test("tell life and readiness apart", async () => {
+    const statusOf = async (path: string) => (await fetch(server.url + path)).status
+    expect([await statusOf("/livez"), await statusOf("/readyz")]).toEqual([200, 200])
+    isReady = false
+    expect([await statusOf("/livez"), await statusOf("/readyz")]).toEqual([200, 503])
+    isReady = true
+  })
+})
+
+describe("the documents", () => {
+  test("are the OpenAPI document and a page that loads nothing from elsewhere", async () => {
+    const document = await (await fetch(`${server.url}/openapi.json`)).json()
+    expect(document).toMatchObject({ openapi: "3.1.0", paths: { "/auth/login/idp-a": { post: {} } } })
+    const page = await fetch(`${server.url}/docs`)
+    expect([page.status, page.url]).toEqual([200, `${server.url}/docs/`])
+    expect(page.headers.get("content-security-policy")).toContain("connect-src 'self'")
+    const html = await page.text()
+    expect(html).toContain("/openapi.json")
+    expect([...html.matchAll(/(?:src|href)="(https?:[^"]+)"/g)]).toEqual([])
+    const script = await fetch(`${server.url}/docs/js/scalar.js`)
+    expect([script.status, (await script.text()).length > 1_000_000]).toEqual([200, true])
+  })
+})
+
+describe("a call", () => {
+  const call = (refreshToken: string, headers: Record<string, string> = {}) =>
+    createClient(AuthService, createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" }))
+      .logout({ refreshToken }, { headers })
+      .catch(ConnectError.from)
+
+  test("is a span below its caller's", async () => {
+    spans.reset()
+    const [traceId, parent] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"]
+    await call("x", { traceparent: `00-${traceId}-${parent}-01` })
+    const [span] = spans.getFinishedSpans()
+    expect(span?.name).toBe("signet.auth.v1.AuthService/Logout")
+    expect(span?.spanContext().traceId).toBe(traceId)
+    expect(span?.parentSpanContext?.spanId).toBe(parent)
+    expect(span?.attributes["signet.reason"]).toBe("OK")
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ traceId, rpc: "signet.auth.v1.AuthService/Logout" })
+  })
+
+  test("over REST is the same span", async () => {
+    spans.reset()
+    await fetch(`${server.url}/auth/session/logout`, { method: "POST" })
+    expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(["signet.auth.v1.AuthService/Logout"])
+  })
+
+  test("that fails is a fault in span, metrics and log, and its secrets are in none of them", async () => {
+    spans.reset()
+    lines.splice(0)
+    await call("fault")
+    const counted = await metrics.registry.metrics()
+    expect(counted).toContain(`signet_faults_total{service="signet.auth.v1.AuthService",method="Logout"} 1`)
+    const [span] = spans.getFinishedSpans()
+    expect(span?.status.code).toBe(2)
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ level: "error", outcome: "INTERNAL" })
+    const told = lines.join("") + JSON.stringify(span?.attributes) + JSON.stringify(span?.events) + counted
+    expect(told).not.toContain("secret")
+  })
+
+  test("that streams is one span as long as the stream", async () => {
+    spans.reset()
+    const leave = new AbortController()
+    const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }))
+    const messages = client.watch({}, { signal: leave.signal })[Symbol.asyncIterator]()
+    await messages.next()
+    expect(spans.getFinishedSpans()).toEqual([])
+    leave.abort()
+    await expect(messages.next()).rejects.toThrow()
+    await expect.poll(() => spans.getFinishedSpans().map(({ name }) => name)).toEqual(["grpc.health.v1.Health/Watch"])
+  })
+})
+
+test("the administration server has the metrics", async () => {
+  const admin = createAdmin(metrics.registry)
+  const answer = await admin.inject("/metrics")
+  expect(answer.headers["content-type"]).toContain("text/plain")
+  expect(answer.body).toContain("signet_rpc_duration_seconds_bucket")
+  expect(answer.body).toContain("process_cpu_seconds_total")
+  await admin.close()
+})
+
+describe("the log", () => {
+  const said = (say: (log: ReturnType<typeof createLog>) => void): string => {
+    const out: string[] = []
+    say(createLog("trace", (line) => void out.push(line)))
+    return out.join("")
+  }
+  const secret = "sgrt_Zm9vYmFy0123"
+  test.each<[string, (log: ReturnType<typeof createLog>) => void]>([
+    ["a field", (log) => log.info({ refreshToken: secret }, "call")],
+    ["a known field", (log) => log.info({ err: secret, durationMs: secret, url: `http://a/?t=${secret}` }, "call")],
+    ["an error's message", (log) => log.error(new Error(secret))],
+    [
+      "an error's message below err",
+      (log) => log.error({ err: new Error(secret, { cause: new Error(secret) }) }, "fault"),
+    ],
+    [
+      "an error's own fields",
+      (log) => log.error({ err: Object.assign(new Error("x"), { detail: secret, code: secret }) }),
+    ],
+    ["the message", (log) => log.info(`token ${secret}`)],
+    ["the arguments of a message", (log) => log.info({}, "token %s", secret)],
+    ["a child's bindings", (log) => log.child({ token: secret, reqId: secret }).info("call")],
+    ["a request", (log) => log.info({ req: { headers: { authorization: secret } }, res: { body: secret } })],
+  ])("drops a secret in %s", (_, say) => {
+    const out = said(say)
+    expect(out).toMatch(/^\{"level"/)
+    expect(out).not.toContain(secret)
+  })
+
+  test("keeps what it knows", () => {
+    const out = JSON.parse(
+      said((log) => log.error({ err: new TypeError("x"), rpc: "a.B/C", durationMs: 3 }, "a fault")),
+    )
+    expect(out).toMatchObject({
+      level: "error",
+      msg: "a fault",
+      rpc: "a.B/C",
+      durationMs: 3,
+      err: { name: "TypeError" },
+    })
+    expect(out.err.at[0]).toContain("operations.test.ts")
+  })
+})

@@ -1,0 +1,9 @@
+import { ConnectError } from "@connectrpc/connect"
+import type { Reason } from "@signet/kernel/errors"
+import { reasonOf } from "../rpc/errors.ts"
+
+/** How a call ended, in one word of a closed list: for logs, spans and metrics. */
+export function outcomeOf(thrown: unknown): Reason | "OK" {
+  if (thrown === undefined) return "OK"
+  return (thrown instanceof ConnectError ? reasonOf(thrown) : undefined) ?? "INTERNAL"
+}

@@ -1,0 +1,36 @@
+import type { FastifyInstance } from "fastify"
+
+/**
+ * `/livez`: the process answers. `/readyz`: it can serve, so a load balancer may send calls.
+ *
+ * @param isReady Asks what the server depends on; it has two seconds, and a failure means no.
+ */
+export function addProbes(app: FastifyInstance, isReady: () => Promise<boolean>): void {
+  let isClosing = false
+  app.addHook("preClose", (done) => {
+    isClosing = true
+    done()
+  })
+  app.get("/livez", (_, reply) => reply.header("cache-control", "no-store").send({ status: "live" }))
+  app.get("/readyz", async (_, reply) => {
+    const ready = !isClosing && (await inTime(isReady))
+    return reply
+      .code(ready ? 200 : 503)
+      .header("cache-control", "no-store")
+      .send({ status: ready ? "ready" : "not ready" })
+  })
+}
+
+async function inTime(isReady: () => Promise<boolean>, limitMs = 2_000): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs)
+  })
+  try {
+    return await Promise.race([isReady(), late])
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}
