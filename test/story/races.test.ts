@@ -35,16 +35,19 @@ for (const isolationLevel of levels) {
       return chosen
     }
     const fifty = Array.from({ length: 50 }, (_, i) => i)
-    const liveTokens = async (session: { id: string } | undefined) =>
-      (
+    const liveTokens = async (session: { id: string } | undefined) => {
+      const sessionId = parseId("ses", session?.id ?? "")
+      if (sessionId === undefined) throw new Error("no session")
+      return (
         await store.db
           .selectFrom("refresh_token")
           .select("id")
-          .where("session_id", "=", parseId("ses", session?.id ?? "") ?? null)
+          .where("session_id", "=", sessionId)
           .where("rotated_at", "is", null)
           .where("revoked_at", "is", null)
           .execute()
       ).length
+    }
 
     /** Both servers know the second's issuer: the configuration is in the database. */
     const login = (subject: string) => second.login(subject)
