@@ -11,6 +11,7 @@ import type { TokenCrypto } from "./token-crypto.ts"
 export const skewSeconds = 30
 const maxTokenLength = 8_192
 const maxHeaders = 64
+const encoder = new TextEncoder()
 
 export interface VerifierOptions {
   readonly issuer: string
@@ -61,7 +62,7 @@ export function createVerifier(options: VerifierOptions): VerifyToken {
     if (typeof key === "string") return key
     const signature = decodeBase64url(signaturePart)
     if (signature?.length !== 64) return "SIGNATURE_INVALID"
-    const signed = new TextEncoder().encode(token.slice(0, headerPart.length + 1 + payloadPart.length))
+    const signed = encoder.encode(token.slice(0, headerPart.length + 1 + payloadPart.length))
     if (!(await key.verify(signature, signed))) return "SIGNATURE_INVALID"
     if (headers.size < maxHeaders) headers.set(headerPart, header)
 

@@ -1,5 +1,6 @@
 // Reading a JWT's parts so that two readers cannot read two things.
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const base64url = /^[A-Za-z0-9_-]*$/
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -20,7 +21,7 @@ export function decodeObject(part: string): { object: Readonly<Record<string, un
   const bytes = decodeBase64url(part)
   if (bytes === undefined) return undefined
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+    const text = utf8.decode(bytes)
     const object: unknown = JSON.parse(text)
     return isObject(object) ? { object, text } : undefined
   } catch {
