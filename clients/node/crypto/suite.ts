@@ -5,6 +5,7 @@ import {
   createHmac,
   createPrivateKey,
   createPublicKey,
+  createSecretKey,
   diffieHellman,
   type KeyObject,
   randomBytes,
@@ -21,12 +22,15 @@ const hashBytes = 32
  * Cipher suite 1 on node:crypto, synchronous throughout.
  *
  * Keys enter as JWK: about eleven times faster than DER. New keys are 32 random bytes: `generateKeyPairSync` of an
- * OKP key followed by `export` has been seen to deadlock (Node 20.20.2). Only public keys and signing keys are
- * remembered as key objects, by the identity of their bytes, so they live as long as the group that holds them.
+ * OKP key followed by `export` has been seen to deadlock (Node 20.20.2). Secrets enter as key objects too: Node 24.21
+ * finds out that bytes are no key by throwing, 20 us each time. Public keys, signing
+ * keys and generated keys are remembered as key objects, by the identity of their bytes, and live as long as those.
  */
 export function makeNodeSuite(): Suite {
   const publicKeys = new WeakMap<Uint8Array, KeyObject>()
   const signingKeys = new WeakMap<Uint8Array, KeyObject>()
+  // Above all the ephemeral keys of HPKE, each of which is used at once and once.
+  const generatedKeys = new WeakMap<Uint8Array, KeyObject>()
 
   function publicKey(curve: Curve, bytes: Uint8Array): KeyObject {
     const known = publicKeys.get(bytes)
@@ -51,11 +55,16 @@ export function makeNodeSuite(): Suite {
     expand,
     seal,
     open,
-    dhKeyPair(bytes = random(32)) {
-      return { privateKey: bytes, publicKey: publicHalf(privateKey("X25519", bytes)) }
+    dhKeyPair(bytes) {
+      if (bytes !== undefined) return { privateKey: bytes, publicKey: publicHalf(privateKey("X25519", bytes)) }
+      const made = random(32)
+      const key = privateKey("X25519", made)
+      generatedKeys.set(made, key)
+      return { privateKey: made, publicKey: publicHalf(key) }
     },
     dh(bytes, peer) {
-      const keys = { privateKey: privateKey("X25519", bytes), publicKey: publicKey("X25519", peer) }
+      const own = generatedKeys.get(bytes) ?? privateKey("X25519", bytes)
+      const keys = { privateKey: own, publicKey: publicKey("X25519", peer) }
       const shared = plain(diffieHellman(keys))
       if (shared.every((byte) => byte === 0)) throw new Error("X25519 gave zero")
       return shared
@@ -104,29 +113,32 @@ function publicHalf(key: KeyObject): Uint8Array {
 }
 
 function hmac(key: Uint8Array, data: Uint8Array): Uint8Array {
-  return plain(createHmac("sha256", key).update(data).digest())
+  return plain(createHmac("sha256", createSecretKey(key)).update(data).digest())
 }
 
 function expand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
   const output = new Uint8Array(Math.ceil(length / hashBytes) * hashBytes)
   if (output.length > 255 * hashBytes) throw new Error("HKDF gives at most 8160 bytes")
+  const secret = createSecretKey(key)
   let block = new Uint8Array()
   for (let offset = 0; offset < length; offset += hashBytes) {
     const counter = Uint8Array.of(offset / hashBytes + 1)
-    block = createHmac("sha256", key).update(block).update(info).update(counter).digest()
+    block = createHmac("sha256", secret).update(block).update(info).update(counter).digest()
     output.set(block, offset)
   }
   return output.subarray(0, length)
 }
 
 function seal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
-  const cipher = createCipheriv("aes-128-gcm", key, nonce).setAAD(aad)
+  const cipher = createCipheriv("aes-128-gcm", createSecretKey(key), nonce).setAAD(aad)
   return plain(Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]))
 }
 
 function open(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array): Uint8Array {
   if (ciphertext.length < tagBytes) throw new Error("shorter than its tag")
   const end = ciphertext.length - tagBytes
-  const decipher = createDecipheriv("aes-128-gcm", key, nonce).setAAD(aad).setAuthTag(ciphertext.subarray(end))
+  const decipher = createDecipheriv("aes-128-gcm", createSecretKey(key), nonce)
+    .setAAD(aad)
+    .setAuthTag(ciphertext.subarray(end))
   return plain(Buffer.concat([decipher.update(ciphertext.subarray(0, end)), decipher.final()]))
 }
