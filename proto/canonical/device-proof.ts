@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf"
 import { type DeviceProofBodyV1, DeviceProofBodyV1Schema } from "@signet/proto/credential/v1/device_request"
 import { equalBytes, utf8 } from "./bytes.ts"
-import { type Signer, type Verify, verifyEd25519 } from "./ed25519.ts"
+import type { Signer, Verify } from "./ed25519.ts"
 import { ensure } from "./errors.ts"
 import { hash } from "./hash.ts"
-import { ensureKeyId, openSelfSigned } from "./self-signed.ts"
+import { openSelfSigned } from "./self-signed.ts"
 import { sign } from "./signed.ts"
 
 /** How far the clocks of a device and a server may differ. */
@@ -53,10 +53,8 @@ export async function issueDeviceProof(
  * @throws CanonicalError DEVICE_PROOF_*, in the order of the list in errors.ts
  */
 export function verifyDeviceProof(bytes: Uint8Array, expected: DeviceProofExpectation): DeviceProofBodyV1 {
-  const { verify = verifyEd25519, leafKey, atSeconds } = expected
-  const { signed, body, input } = openSelfSigned("DEVICE_PROOF", DeviceProofBodyV1Schema, bytes)
-  ensureKeyId("DEVICE_PROOF", signed, leafKey)
-  ensure(verify(leafKey, input, signed.signature) === true, "DEVICE_PROOF_BAD_SIGNATURE")
+  const { leafKey, atSeconds } = expected
+  const body = openSelfSigned("DEVICE_PROOF", DeviceProofBodyV1Schema, bytes, leafKey, expected.verify)
   ensure(equalBytes(body.deviceId, expected.deviceId), "DEVICE_PROOF_WRONG_DEVICE")
   ensure(equalBytes(body.methodHash, hash("method", utf8(expected.method))), "DEVICE_PROOF_WRONG_METHOD")
   ensure(equalBytes(body.bodyHash, hash("request", expected.request)), "DEVICE_PROOF_WRONG_BODY")

@@ -2,10 +2,11 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { type DeviceRequestBodyV1, DeviceRequestBodyV1Schema } from "@signet/proto/credential/v1/device_request"
 import { SignatureScheme } from "@signet/proto/credential/v1/signed"
 import { equalBytes, holds } from "./bytes.ts"
-import { isPublicKey, type Signer, type Verify, verifyEd25519 } from "./ed25519.ts"
-import { ensure } from "./errors.ts"
-import { ensureKeyId, openSelfSigned } from "./self-signed.ts"
-import { sign } from "./signed.ts"
+import { decode } from "./canonical.ts"
+import { isPublicKey, type Signer, type Verify } from "./ed25519.ts"
+import { ensure, refusingAs } from "./errors.ts"
+import { openSelfSigned } from "./self-signed.ts"
+import { parseSigned, sign } from "./signed.ts"
 
 /** How long a request is taken after it was signed, and how far its clock may be ahead. */
 export const maxRequestSeconds = 300n
@@ -40,13 +41,12 @@ export async function issueDeviceRequest(
  * @throws CanonicalError REQUEST_*, in the order of the list in errors.ts
  */
 export function verifyDeviceRequest(bytes: Uint8Array, expected: DeviceRequestExpectation): DeviceRequestBodyV1 {
-  const { verify = verifyEd25519, atSeconds } = expected
-  const opened = openSelfSigned("REQUEST", DeviceRequestBodyV1Schema, bytes)
-  const key = opened.body.leafSignatureKey
-  ensure(isPublicKey(key), "REQUEST_MALFORMED", "leaf_signature_key")
-  ensureKeyId("REQUEST", opened.signed, key)
-  ensure(verify(key, opened.input, opened.signed.signature) === true, "REQUEST_BAD_SIGNATURE")
-  const { body } = opened
+  const { atSeconds } = expected
+  const schema = DeviceRequestBodyV1Schema
+  // Only the key is believed before the signature, which is under that very key.
+  const asked = refusingAs("REQUEST_MALFORMED", () => decode(schema, parseSigned(schema, bytes).body))
+  ensure(isPublicKey(asked.leafSignatureKey), "REQUEST_MALFORMED", "leaf_signature_key")
+  const body = openSelfSigned("REQUEST", schema, bytes, asked.leafSignatureKey, expected.verify)
   ensure(equalBytes(body.issuerId, expected.issuerId), "REQUEST_WRONG_ISSUER")
   ensure(holds(body.tenantId, expected.tenantId), "REQUEST_WRONG_TENANT")
   ensure(equalBytes(body.appId, expected.appId), "REQUEST_WRONG_APP")

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
-import type { SignedBytesV1 } from "@signet/proto/credential/v1/signed"
 import { equalBytes } from "./bytes.ts"
 import { decode } from "./canonical.ts"
+import { type Verify, verifyEd25519 } from "./ed25519.ts"
 import { ensure, refusingAs } from "./errors.ts"
 import { keyIdOf } from "./hash.ts"
 import { parseSigned, signatureInput } from "./signed.ts"
@@ -10,23 +10,21 @@ import { parseSigned, signatureInput } from "./signed.ts"
 export type DeviceSignedPrefix = "REQUEST" | "DEVICE_PROOF"
 
 /**
- * Parses what a device signed, NOT yet verified: the body is decoded first only because it may name the key itself.
- * The signature is over `input`, which holds the bytes that were decoded.
+ * Opens what a device signed with its leaf key: envelope, key, signature, and then the body, decoded from the very bytes
+ * that were verified.
  *
- * @throws CanonicalError _MALFORMED
+ * @throws CanonicalError, in this order: _MALFORMED (envelope), _KEY_MISMATCH, _BAD_SIGNATURE, _MALFORMED (body)
  */
 export function openSelfSigned<Desc extends DescMessage>(
   prefix: DeviceSignedPrefix,
   schema: Desc,
   bytes: Uint8Array,
-): { signed: SignedBytesV1; body: MessageShape<Desc>; input: Uint8Array } {
-  return refusingAs(`${prefix}_MALFORMED`, () => {
-    const signed = parseSigned(schema, bytes)
-    return { signed, body: decode(schema, signed.body), input: signatureInput(schema, signed.body) }
-  })
-}
-
-/** @throws CanonicalError _KEY_MISMATCH unless the envelope names this key. */
-export function ensureKeyId(prefix: DeviceSignedPrefix, signed: SignedBytesV1, publicKey: Uint8Array): void {
-  ensure(equalBytes(signed.keyId, keyIdOf(publicKey)), `${prefix}_KEY_MISMATCH`)
+  leafKey: Uint8Array,
+  verify: Verify = verifyEd25519,
+): MessageShape<Desc> {
+  const signed = refusingAs(`${prefix}_MALFORMED`, () => parseSigned(schema, bytes))
+  ensure(equalBytes(signed.keyId, keyIdOf(leafKey)), `${prefix}_KEY_MISMATCH`)
+  const good = verify(leafKey, signatureInput(schema, signed.body), signed.signature)
+  ensure(good === true, `${prefix}_BAD_SIGNATURE`)
+  return refusingAs(`${prefix}_MALFORMED`, () => decode(schema, signed.body))
 }

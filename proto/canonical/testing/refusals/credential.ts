@@ -73,6 +73,8 @@ export const credentialRefusals: readonly Refusal[] = table(
       "CRED_ISSUER_KEY_PURPOSE",
     ],
     ["a membership proof in its place", world.proofBytes, {}, "CRED_MALFORMED"],
+    ["nonsense, badly signed", envelope({ ...partsOf(credentialBytes), body: world.id(1) }), {}, "CRED_BAD_SIGNATURE"],
+    ["nonsense, well signed", signedRaw(schema, world.id(1), credentialKey), {}, "CRED_MALFORMED"],
     ["tampered signature", tampered(credentialBytes), {}, "CRED_BAD_SIGNATURE"],
     [
       "tampered body",

@@ -1,4 +1,9 @@
-import { DeviceRequestBodyV1Schema, StorageClass } from "@signet/proto/credential/v1/device_request"
+import {
+  DeviceProofBodyV1Schema,
+  DeviceRequestBodyV1Schema,
+  StorageClass,
+} from "@signet/proto/credential/v1/device_request"
+import { concat } from "../../bytes.ts"
 import {
   type DeviceProofExpectation,
   issueDeviceProof,
@@ -13,7 +18,7 @@ import {
 } from "../../device-request.ts"
 import { keyIdOf } from "../../hash.ts"
 import * as world from "../world.ts"
-import { envelope, partsOf, type Refusal, resigned, table, tampered } from "./refusal.ts"
+import { envelope, partsOf, type Refusal, resigned, signedRaw, table, tampered } from "./refusal.ts"
 
 const { now, id, leaf, otherLeaf, issuerId, tenantId, appId } = world
 const asked = { issuerId, tenantId, appId, userId: world.alice, nonce: id(0xf1), platform: "web" }
@@ -28,6 +33,9 @@ const misnamed = {
   keyId: keyIdOf(otherLeaf.publicKey),
 }
 
+const smallOrder = Uint8Array.of(1, ...new Uint8Array(31))
+const smallOrderRequest = resigned(DeviceRequestBodyV1Schema, requestBytes, { leafSignatureKey: smallOrder }, leaf)
+
 export const requestRefusals: readonly Refusal[] = table("request", verifyDeviceRequest, requestExpectation, [
   ["a good request", requestBytes, {}, "ok"],
   ["not an envelope", Uint8Array.of(1), {}, "REQUEST_MALFORMED"],
@@ -39,6 +47,16 @@ export const requestRefusals: readonly Refusal[] = table("request", verifyDevice
   ],
   ["for a key that the signer does not hold", envelope(misnamed), {}, "REQUEST_BAD_SIGNATURE"],
   ["tampered", tampered(requestBytes), {}, "REQUEST_BAD_SIGNATURE"],
+  [
+    "for a key of small order, under which anybody signs",
+    envelope({
+      ...partsOf(smallOrderRequest),
+      keyId: keyIdOf(smallOrder),
+      signature: concat(smallOrder, id(0), id(0)),
+    }),
+    {},
+    "REQUEST_MALFORMED",
+  ],
   ["to another issuer", requestBytes, { issuerId: id(9) }, "REQUEST_WRONG_ISSUER"],
   ["in another tenant", requestBytes, { tenantId: id(9) }, "REQUEST_WRONG_TENANT"],
   ["in a tenant where there is none", requestBytes, { tenantId: undefined }, "REQUEST_WRONG_TENANT"],
@@ -59,6 +77,8 @@ export const deviceProofRefusals: readonly Refusal[] = table("device-proof", ver
   ["not an envelope", Uint8Array.of(1), {}, "DEVICE_PROOF_MALFORMED"],
   ["by another device's key", deviceProofBytes, { leafKey: otherLeaf.publicKey }, "DEVICE_PROOF_KEY_MISMATCH"],
   ["tampered", tampered(deviceProofBytes), {}, "DEVICE_PROOF_BAD_SIGNATURE"],
+  ["nonsense, badly signed", envelope({ ...partsOf(deviceProofBytes), body: id(1) }), {}, "DEVICE_PROOF_BAD_SIGNATURE"],
+  ["nonsense, well signed", signedRaw(DeviceProofBodyV1Schema, id(1), leaf), {}, "DEVICE_PROOF_MALFORMED"],
   ["of another device with the same key", deviceProofBytes, { deviceId: id(9) }, "DEVICE_PROOF_WRONG_DEVICE"],
   [
     "for another method",

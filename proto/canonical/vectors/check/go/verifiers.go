@@ -178,10 +178,10 @@ func verifyRequest(data []byte, given message) {
 
 func verifyDeviceProof(data []byte, given message) {
 	signed := openSigned("DEVICE_PROOF", "DeviceProofBodyV1", data)
-	body := openBody("DEVICE_PROOF", "DeviceProofBodyV1", signed)
 	leaf := bytesOf(given, "leaf_key")
 	ensure(bytes.Equal(keyID(leaf), bytesOf(signed, "key_id")), "DEVICE_PROOF_KEY_MISMATCH")
 	ensure(isSignedBy(leaf, "DeviceProofBodyV1", signed), "DEVICE_PROOF_BAD_SIGNATURE")
+	body := openBody("DEVICE_PROOF", "DeviceProofBodyV1", signed)
 	ensure(agrees(body, given, "device_id"), "DEVICE_PROOF_WRONG_DEVICE")
 	method := hash("method", []byte(given["method"].(string)))
 	ensure(bytes.Equal(bytesOf(body, "method_hash"), method), "DEVICE_PROOF_WRONG_METHOD")
