@@ -38,6 +38,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
       void refuseCall(new Refused("MALFORMED_REQUEST"), request, reply)
     },
   })
+  const routes: string[] = []
+  routeTables.set(app, routes)
+  app.addHook("onRoute", ({ method, url }) => {
+    for (const verb of Array.isArray(method) ? method : [method]) routes.push(`${verb} ${url}`)
+  })
   app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refused = error instanceof Refused ? error : refusedBy(error)
@@ -46,6 +51,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   })
   return app
 }
+
+const routeTables = new WeakMap<FastifyInstance, string[]>()
+
+/** Every route of a server, as `GET /path`, sorted: what a golden test holds against the contract. */
+export const routeTable = (app: FastifyInstance): string[] => (routeTables.get(app) ?? []).toSorted()
 
 function refusedBy({ statusCode }: FastifyError): Refused {
   switch (statusCode) {

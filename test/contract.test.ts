@@ -1,0 +1,127 @@
+// What the contract promises and no compiler sees: paths, requirements, reasons, and every route that is served.
+import { readFileSync } from "node:fs"
+import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { requirementOf } from "@signet/guard/requirement"
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import { refusals } from "@signet/kernel/errors"
+import { ReasonSchema } from "@signet/proto/authz/v1/reason"
+import { http } from "@signet/proto/google/api/annotations"
+import { describe, expect, test } from "vitest"
+import { services } from "../server/node/routes.ts"
+import { bindingsOf, routeOf } from "../server/rest/http-rule.ts"
+
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
+const methods: DescMethod[] = services.flatMap((service) => service.methods)
+
+/** A requirement in one line. */
+function described(requirement: Requirement): string {
+  switch (requirement.is) {
+    case "kinds":
+      return requirement.of.join(" or ")
+    case "scope":
+      return `scope ${requirement.scope}`
+    default:
+      return requirement.is
+  }
+}
+
+// The specification's endpoints as far as they are served, each with what it asks of its caller.
+const restRoutes = [
+  "GET /.well-known/jwks.json: TokenService.GetJwks, public",
+  "GET /auth/session/me: AuthService.Me, USER",
+  "GET /auth/session/sessions: SessionService.ListSessions, USER",
+  "POST /auth/login/idp-a: AuthService.ExternalLogin, public",
+  "POST /auth/session/logout-all: AuthService.LogoutAll, USER",
+  "POST /auth/session/logout: AuthService.Logout, bodyCredential",
+  "POST /auth/session/refresh: AuthService.Refresh, bodyCredential",
+]
+// The specification names the operation and no path.
+const withoutPath = ["SessionService.RevokeSession: USER"]
+
+const nameOf = ({ parent, name }: DescMethod) => `${parent.name}.${name}`
+
+describe("the route table", () => {
+  test("is the specification's", () => {
+    const routes = methods.flatMap((method) =>
+      bindingsOf(method).map(
+        (binding) => `${binding.verb} ${routeOf(binding)}: ${nameOf(method)}, ${described(requirementOf(method))}`,
+      ),
+    )
+    expect(routes.toSorted()).toEqual(restRoutes)
+  })
+
+  test("leaves out only what the specification gives no path", () => {
+    const others = methods.filter((method) => getOption(method, http).pattern.case === undefined)
+    expect(others.map((method) => `${nameOf(method)}: ${described(requirementOf(method))}`)).toEqual(withoutPath)
+  })
+
+  test("is the same in the OpenAPI document", () => {
+    const { paths } = JSON.parse(read("gen/openapi/openapi.json"))
+    const documented = Object.entries<Record<string, { operationId: string; security: unknown[] }>>(paths).flatMap(
+      ([path, operations]) =>
+        Object.entries(operations).map(
+          ([verb, { operationId, security }]) =>
+            `${verb.toUpperCase()} ${path}: ${operationId.replace("_", ".")}, ${JSON.stringify(security)}`,
+        ),
+    )
+    const securityOf: Record<string, string> = {
+      public: "[]",
+      bodyCredential: `[{},{"bearer":[]}]`,
+      USER: `[{"bearer":[]}]`,
+    }
+    const expected = restRoutes.map((route) => route.replace(/, (\w+)$/, (_, is: string) => `, ${securityOf[is]}`))
+    expect(documented.toSorted()).toEqual(expected)
+  })
+})
+
+describe("a method", () => {
+  test.each(methods.map((method) => [nameOf(method), method] as const))("%s says who may call it", (_, method) => {
+    expect(() => requirementOf(method)).not.toThrow()
+  })
+
+  test.each(methods.map((method) => [nameOf(method), method] as const))(
+    "%s names only reasons that exist",
+    (_, method) => {
+      const file = read(`proto/${method.parent.file.name}.proto`)
+      const comment =
+        file
+          .slice(0, file.indexOf(`  rpc ${method.name}(`))
+          .split("\n\n")
+          .at(-1) ?? ""
+      const named = [...comment.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word)
+      expect(named.filter((word) => !Object.hasOwn(refusals, word) && !isCode(word))).toEqual([])
+    },
+  )
+})
+
+const isCode = (word: string): boolean => Object.values(refusals).some(({ code }) => code.toUpperCase() === word)
+
+describe("a reason", () => {
+  const names = ReasonSchema.values.map(({ name }) => name).slice(1)
+
+  test("is one of the contract and of the kernel", () => {
+    expect(Object.keys(refusals).toSorted()).toEqual(names.toSorted())
+  })
+
+  const rows = [...read("docs/errors.md").matchAll(/^\| `([A-Z_]+)` \| (\w+) \| (\d+) \| (.+) \|$/gm)]
+
+  test("has one line in docs/errors.md, in the order of the code", () => {
+    expect(rows.map((row) => row[1])).toEqual(Object.keys(refusals))
+  })
+
+  test.each(Object.entries(refusals))("%s is documented with its code and status", (reason, { code, status }) => {
+    const row = rows.find((each) => each[1] === reason)
+    expect(row?.slice(2, 4)).toEqual([code, String(status)])
+    expect((row?.[4] ?? "").length).toBeGreaterThan(10)
+  })
+
+  test.each(ReasonSchema.values.slice(1).map(({ name, number }) => [name, number] as const))(
+    "%s has a status that fits its step",
+    (name, number) => {
+      const status = Object.entries(refusals).find(([reason]) => reason === name)?.[1].status
+      if (number < 60) expect(status).toBe(401)
+      else if (number < 200) expect(status).toBe(403)
+      else expect(status).toBeGreaterThanOrEqual(400)
+    },
+  )
+})
