@@ -45,6 +45,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return ready ? { url: ready.server.url, template: ready.template } : { missing: "no PostgreSQL was found" }
   }
   const server = createServer((request, response) => {
+    // Test files come back after seconds, when a kept connection may just be closing.
+    response.setHeader("connection", "close")
     answer(request.url).then(
       (found) => response.end(JSON.stringify(found)),
       (error) => response.writeHead(500).end(String(error)),

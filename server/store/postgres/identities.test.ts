@@ -1,4 +1,7 @@
+import { inspect } from "node:util"
+import { Refused } from "@signet/kernel/errors"
 import type { Store } from "@signet/kernel/ports"
+import type { Identity } from "@signet/kernel/records"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import {
@@ -37,6 +40,20 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
       expect(await tx.apps.findProviderClient(app.id, "IDP_A", "IOS")).toBeUndefined()
       expect(await tx.identities.findIdentity(freshId("idn"))).toBeUndefined()
       expect(await tx.identities.findPrincipal(freshId("prn"))).toBeUndefined()
+    })
+  })
+
+  test("the origins of active apps are listed once each", async () => {
+    const origins = ["https://notes.example", `https://${freshId("app")}.example`]
+    const suspended = `https://${freshId("app")}.example`
+    await store.transaction(async (tx) => {
+      await tx.apps.putApp({ ...app, id: freshId("app"), settings: { ...app.settings, allowedOrigins: origins } })
+      const settings = { ...app.settings, allowedOrigins: [suspended] }
+      await tx.apps.putApp({ ...app, id: freshId("app"), status: "SUSPENDED", settings })
+      const listed = await tx.apps.listAllowedOrigins()
+      expect(listed).toEqual(expect.arrayContaining(origins))
+      expect(new Set(listed).size).toBe(listed.length)
+      expect(listed).not.toContain(suspended)
     })
   })
 
@@ -146,6 +163,23 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     expect(await store.transaction((tx) => tx.identities.findIdentity(person.identity.id))).toBeUndefined()
   })
 
+  test("a text with a zero character is the caller's mistake", async () => {
+    const { identity } = await putPerson(store)
+    const put = store.transaction((tx) => tx.identities.setPrimaryEmail(identity.id, "a\0@example.com", 1))
+    await expect(put).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "INVALID_FIELD")
+  })
+
+  test("an error of the database quotes no row", async () => {
+    const { identity } = await putPerson(store)
+    const error = await opened.db
+      .insertInto("identity")
+      .values(rowOf(identity))
+      .execute()
+      .catch((thrown) => thrown)
+    expect(error).toMatchObject({ code: "23505" })
+    expect(inspect(error, { showHidden: true, depth: 5 })).not.toMatch(/secret@|idn_/)
+  })
+
   test.each([
     ["app", "status", "GONE"],
     ["provider_client", "nonce_mode", "NONE"],
@@ -158,6 +192,14 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     const update = sql`update ${sql.table(table)} set ${sql.ref(column)} = ${value}`.execute(opened.db)
     await expect(update).rejects.toMatchObject({ code: "23514" })
   })
+})
+
+const rowOf = ({ id, status }: Identity) => ({
+  id,
+  status,
+  primary_email: "secret@example.com",
+  created_at: new Date(0),
+  updated_at: new Date(0),
 })
 
 describeOnPostgres("sign-ins that meet", () => {

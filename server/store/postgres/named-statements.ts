@@ -32,7 +32,8 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
     function query(text?: string, values: readonly unknown[] = []): unknown {
       if (typeof text !== "string") throw new TypeError("this store does not stream")
       const name = values.length > 0 ? nameOf(text) : undefined
-      return client.query(name === undefined ? { text, values: [...values] } : { name, text, values: [...values] })
+      const config = { text, values: [...values] }
+      return client.query(name === undefined ? config : { name, ...config }).catch(withoutRow)
     }
     return { query, release: (destroy) => client.release(destroy) }
   }
@@ -47,4 +48,12 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
       return known
     },
   }
+}
+
+/** PostgreSQL quotes the row that it refused, with everything that is in it: no log and no caller may see that. */
+function withoutRow(error: unknown): never {
+  // By its shape: PGlite has an error class of its own.
+  if (error instanceof Error && "detail" in error) error.detail = undefined
+  if (error instanceof Error && "where" in error) error.where = undefined
+  throw error
 }

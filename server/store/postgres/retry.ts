@@ -7,6 +7,9 @@ const longestPauseMs = 250
 /** Serialization failure and deadlock: PostgreSQL gave up one of two transactions, which may run again (SQLSTATE). */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"])
 
+/** A text with a zero character, which PostgreSQL cannot keep. */
+const unkeepable = "22021"
+
 /** Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300). */
 const lostCodes = /^(08\w{3}|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
 /** What `pg` says of the same without a code. */
@@ -15,7 +18,8 @@ const lostMessages = /^(Connection terminated|timeout exceeded when trying to co
 /**
  * Runs work again while it fails in a way that another run mends: 20 times at most, with growing random pauses.
  *
- * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached.
+ * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached. INVALID_FIELD for a text
+ *   with a zero character.
  */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -24,6 +28,7 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       const code = codeOf(error)
       if (!transient.has(code)) {
+        if (code === unkeepable) throw new Refused("INVALID_FIELD", { cause: error })
         if (isLost(error, code)) throw new Refused("UNAVAILABLE", { cause: error })
         throw error
       }

@@ -4,7 +4,7 @@ import { apps } from "./apps.ts"
 import { auditLog } from "./audit.ts"
 import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
-import { isMigrated } from "./migrate.ts"
+import { isMigrated, readMigrations } from "./migrate.ts"
 import { refreshTokens } from "./refresh-tokens.ts"
 import { retried } from "./retry.ts"
 import { sessions } from "./sessions.ts"
@@ -16,6 +16,9 @@ import type { Database } from "./sql.ts"
  */
 export function createStore(db: Database, options: { isolationLevel?: IsolationLevel } = {}): Store {
   const isolationLevel = options.isolationLevel ?? "read committed"
+  const migrations = readMigrations()
+  // Told when somebody asks, not before.
+  migrations.catch(() => {})
   return {
     transaction: (work) =>
       retried(() =>
@@ -34,6 +37,6 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
           ),
       ),
 
-    isReady: () => isMigrated(db),
+    isReady: async () => isMigrated(db, await migrations),
   }
 }
