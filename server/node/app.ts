@@ -1,28 +1,41 @@
 // The public server, put together: one port, every protocol, one chain of interceptors.
+
+import type { Tracer } from "@opentelemetry/api"
 import { createConnectGuard } from "@signet/guard/connect"
 import { createGuard } from "@signet/guard/guard"
 import { createLiveness } from "@signet/guard/liveness"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import type { Liveness } from "@signet/kernel/ports"
+import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyBaseLogger, FastifyInstance } from "fastify"
 import type { Deps } from "../rpc/deps.ts"
 import { deadline } from "../rpc/interceptors/deadline.ts"
 import { errors } from "../rpc/interceptors/errors.ts"
 import { validate } from "../rpc/interceptors/validate.ts"
+import { callLog } from "./call-log.ts"
 import { contextValuesOf } from "./caller.ts"
 import { addCors, remembered } from "./cors.ts"
 import { auditDenials } from "./denials.ts"
+import { addDocs } from "./docs.ts"
 import { healthState } from "./health.ts"
 import { createHttp, shutdownOf } from "./http.ts"
+import type { Metrics } from "./metrics.ts"
 import { ownKeySet } from "./own-keys.ts"
+import { addProbes } from "./probes.ts"
+import { reflectionRoutes } from "./reflection.ts"
 import { restPlugin } from "./rest-plugin.ts"
 import { serviceRoutes, services } from "./routes.ts"
 import { rpcPlugin } from "./rpc-plugin.ts"
+import { traced } from "./tracing.ts"
 
 export interface AppOptions {
   deps: Deps
   liveness: Liveness
   log: FastifyBaseLogger
+  metrics: Metrics
+  tracer: Tracer
+  /** Reflection tells anybody what there is: for development. */
+  hasReflection: boolean
   tls: { cert: string; key: string } | null
   trustedHops: number
   /** The longest that a unary call may take, in milliseconds. */
@@ -66,20 +79,28 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   })
 
   const interceptors = [
+    traced(options.tracer),
+    options.metrics.interceptor,
+    callLog(log),
     errors((fault, call) => log.error({ err: fault, method: call.method.name }, "fault")),
     deadline(options.callLimitMs),
     guard.interceptor,
     validate(services.flatMap((service) => service.methods.map((method) => method.input))),
   ]
   const routes = serviceRoutes(deps)
-  const common = { onFault, contextValues: contextValuesOf, requestGate: guard.gate }
+  const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })
   await app.register(rpcPlugin, {
     onFault,
-    routes: health.routes,
     interceptors: [errors(onFault)],
     closingSignal: closing,
+    routes(router) {
+      health.routes(router)
+      if (options.hasReflection) reflectionRoutes([...services, Health])(router)
+    },
   })
+  addProbes(app, () => deps.store.isReady())
+  await addDocs(app)
   return app
 }

@@ -21,6 +21,8 @@ export interface Config {
   trustedHops: number
   logLevel: LogLevel
   databaseConnections: number
+  /** Where spans are sent (OTLP over HTTP); null for nowhere. */
+  traceEndpoint: string | null
 }
 
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
@@ -71,6 +73,11 @@ export const settings: readonly Setting[] = [
     name: "SIGNET_TRUSTED_HOPS",
     default: "0",
     what: "Proxies in front whose X-Forwarded-For entry is believed, 0 to 8.",
+  },
+  {
+    name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    default: "–",
+    what: "Where OpenTelemetry spans are sent, over HTTP; without it they only pass their caller's trace on.",
   },
   { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
 ]
@@ -142,6 +149,7 @@ export function parseConfig(env: Environment): Config {
     trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),
     logLevel: logLevel ?? "info",
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
+    traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
   }
   if (problems.length > 0) throw new ConfigError(problems.join("\n"))
   return config

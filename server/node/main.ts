@@ -1,7 +1,7 @@
 // npm start: reads the settings, starts the program, says what to try, stops on a signal.
 import { createServer } from "node:net"
-import { pino } from "pino"
 import { type Config, ConfigError, parseConfig } from "./config.ts"
+import { createLog } from "./log.ts"
 import { startProgram } from "./program.ts"
 
 /** A stop that takes longer is ended. */
@@ -45,9 +45,11 @@ The contract is at ${url}/docs and ${url}/openapi.json.
 }
 
 const config = await chosen(readConfig())
-const log = pino({ level: config.logLevel })
+const log = createLog(config.logLevel)
 const program = await startProgram(config, log).catch((error: unknown) => {
   log.fatal({ err: error }, "the server could not start")
+  // For the person at the terminal; logs hold no messages.
+  console.error(error instanceof Error ? error.message : "the server could not start")
   process.exit(1)
 })
 if (config.profile === "development") console.log(firstSteps(program.url))

@@ -1,4 +1,4 @@
-import type { Interceptor } from "@connectrpc/connect"
+import type { HandlerContext, Interceptor } from "@connectrpc/connect"
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client"
 import { outcomeOf } from "./outcome.ts"
 import { settled } from "./settled.ts"
@@ -8,7 +8,11 @@ export interface Metrics {
   readonly registry: Registry
   /** Counts and times the calls. */
   readonly interceptor: Interceptor
+  /** Counts and times the calls that a gate refuses, which no interceptor sees. */
+  readonly gated: (gate: Gate) => Gate
 }
+
+type Gate = (context: HandlerContext) => Promise<void>
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
@@ -31,6 +35,16 @@ export function createMetrics(): Metrics {
   })
   return {
     registry,
+    gated: (gate) => async (context) => {
+      const startedMs = performance.now()
+      try {
+        await gate(context)
+      } catch (thrown) {
+        const labels = { service: context.service.typeName, method: context.method.name }
+        durations.observe({ ...labels, outcome: outcomeOf(thrown) }, (performance.now() - startedMs) / 1_000)
+        throw thrown
+      }
+    },
     interceptor: (next) => (req) => {
       const startedMs = performance.now()
       const labels = { service: req.service.typeName, method: req.method.name }

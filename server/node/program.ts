@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
 import { createKeyRing } from "../keys/key-ring.ts"
@@ -16,6 +17,7 @@ import { openPglite } from "../store/postgres/pglite/open.ts"
 import { createSigningKeys } from "../store/postgres/signing-keys.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
+import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
@@ -24,10 +26,14 @@ import { seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
 import { auditKeyChanges } from "./key-changes.ts"
 import { loadLocalSecrets } from "./local-secrets.ts"
+import { createMetrics } from "./metrics.ts"
+import { startTracing } from "./tracing.ts"
 
 export interface Program {
   /** Where the public server listens. */
   readonly url: string
+  /** Where metrics are: loopback. */
+  readonly adminUrl: string
   readonly deps: Deps
   /** Ends streams, drains calls, lets go of the database. */
   close(): Promise<void>
@@ -69,10 +75,18 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
     }
+    const metrics = createMetrics()
+    const tracing = startTracing(
+      config.traceEndpoint ? { exporter: new OTLPTraceExporter({ url: config.traceEndpoint }) } : undefined,
+    )
+    closing.push(() => tracing.stop())
     const app = await createApp({
       deps,
       liveness: createLiveness(database.db),
       log,
+      metrics,
+      tracer: tracing.tracer,
+      hasReflection: config.profile === "development",
       tls: config.tls && {
         cert: readFileSync(config.tls.certFile, "utf8"),
         key: readFileSync(config.tls.keyFile, "utf8"),
@@ -85,9 +99,12 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       await app.register(developmentPlugin, { idp })
       await seedDevelopment({ store, secrets, idp })
     }
+    const admin = createAdmin(metrics.registry)
+    closing.push(() => admin.close())
+    const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
     closing.push(() => app.close())
     await app.listen({ host: config.host, port: config.port })
-    return { url: urlOf(config, app.server.address() as AddressInfo), deps, close }
+    return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl, deps, close }
   } catch (error) {
     await close()
     throw error

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto"
 import type { AddressInfo } from "node:net"
 import type { MessageInitShape } from "@bufbuild/protobuf"
+import { trace } from "@opentelemetry/api"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { providerClient as aClient, app as anApp } from "@signet/kernel/testing/records"
@@ -12,6 +13,7 @@ import { pino } from "pino"
 import { createKeyRing, type RunningKeyRing } from "../../server/keys/key-ring.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
+import { createMetrics } from "../../server/node/metrics.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
@@ -88,7 +90,11 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const server = await createApp({
     deps,
     liveness: store.liveness,
-    log: options.log ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }, pino.destination({ dest: 2, sync: true })),
+    log:
+      options.log ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }, pino.destination({ dest: 2, sync: true })),
+    metrics: createMetrics(),
+    tracer: trace.getTracer("test"),
+    hasReflection: true,
     tls: options.tls ?? null,
     trustedHops: 0,
     callLimitMs: 30_000,
