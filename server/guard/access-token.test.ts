@@ -14,12 +14,13 @@ const cryptos = [
 
 describe.each(cryptos)("with %s", (_, crypto) => {
   const p384 = { ...createIssuer("P-384").jwk, kid: "key-384" }
+  const otherCurve = { ...createIssuer().jwk, kid: "key-k1", crv: "secp256k1" }
   const notForSigning = { ...createIssuer().jwk, kid: "key-enc", use: "enc" }
   const forES512 = { ...createIssuer().jwk, kid: "key-es512", alg: "ES512" }
 
   function setUp(cacheSize = 0) {
     const issuer = createIssuer()
-    let published: readonly object[] = [issuer.jwk, p384, notForSigning, forES512]
+    let published: readonly object[] = [issuer.jwk, p384, otherCurve, notForSigning, forES512]
     const keySet = createKeySet({
       url: "https://auth.example/.well-known/jwks.json",
       crypto,
@@ -79,6 +80,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
       ["5 typ", wrong([], { ...worst, alg: "ES256" }), "TYP_NOT_ALLOWED"],
       ["6 kid", wrong([], { kid: worst.kid }), "KEY_UNKNOWN"],
       ["7 key of another curve", wrong([], { kid: "key-384" }), "KEY_UNKNOWN"],
+      ["7 key of another curve whose numbers are as long", wrong([], { kid: "key-k1" }), "KEY_UNKNOWN"],
       ["7 key of another use", wrong([], { kid: "key-enc" }), "KEY_UNKNOWN"],
       ["7 key of another algorithm", wrong([], { kid: "key-es512" }), "KEY_UNKNOWN"],
       ["8 signature's length", { ...wrong([]), signature: encode("short") }, "SIGNATURE_INVALID"],

@@ -47,10 +47,12 @@ export function createVerifier(options: VerifierOptions): VerifyToken {
     const known = verified.get(digest)
     if (known !== undefined) {
       const late = untimely(known.context.claims, clock.nowMs())
-      if (late !== undefined) verified.delete(digest)
+      if (late !== undefined) {
+        verified.delete(digest)
+        return late
+      }
       // A key that was withdrawn takes its tokens with it.
-      else if (typeof (await keySet.find(known.kid)) !== "string") return known.context
-      if (late !== undefined) return late
+      if (typeof (await keySet.find(known.kid)) !== "string") return known.context
     }
 
     const parts = token.split(".")
