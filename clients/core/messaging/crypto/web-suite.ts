@@ -20,6 +20,11 @@ function owned(bytes: Uint8Array): Buffered {
     : bytes.slice()
 }
 
+function fromBase64Url(text: string): Uint8Array {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}
+
 /** Which curves this browser has; those that it lacks are computed by noble. */
 interface Curves {
   readonly x25519: boolean
@@ -53,6 +58,11 @@ export async function makeWebSuite(crypto: Crypto = globalThis.crypto): Promise<
   const verifyKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
   const signKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
 
+  // Above all the ephemeral keys of HPKE, each of which is used at once and once.
+  const generatedKeys = new WeakMap<Uint8Array, Promise<CryptoKey>>()
+
+  const importDh = (bytes: Uint8Array) => subtle.importKey("pkcs8", pkcs8(0x6e, bytes), "X25519", true, ["deriveBits"])
+  const dhKey = (bytes: Uint8Array) => generatedKeys.get(bytes) ?? importDh(bytes)
   const aesKey = (key: Uint8Array, use: KeyUsage) => subtle.importKey("raw", owned(key), "AES-GCM", false, [use])
   const aesOf = (nonce: Uint8Array, aad: Uint8Array) => ({
     name: "AES-GCM",
@@ -72,11 +82,17 @@ export async function makeWebSuite(crypto: Crypto = globalThis.crypto): Promise<
     async open(key, nonce, aad, ciphertext) {
       return new Uint8Array(await subtle.decrypt(aesOf(nonce, aad), await aesKey(key, "decrypt"), owned(ciphertext)))
     },
-    // WebCrypto gives no public half for given private bytes.
-    dhKeyPair: (privateKey = random(32)) => ({ privateKey, publicKey: x25519.getPublicKey(privateKey) }),
+    async dhKeyPair(given) {
+      const privateKey = given ?? random(32)
+      if (!curves.x25519) return { privateKey, publicKey: x25519.getPublicKey(privateKey) }
+      const key = importDh(privateKey)
+      if (given === undefined) generatedKeys.set(privateKey, key)
+      const { x } = await subtle.exportKey("jwk", await key)
+      return { privateKey, publicKey: fromBase64Url(x ?? "") }
+    },
     async dh(privateKey, publicKey) {
       if (!curves.x25519) return x25519.getSharedSecret(privateKey, publicKey)
-      const own = await subtle.importKey("pkcs8", pkcs8(0x6e, privateKey), "X25519", false, ["deriveBits"])
+      const own = await dhKey(privateKey)
       const peer = await subtle.importKey("raw", owned(publicKey), "X25519", false, [])
       const shared = new Uint8Array(await subtle.deriveBits({ name: "X25519", public: peer }, own, 256))
       if (shared.every((byte) => byte === 0)) throw new Error("X25519 gave zero")

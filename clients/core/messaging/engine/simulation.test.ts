@@ -7,7 +7,7 @@ import { ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 
 const suite = makeNodeSuite()
-const size = share({ runs: 12, steps: 60, members: 14 }, { runs: 20, steps: 2000, members: 100 })
+const size = share({ runs: 12, steps: 60, members: 14 }, { runs: 4, steps: 1500, members: 100 })
 
 // Every step is checked by the room: one epoch authenticator, one roster, every message read by all members with its
 // sender, by nobody who was removed. A failure prints its seed, its path and the shortest history that shows it.
