@@ -53,6 +53,12 @@ export interface AccessTokenClaims {
 /** The shortest and the longest life of an access token. */
 export const lifetimeSeconds = { min: 300, default: 600, max: 900 } as const
 
+/** Clocks may differ by this much. */
+export const skewSeconds = 30
+
+/** How long a revocation must be kept: no token that was issued before it is accepted later. Milliseconds. */
+export const longestTokenMs = (lifetimeSeconds.max + skewSeconds) * 1_000
+
 /** How many services may stand between the user and the caller, whatever a policy says. */
 export const maxActDepth = 3
 

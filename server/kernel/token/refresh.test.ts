@@ -18,7 +18,16 @@ test.each<[string, Partial<RefreshToken> | undefined, Partial<Session>, Partial<
   ["a family that has ended does not end again", rotated, { status: "REVOKED" }, {}, "refuse"],
   ["the same retry key brings the same successor", rotated, {}, { retryKeyMatches: true }, "retry"],
   ["a retry serves until just before its window ends", rotated, {}, { retryKeyMatches: true, nowMs: 601_999 }, "retry"],
+  [
+    "a retry brings no tokens for a session that has expired",
+    rotated,
+    { absoluteExpiresAtMs: 3_000 },
+    { retryKeyMatches: true },
+    "refuse",
+  ],
   ["a retry after its window is a reuse", rotated, {}, { retryKeyMatches: true, nowMs: 602_000 }, "reuse"],
+  ["a retry ends with its session", rotated, { absoluteExpiresAtMs: 3_000 }, { retryKeyMatches: true }, "refuse"],
+  ["a reuse is one even after its session's end", rotated, { absoluteExpiresAtMs: 3_000 }, {}, "reuse"],
   [
     "a window of 0 is the literal rule",
     rotated,

@@ -31,13 +31,12 @@ export interface Presented {
  */
 export function decideRotation({ token, session, retryKeyMatches, retryWindowMs, nowMs }: Presented): Rotation {
   if (token === undefined || token.revokedAtMs !== null || session.status !== "ACTIVE") return { is: "refuse" }
-  if (token.rotatedAtMs === null) {
-    const expired = token.expiresAtMs <= nowMs || sessionState(session, nowMs) === "EXPIRED"
-    return expired ? { is: "refuse" } : { is: "rotate" }
-  }
+  const hasExpired = sessionState(session, nowMs) === "EXPIRED"
+  if (token.rotatedAtMs === null) return hasExpired || token.expiresAtMs <= nowMs ? { is: "refuse" } : { is: "rotate" }
   const inTime = nowMs < token.rotatedAtMs + retryWindowMs
   if (retryKeyMatches && inTime && token.confirmedAtMs === null && token.successorSealed !== null) {
-    return { is: "retry", successorSealed: token.successorSealed }
+    // The session may have met its limit inside the window: nothing is issued for it any more.
+    return hasExpired ? { is: "refuse" } : { is: "retry", successorSealed: token.successorSealed }
   }
   return { is: "reuse" }
 }
