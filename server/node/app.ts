@@ -3,6 +3,7 @@
 import type { Tracer } from "@opentelemetry/api"
 import { createConnectGuard } from "@signet/guard/connect"
 import { createGuard } from "@signet/guard/guard"
+import { createLocalKeySet } from "@signet/guard/key-set"
 import { createLiveness } from "@signet/guard/liveness"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import type { Liveness } from "@signet/kernel/ports"
@@ -20,7 +21,6 @@ import { addDocs } from "./docs.ts"
 import { healthState } from "./health.ts"
 import { createHttp, shutdownOf } from "./http.ts"
 import type { Metrics } from "./metrics.ts"
-import { ownKeySet } from "./own-keys.ts"
 import { addProbes } from "./probes.ts"
 import { reflectionRoutes } from "./reflection.ts"
 import { restPlugin } from "./rest-plugin.ts"
@@ -64,7 +64,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     guard: createGuard({
       issuer: deps.issuer,
       audience: deps.authAudience,
-      keySet: ownKeySet(deps.keys, nodeTokenCrypto),
+      keySet: createLocalKeySet(deps.keys, nodeTokenCrypto),
       crypto: nodeTokenCrypto,
       clock: deps.clock,
       liveness: createLiveness(options.liveness, deps.clock),

@@ -46,8 +46,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
   const token = await tx.refreshTokens.find(hashes)
   const app = await tx.apps.findApp(session.appId)
   if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
-  if (session.cookieMode) checkCookieOrigin(context, app)
-  if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
+  if (call.cookieAppId !== null) checkCookieOrigin(context, app)
 
   const rotation = decideRotation({
     token,
@@ -63,6 +62,8 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
       return endFamily(deps, context, tx, session, nowMs)
     case "retry":
     case "rotate": {
+      // Only now: a copy of a rotated token ends its session, whichever way it comes.
+      if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
       const entitled = await checkEntitled(deps, tx, { session, app, asked: call.audiences })
       if ("reason" in entitled) return entitled
       const next =

@@ -101,6 +101,16 @@ describe("cookie mode", () => {
     expect(await reasonOf(response)).toEqual([401, "REFRESH_TOKEN_INVALID"])
   })
 
+  test("a cookie's token that was rotated ends its session, in a body too", async () => {
+    const { cookie, token } = await signIn("stolen cookie")
+    const refreshed = await post("/auth/session/refresh", { ...fromPage, cookie }, appBody())
+    const next = refreshed.headers.getSetCookie()[0]?.split(";")[0] ?? ""
+    const thief = await post("/auth/session/refresh", {}, JSON.stringify({ refreshToken: token }))
+    expect(await reasonOf(thief)).toEqual([401, "REFRESH_TOKEN_REUSED"])
+    const victim = await post("/auth/session/refresh", { ...fromPage, cookie: next }, appBody())
+    expect(await reasonOf(victim)).toEqual([401, "REFRESH_TOKEN_INVALID"])
+  })
+
   test("a form body is not taken, whatever it holds", async () => {
     const { cookie } = await signIn("form")
     const form = { ...fromPage, cookie, "content-type": "application/x-www-form-urlencoded" }
