@@ -15,6 +15,11 @@ export type SessionId = Brand<"SessionId">
 export type RefreshTokenId = Brand<"RefreshTokenId">
 export type TokenId = Brand<"TokenId">
 export type AuditEventId = Brand<"AuditEventId">
+export type PatId = Brand<"PatId">
+export type ServiceAccountId = Brand<"ServiceAccountId">
+export type ServiceSecretId = Brand<"ServiceSecretId">
+export type DelegationPolicyId = Brand<"DelegationPolicyId">
+export type DelegationId = Brand<"DelegationId">
 
 /** The prefix of each kind of id. */
 export interface IdKinds {
@@ -30,6 +35,11 @@ export interface IdKinds {
   rtk: RefreshTokenId
   jti: TokenId
   aud: AuditEventId
+  pat: PatId
+  sac: ServiceAccountId
+  scr: ServiceSecretId
+  dpo: DelegationPolicyId
+  dlg: DelegationId
 }
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -11,6 +11,7 @@ import type {
   SessionId,
   TenantId,
 } from "./ids.ts"
+import type { AssertionUses, Delegations, Pats, Principals, Revocations, ServiceAccounts } from "./machine-ports.ts"
 import type {
   AccountKey,
   App,
@@ -49,6 +50,12 @@ export interface Tx {
   readonly sessions: Sessions
   readonly refreshTokens: RefreshTokens
   readonly idTokenUses: IdTokenUses
+  readonly pats: Pats
+  readonly serviceAccounts: ServiceAccounts
+  readonly delegations: Delegations
+  readonly revocations: Revocations
+  readonly assertionUses: AssertionUses
+  readonly principals: Principals
   readonly audit: AuditLog
 }
 

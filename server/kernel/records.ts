@@ -22,7 +22,17 @@ export interface App {
   status: "ACTIVE" | "SUSPENDED" | "ARCHIVED"
   /** Audiences that the app's clients may ask access tokens for, besides the auth service's own. */
   audiences: readonly string[]
+  /** The scopes that exist in the app, each for one audience. */
+  scopes: readonly AppScope[]
   settings: AppSettings
+}
+
+export interface AppScope {
+  /** Such as "notes.read"; unique in the app. */
+  key: string
+  audience: string
+  /** Every active member holds it; else those whose membership names it. */
+  isDefault: boolean
 }
 
 export interface AppSettings {
@@ -111,6 +121,8 @@ export interface Membership {
   contextId: ContextId | null
   status: "INVITED" | "REQUESTED" | "ACTIVE" | "SUSPENDED" | "REMOVED" | "DECLINED" | "REJECTED" | "EXPIRED"
   profile: { name?: string; email?: string }
+  /** Scopes that this member holds besides the app's defaults. */
+  scopes: readonly string[]
 }
 
 export interface Device {

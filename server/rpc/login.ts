@@ -144,6 +144,7 @@ async function enter(
       contextId: null,
       status: "ACTIVE",
       profile: vouched.name === null ? {} : { name: vouched.name.slice(0, 256) },
+      scopes: [],
     }))
   if (!created) await tx.identities.markAccountUsed(account.id, normalizeEmail(vouched.email), nowMs)
 

@@ -19,6 +19,11 @@ export const app: App = {
   name: "Notes",
   status: "ACTIVE",
   audiences: ["svc-notes"],
+  scopes: [
+    { key: "notes.read", audience: "svc-notes", isDefault: true },
+    { key: "notes.write", audience: "svc-notes", isDefault: true },
+    { key: "notes.admin", audience: "svc-notes", isDefault: false },
+  ],
   settings: {
     signupEnabled: true,
     sessionIdleSecondsWeb: 14 * 86_400,
@@ -86,6 +91,7 @@ export const membership: Membership = {
   contextId: null,
   status: "ACTIVE",
   profile: {},
+  scopes: [],
 }
 
 export const session: Session = {

@@ -39,6 +39,10 @@ export function buildDevelopmentApp(origin: string): App {
     name: "Notes (development)",
     status: "ACTIVE",
     audiences: ["svc-notes"],
+    scopes: [
+      { key: "notes.read", audience: "svc-notes", isDefault: true },
+      { key: "notes.write", audience: "svc-notes", isDefault: true },
+    ],
     settings: {
       signupEnabled: true,
       sessionIdleSecondsWeb: 14 * day,

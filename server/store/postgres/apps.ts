@@ -1,6 +1,6 @@
 import type { Apps } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
-import type { Selectable } from "kysely"
+import type { Insertable, Selectable } from "kysely"
 import type { AppTable, ProviderClientTable } from "./schema.ts"
 import { bytesOrNull, type Database } from "./sql.ts"
 
@@ -9,6 +9,7 @@ const appColumns = [
   "name",
   "status",
   "audiences",
+  "scopes",
   "signup_enabled",
   "session_idle_seconds_web",
   "session_idle_seconds_native",
@@ -87,6 +88,7 @@ const appFromRow = (row: Selectable<AppTable>): App => ({
   name: row.name,
   status: row.status,
   audiences: row.audiences,
+  scopes: row.scopes,
   settings: {
     signupEnabled: row.signup_enabled,
     sessionIdleSecondsWeb: row.session_idle_seconds_web,
@@ -97,11 +99,12 @@ const appFromRow = (row: Selectable<AppTable>): App => ({
   },
 })
 
-const appToRow = ({ settings, ...app }: App): AppTable => ({
+const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
   id: app.id,
   name: app.name,
   status: app.status,
   audiences: app.audiences,
+  scopes: JSON.stringify(app.scopes),
   signup_enabled: settings.signupEnabled,
   session_idle_seconds_web: settings.sessionIdleSecondsWeb,
   session_idle_seconds_native: settings.sessionIdleSecondsNative,

@@ -4,7 +4,7 @@ import { type Selectable, sql } from "kysely"
 import type { MembershipTable } from "./schema.ts"
 import type { Database } from "./sql.ts"
 
-const columns = ["id", "principal_id", "app_id", "tenant_id", "context_id", "status", "profile"] as const
+const columns = ["id", "principal_id", "app_id", "tenant_id", "context_id", "status", "profile", "scopes"] as const
 
 type Memberships = Pick<Identities, "findMembership" | "findMemberships" | "insertMembership">
 
@@ -70,6 +70,7 @@ const membershipFromRow = (row: Selectable<MembershipTable>): Membership => ({
   contextId: row.context_id,
   status: row.status,
   profile: row.profile,
+  scopes: row.scopes,
 })
 
 const membershipToRow = (membership: Membership) => ({
@@ -80,4 +81,5 @@ const membershipToRow = (membership: Membership) => ({
   context_id: membership.contextId,
   status: membership.status,
   profile: JSON.stringify(membership.profile),
+  scopes: membership.scopes,
 })

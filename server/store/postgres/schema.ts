@@ -16,6 +16,7 @@ import type {
 import type { PublicJwk, SigningKeyRecord } from "@signet/kernel/ports"
 import type {
   App,
+  AppScope,
   Identity,
   Membership,
   Platform,
@@ -26,10 +27,11 @@ import type {
   Session,
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
+import type { MachineTables } from "./machine-schema.ts"
 
 type Texts = readonly string[]
 
-export interface Tables {
+export interface Tables extends MachineTables {
   app: AppTable
   provider_client: ProviderClientTable
   identity: IdentityTable
@@ -50,6 +52,7 @@ export interface AppTable {
   name: string
   status: App["status"]
   audiences: Texts
+  scopes: JSONColumnType<readonly AppScope[]>
   signup_enabled: boolean
   session_idle_seconds_web: number
   session_idle_seconds_native: number
@@ -116,6 +119,7 @@ export interface MembershipTable {
   context_id: ContextId | null
   status: Membership["status"]
   profile: JSONColumnType<Membership["profile"]>
+  scopes: Texts
 }
 
 export interface SessionTable {

@@ -116,7 +116,7 @@ export function sessions(db: Database): Sessions {
 }
 
 /** Two statements: only the second sees the successor of a refresh that the first one waited for. */
-async function endActive(
+export async function endActive(
   db: Database,
   ids: readonly SessionId[],
   status: "REVOKED" | "COMPROMISED",

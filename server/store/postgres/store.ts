@@ -2,11 +2,16 @@ import type { Store } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
 import { apps } from "./apps.ts"
 import { auditLog } from "./audit.ts"
+import { delegations } from "./delegations.ts"
 import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
+import { pats } from "./pats.ts"
+import { principals } from "./principals.ts"
 import { refreshTokens } from "./refresh-tokens.ts"
 import { retried } from "./retry.ts"
+import { assertionUses, revocations } from "./revocations.ts"
+import { serviceAccounts } from "./service-accounts.ts"
 import { sessions } from "./sessions.ts"
 import type { Database } from "./sql.ts"
 
@@ -32,6 +37,12 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
               sessions: sessions(trx),
               refreshTokens: refreshTokens(trx),
               idTokenUses: idTokenUses(trx),
+              pats: pats(trx),
+              serviceAccounts: serviceAccounts(trx),
+              delegations: delegations(trx),
+              revocations: revocations(trx),
+              assertionUses: assertionUses(trx),
+              principals: principals(trx),
               audit: auditLog(trx),
             }),
           ),

@@ -1,0 +1,97 @@
+// The store as machines and exchanged credentials need it: more members of Tx. What `lock` returns is locked until the
+// transaction ends.
+import type {
+  AppId,
+  DelegationId,
+  DelegationPolicyId,
+  PatId,
+  PrincipalId,
+  ServiceAccountId,
+  ServiceSecretId,
+  TenantId,
+} from "./ids.ts"
+import type {
+  DelegationPolicy,
+  Pat,
+  Revocation,
+  ServiceAccount,
+  ServiceKey,
+  ServiceSecret,
+  StandingDelegation,
+} from "./machine-records.ts"
+import type { Membership, Principal } from "./records.ts"
+
+/** Newest first, from after the cursor. */
+export interface Page {
+  size: number
+  before: { createdAtMs: number; id: string } | null
+}
+
+export interface Pats {
+  insert(pat: Pat): Promise<void>
+  lock(id: PatId): Promise<Pat | undefined>
+  /** By keyed hash, under every pepper in use. Takes no lock: an exchange only reads. */
+  findByHash(hashes: readonly Uint8Array[]): Promise<Pat | undefined>
+  list(principalId: PrincipalId, appId: AppId, page: Page): Promise<readonly Pat[]>
+  /** False when it was revoked before. */
+  revoke(id: PatId, reason: NonNullable<Pat["revokeReason"]>, nowMs: number): Promise<boolean>
+  /** Writes at most once a minute. */
+  markUsed(id: PatId, nowMs: number): Promise<void>
+}
+
+export interface ServiceAccounts {
+  /** Inserts account, principal and membership. False when an owned audience is another account's; nothing is inserted then. */
+  insert(account: ServiceAccount, principal: Principal, membership: Membership): Promise<boolean>
+  find(id: ServiceAccountId): Promise<ServiceAccount | undefined>
+  lock(id: ServiceAccountId): Promise<ServiceAccount | undefined>
+  findByClientId(clientId: string): Promise<ServiceAccount | undefined>
+  findByPrincipal(id: PrincipalId): Promise<ServiceAccount | undefined>
+  /** Of the tenant, or with null of the app itself: never of both. */
+  list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly ServiceAccount[]>
+  /** False when that was its status. */
+  setStatus(id: ServiceAccountId, status: ServiceAccount["status"]): Promise<boolean>
+  /** All that were ever made and are kept, newest first. */
+  secrets(id: ServiceAccountId): Promise<readonly ServiceSecret[]>
+  insertSecret(secret: ServiceSecret): Promise<void>
+  /** Never later than it was. */
+  shortenSecret(id: ServiceSecretId, expiresAtMs: number): Promise<void>
+  revokeSecret(id: ServiceSecretId, nowMs: number): Promise<boolean>
+  markSecretUsed(id: ServiceSecretId, nowMs: number): Promise<void>
+  keys(id: ServiceAccountId): Promise<readonly ServiceKey[]>
+  /** False when the account has or had this key. */
+  insertKey(key: ServiceKey): Promise<boolean>
+  revokeKey(id: ServiceAccountId, kid: string, nowMs: number): Promise<boolean>
+}
+
+export interface Delegations {
+  insertPolicy(policy: DelegationPolicy): Promise<void>
+  lockPolicy(id: DelegationPolicyId): Promise<DelegationPolicy | undefined>
+  /** Live policies of the actor in the app. */
+  findPolicies(actor: PrincipalId, appId: AppId): Promise<readonly DelegationPolicy[]>
+  listPolicies(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly DelegationPolicy[]>
+  revokePolicy(id: DelegationPolicyId, nowMs: number): Promise<boolean>
+  insertDelegation(delegation: StandingDelegation): Promise<void>
+  findDelegation(id: DelegationId): Promise<StandingDelegation | undefined>
+  listDelegations(subject: PrincipalId, appId: AppId, page: Page): Promise<readonly StandingDelegation[]>
+  revokeDelegation(id: DelegationId, nowMs: number): Promise<boolean>
+}
+
+export interface Revocations {
+  /** Adds what is not there; keeps the later expiry. */
+  add(entries: readonly Revocation[]): Promise<void>
+  /** Which of these keys are revoked now. */
+  find(keys: readonly string[], nowMs: number): Promise<readonly Revocation[]>
+}
+
+export interface AssertionUses {
+  /** Remembers the `jti` of a client's assertion until it expires. False when it was there: a replay (RFC 7523 section 3). */
+  use(clientId: string, jti: string, expiresAtMs: number): Promise<boolean>
+}
+
+export interface Principals {
+  lock(id: PrincipalId): Promise<Principal | undefined>
+  /** Changes the status and ends its sessions, personal access tokens, secrets and keys. False when it was that, or gone. */
+  end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
+  /** SUSPENDED becomes ACTIVE. What was ended stays ended. */
+  resume(id: PrincipalId): Promise<boolean>
+}

@@ -1,0 +1,114 @@
+import type { ServiceAccounts } from "@signet/kernel/machine-ports"
+import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { Selectable } from "kysely"
+import type { ServiceAccountTable } from "./machine-schema.ts"
+import { memberships } from "./memberships.ts"
+import { serviceCredentials } from "./service-credentials.ts"
+import { at, type Database, run } from "./sql.ts"
+
+type Row = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
+
+// What a service owns is kept beside it, so that the database holds each audience to one owner.
+const selectText = `select service_account.*, array(
+  select audience from owned_audience where service_account_id = service_account.id order by audience
+) as owned_audiences from service_account`
+const list = (condition: string) => `${selectText}
+where app_id = $1 and coalesce(tenant_id, '') = $2 and ${condition} order by created_at desc, id desc limit $3`
+const listText = list("true")
+const listAfterText = list("(created_at, id) < ($4, $5)")
+
+export function serviceAccounts(db: Database): ServiceAccounts {
+  const findBy = async (condition: string, value: string): Promise<ServiceAccount | undefined> => {
+    const [row] = await run<Row>(db, `${selectText} where ${condition}`, [value])
+    return row && fromRow(row)
+  }
+
+  return {
+    async insert(account, principal, membership) {
+      if (principal.kind !== "SERVICE" || principal.id !== account.principalId) {
+        throw new RangeError("the principal is not the service's")
+      }
+      const { id, kind, identityId, status } = principal
+      await db.insertInto("principal").values({ id, kind, identity_id: identityId, status }).execute()
+      await db.insertInto("service_account").values(toRow(account)).execute()
+      if (!(await claim(db, account))) return false
+      await memberships(db).insertMembership(membership)
+      return true
+    },
+
+    find: (id) => findBy("id = $1", id),
+    // Only the account's own row: the audiences never change.
+    lock: (id) => findBy("id = $1 for update of service_account", id),
+    findByClientId: (clientId) => findBy("client_id = $1", clientId),
+    findByPrincipal: (id) => findBy("principal_id = $1", id),
+
+    async list(appId, tenantId, { size, before }) {
+      const cursor = before === null ? [] : [at(before.createdAtMs), before.id]
+      const text = before === null ? listText : listAfterText
+      const rows = await run<Row>(db, text, [appId, tenantId ?? "", size, ...cursor])
+      return rows.map(fromRow)
+    },
+
+    async setStatus(id, status) {
+      const changed = await db
+        .updateTable("service_account")
+        .set({ status })
+        .where("id", "=", id)
+        .where("status", "<>", status)
+        .returning("id")
+        .execute()
+      return changed.length === 1
+    },
+
+    ...serviceCredentials(db),
+  }
+}
+
+/** All of the audiences, or none and no account: another service may own one of them, or be about to. */
+async function claim(db: Database, account: ServiceAccount): Promise<boolean> {
+  // In one order, so that two accounts at once do not wait for each other.
+  const audiences = [...account.ownedAudiences].sort()
+  if (audiences.length === 0) return true
+  const claimed = await db
+    .insertInto("owned_audience")
+    .values(audiences.map((audience) => ({ audience, service_account_id: account.id })))
+    .onConflict((conflict) => conflict.column("audience").doNothing())
+    .returning("audience")
+    .execute()
+  if (claimed.length === audiences.length) return true
+  await db.deleteFrom("owned_audience").where("service_account_id", "=", account.id).execute()
+  await db.deleteFrom("service_account").where("id", "=", account.id).execute()
+  await db.deleteFrom("principal").where("id", "=", account.principalId).execute()
+  return false
+}
+
+const fromRow = (row: Row): ServiceAccount => ({
+  id: row.id,
+  principalId: row.principal_id,
+  appId: row.app_id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  clientId: row.client_id,
+  status: row.status,
+  authMethods: row.auth_methods,
+  ownedAudiences: row.owned_audiences,
+  allowedAudiences: row.allowed_audiences,
+  scopes: row.scopes,
+  defaultScopes: row.default_scopes,
+  createdAtMs: row.created_at.getTime(),
+})
+
+const toRow = (account: ServiceAccount): ServiceAccountTable => ({
+  id: account.id,
+  principal_id: account.principalId,
+  app_id: account.appId,
+  tenant_id: account.tenantId,
+  name: account.name,
+  client_id: account.clientId,
+  status: account.status,
+  auth_methods: account.authMethods,
+  allowed_audiences: account.allowedAudiences,
+  scopes: account.scopes,
+  default_scopes: account.defaultScopes,
+  created_at: at(account.createdAtMs),
+})
