@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises"
+import * as fc from "fast-check"
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../node/crypto/suite.ts"
 import { equal, hex, utf8 } from "./crypto/bytes.ts"
@@ -12,6 +13,7 @@ import {
   encodeEpoch,
   encodeSecrets,
   epochAuthenticator,
+  frameOf,
   type GroupState,
   membersOf,
   openEngine,
@@ -206,6 +208,24 @@ test("a joiner is told the binding, the proof, its own key package and who added
   expect(membersOf(joined.state)).toEqual(joined.members)
 })
 
+test("a frame and a key package can be looked at before they are used", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const a = seat("A")
+  const { commit, groupInfo } = await a.engine.update(a.current(), { aad })
+  const { message } = await a.engine.encrypt(a.current(), utf8("hello"), utf8("data"))
+  expect(frameOf(commit)).toEqual({ kind: "commit", groupId: utf8("a group"), epoch: 1n, aad })
+  expect(frameOf(message)).toMatchObject({ kind: "application", epoch: 1n, aad: utf8("data") })
+  expect(await refusal((async () => frameOf(groupInfo))())).toBe("MLS_WRONG_WIRE_FORMAT")
+  const identity = await newIdentity(suite, "C")
+  const { keyPackage, reference } = await a.engine.newKeyPackage(identity, lifetime)
+  const { credential, signatureKey } = identity
+  const view = await a.engine.inspectKeyPackage(keyPackage)
+  expect(view).toEqual({ reference, credential, signatureKey, ...lifetime })
+  const bent = Uint8Array.from(keyPackage)
+  bent[40] = (bent[40] ?? 0) ^ 1
+  expect(await refusal(a.engine.inspectKeyPackage(bent))).toBe("MLS_BAD_SIGNATURE")
+})
+
 test("a tree that is not the group's is refused", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
@@ -244,6 +264,49 @@ test("every bit of a commit, a message, a Welcome and a tree counts", async () =
     }
   }
 })
+
+// Cut, doubled, swapped and random pieces: longer faults than single bits.
+test(
+  "whatever bytes arrive, the answer is a refusal with a reason",
+  async () => {
+    const { seat } = await roomOf(suite, "A", "B")
+    const [a, b] = [seat("A"), seat("B")]
+    const joining = await newIdentity(suite, "C")
+    const made = await a.engine.newKeyPackage(joining, lifetime)
+    const { commit } = await a.engine.update(a.current(), { aad })
+    const { message } = await a.engine.encrypt(a.current(), utf8("hello"), aad)
+    const { welcome = aad, tree } = await a.engine.add(a.current(), [made.keyPackage], { aad })
+    const join = (input: { welcome: Uint8Array; tree: Uint8Array }) =>
+      a.engine.join({ ...made, ...input, identityKey: joining.key })
+    const ways: [Uint8Array, (bytes: Uint8Array) => Promise<unknown>][] = [
+      [commit, (bytes) => b.engine.process(b.current(), bytes, accept)],
+      [message, (bytes) => b.engine.decrypt(b.current(), bytes)],
+      [welcome, (bytes) => join({ welcome: bytes, tree: tree() })],
+      [tree(), (bytes) => join({ welcome, tree: bytes })],
+      [made.keyPackage, (bytes) => a.engine.inspectKeyPackage(bytes)],
+      [encodeSecrets(b.current()).slice(0, 80), (bytes) => decode(bytes)],
+    ]
+    const decode = (secrets: Uint8Array) =>
+      b.engine.decodeState({ epoch: encodeEpoch(b.current()), secrets }, b.identity.key)
+    const fault = fc.record({
+      way: fc.nat({ max: 5 }),
+      from: fc.nat(),
+      to: fc.nat(),
+      put: fc.uint8Array({ maxLength: 40 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fault, async ({ way, from, to, put }) => {
+        const [bytes, use] = ways[way] ?? ([aad, b.engine.inspectKeyPackage] as const)
+        const [start, end] = [from % (bytes.length + 1), to % (bytes.length + 1)]
+        const bent = Uint8Array.from([...bytes.slice(0, start), ...put, ...bytes.slice(end)])
+        fc.pre(!equal(bent, bytes))
+        expect(await refusal(use(bent))).not.toBe("accepted")
+      }),
+      { numRuns: share(1500, 100_000) },
+    )
+  },
+  share(60_000, 3600_000),
+)
 
 test("messages and commits of another group, another epoch and one's own are refused by name", async () => {
   const { room, seat } = await roomOf(suite, "A", "B", "C")

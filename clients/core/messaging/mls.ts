@@ -11,6 +11,7 @@ import {
   stageUpdate,
 } from "./engine/commit.ts"
 import { createGroup, type NewGroup } from "./engine/group.ts"
+import { frameOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
 import { type Joined, type JoinInput, join } from "./engine/join.ts"
 import { type Identity, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
@@ -21,6 +22,7 @@ import { proveEngine } from "./engine/self-proof.ts"
 import { type GroupState, opened } from "./engine/state.ts"
 import { leaves } from "./engine/tree.ts"
 
+export type { Frame, KeyPackageView } from "./engine/inspect.ts"
 export type { CommitChange } from "./engine/process.ts"
 export type { EngineReason } from "./engine/refusal.ts"
 export { EngineRefused } from "./engine/refusal.ts"
@@ -58,6 +60,8 @@ export interface EngineOptions {
  */
 export interface Engine {
   newKeyPackage(identity: Identity, lifetime: { notBefore: number; notAfter: number }): Promise<NewKeyPackage>
+  /** Looks at somebody's key package before it is used; verify its credential. */
+  inspectKeyPackage(keyPackage: Uint8Array): Promise<KeyPackageView>
   createGroup(group: NewGroup): Promise<GroupState>
   join(input: JoinInput): Promise<Joined>
   /** Adds devices by their key packages; carries no path. */
@@ -66,7 +70,12 @@ export interface Engine {
   remove(state: GroupState, leaves: readonly number[], options: CommitOptions): Promise<StagedCommit>
   /** Renews the own keys and, if an identity is given, credential and signature key. */
   update(state: GroupState, options: CommitOptions & { readonly identity?: Identity }): Promise<StagedCommit>
-  /** @param atSeconds signed time of acceptance; now if absent. */
+  /**
+   * Follows a commit. What the judge cannot settle at once, above all credentials, is checked against `change`
+   * before `next` is stored; a `next` that is dropped leaves nothing behind.
+   *
+   * @param atSeconds signed time of acceptance; now if absent.
+   */
   process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
   encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>
   decrypt(state: GroupState, message: Uint8Array): Promise<Decrypted>
@@ -87,6 +96,7 @@ export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions):
   const kit = makeKit(suite, { nowSeconds, deviceOf })
   return {
     newKeyPackage: (identity, lifetime) => newKeyPackage(kit, identity, lifetime),
+    inspectKeyPackage: (keyPackage) => inspectKeyPackage(kit, keyPackage),
     createGroup: (group) => createGroup(kit, group),
     join: (input) => join(kit, input),
     add: (state, keyPackages, commit) => stageAdd(kit, state, keyPackages, commit),
@@ -103,7 +113,7 @@ export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions):
 /** The labelled hash of messaging.md 1. */
 const tagPrefix = concat(utf8("SIGNET1H"), Uint8Array.of(0), utf8("confirmation-tag"), Uint8Array.of(0))
 
-export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets }
+export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf }
 
 /** The members of a group, by leaf. */
 export function membersOf(state: GroupState): Member[] {

@@ -52,6 +52,8 @@ export interface Decrypted extends Turned {
 /**
  * Encrypts an application message, padded to 256 bytes, to powers of two up to 32 KiB, and to steps of 32 KiB above.
  *
+ * Two messages made from one state would share a key: `next` replaces the state, durably, before the message leaves.
+ *
  * @param plaintext at most 220 KiB: with padding and frame it stays below the 256 KiB that a server takes.
  */
 export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted> {

@@ -1,0 +1,64 @@
+import { makeKeyPackageRef } from "ts-mls/keyPackage.js"
+import { decodeMlsMessage, encodeMlsMessage } from "ts-mls/message.js"
+import { checkKeyPackage, readKeyPackage } from "./key-package.ts"
+import type { Kit } from "./kit.ts"
+import { credentialOf } from "./leaf.ts"
+import { EngineRefused } from "./refusal.ts"
+import { maxBytes, strictly } from "./strict.ts"
+
+/** What a key package says of the device that made it. */
+export interface KeyPackageView {
+  /** KeyPackageRef, 32 bytes. */
+  readonly reference: Uint8Array
+  readonly credential: Uint8Array
+  readonly signatureKey: Uint8Array
+  /** Unix seconds: notBefore <= now < notAfter. */
+  readonly notBefore: number
+  readonly notAfter: number
+}
+
+/**
+ * Looks at a key package before it is used: canonical, signed by its own leaf, alive now. Its credential is the
+ * caller's to verify.
+ *
+ * @throws EngineRefused
+ */
+export async function inspectKeyPackage(kit: Kit, bytes: Uint8Array): Promise<KeyPackageView> {
+  const keyPackage = readKeyPackage(bytes)
+  const { leafNode } = keyPackage
+  const place = { groupId: new Uint8Array(), leaf: 0, extensions: [] }
+  await checkKeyPackage(kit, keyPackage, place, kit.nowSeconds())
+  return {
+    reference: await makeKeyPackageRef(keyPackage, kit.cs.hash),
+    credential: credentialOf(leafNode),
+    signatureKey: leafNode.signaturePublicKey,
+    notBefore: Number(leafNode.lifetime.notBefore),
+    notAfter: Number(leafNode.lifetime.notAfter),
+  }
+}
+
+/** The frame of a message, which anybody can read. Nothing in it is authenticated yet. */
+export interface Frame {
+  readonly kind: "commit" | "application"
+  readonly groupId: Uint8Array
+  readonly epoch: bigint
+  readonly aad: Uint8Array
+}
+
+/**
+ * Reads the frame of a commit or an application message, to order it before it is processed.
+ *
+ * @throws EngineRefused MLS_WRONG_WIRE_FORMAT for anything else: encrypted handshakes, bare proposals, Welcomes.
+ */
+export function frameOf(bytes: Uint8Array): Frame {
+  const message = strictly(bytes, maxBytes.commit, decodeMlsMessage, encodeMlsMessage)
+  if (message.wireformat === "mls_public_message" && message.publicMessage.content.contentType === "commit") {
+    const { groupId, epoch, authenticatedData: aad } = message.publicMessage.content
+    return { kind: "commit", groupId, epoch, aad }
+  }
+  if (message.wireformat === "mls_private_message" && message.privateMessage.contentType === "application") {
+    const { groupId, epoch, authenticatedData: aad } = message.privateMessage
+    return { kind: "application", groupId, epoch, aad }
+  }
+  throw new EngineRefused("MLS_WRONG_WIRE_FORMAT", "neither a commit nor an application message")
+}
