@@ -24,11 +24,11 @@ export function healthState(services: readonly string[]): HealthState {
 
   async function* watch(name: string, signal: AbortSignal) {
     let told: Status | undefined
-    while (!signal.aborted) {
+    for (;;) {
       const current = statusOf(name) ?? Status.SERVICE_UNKNOWN
       if (current !== told) yield { status: current }
       told = current
-      if (current === Status.NOT_SERVING) return
+      if (current === Status.NOT_SERVING || signal.aborted) return
       await change(signal)
     }
   }

@@ -81,7 +81,8 @@ export function shutdownOf(app: FastifyInstance, drainMs = 8_000): Shutdown {
   const stopping = () => new ConnectError("the server stops", Code.Unavailable)
   let timer: ReturnType<typeof setTimeout> | undefined
   app.addHook("preClose", (done) => {
-    closing.abort(stopping())
+    // After the other hooks, so that streams can say a last word.
+    setImmediate(() => closing.abort(stopping()))
     timer = setTimeout(() => shutdown.abort(stopping()), drainMs)
     done()
   })

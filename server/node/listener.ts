@@ -57,17 +57,10 @@ function cleartextListener(handler: RequestListener, limits: Limits): Server {
   // Starts the timeouts and the connection tracking of a server that never listens itself.
   front.on("listening", () => http1.emit("listening"))
   front.on("close", () => http1.close())
-  return asHttpServer(front, limits.graceMs, {
-    closeIdle() {
-      http1.closeIdleConnections()
-      for (const session of sessions) session.close()
-      for (const socket of undecided) socket.destroy()
-    },
-    closeAll() {
-      http1.closeAllConnections()
-      for (const session of sessions) session.destroy()
-      for (const socket of undecided) socket.destroy()
-    },
+  return asHttpServer(front, limits.graceMs, () => {
+    http1.closeIdleConnections()
+    for (const session of sessions) session.close()
+    for (const socket of undecided) socket.destroy()
   })
 }
 
@@ -109,18 +102,11 @@ function secureListener(handler: RequestListener, tls: { cert: string; key: stri
     compatible(handler),
   )
   const sessions = trackSessions(server, limits)
-  const sockets = new Set<Socket>()
-  server.on("secureConnection", (socket: Socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
-  })
-  return asHttpServer(server, limits.graceMs, {
-    closeIdle() {
-      for (const session of sessions) session.close()
-    },
-    closeAll() {
-      for (const socket of sockets) socket.destroy()
-    },
+  // There since Node 24; its types do not say so yet.
+  const closeIdleHttp1: unknown = "closeIdleConnections" in server ? server.closeIdleConnections : undefined
+  return asHttpServer(server, limits.graceMs, () => {
+    if (typeof closeIdleHttp1 === "function") closeIdleHttp1.call(server)
+    for (const session of sessions) session.close()
   })
 }
 
@@ -136,20 +122,27 @@ function trackSessions(server: Http2Server | Http2SecureServer, limits: Limits):
   return sessions
 }
 
-interface Connections {
-  readonly closeIdle: () => void
-  readonly closeAll: () => void
-}
-
 /**
  * The server as Fastify knows it. Closing it refuses new connections, lets calls go on for a while and then cuts them.
  */
-function asHttpServer(server: SocketServer, graceMs: number, { closeIdle, closeAll }: Connections): Server {
+function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => void): Server {
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  // The sockets, not the sessions: one that is closing waits for a peer that may never answer.
+  const closeAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
   const closeServer = server.close.bind(server)
   const close = (done?: (error?: Error) => void) => {
-    const timer = setTimeout(closeAll, graceMs)
+    const cut = setTimeout(closeAll, graceMs)
+    // Again and again: a connection is idle when its last call has been answered.
+    const sweep = setInterval(closeIdle, 50)
     closeServer((error) => {
-      clearTimeout(timer)
+      clearTimeout(cut)
+      clearInterval(sweep)
       done?.(error)
     })
     closeIdle()

@@ -25,8 +25,9 @@ export function deadline(limitMs: number): Interceptor {
   }
 }
 
-function endOf(signal: AbortSignal): Refused {
-  const { reason } = signal
-  const isLate = reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
-  return new Refused(isLate ? "DEADLINE_EXCEEDED" : "CANCELED", { cause: reason })
+/** Why a signal ended a call: its deadline, the end of the server, or else its caller. */
+function endOf({ reason }: AbortSignal): Refused {
+  const code = reason instanceof ConnectError ? reason.code : undefined
+  if (code === Code.DeadlineExceeded) return new Refused("DEADLINE_EXCEEDED", { cause: reason })
+  return new Refused(code === Code.Unavailable ? "UNAVAILABLE" : "CANCELED", { cause: reason })
 }
