@@ -1,6 +1,5 @@
-// A database to keep things in: PostgreSQL where there is one, else PGlite in a folder. Both through `pg`, so that
-// statements, types, error codes and transactions are the same.
-import { join } from "node:path"
+// A database to keep things in: PostgreSQL where there is one, else PGlite in a folder (pglite/open.ts). Both are used
+// through `pg`, so that statements, types, error codes and transactions are the same.
 import { Kysely, PostgresDialect } from "kysely"
 import { Pool, type PoolConfig, types } from "pg"
 import { namedStatements } from "./named-statements.ts"
@@ -21,21 +20,6 @@ export interface OpenOptions {
    * round of housekeeping.
    */
   onError?: (error: unknown) => void
-}
-
-/**
- * Opens PostgreSQL at the address, or without one PGlite in the folder `database` of the data folder.
- *
- * @throws Error when another process has the folder.
- */
-export async function openDatabase(
-  at: { databaseUrl: string | null; dataFolder: string },
-  options: OpenOptions = {},
-): Promise<OpenDatabase> {
-  if (at.databaseUrl !== null) return openPostgres(at.databaseUrl, options)
-  // Imported only when it is needed: PGlite is a whole PostgreSQL.
-  const { openPglite } = await import("./pglite/open.ts")
-  return openPglite(join(at.dataFolder, "database"), options)
 }
 
 /** Opens PostgreSQL at a `postgres://` address. Connects with the first statement, not before. */

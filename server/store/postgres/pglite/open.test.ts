@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url"
 import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { migrate } from "../migrate.ts"
-import { openDatabase, openPostgres } from "../open.ts"
 import { createStore } from "../store.ts"
 import { freshId } from "../testing/people.ts"
 import { openPglite } from "./open.ts"
@@ -42,11 +41,11 @@ test("a folder outlives its processes, however they end", async () => {
   }
 })
 
-test("the data folder is opened once at a time, and what was committed was synced to the disk", async () => {
-  const dataFolder = root
+test("the folder is opened once at a time, and what was committed was synced to the disk", async () => {
+  const folder = path.join(root, "database")
   const fsync = vi.spyOn(fs, "fsyncSync")
-  const opened = await openDatabase({ databaseUrl: null, dataFolder })
-  await expect(openDatabase({ databaseUrl: null, dataFolder })).rejects.toThrow(`in use by process ${process.pid}`)
+  const opened = await openPglite(folder)
+  await expect(openPglite(folder)).rejects.toThrow(`in use by process ${process.pid}`)
   expect(await migrate(opened.db)).toEqual([])
   const { rows } = await sql<{ fsync: string }>`show fsync`.execute(opened.db)
   expect(rows).toEqual([{ fsync: "on" }])
@@ -62,16 +61,8 @@ test("the data folder is opened once at a time, and what was committed was synce
   fsync.mockRestore()
   await opened.close()
 
-  const again = await openDatabase({ databaseUrl: null, dataFolder })
+  const again = await openPglite(folder)
   await again.close()
-})
-
-test("an address of PostgreSQL is opened without a folder", async () => {
-  const databaseUrl = "postgres://postgres@127.0.0.1:1/none"
-  const opened = await openDatabase({ databaseUrl, dataFolder: path.join(root, "unused") })
-  expect(fs.existsSync(path.join(root, "unused"))).toBe(false)
-  expect(Object.keys(opened)).toEqual(Object.keys(openPostgres(databaseUrl)))
-  await opened.close()
 })
 
 /** Returns the last number that was acknowledged before the process was killed. */
