@@ -1,6 +1,7 @@
-// google.api.http as far as the contract uses it: literals, `{field}` and `{field=literal}`. Whatever else a rule says
-// stops the program when it starts.
-import { type DescField, type DescMethod, getOption } from "@bufbuild/protobuf"
+// google.api.http as far as the contract uses it: literals, `{field}`, `{field=literal}` and a custom verb after the last
+// variable (AIP-136). Whatever else a rule says stops the program when it starts.
+import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf"
+import { header } from "@signet/proto/api/v1/wire"
 import { http } from "@signet/proto/google/api/annotations"
 import type { HttpRule } from "@signet/proto/google/api/http"
 
@@ -8,6 +9,8 @@ import type { HttpRule } from "@signet/proto/google/api/http"
 export interface Segment {
   readonly literal: string | undefined
   readonly field: DescField | undefined
+  /** A custom verb with its colon, such as `:revoke`; empty for none. */
+  readonly verb: string
 }
 
 /** One HTTP form of a method. */
@@ -18,6 +21,8 @@ export interface Binding {
   readonly segments: readonly Segment[]
   /** Whether the body holds the message; otherwise the query does. */
   readonly hasBody: boolean
+  /** Fields that may come as a request header, by its name. */
+  readonly headers: ReadonlyMap<string, DescField>
 }
 
 /** @throws Error when a rule cannot be served. */
@@ -42,26 +47,34 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
     .split("/")
     .slice(1)
     .map((text) => segmentOf(method, text))
-  return { method, verb, segments, hasBody }
+  if (segments.some((segment, index) => segment.verb !== "" && index + 1 < segments.length)) {
+    throw invalid(method, "a custom verb ends a path")
+  }
+  return { method, verb, segments, hasBody, headers: headersOf(method) }
+}
+
+function headersOf({ input }: DescMethod): Map<string, DescField> {
+  const fields = input.fields.filter((field) => hasOption(field, header))
+  return new Map(fields.map((field) => [getOption(field, header), field]))
 }
 
 function segmentOf(method: DescMethod, text: string): Segment {
-  const variable = /^\{([a-z0-9_]+)(?:=([a-z0-9._-]+))?\}$/.exec(text)
+  const variable = /^\{([a-z0-9_]+)(?:=([a-z0-9._-]+))?\}(:[a-zA-Z]+)?$/.exec(text)
   if (variable === null) {
     if (!/^[A-Za-z0-9._~-]+$/.test(text)) throw invalid(method, `"${text}" is no path segment`)
-    return { literal: text, field: undefined }
+    return { literal: text, field: undefined, verb: "" }
   }
   const field = method.input.fields.find(({ name }) => name === variable[1])
   if (field?.fieldKind !== "scalar" && field?.fieldKind !== "enum") {
     throw invalid(method, `${variable[1]} is no field that fits in a path`)
   }
-  return { literal: variable[2], field }
+  return { literal: variable[2], field, verb: variable[3] ?? "" }
 }
 
 const invalid = (method: DescMethod, why: string): Error =>
   new Error(`google.api.http of ${method.parent.typeName}.${method.name}: ${why}`)
 
-/** The path in the form that a router takes: variables as `:field_name`. */
+/** The path with variables as `{field_name}`. */
 export function routeOf({ segments }: Binding): string {
-  return segments.map(({ literal, field }) => `/${literal ?? `:${field?.name}`}`).join("")
+  return segments.map(({ literal, field, verb }) => `/${literal ?? `{${field?.name}}`}${verb}`).join("")
 }

@@ -1,16 +1,7 @@
 // From an HTTP request to the message of its method: body or query, then path, then headers; each may set a field once.
-import {
-  type DescField,
-  type DescMessage,
-  getOption,
-  hasOption,
-  type JsonValue,
-  type Message,
-  ScalarType,
-} from "@bufbuild/protobuf"
+import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { Refused } from "@signet/kernel/errors"
-import { header } from "@signet/proto/api/v1/wire"
 import { fieldNamed, messageFromJson } from "../rpc/wire/read-message.ts"
 import { shown } from "../rpc/wire/strict-json.ts"
 import type { Binding } from "./http-rule.ts"
@@ -34,9 +25,8 @@ export function requestMessage(binding: Binding, address: Address, body: JsonVal
   const json = binding.hasBody ? (body === undefined ? {} : body) : queryJson(binding, address.query)
   const message = messageFromJson(input, json)
   for (const [field, text] of pathValues(binding, address.path)) setOnce(input, message, field, text)
-  for (const field of input.fields) {
-    if (!hasOption(field, header)) continue
-    const text = address.header(getOption(field, header))
+  for (const [name, field] of binding.headers) {
+    const text = address.header(name)
     if (text !== null) setOnce(input, message, field, text)
   }
   return message
@@ -68,8 +58,9 @@ function fieldJson(field: DescField, text: string): JsonValue {
 
 function* pathValues({ segments }: Binding, path: string): Generator<[DescField, string]> {
   const parts = path.split("/").slice(1)
-  for (const [index, { field, literal }] of segments.entries()) {
-    if (field !== undefined) yield [field, literal ?? decodeSegment(parts[index] ?? "")]
+  for (const [index, { field, literal, verb }] of segments.entries()) {
+    const part = parts[index] ?? ""
+    if (field !== undefined) yield [field, literal ?? decodeSegment(verb === "" ? part : part.slice(0, -verb.length))]
   }
 }
 

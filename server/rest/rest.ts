@@ -6,11 +6,13 @@ import { type CallContext, callContext } from "../rpc/call-context.ts"
 import { collectMethods, type Routes } from "../rpc/collect.ts"
 import { refusalError, toldError } from "../rpc/errors.ts"
 import { type Invoke, invoker } from "../rpc/invoker.ts"
-import { maxRequestBytes, mediaType } from "../rpc/wire/limits.ts"
+import { isFormMethod, maxRequestBytes, mediaType, namesEmpty } from "../rpc/wire/limits.ts"
 import { parseStrictJson } from "../rpc/wire/strict-json.ts"
 import { revalidated } from "./etag.ts"
-import { isJson, parseTimeout } from "./http-headers.ts"
+import { formJson, parseForm } from "./form.ts"
+import { isForm, isJson, parseTimeout } from "./http-headers.ts"
 import { type Binding, bindingsOf, routeOf } from "./http-rule.ts"
+import { oauthFailure } from "./oauth-failure.ts"
 import { problemOf } from "./problem.ts"
 import { type Address, requestMessage } from "./request-message.ts"
 
@@ -43,7 +45,7 @@ export interface RestRoute {
   readonly binding: Binding
   /** `GET`, `POST`, ... */
   readonly verb: string
-  /** With variables as `:name`. */
+  /** With variables as `{name}`. */
   readonly path: string
   readonly answer: (request: RestRequest) => Promise<RestResponse>
 }
@@ -87,18 +89,21 @@ async function answer(
       values: request.values,
     })
     await options.requestGate?.(context)
-    const body = await readJson(binding, request)
+    const body = await readBodyOf(binding, request)
     const message = await invoke(requestMessage(binding, request, body), context)
     return await revalidated(request, success(binding, message, context.writtenHeader))
   } catch (thrown) {
-    return failure(toldError(thrown, options.onFault), request.id, context?.writtenHeader)
+    const error = toldError(thrown, options.onFault)
+    const render = isFormMethod(binding.method) ? oauthFailure : failure
+    return render(error, request.id, context?.writtenHeader)
   } finally {
     context?.close()
   }
 }
 
-async function readJson(binding: Binding, request: RestRequest): Promise<JsonValue | undefined> {
+async function readBodyOf(binding: Binding, request: RestRequest): Promise<JsonValue | undefined> {
   const bytes = await request.readBody(binding.hasBody ? maxRequestBytes(binding.method) : 0)
+  if (isFormMethod(binding.method)) return formOf(binding, request, bytes)
   if (bytes.length === 0) return undefined
   // Forms are refused with everything else that is not JSON: a form needs no permission of the browser (CSRF).
   if (!isJson(request.header("content-type"), request.header("content-encoding"))) {
@@ -107,13 +112,24 @@ async function readJson(binding: Binding, request: RestRequest): Promise<JsonVal
   return parseStrictJson(bytes)
 }
 
+function formOf({ method }: Binding, request: RestRequest, bytes: Uint8Array): JsonValue {
+  // A secret in an address ends up in logs, so nothing that is there is read, and its names are not repeated.
+  if (request.query !== "") throw new Refused("UNKNOWN_FIELD", { message: "parameters go in the body" })
+  if (bytes.length > 0 && !isForm(request.header("content-type"), request.header("content-encoding"))) {
+    throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+  }
+  return formJson(method.input, parseForm(bytes))
+}
+
 function success({ method }: Binding, message: Message, written: Headers | undefined): RestResponse {
   const headers = new Headers(written)
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store")
   // Nothing to say: no body either.
-  if (method.output.fields.length === 0) return { status: 204, headers, body: "" }
+  // But for forms: RFC 7009 section 2.2 wants a 200.
+  if (method.output.fields.length === 0 && !isFormMethod(method)) return { status: 204, headers, body: "" }
   if (!headers.has("content-type")) headers.set("content-type", mediaType(method))
-  return { status: 200, headers, body: toJsonString(method.output, message) }
+  const body = toJsonString(method.output, message, { alwaysEmitImplicit: namesEmpty(method) })
+  return { status: 200, headers, body }
 }
 
 function failure(error: ConnectError, requestId: string, written: Headers | undefined): RestResponse {

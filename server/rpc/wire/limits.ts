@@ -1,14 +1,23 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf"
-import { wire } from "@signet/proto/api/v1/wire"
+import { type Wire, wire } from "@signet/proto/api/v1/wire"
 
 const defaultMaxRequestBytes = 65_536
 
 /** The largest request message that a method takes, in bytes. */
 export function maxRequestBytes(method: DescMethod): number {
-  return getOption(method, wire).maxRequestBytes || defaultMaxRequestBytes
+  return wireOf(method).maxRequestBytes || defaultMaxRequestBytes
 }
 
 /** The content type of a method's answers over REST. */
 export function mediaType(method: DescMethod): string {
-  return getOption(method, wire).mediaType || "application/json"
+  return wireOf(method).mediaType || "application/json"
+}
+
+const known = new WeakMap<DescMethod, Wire>()
+
+/** Options are parsed anew at each look, so what they say is kept. */
+function wireOf(method: DescMethod): Wire {
+  const found = known.get(method) ?? getOption(method, wire)
+  known.set(method, found)
+  return found
 }
