@@ -1,0 +1,239 @@
+// The program is killed while it works: what it had answered is there afterwards, and who lost an answer gets it.
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
+import { openPglite } from "../../server/store/postgres/pglite/open.ts"
+import type { Database } from "../../server/store/postgres/sql.ts"
+import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
+import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
+import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+
+/** A device, as a client keeps it: the last token that it was given and the retry key that it made for it. */
+interface Device {
+  readonly email: string
+  kept: { refreshToken: string; retryKey: string } | undefined
+  /** It asked for its session's end, and nobody answered yet. */
+  isLeaving: boolean
+  /** Tokens of sessions whose end was acknowledged. */
+  readonly over: string[]
+}
+
+const newDevice = (i: number): Device => ({
+  email: `device-${i}@example.com`,
+  kept: undefined,
+  isLeaving: false,
+  over: [],
+})
+const keep = (refreshToken: string) => ({ refreshToken, retryKey: randomBytes(16).toString("base64url") })
+
+function clientsOf(url: string): Clients {
+  const connect = protocols["Connect JSON over HTTP/1.1"]
+  if (connect === undefined) throw new Error("no transport")
+  return clientsOver(connect(url))
+}
+
+async function signIn(url: string, email: string): Promise<{ refreshToken: string; accessToken: string }> {
+  const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: JSON.stringify({ email }) })
+  const response = await fetch(`${url}/auth/login/idp-a`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: await asked.text(),
+  })
+  const body: unknown = await response.json()
+  if (typeof body !== "object" || body === null || !("refreshToken" in body) || !("accessToken" in body)) {
+    throw new Error(`no sign-in: ${response.status}`)
+  }
+  return { refreshToken: String(body.refreshToken), accessToken: String(body.accessToken) }
+}
+
+/** Signs in, refreshes and now and then signs out, until the server is gone. @returns How often it was answered. */
+async function work(url: string, device: Device): Promise<number> {
+  const { auth } = clientsOf(url)
+  for (let answered = 0; ; answered++) {
+    try {
+      if (device.kept === undefined) device.kept = keep((await signIn(url, device.email)).refreshToken)
+      else if (answered % 8 === 7) {
+        const { refreshToken } = device.kept
+        device.isLeaving = true
+        await auth.logout({ refreshToken })
+        device.over.push(refreshToken)
+        device.kept = undefined
+        device.isLeaving = false
+      } else device.kept = keep((await auth.refresh(device.kept)).refreshToken)
+    } catch {
+      return answered
+    }
+  }
+}
+
+/** What every device must find after a restart. */
+async function comeBack(url: string, devices: readonly Device[]): Promise<void> {
+  const { auth, sessions } = clientsOf(url)
+  for (const device of devices) {
+    for (const refreshToken of device.over.splice(0)) {
+      expect(await refusal(auth.refresh({ refreshToken }))).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
+    }
+    if (device.kept === undefined) continue
+    const answer = await auth.refresh(device.kept).catch(async (error: unknown) => {
+      // Only of a sign-out may it not have heard: ended is what it wanted.
+      if (!device.isLeaving) throw error
+      expect(await refusal(Promise.reject(error))).toBe("Unauthenticated REFRESH_TOKEN_INVALID")
+      return undefined
+    })
+    device.isLeaving = false
+    if (answer === undefined) {
+      device.kept = undefined
+      continue
+    }
+    device.kept = keep(answer.refreshToken)
+    const listed = await sessions.listSessions({}, bearer(answer.accessToken))
+    expect(listed.sessions.map(({ id }) => id)).toContain(answer.session?.id)
+  }
+}
+
+/** Each live session has one live token, and each ended one has none. */
+async function expectOneSuccessorEach(db: Database): Promise<void> {
+  const { rows } = await sql<{ id: string; status: string; live: number }>`
+    select session.id, status, count(refresh_token.id)::int as live from session
+    left join refresh_token on session_id = session.id and rotated_at is null and refresh_token.revoked_at is null
+    group by session.id`.execute(db)
+  expect(rows.length).toBeGreaterThan(0)
+  expect(rows.filter(({ status, live }) => live !== (status === "ACTIVE" ? 1 : 0))).toEqual([])
+}
+
+async function killAtWork(program: RunningProgram, devices: readonly Device[], afterMs: number): Promise<void> {
+  const working = devices.map((device) => work(program.url, device))
+  await new Promise((resolve) => setTimeout(resolve, afterMs))
+  await program.end("SIGKILL")
+  const answered = await Promise.all(working)
+  expect(answered.reduce((all, one) => all + one, 0)).toBeGreaterThan(0)
+}
+
+describeOnPostgres("the program, killed", () => {
+  let folder: string
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let proxy: PostgresProxy
+  let direct: OpenDatabase
+  let program: RunningProgram
+  let port: string
+  const startAgain = async () => {
+    program = await startProgram({
+      SIGNET_PROFILE: "development",
+      DATABASE_URL: proxy.url,
+      SIGNET_DATA: folder,
+      PORT: port,
+    })
+  }
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "signet-crash-"))
+    database = await createTestDatabase()
+    proxy = await startPostgresProxy(database.url)
+    direct = openPostgres(database.url, { maxConnections: 2 })
+    port = String(await freePort())
+    await startAgain()
+  })
+  afterAll(async () => {
+    await program?.end("SIGKILL")
+    await proxy?.close()
+    await direct?.close()
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("at random moments loses nothing that it had answered", async () => {
+    const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
+    for (let round = 0; round < 3; round++) {
+      await killAtWork(program, devices, 300 + Math.random() * 400)
+      await expectOneSuccessorEach(direct.db)
+      await startAgain()
+      await comeBack(program.url, devices)
+      await expectOneSuccessorEach(direct.db)
+    }
+  })
+
+  test.each([
+    ["before commit", 0],
+    ["after commit", 1],
+  ] as const)("%s of a refresh, answers its retry", async (moment, rotations) => {
+    const device = keep((await signIn(program.url, "moment@example.com")).refreshToken)
+    const reached = proxy.stopAt(moment)
+    const lost = clientsOf(program.url)
+      .auth.refresh(device)
+      .catch(() => "lost")
+    await reached
+    await program.end("SIGKILL")
+    expect(await lost).toBe("lost")
+    const rotationsOf = async () => {
+      const { rows } = await sql<{ rotation: number }>`
+        select rotation from session order by created_at desc limit 1`.execute(direct.db)
+      return rows[0]?.rotation
+    }
+    await expect.poll(rotationsOf).toBe(rotations)
+    await startAgain()
+    const { refreshToken } = await clientsOf(program.url).auth.refresh(device)
+    expect(await rotationsOf()).toBe(1)
+    await expectOneSuccessorEach(direct.db)
+    await clientsOf(program.url).auth.refresh({ refreshToken })
+  })
+
+  test("stopped by a signal instead, ends streams, answers the calls that it has, and says 0", async () => {
+    const { refreshToken } = await signIn(program.url, "patient@example.com")
+    const health = createClient(Health, createGrpcTransport({ baseUrl: program.url }))
+    const told: Status[] = []
+    const started = Promise.withResolvers<void>()
+    const watching = (async () => {
+      for await (const { status } of health.watch({})) {
+        told.push(status)
+        started.resolve()
+      }
+    })()
+    await started.promise
+    let slow: Promise<{ refreshToken: string }> | undefined
+    let ended: Promise<number | null> | undefined
+    const beganMs = performance.now()
+    await direct.db.transaction().execute(async (trx) => {
+      // Whoever refreshes waits for these locks, and the stop waits for the refresh.
+      await sql`select id from session for update`.execute(trx)
+      slow = clientsOf(program.url).auth.refresh({ refreshToken })
+      await expect.poll(() => isSomebodyWaiting(direct.db)).toBe(true)
+      ended = program.end("SIGTERM")
+      await watching
+    })
+    expect((await slow)?.refreshToken).toMatch(/^sgrt_/)
+    expect(await ended).toBe(0)
+    expect(performance.now() - beganMs).toBeLessThan(10_000)
+    expect(told).toEqual([Status.SERVING, Status.NOT_SERVING])
+    await expectOneSuccessorEach(direct.db)
+  })
+})
+
+async function isSomebodyWaiting(db: Database): Promise<boolean> {
+  const { rows } = await sql`select 1 from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+  return rows.length > 0
+}
+
+describe("the program on a folder, killed (PGlite)", () => {
+  const folder = mkdtempSync(join(tmpdir(), "signet-crash-"))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test("loses nothing that it had answered", async () => {
+    const settings = { SIGNET_DATA: folder, PORT: String(await freePort()) }
+    const devices = Array.from({ length: 4 }, (_, i) => newDevice(i))
+    await killAtWork(await startProgram(settings), devices, 700)
+    const program = await startProgram(settings)
+    await comeBack(program.url, devices)
+    expect(await program.end("SIGTERM")).toBe(0)
+    const { db, close } = await openPglite(join(folder, "pglite"))
+    await expectOneSuccessorEach(db)
+    await close()
+  })
+})

@@ -1,0 +1,65 @@
+// Stands between a program and PostgreSQL, and stops the traffic at the one moment that a test is about.
+import { connect, createServer, type Socket } from "node:net"
+
+/** Before a COMMIT reaches the database, or after it, before the program hears of it. */
+export type Moment = "before commit" | "after commit"
+
+export interface PostgresProxy {
+  /** The database's address through the proxy. */
+  readonly url: string
+  /** Resolves at the moment's next coming, with the traffic stopped: what waits there is never forwarded. */
+  stopAt(moment: Moment): Promise<void>
+  close(): Promise<void>
+}
+
+const commit = Buffer.from("commit\0")
+/** The tag of CommandComplete, from the database. */
+const committed = Buffer.from("COMMIT\0")
+
+/** @param databaseUrl Of a server that takes cleartext connections. */
+export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let armed: { moment: Moment; reached: () => void } | undefined
+
+  /** False when the chunk is what the test waits for, which then goes nowhere. */
+  const mayPass = (moment: Moment, chunk: Buffer): boolean => {
+    if (armed?.moment !== moment || !chunk.includes(moment === "before commit" ? commit : committed)) return true
+    armed.reached()
+    armed = undefined
+    return false
+  }
+  const server = createServer((program) => {
+    const database = connect(Number(target.port || 5432), target.hostname)
+    for (const [from, to, moment] of [
+      [program, database, "before commit"],
+      [database, program, "after commit"],
+    ] as const) {
+      sockets.add(from)
+      from.on("data", (chunk: Buffer) => {
+        if (mayPass(moment, chunk)) to.write(chunk)
+      })
+      from.on("error", () => to.destroy())
+      from.on("close", () => {
+        sockets.delete(from)
+        to.end()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port")
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${address.port}`
+  return {
+    url: url.href,
+    stopAt: (moment) =>
+      new Promise((resolve) => {
+        armed = { moment, reached: resolve }
+      }),
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

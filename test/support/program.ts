@@ -1,0 +1,86 @@
+// The real program in a process of its own, as npm start runs it: for what only a process shows.
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:net"
+import { join } from "node:path"
+
+export interface RunningProgram {
+  readonly url: string
+  /** All that it has written to standard output and standard error. */
+  output(): string
+  /** Sends the signal and waits for the end. @returns The exit code; null when the signal ended it. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+export interface Refusal {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+type Settings = Readonly<Record<string, string>>
+
+const main = join(import.meta.dirname, "../../server/node/main.ts")
+/** Starts take half as long when what was compiled once is kept. */
+const compiled = join(import.meta.dirname, "../../node_modules/.cache/signet/compiled")
+
+function start(settings: Settings): { child: ChildProcess; stdout: () => string; stderr: () => string } {
+  // Nothing of the tests' own environment, which may name a database.
+  const { PATH = "", HOME = "" } = process.env
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const said = { stdout: "", stderr: "" }
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
+      said[name] += text
+    })
+  }
+  return { child, stdout: () => said.stdout, stderr: () => said.stderr }
+}
+
+/** A program that serves. Rejects when it ends instead. */
+export async function startProgram(settings: Settings): Promise<RunningProgram> {
+  const { child, stdout, stderr } = start(settings)
+  const output = () => stdout() + stderr()
+  const ended = once(child, "close")
+  const ready = new Promise<string>((resolve) => {
+    child.stdout?.on("data", () => {
+      const line = stdout()
+        .split("\n")
+        .find((text) => text.includes('"msg":"ready"') && text.endsWith("}"))
+      if (line !== undefined) resolve(new URL(String(JSON.parse(line).url)).origin)
+    })
+  })
+  const url = await Promise.race([ready, ended.then(() => undefined)])
+  if (url === undefined) throw new Error(`the program ended with ${child.exitCode}: ${output()}`)
+  return {
+    url,
+    output,
+    async end(signal) {
+      child.kill(signal)
+      await ended
+      return child.exitCode
+    },
+  }
+}
+
+/** What a program says that must not start. It is killed when it does, after ten seconds. */
+export async function refusedProgram(settings: Settings): Promise<Refusal> {
+  const { child, stdout, stderr } = start(settings)
+  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
+  await once(child, "close")
+  clearTimeout(timer)
+  return { code: child.exitCode, stdout: stdout(), stderr: stderr() }
+}
+
+/** A loopback port that was free a moment ago: for a program that is to come back where it was. */
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === "string") throw new Error("no free port")
+  return address.port
+}
