@@ -175,8 +175,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     fault: "the identity key is written down with the state",
     file: `${engine}/codec.ts`,
-    from: "...[init, senderData, membership, authenticator],",
-    to: "...[init, senderData, membership, authenticator, opened(state).identityKey],",
+    from: "...epochSecretList(epochSecrets),",
+    to: "...epochSecretList(epochSecrets), opened(state).identityKey,",
     test: "clients/core/messaging/mls.test.ts",
     name: "no state holds an identity key: it is a reference that the suite resolves",
   },

@@ -3,7 +3,7 @@ import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
 import { demand } from "./refusal.ts"
 import type { Ratchet, SecretTree } from "./secret-tree.ts"
-import { closed, type GroupState, opened } from "./state.ts"
+import { closed, epochSecretList, type GroupState, opened } from "./state.ts"
 import { strictly } from "./strict.ts"
 import { treeHash } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
@@ -31,7 +31,6 @@ export function encodeEpoch(state: GroupState): Uint8Array {
 /** The part that changes with every message. It holds the group context, and so the hash of its tree. */
 export function encodeSecrets(state: GroupState): Uint8Array {
   const { context, confirmationTag, ownLeaf, privateKeys, epochSecrets, secretTree } = opened(state)
-  const { init, senderData, membership, authenticator } = epochSecrets
   const ratchets = [...secretTree.ratchets].sort(byNumber)
   const contextBytes = encodeGroupContext(context)
   return concat(
@@ -40,7 +39,7 @@ export function encodeSecrets(state: GroupState): Uint8Array {
     contextBytes,
     confirmationTag,
     u32(ownLeaf),
-    ...[init, senderData, membership, authenticator],
+    ...epochSecretList(epochSecrets),
     ...encodeKeyed([...privateKeys]),
     ...encodeKeyed([...secretTree.subtrees]),
     u32(ratchets.length),

@@ -19,7 +19,7 @@ import { credentialOf, membershipProof } from "./leaf.ts"
 import { deriveSecrets, filteredPath, keepPrivateKeys, linkPath, pathInfo, sealingInfo } from "./path.ts"
 import { demand } from "./refusal.ts"
 import { makeSecretTree, secretsOf } from "./secret-tree.ts"
-import { closed, type GroupState, type Inside, opened } from "./state.ts"
+import { closed, epochSecretList, type GroupState, type Inside, opened } from "./state.ts"
 import { encryptionKeyAt, leafAt, setNode, type Tree, treeHash } from "./tree.ts"
 import { encodeTree } from "./tree-bytes.ts"
 
@@ -229,14 +229,14 @@ async function makeWelcome(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_welcome", welcome })
 }
 
-/** The commit stands: wipes the epoch that ended and gives the one that begins. */
-export function acceptCommit(before: GroupState, staged: StagedCommit): GroupState {
+/** The commit stands: wipes the epoch that ended and gives the one that begins. After a restart, `next` is decoded. */
+export function acceptCommit(before: GroupState, staged: Pick<StagedCommit, "next">): GroupState {
   wipeEnded(before, staged.next)
   return staged.next
 }
 
 /** The commit lost: wipes the epoch that will not be. `before` goes on. */
-export function discardCommit(before: GroupState, staged: StagedCommit): void {
+export function discardCommit(before: GroupState, staged: Pick<StagedCommit, "next">): void {
   wipeEnded(staged.next, before)
 }
 
@@ -244,7 +244,13 @@ export function discardCommit(before: GroupState, staged: StagedCommit): void {
 export function wipeEnded(ended: GroupState, alive: GroupState): void {
   const shared = new Set(opened(alive).privateKeys.values())
   const { epochSecrets, privateKeys, secretTree } = opened(ended)
-  wipe(Object.values(epochSecrets))
+  wipe(epochSecretList(epochSecrets))
   wipe([...privateKeys.values()].filter((key) => !shared.has(key)))
   wipe(secretsOf(secretTree))
+}
+
+/** Wipes every secret of a state whose group is left. It is unusable afterwards. */
+export function wipeState(state: GroupState): void {
+  const { epochSecrets, privateKeys, secretTree } = opened(state)
+  wipe([...epochSecretList(epochSecrets), ...privateKeys.values(), ...secretsOf(secretTree)])
 }

@@ -7,14 +7,14 @@ import { emptyPskIndex } from "ts-mls/pskIndex.js"
 import { expect, test } from "vitest"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
-import type { CommitChange } from "../mls.ts"
+import { type CommitChange, uncheckedEngine } from "../mls.ts"
 import { bareCapabilities, bareSeat, bareSuite, decoded } from "../testing/bare-seat.ts"
 import { refusal, roomOf } from "../testing/cast.ts"
 import { type Forgery, forgeCommit } from "../testing/forge.ts"
-import { lifetime, ourSeat } from "../testing/our-seat.ts"
+import { lifetime, ourSeat, text, today } from "../testing/our-seat.ts"
 import { openRoom, type Seat } from "../testing/seat.ts"
 import { readKeyPackage } from "./key-package.ts"
-import { opened } from "./state.ts"
+import { epochSecretList, opened } from "./state.ts"
 import { leafAt } from "./tree.ts"
 
 const suite = makeNodeSuite()
@@ -117,6 +117,10 @@ test("E5: a member whose leaf is filled again at once is told of its removal; on
   const staged = await seat("A").engine.remove(seat("A").current(), [2], { aad })
   const processed = await seat("C").engine.process(seat("C").current(), staged.commit, accept)
   expect([processed.kind, processed.change.removesUs]).toEqual(["removed", true])
+  processed.finish()
+  const { privateKeys, epochSecrets } = opened(seat("C").current())
+  const secrets = [...privateKeys.values(), ...epochSecretList(epochSecrets)]
+  expect(secrets.every((secret) => secret.every((byte) => byte === 0))).toBe(true)
 })
 
 async function addBare(name: string): Promise<Proposal> {
@@ -234,6 +238,20 @@ test("a group has one of each device: a second leaf of it is refused", async () 
   const answer = await answerTo(async () => ({ proposals: [await add("C")] }))
   expect(answer).toBe("MLS_BAD_PROPOSALS")
 })
+
+test("a credential that names no device is refused as a leaf", async () => {
+  const engine = uncheckedEngine({ suite, nowSeconds: () => today, deviceOf: namesOfDevices })
+  const { seat } = await roomOf(suite, "A", "B")
+  const keyPackage = await (await ourSeat(suite, "nonsense")).keyPackage()
+  const staged = await seat("A").engine.add(seat("A").current(), [keyPackage], { aad })
+  expect(await refusal(engine.process(seat("B").current(), staged.commit, accept))).toBe("MLS_BAD_LEAF")
+})
+
+function namesOfDevices(credential: Uint8Array): string {
+  const name = text(credential)
+  if (name === "nonsense") throw new RangeError("not a credential")
+  return name
+}
 
 test("E7: only basic credentials are read", async () => {
   const cs = await bareSuite()

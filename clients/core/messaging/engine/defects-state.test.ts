@@ -13,7 +13,7 @@ import { ourSeat, text, today } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 import { encrypt } from "./message.ts"
 import { secretsOf } from "./secret-tree.ts"
-import { closed, opened } from "./state.ts"
+import { closed, epochSecretList, opened } from "./state.ts"
 import { leafAt, type Tree } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
 
@@ -24,7 +24,7 @@ const accept = () => "accept" as const
 /** Every secret of a state that only its epoch has. */
 function epochSecretsOf(state: GroupState): Uint8Array[] {
   const { epochSecrets, secretTree } = opened(state)
-  return [...Object.values(epochSecrets), ...secretsOf(secretTree)]
+  return [...epochSecretList(epochSecrets), ...secretsOf(secretTree)]
 }
 const copies = (secrets: readonly Uint8Array[]) => secrets.map((secret) => Uint8Array.from(secret))
 const isZero = (secret: Uint8Array) => secret.every((byte) => byte === 0)

@@ -2,6 +2,7 @@ import type { CiphersuiteImpl } from "ts-mls/crypto/ciphersuite.js"
 import { equal } from "../crypto/bytes.ts"
 import { type Hpke, makeHpke } from "../crypto/hpke.ts"
 import type { Suite } from "../crypto/suite.ts"
+import { EngineRefused } from "./refusal.ts"
 
 /** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
 export const suiteName = "MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519"
@@ -24,7 +25,14 @@ export interface Kit {
 }
 
 export function makeKit(suite: Suite, rules: Pick<Kit, "nowSeconds" | "deviceOf">): Kit {
-  return { ...rules, suite, hpke: makeHpke(suite), cs: asCiphersuite(suite) }
+  const deviceOf: DeviceOf = (credential) => {
+    try {
+      return rules.deviceOf(credential)
+    } catch (cause) {
+      throw new EngineRefused("MLS_BAD_LEAF", "the credential names no device", { cause })
+    }
+  }
+  return { nowSeconds: rules.nowSeconds, deviceOf, suite, hpke: makeHpke(suite), cs: asCiphersuite(suite) }
 }
 
 const empty = new Uint8Array()

@@ -4,7 +4,7 @@ import { unprotectPublicMessage } from "ts-mls/messageProtectionPublic.js"
 import type { PublicMessage } from "ts-mls/publicMessage.js"
 import { equal, wipe } from "../crypto/bytes.ts"
 import { type Applied, applyChanges, type Changes, changesOf } from "./change.ts"
-import { wipeEnded } from "./commit.ts"
+import { wipeEnded, wipeState } from "./commit.ts"
 import { advance } from "./epoch.ts"
 import type { Kit } from "./kit.ts"
 import { type Member, memberOf } from "./leaf.ts"
@@ -35,7 +35,8 @@ export type Judge = (change: CommitChange) => "accept" | "reject"
 export type Processed =
   /** `finish` wipes the epoch that ended; it follows once `next` is durable. */
   | { readonly kind: "next"; readonly next: GroupState; readonly change: CommitChange; readonly finish: () => void }
-  | { readonly kind: "removed"; readonly change: CommitChange }
+  /** `finish` wipes the state, which reads nothing that follows. */
+  | { readonly kind: "removed"; readonly change: CommitChange; readonly finish: () => void }
 
 /**
  * Follows somebody else's commit.
@@ -62,7 +63,7 @@ export async function processCommit(
   const change = await describe(kit, inside, content, sender, changes, applied)
   if (content.commit.path !== undefined) await checkPath(kit, inside, applied.tree, sender, content.commit.path)
   askJudge(judge, change)
-  if (change.removesUs) return { kind: "removed", change }
+  if (change.removesUs) return { kind: "removed", change, finish: () => wipeState(state) }
 
   const { tree } = applied
   const path = content.commit.path && (await openPath(kit, inside, tree, sender, content.commit.path))

@@ -22,6 +22,10 @@ export interface EpochSecrets {
   readonly authenticator: Uint8Array
 }
 
+export function epochSecretList({ init, senderData, membership, authenticator }: EpochSecrets): Uint8Array[] {
+  return [init, senderData, membership, authenticator]
+}
+
 export interface Inside {
   readonly context: GroupContext
   readonly confirmationTag: Uint8Array
