@@ -13,6 +13,16 @@ export function mediaType(method: DescMethod): string {
   return wireOf(method).mediaType || "application/json"
 }
 
+/** Whether a method's requests over REST are forms, and nothing else. */
+export function isFormMethod(method: DescMethod): boolean {
+  return wireOf(method).form
+}
+
+/** Whether a method's answers over REST name the fields that are empty, too. */
+export function namesEmpty(method: DescMethod): boolean {
+  return wireOf(method).namesEmpty
+}
+
 const known = new WeakMap<DescMethod, Wire>()
 
 /** Options are parsed anew at each look, so what they say is kept. */

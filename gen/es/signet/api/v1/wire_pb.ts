@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/api/v1/wire.proto.
  */
 export const file_signet_api_v1_wire: GenFile = /*@__PURE__*/
-  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiNQoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDRISCgptZWRpYV90eXBlGAIgASgJOkkKBHdpcmUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiqiwMgASgLMhMuc2lnbmV0LmFwaS52MS5XaXJlUgR3aXJlOjcKBmhlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYq4sDIAEoCVIGaGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiWAoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDRISCgptZWRpYV90eXBlGAIgASgJEgwKBGZvcm0YAyABKAgSEwoLbmFtZXNfZW1wdHkYBCABKAg6SQoEd2lyZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKqLAyABKAsyEy5zaWduZXQuYXBpLnYxLldpcmVSBHdpcmU6NwoGaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiriwMgASgJUgZoZWFkZXJiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * How a method travels.
@@ -33,6 +33,20 @@ export type Wire = Message<"signet.api.v1.Wire"> & {
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
+
+  /**
+   * Over REST its requests are forms and nothing else (RFC 6749 section 3.2), and its refusals are RFC 6749's.
+   *
+   * @generated from field: bool form = 3;
+   */
+  form: boolean;
+
+  /**
+   * Its answers over REST name the fields that are empty, too.
+   *
+   * @generated from field: bool names_empty = 4;
+   */
+  namesEmpty: boolean;
 };
 
 /**
