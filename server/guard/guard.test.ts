@@ -11,10 +11,12 @@ const users: Requirement = { is: "kinds", of: ["USER"] }
 
 const active: LivenessFacts = {
   principal: "ACTIVE",
+  actor: undefined,
   identity: "ACTIVE",
   session: { status: "ACTIVE", idleExpiresAtMs: Infinity, absoluteExpiresAtMs: Infinity },
   membership: "ACTIVE",
   app: "ACTIVE",
+  revoked: [],
 }
 
 function setUp(options: (clock: GuardOptions["clock"]) => Partial<GuardOptions> = () => ({})) {
@@ -52,18 +54,23 @@ test("liveness is asked at every call, for the token's own session", async () =>
       return facts
     },
   }
-  const { call, token } = setUp((clock) => ({ liveness: createLiveness(port, clock) }))
+  const { call, token, clock } = setUp((own) => ({ liveness: createLiveness(port, own) }))
   const header = `Bearer ${token()}`
   expect(await call(header)).toBe("allow")
   facts = { ...active, session: { status: "REVOKED", idleExpiresAtMs: Infinity, absoluteExpiresAtMs: Infinity } }
   expect(await call(header)).toBe("SESSION_REVOKED")
+  const { jti } = JSON.parse(Buffer.from(header.split(".")[1] ?? "", "base64url").toString())
   expect(questions).toEqual(
     Array(2).fill({
       principalId: ids.principal,
+      actorId: null,
       sessionId: ids.session,
+      credentialId: null,
+      tokenId: jti,
       appId: ids.app,
       tenantId: null,
       contextId: null,
+      nowMs: clock.nowMs(),
     }),
   )
 })

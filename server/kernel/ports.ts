@@ -12,6 +12,7 @@ import type {
   TenantId,
 } from "./ids.ts"
 import type { AssertionUses, Delegations, Pats, Principals, Revocations, ServiceAccounts } from "./machine-ports.ts"
+import type { Revocation } from "./machine-records.ts"
 import type {
   AccountKey,
   App,
@@ -150,20 +151,33 @@ export interface AuditLog {
 export interface Liveness {
   find(question: {
     principalId: PrincipalId
+    /** The service that acts for the principal, if one does. */
+    actorId: PrincipalId | null
+    /** The token's session, or that of the user who delegated. */
     sessionId: SessionId | null
+    /** What the token was obtained with: its `cred_id`. */
+    credentialId: string | null
+    /** The token's `jti`. */
+    tokenId: string | null
     appId: AppId
     tenantId: TenantId | null
     contextId: ContextId | null
+    nowMs: number
   }): Promise<LivenessFacts>
 }
 
 export interface LivenessFacts {
+  /** SUSPENDED also for a service account that is disabled. */
   principal: Principal["status"] | undefined
+  /** The same of the acting service. */
+  actor: Principal["status"] | undefined
   identity: Identity["status"] | undefined
   session: { status: Session["status"]; idleExpiresAtMs: number; absoluteExpiresAtMs: number } | undefined
   /** Of the app as a whole; and when that is ACTIVE, of the tenant and context, if the question names any. */
   membership: Membership["status"] | undefined
   app: App["status"] | undefined
+  /** Which of the question's principal, session, credential and token were revoked and not yet forgotten. */
+  revoked: readonly Revocation["kind"][]
 }
 
 /** Signs access tokens and publishes the keys that they are verified with. */
@@ -206,12 +220,15 @@ export interface SigningKeys {
   change(work: (keys: readonly SigningKeyRecord[]) => readonly SigningKeyRecord[]): Promise<readonly SigningKeyRecord[]>
 }
 
+/** What a keyed hash is of. */
+export type SecretPurpose = "refresh-token" | "retry-key" | "page-token" | "pat" | "service-secret"
+
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {
   /** HMAC-SHA-256 under the newest pepper. Purposes never give the same hash. */
-  hash(purpose: "refresh-token" | "retry-key" | "page-token", text: string): Uint8Array
+  hash(purpose: SecretPurpose, text: string): Uint8Array
   /** The same under every pepper in use, newest first: for look-ups. */
-  hashes(purpose: "refresh-token" | "retry-key" | "page-token", text: string): readonly Uint8Array[]
+  hashes(purpose: SecretPurpose, text: string): readonly Uint8Array[]
   /** Compares in constant time. */
   equal(a: Uint8Array, b: Uint8Array): boolean
   /** SHA-256, for what is no secret of ours. */

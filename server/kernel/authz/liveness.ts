@@ -2,20 +2,28 @@ import type { Reason } from "../errors.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
 
-/** What is known of principal, session and membership, and since when. */
+/** What is known of principal, session, credential and membership, and since when. */
 export interface Liveness {
   readonly facts: LivenessFacts
   /** When the facts were true. Milliseconds since the Unix epoch. */
   readonly asOfMs: number
 }
 
-/** Step 3: why principal, identity or session is not active; undefined when they are. What is missing is not active. */
+/**
+ * Step 3: why principal, identity, session, credential or token is not active; undefined when they are. What is missing
+ * is not active. A service that acts for a user must be active too.
+ */
 export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: number): Reason | undefined {
-  if (facts.principal !== "ACTIVE") return "PRINCIPAL_INACTIVE"
+  const { revoked } = facts
+  if (facts.principal !== "ACTIVE" || revoked.includes("PRINCIPAL")) return "PRINCIPAL_INACTIVE"
+  if (context.actor !== null && facts.actor !== "ACTIVE") return "PRINCIPAL_INACTIVE"
   if (context.identityId !== null && facts.identity !== "ACTIVE") return "IDENTITY_INACTIVE"
-  if (sessionOf(context) === null) return undefined
-  if (facts.session?.status !== "ACTIVE") return "SESSION_REVOKED"
-  if (facts.session.idleExpiresAtMs <= nowMs || facts.session.absoluteExpiresAtMs <= nowMs) return "SESSION_EXPIRED"
+  if (sessionOf(context) !== null) {
+    if (facts.session?.status !== "ACTIVE" || revoked.includes("SESSION")) return "SESSION_REVOKED"
+    if (facts.session.idleExpiresAtMs <= nowMs || facts.session.absoluteExpiresAtMs <= nowMs) return "SESSION_EXPIRED"
+  }
+  if (revoked.includes("CREDENTIAL")) return "CREDENTIAL_REVOKED"
+  if (revoked.includes("TOKEN")) return "TOKEN_REVOKED"
   return undefined
 }
 

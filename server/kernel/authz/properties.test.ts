@@ -119,6 +119,11 @@ const removals: readonly Removal[] = [
   () => alive({ principal: "SUSPENDED" }),
   () => alive({ membership: "SUSPENDED" }),
   () => alive({}, { status: "REVOKED" }),
+  ...(["PRINCIPAL", "SESSION", "CREDENTIAL", "TOKEN"] as const).map(
+    (kind): Removal =>
+      () =>
+        alive({ revoked: [kind] }),
+  ),
   ({ nowMs }) => ({ nowMs: nowMs + 50_000 }),
   (_, context) => ({
     context: {

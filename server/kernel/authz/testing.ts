@@ -76,7 +76,14 @@ export function alive(
   change: Partial<LivenessFacts> = {},
   sessionChange: Partial<typeof session> = {},
 ): Pick<Question, "liveness"> {
-  const active = { principal: "ACTIVE", identity: "ACTIVE", membership: "ACTIVE", app: "ACTIVE" } as const
+  const active = {
+    principal: "ACTIVE",
+    identity: "ACTIVE",
+    actor: "ACTIVE",
+    membership: "ACTIVE",
+    app: "ACTIVE",
+    revoked: [],
+  } as const
   return { liveness: { asOfMs: now, facts: { ...active, session: { ...session, ...sessionChange }, ...change } } }
 }
 

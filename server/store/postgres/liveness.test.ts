@@ -1,6 +1,7 @@
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { putService } from "./testing/machines.ts"
 import { app, freshId, putApp, putSession } from "./testing/people.ts"
 
 describeOnEachStore("liveness", (kind) => {
@@ -11,7 +12,7 @@ describeOnEachStore("liveness", (kind) => {
   })
   afterAll(() => opened.close())
 
-  const none = { tenantId: null, contextId: null }
+  const none = { actorId: null, credentialId: null, tokenId: null, tenantId: null, contextId: null, nowMs: 5 }
 
   test("tells of principal, identity, session, membership and app", async () => {
     const { person, session } = await putSession(opened.store)
@@ -19,10 +20,12 @@ describeOnEachStore("liveness", (kind) => {
     const question = { principalId: person.principal.id, sessionId: session.id, appId: app.id, ...none }
     const alive = {
       principal: "ACTIVE",
+      actor: undefined,
       identity: "ACTIVE",
       app: "ACTIVE",
       membership: "ACTIVE",
       session: { status: "ACTIVE", idleExpiresAtMs, absoluteExpiresAtMs },
+      revoked: [],
     }
     expect(await opened.liveness.find(question)).toStrictEqual(alive)
 
@@ -32,16 +35,19 @@ describeOnEachStore("liveness", (kind) => {
       ...alive,
       principal: "LOCKED",
       session: { status: "REVOKED", idleExpiresAtMs, absoluteExpiresAtMs },
+      revoked: ["SESSION"],
     })
   })
 
   test("tells of nothing that does not exist, and of no session that is another's or another app's", async () => {
     const nobody = {
       principal: undefined,
+      actor: undefined,
       identity: undefined,
       app: undefined,
       membership: undefined,
       session: undefined,
+      revoked: [],
     }
     const unknown = { principalId: freshId("prn"), sessionId: freshId("ses"), appId: freshId("app"), ...none }
     expect(await opened.liveness.find(unknown)).toStrictEqual(nobody)
@@ -52,6 +58,46 @@ describeOnEachStore("liveness", (kind) => {
     const elsewhere = { ...question, sessionId: one.session.id, appId: newId("app", 2, new Uint8Array(10)) }
     expect((await opened.liveness.find(elsewhere)).session).toBeUndefined()
     expect((await opened.liveness.find({ ...question, sessionId: null })).session).toBeUndefined()
+  })
+
+  test("tells which of principal, session, credential and token are revoked, each by its own kind, until it is over", async () => {
+    const { person, session } = await putSession(opened.store)
+    const asked = {
+      principalId: person.principal.id,
+      sessionId: session.id,
+      credentialId: freshId("pat"),
+      tokenId: freshId("jti"),
+    }
+    const find = async (change: object) =>
+      (await opened.liveness.find({ appId: app.id, ...none, ...asked, ...change })).revoked
+    const revoke = (kind: "TOKEN" | "CREDENTIAL" | "PRINCIPAL", key: string) =>
+      opened.db
+        .insertInto("revocation")
+        .values({ kind, key, expires_at: new Date(9_000) })
+        .execute()
+    await revoke("TOKEN", asked.credentialId)
+    await revoke("CREDENTIAL", asked.tokenId)
+    expect(await find({})).toEqual([])
+    await revoke("TOKEN", asked.tokenId)
+    expect(await find({})).toEqual(["TOKEN"])
+    await revoke("CREDENTIAL", asked.credentialId)
+    await revoke("PRINCIPAL", asked.principalId)
+    expect((await find({})).toSorted()).toEqual(["CREDENTIAL", "PRINCIPAL", "TOKEN"])
+    expect((await find({ tokenId: null, nowMs: 8_999 })).toSorted()).toEqual(["CREDENTIAL", "PRINCIPAL"])
+    expect(await find({ nowMs: 9_000 })).toEqual([])
+  })
+
+  test("a service account that is disabled is suspended, as a caller and as an actor", async () => {
+    const { principal, account } = await putService(opened.store)
+    const { person } = await putSession(opened.store)
+    const find = (change: object) =>
+      opened.liveness.find({ principalId: principal.id, sessionId: null, appId: app.id, ...none, ...change })
+    expect(await find({})).toMatchObject({ principal: "ACTIVE", membership: "ACTIVE", identity: undefined })
+    expect(await find({ principalId: person.principal.id, actorId: principal.id })).toMatchObject({ actor: "ACTIVE" })
+    await opened.store.transaction((tx) => tx.serviceAccounts.setStatus(account.id, "DISABLED"))
+    expect((await find({})).principal).toBe("SUSPENDED")
+    const acting = await find({ principalId: person.principal.id, actorId: principal.id })
+    expect(acting).toMatchObject({ principal: "ACTIVE", actor: "SUSPENDED" })
   })
 
   test("a tenant asks for a membership of it besides the app's", async () => {

@@ -1,19 +1,28 @@
 import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
 import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
-import { type Database, run } from "./sql.ts"
+import { at, type Database, run } from "./sql.ts"
 
 // A session of somebody else, or of another app, is no session. A membership that was removed counts when there is no other.
 const membershipIn = (place: string) => `(
   select status from membership where principal_id = asked.principal_id and app_id = asked.app_id and ${place}
   order by status = 'REMOVED', id desc limit 1
 )`
+const statusOf = (table: string) =>
+  `case when ${table}_account.status = 'DISABLED' then 'SUSPENDED' else ${table}.status end as ${table}`
 const findText = `
-select principal.status as principal, identity.status as identity, app.status as app,
+select ${statusOf("principal")}, ${statusOf("actor")}, identity.status as identity, app.status as app,
   session.status as session, session.idle_expires_at, session.absolute_expires_at,
   ${membershipIn("tenant_id is null and context_id is null")} as membership,
-  ${membershipIn("coalesce(tenant_id, '') = $4 and coalesce(context_id, '') = $5")} as inner_membership
-from (select $1::text as principal_id, $2::text as session_id, $3::text as app_id) as asked
+  ${membershipIn("coalesce(tenant_id, '') = $4 and coalesce(context_id, '') = $5")} as inner_membership,
+  array(
+    select kind from revocation
+    where (kind, key) in (('PRINCIPAL', $1), ('SESSION', $2), ('CREDENTIAL', $6), ('TOKEN', $7)) and expires_at > $9
+  ) as revoked
+from (select $1::text as principal_id, $2::text as session_id, $3::text as app_id, $8::text as actor_id) as asked
 left join principal on principal.id = asked.principal_id
+left join service_account as principal_account on principal_account.principal_id = asked.principal_id
+left join principal as actor on actor.id = asked.actor_id
+left join service_account as actor_account on actor_account.principal_id = asked.actor_id
 left join identity on identity.id = principal.identity_id
 left join app on app.id = asked.app_id
 left join session on session.id = asked.session_id
@@ -21,6 +30,7 @@ left join session on session.id = asked.session_id
 
 interface Row {
   principal: Principal["status"] | null
+  actor: Principal["status"] | null
   identity: Identity["status"] | null
   app: App["status"] | null
   membership: Membership["status"] | null
@@ -28,21 +38,33 @@ interface Row {
   session: Session["status"] | null
   idle_expires_at: Date | null
   absolute_expires_at: Date | null
+  revoked: LivenessFacts["revoked"]
 }
 
 /** One statement, outside any transaction: the answer is of one instant. */
 export function createLiveness(db: Database): Liveness {
   return {
-    async find({ principalId, sessionId, appId, tenantId, contextId }): Promise<LivenessFacts> {
-      const values = [principalId, sessionId, appId, tenantId ?? "", contextId ?? ""]
-      const [row] = await run<Row>(db, findText, values)
+    async find(asked): Promise<LivenessFacts> {
+      const [row] = await run<Row>(db, findText, [
+        asked.principalId,
+        asked.sessionId,
+        asked.appId,
+        asked.tenantId ?? "",
+        asked.contextId ?? "",
+        asked.credentialId,
+        asked.tokenId,
+        asked.actorId,
+        at(asked.nowMs),
+      ])
       const membership = row?.membership === "ACTIVE" ? row.inner_membership : row?.membership
       return {
         principal: row?.principal ?? undefined,
+        actor: row?.actor ?? undefined,
         identity: row?.identity ?? undefined,
         app: row?.app ?? undefined,
         membership: membership ?? undefined,
         session: row && sessionOf(row),
+        revoked: row?.revoked ?? [],
       }
     },
   }

@@ -3,6 +3,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
 import { sweep } from "./sweep.ts"
+import { newPat, newSecret, putService } from "./testing/machines.ts"
 import { app, freshId, newSession, newToken, putApp, putPerson, putSession } from "./testing/people.ts"
 
 const day = 86_400_000
@@ -229,15 +230,32 @@ describeOnEachStore("the sweep", (kind) => {
       for (let i = 0; i < 1_500; i++) await tx.idTokenUses.use(hashOf(i), i < 1_400 ? nowMs : nowMs + 1)
     })
 
-    // The first tokens of both sessions expired long ago.
-    const swept = { idTokenUses: 1_400, sealedSuccessors: 2, refreshTokens: 3, sessions: 1 }
-    expect(await sweep(opened.db, nowMs)).toEqual(swept)
-    expect(await sweep(opened.db, nowMs)).toEqual({
-      idTokenUses: 0,
-      sealedSuccessors: 0,
-      refreshTokens: 0,
-      sessions: 0,
+    const { account } = await putService(store)
+    await store.transaction(async (tx) => {
+      for (const expiresAtMs of [nowMs, nowMs + 1]) {
+        await tx.revocations.add([{ kind: "TOKEN", key: `jti ${expiresAtMs}`, expiresAtMs }])
+        await tx.assertionUses.use("client", `jti ${expiresAtMs}`, expiresAtMs)
+      }
+      for (const expiresAtMs of [nowMs - 90 * day, nowMs - 90 * day + 1]) {
+        await tx.pats.insert(newPat(gone.person, { expiresAtMs }))
+        await tx.serviceAccounts.insertSecret(newSecret(account, { expiresAtMs }))
+      }
     })
+
+    // The first tokens of both sessions expired long ago.
+    const swept = {
+      idTokenUses: 1_400,
+      sealedSuccessors: 2,
+      refreshTokens: 3,
+      sessions: 1,
+      revocations: 1,
+      assertionUses: 1,
+      pats: 1,
+      secrets: 1,
+    }
+    const nothing = Object.fromEntries(Object.keys(swept).map((kind) => [kind, 0]))
+    expect(await sweep(opened.db, nowMs)).toEqual(swept)
+    expect(await sweep(opened.db, nowMs)).toEqual(nothing)
     await store.transaction(async (tx) => {
       expect(await tx.sessions.find(gone.session.id)).toBeUndefined()
       expect(await tx.sessions.find(session.id)).toBeDefined()

@@ -1,7 +1,9 @@
 import type { SessionId } from "@signet/kernel/ids"
 import type { Sessions } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
+import { longestTokenMs } from "@signet/kernel/token/claims"
 import { type Selectable, sql } from "kysely"
+import { revocations } from "./revocations.ts"
 import type { SessionTable } from "./schema.ts"
 import { at, atOrNull, type Database, insertInto, msOrNull, run } from "./sql.ts"
 
@@ -115,7 +117,7 @@ export function sessions(db: Database): Sessions {
   }
 }
 
-/** Two statements: only the second sees the successor of a refresh that the first one waited for. */
+/** Two statements for session and tokens: only the second sees the successor of a refresh that the first one waited for. */
 export async function endActive(
   db: Database,
   ids: readonly SessionId[],
@@ -139,6 +141,9 @@ export async function endActive(
       .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
       .where("revoked_at", "is", null)
       .execute()
+    // For those who verify its access tokens without asking.
+    const expiresAtMs = nowMs + longestTokenMs
+    await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
   }
   return endedIds
 }

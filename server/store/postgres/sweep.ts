@@ -3,7 +3,7 @@ import { CompiledQuery } from "kysely"
 import { retried } from "./retry.ts"
 import { at, type Database } from "./sql.ts"
 
-/** How long ended sessions and expired tokens stay: a copied token is told apart that long. */
+/** How long ended sessions, expired tokens and secrets stay: a copied token is told apart that long. */
 const keepMs = 90 * 86_400_000
 const batch = 1_000
 /** Of each kind in one sweep; the next sweep goes on. */
@@ -15,6 +15,10 @@ export interface Swept {
   sealedSuccessors: number
   refreshTokens: number
   sessions: number
+  revocations: number
+  assertionUses: number
+  pats: number
+  secrets: number
 }
 
 const deleteIdTokenUses = `delete from id_token_use where token_hash in (
@@ -37,6 +41,16 @@ const deleteSessions = `delete from session where id in (
   select id from session where absolute_expires_at <= $1
   order by absolute_expires_at limit ${batch} for update skip locked)`
 
+const deleteRevocations = `delete from revocation where (kind, key) in (
+  select kind, key from revocation where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+
+const deleteAssertionUses = `delete from client_assertion_use where (client_id, jti) in (
+  select client_id, jti from client_assertion_use where expires_at <= $1
+  order by expires_at limit ${batch} for update skip locked)`
+
+const deleteExpired = (table: "pat" | "service_secret") => `delete from ${table} where id in (
+  select id from ${table} where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+
 /**
  * Erases what is of no more use. Any number of processes may sweep at once; every few minutes is enough.
  *
@@ -50,6 +64,10 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
     sealedSuccessors: await inBatches(db, eraseSuccessors, now),
     refreshTokens: await inBatches(db, deleteRefreshTokens, kept),
     sessions: await inBatches(db, deleteSessions, kept),
+    revocations: await inBatches(db, deleteRevocations, now),
+    assertionUses: await inBatches(db, deleteAssertionUses, now),
+    pats: await inBatches(db, deleteExpired("pat"), kept),
+    secrets: await inBatches(db, deleteExpired("service_secret"), kept),
   }
 }
 

@@ -1,0 +1,184 @@
+import type { Store } from "@signet/kernel/ports"
+import { serviceKey } from "@signet/kernel/testing/machine-records"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { CompiledQuery } from "kysely"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import {
+  describeOnEachStore,
+  describeOnPostgres,
+  openTestStore,
+  type TestStore,
+} from "../../../test/support/postgres.ts"
+import { newPat, newSecret, putService } from "./testing/machines.ts"
+import { freshId, newSession, putApp, putPerson, putSession } from "./testing/people.ts"
+
+describeOnEachStore("the end of a principal, revocations and assertions", (kind) => {
+  let opened: TestStore
+  let store: Store
+  beforeAll(async () => {
+    opened = await openTestStore(kind)
+    store = opened.store
+    await putApp(store)
+  })
+  afterAll(() => opened.close())
+
+  /** A person with a session, its token and a personal access token, and what is left of them. */
+  async function putUser() {
+    const { person, session, token } = await putSession(store)
+    const pat = newPat(person)
+    await store.transaction((tx) => tx.pats.insert(pat))
+    const state = () =>
+      store.transaction(async (tx) => ({
+        principal: (await tx.principals.lock(person.principal.id))?.status,
+        session: (await tx.sessions.find(session.id))?.status,
+        refreshToken: (await tx.refreshTokens.find([token.tokenHash]))?.revokedAtMs,
+        pat: (await tx.pats.lock(pat.id))?.revokeReason,
+        revoked: (await tx.revocations.find([person.principal.id, session.id, pat.id], 5_000)).map((one) => one.kind),
+      }))
+    return { person, session, pat, state }
+  }
+  const untouched = { principal: "ACTIVE", session: "ACTIVE", refreshToken: null, pat: null, revoked: [] }
+
+  test.each(["SUSPENDED", "DEACTIVATED"] as const)("%s ends sessions and personal access tokens", async (status) => {
+    const { person, state } = await putUser()
+    const stranger = await putUser()
+    expect(await state()).toEqual(untouched)
+    await store.transaction(async (tx) => {
+      expect(await tx.principals.end(person.principal.id, status, 5_000)).toBe(true)
+      expect(await tx.principals.end(person.principal.id, status, 6_000)).toBe(false)
+    })
+    const ended = await state()
+    expect({ ...ended, revoked: ended.revoked.toSorted() }).toEqual({
+      principal: status,
+      session: "REVOKED",
+      refreshToken: 5_000,
+      pat: "PRINCIPAL_ENDED",
+      revoked: ["CREDENTIAL", "PRINCIPAL", "SESSION"],
+    })
+    expect(await stranger.state()).toEqual(untouched)
+  })
+
+  test("a failure on the way leaves everything as it was", async () => {
+    const { person, state } = await putUser()
+    const failed = store.transaction(async (tx) => {
+      await tx.principals.end(person.principal.id, "SUSPENDED", 5_000)
+      throw new Error("power cut")
+    })
+    await expect(failed).rejects.toThrow("power cut")
+    expect(await state()).toEqual(untouched)
+  })
+
+  test.each(["pat", "refresh_token", "revocation"] as const)(
+    "a failure of the statement on %s leaves everything as it was",
+    async (table) => {
+      const { person, state } = await putUser()
+      const blocking = `alter table ${table} add constraint broken check (${table === "revocation" ? "kind <> 'PRINCIPAL'" : "revoked_at is null"}) not valid`
+      await opened.db.executeQuery(CompiledQuery.raw(blocking))
+      const end = store.transaction((tx) => tx.principals.end(person.principal.id, "SUSPENDED", 5_000))
+      await expect(end).rejects.toMatchObject({ code: "23514" })
+      await opened.db.executeQuery(CompiledQuery.raw(`alter table ${table} drop constraint broken`))
+      expect(await state()).toEqual(untouched)
+    },
+  )
+
+  test("a service's secrets and keys end with it", async () => {
+    const { account, principal } = await putService(store)
+    const secret = newSecret(account)
+    const key = { ...serviceKey, serviceAccountId: account.id, kid: freshId("scr") }
+    await store.transaction(async (tx) => {
+      await tx.serviceAccounts.insertSecret(secret)
+      await tx.serviceAccounts.insertKey(key)
+      await tx.principals.end(principal.id, "SUSPENDED", 5_000)
+      expect(await tx.serviceAccounts.secrets(account.id)).toStrictEqual([{ ...secret, revokedAtMs: 5_000 }])
+      expect(await tx.serviceAccounts.keys(account.id)).toStrictEqual([{ ...key, revokedAtMs: 5_000 }])
+      const expiresAtMs = 5_000 + longestTokenMs
+      expect(await tx.revocations.find([secret.id, key.kid], expiresAtMs - 1)).toEqual(
+        expect.arrayContaining([
+          { kind: "CREDENTIAL", key: secret.id, expiresAtMs },
+          { kind: "CREDENTIAL", key: key.kid, expiresAtMs },
+        ]),
+      )
+      expect(await tx.revocations.find([secret.id], expiresAtMs)).toEqual([])
+    })
+  })
+
+  test("who was suspended may resume, and what was ended stays ended; who was deactivated may not", async () => {
+    const { person, session, pat, state } = await putUser()
+    await store.transaction(async (tx) => {
+      expect(await tx.principals.resume(person.principal.id)).toBe(false)
+      await tx.principals.end(person.principal.id, "SUSPENDED", 5_000)
+      expect(await tx.principals.resume(person.principal.id)).toBe(true)
+    })
+    const resumed = await state()
+    expect(resumed).toMatchObject({ principal: "ACTIVE", session: "REVOKED", pat: "PRINCIPAL_ENDED" })
+    expect(resumed.revoked.toSorted()).toEqual(["CREDENTIAL", "SESSION"])
+    expect([session.id, pat.id]).toHaveLength(2)
+    await store.transaction(async (tx) => {
+      await tx.principals.end(person.principal.id, "SUSPENDED", 6_000)
+      expect(await tx.principals.end(person.principal.id, "DEACTIVATED", 7_000)).toBe(true)
+      expect(await tx.principals.end(person.principal.id, "SUSPENDED", 8_000)).toBe(false)
+      expect(await tx.principals.resume(person.principal.id)).toBe(false)
+    })
+  })
+
+  test("a revocation is kept until the later of its expiries, and found by key", async () => {
+    const key = freshId("jti")
+    const entry = (expiresAtMs: number) => ({ kind: "TOKEN", key, expiresAtMs }) as const
+    await store.transaction(async (tx) => {
+      await tx.revocations.add([])
+      await tx.revocations.add([entry(9_000), entry(8_000), entry(9_500)])
+      await tx.revocations.add([entry(7_000)])
+      expect(await tx.revocations.find([key, "other"], 9_499)).toEqual([entry(9_500)])
+      expect(await tx.revocations.find([key], 9_500)).toEqual([])
+      expect(await tx.revocations.find([], 0)).toEqual([])
+    })
+  })
+
+  test("a client's assertion is taken once; another client may use the same jti", async () => {
+    const [client, other, jti] = [freshId("sac"), freshId("sac"), freshId("jti")]
+    await store.transaction(async (tx) => {
+      expect(await tx.assertionUses.use(client, jti, 9_000)).toBe(true)
+      expect(await tx.assertionUses.use(client, jti, 9_000)).toBe(false)
+      expect(await tx.assertionUses.use(other, jti, 9_000)).toBe(true)
+    })
+  })
+})
+
+describeOnPostgres("the end of a principal that meets others", () => {
+  test("a token or session that is made at the same time under the principal's lock ends too", async () => {
+    const opened = await openTestStore("postgres", { maxConnections: 4 })
+    await putApp(opened.store)
+    const person = await putPerson(opened.store)
+    const pat = newPat(person)
+    const session = newSession(person)
+    let locked = () => {}
+    const isLocked = new Promise<void>((resolve) => {
+      locked = resolve
+    })
+    const making = opened.store.transaction(async (tx) => {
+      await tx.principals.lock(person.principal.id)
+      locked()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await tx.pats.insert(pat)
+      await tx.sessions.insert(session)
+    })
+    await isLocked
+    await opened.store.transaction((tx) => tx.principals.end(person.principal.id, "SUSPENDED", 5_000))
+    await making
+    await opened.store.transaction(async (tx) => {
+      expect((await tx.pats.lock(pat.id))?.revokeReason).toBe("PRINCIPAL_ENDED")
+      expect((await tx.sessions.find(session.id))?.status).toBe("REVOKED")
+    })
+    await opened.close()
+  })
+
+  test("of twenty uses of one assertion at once, one is taken", async () => {
+    const opened = await openTestStore("postgres", { maxConnections: 20 })
+    const jti = freshId("jti")
+    const uses = await Promise.all(
+      Array.from({ length: 20 }, () => opened.store.transaction((tx) => tx.assertionUses.use("client", jti, 9_000))),
+    )
+    expect(uses.filter(Boolean)).toHaveLength(1)
+    await opened.close()
+  })
+})
