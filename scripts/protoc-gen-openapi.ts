@@ -33,6 +33,10 @@ function openApi(schema: Schema): Plain | undefined {
           description: "A refusal (RFC 9457). `reason` is the same over every protocol.",
           content: { "application/problem+json": { schema: problem(schema) } },
         },
+        OAuthError: {
+          description: "A refusal (RFC 6749 section 5.2), with the reason of every other protocol.",
+          content: { "application/json": { schema: oauthError(schema) } },
+        },
       },
       schemas: sorted(schemas.components),
     },
@@ -53,12 +57,25 @@ function pathsOf(operations: readonly Operation[]): Record<string, Plain> {
 const sorted = (of: Schemas["components"]): Plain =>
   Object.fromEntries(Object.entries(of).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-function problem(schema: Schema): Plain {
+const text = { type: "string" }
+
+function reasonSchema(schema: Schema): Plain {
   const reasons = schema.allFiles
     .flatMap((file) => file.enums)
     .find((each) => each.typeName === "signet.authz.v1.Reason")
-  const names = reasons?.values.filter(({ number }) => number !== 0).map(({ name }) => name) ?? []
-  const text = { type: "string" }
+  return { ...text, enum: reasons?.values.filter(({ number }) => number !== 0).map(({ name }) => name) ?? [] }
+}
+
+function oauthError(schema: Schema): Plain {
+  return {
+    type: "object",
+    title: "OAuthError",
+    required: ["error", "error_description", "reason", "trace_id"],
+    properties: { error: text, error_description: text, reason: reasonSchema(schema), trace_id: text },
+  }
+}
+
+function problem(schema: Schema): Plain {
   return {
     type: "object",
     title: "Problem",
@@ -69,7 +86,7 @@ function problem(schema: Schema): Plain {
       status: { type: "integer" },
       detail: text,
       instance: { ...text, description: "`urn:request:` and the id that the log has, too." },
-      reason: { ...text, enum: names },
+      reason: reasonSchema(schema),
       domain: { const: "signet" },
       metadata: { type: "object", additionalProperties: text },
       errors: {

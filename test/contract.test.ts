@@ -20,6 +20,8 @@ function described(requirement: Requirement): string {
       return requirement.of.join(" or ")
     case "scope":
       return `scope ${requirement.scope}`
+    case "allOf":
+      return requirement.of.map(described).join(" and ")
     default:
       return requirement.is
   }
@@ -28,12 +30,22 @@ function described(requirement: Requirement): string {
 // The specification's endpoints as far as they are served, each with what it asks of its caller.
 const restRoutes = [
   "GET /.well-known/jwks.json: TokenService.GetJwks, public",
+  "GET /.well-known/oauth-authorization-server: TokenService.GetAuthorizationServerMetadata, public",
+  "GET /auth/delegation-policies: DelegationService.ListDelegationPolicies, USER and scope auth.delegation.write",
+  "GET /auth/delegations: DelegationService.ListDelegations, USER",
   "GET /auth/session/me: AuthService.Me, USER",
   "GET /auth/session/sessions: SessionService.ListSessions, USER",
+  "POST /auth/delegation-policies/{policy_id}:revoke: DelegationService.RevokeDelegationPolicy, USER and scope auth.delegation.write",
+  "POST /auth/delegation-policies: DelegationService.CreateDelegationPolicy, USER and scope auth.delegation.write",
+  "POST /auth/delegations/{delegation_id}:revoke: DelegationService.RevokeDelegation, USER",
+  "POST /auth/delegations: DelegationService.CreateDelegation, USER",
   "POST /auth/login/idp-a: AuthService.ExternalLogin, public",
   "POST /auth/session/logout-all: AuthService.LogoutAll, USER",
   "POST /auth/session/logout: AuthService.Logout, bodyCredential",
   "POST /auth/session/refresh: AuthService.Refresh, bodyCredential",
+  "POST /auth/token/introspect: TokenService.Introspect, bodyCredential",
+  "POST /auth/token/revoke: TokenService.Revoke, bodyCredential",
+  "POST /auth/token: TokenService.Token, bodyCredential",
 ]
 // The specification names the operation and no path.
 const withoutPath = ["SessionService.RevokeSession: USER"]
@@ -69,8 +81,15 @@ describe("the route table", () => {
       bodyCredential: `[{},{"bearer":[]}]`,
       USER: `[{"bearer":[]}]`,
     }
-    const expected = restRoutes.map((route) => route.replace(/, (\w+)$/, (_, is: string) => `, ${securityOf[is]}`))
-    expect(documented.toSorted()).toEqual(expected)
+    const expected = restRoutes.map((route) => {
+      const [named = "", requirement = ""] = route.split(", ")
+      const path = named.replace(
+        /\{(\w+)\}/,
+        (_, name: string) => `{${name.replace(/_(.)/g, (_, c: string) => c.toUpperCase())}}`,
+      )
+      return `${path}, ${securityOf[requirement] ?? `[{"bearer":[]}]`}`
+    })
+    expect(documented.toSorted()).toEqual(expected.toSorted())
   })
 })
 

@@ -32,6 +32,8 @@ function operation(method: DescMethod, rule: Plain, index: number, read: ReadOpt
     return `{${field.jsonName}}`
   })
   const rest = method.input.fields.filter((field) => !inPath.includes(field))
+  const isForm = isFormMethod(method, read)
+  const refusal = isForm ? "OAuthError" : "Problem"
   if (rule.body !== "*") {
     for (const field of rest) parameters.push({ name: field.jsonName, in: "query", schema: schemas.fieldSchema(field) })
   }
@@ -45,21 +47,33 @@ function operation(method: DescMethod, rule: Plain, index: number, read: ReadOpt
     ...descriptionOf(method),
     ...security(read(method, "signet.authz.v1.requires")),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(rule.body === "*" ? { requestBody: requestBody(method, rest, inPath.length > 0, schemas) } : {}),
-    responses: { ...success(method, read, schemas), default: { $ref: "#/components/responses/Problem" } },
+    ...(rule.body === "*" ? { requestBody: requestBody(method, rest, inPath.length > 0, isForm, schemas) } : {}),
+    responses: { ...success(method, read, schemas), default: { $ref: `#/components/responses/${refusal}` } },
   }
   return { path, verb, body }
 }
 
-function requestBody(method: DescMethod, fields: readonly DescField[], isPart: boolean, schemas: Schemas): Plain {
+const isFormMethod = (method: DescMethod, read: ReadOption): boolean => {
+  const wire = read(method, "signet.api.v1.wire")
+  return isPlain(wire) && wire.form === true
+}
+
+function requestBody(
+  method: DescMethod,
+  fields: readonly DescField[],
+  isPart: boolean,
+  isForm: boolean,
+  schemas: Schemas,
+): Plain {
+  const mediaType = isForm ? "application/x-www-form-urlencoded" : "application/json"
   const schema = isPart ? schemas.objectSchema(method.input, fields) : schemas.reference(method.input)
-  return { required: "required" in schema, content: { "application/json": { schema } } }
+  return { required: "required" in schema, content: { [mediaType]: { schema } } }
 }
 
 function success(method: DescMethod, read: ReadOption, schemas: Schemas): Plain {
   const { output } = method
   const description = descriptionOf(output).description ?? "Done."
-  if (output.fields.length === 0) return { 204: { description } }
+  if (output.fields.length === 0) return { [isFormMethod(method, read) ? 200 : 204]: { description } }
   const wire = read(method, "signet.api.v1.wire")
   const mediaType = (isPlain(wire) && wire.media_type) || "application/json"
   return { 200: { description, content: { [String(mediaType)]: { schema: schemas.reference(output) } } } }

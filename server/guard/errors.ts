@@ -32,7 +32,7 @@ const withoutError: ReadonlySet<Reason> = new Set<Reason>([
 
 /**
  * The WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9470 section 3), or undefined where none is due.
- * Reads `scope` (space-separated) and `max_age` (seconds) of the refusal's metadata.
+ * Reads `scope` (space-separated), `max_age` (seconds) and `error` (RFC 6749) of the refusal's metadata.
  */
 export function challengeOf(refused: Refused): string | undefined {
   if (refused.reason === "MISSING_SCOPE") {
@@ -42,6 +42,10 @@ export function challengeOf(refused: Refused): string | undefined {
     return bearer({ error: "insufficient_user_authentication", max_age: refused.metadata.max_age })
   }
   if (refused.status !== 401) return undefined
+  // RFC 6749 section 5.2: the challenge names the method that was, or may be, used.
+  if (refused.reason === "CLIENT_INVALID") return `Basic realm="signet", charset="UTF-8"`
+  // A token in the body was refused, not the caller's own.
+  if (refused.metadata.error === "invalid_grant") return undefined
   if (withoutError.has(refused.reason)) return bearer({})
   return bearer({ error: "invalid_token", error_description: refusals[refused.reason].message })
 }

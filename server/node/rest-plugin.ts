@@ -19,7 +19,7 @@ export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, option
   for (const { verb, path, answer } of restRoutes(options)) {
     app.route({
       method: verb,
-      url: path,
+      url: routerPath(path),
       handler: async (request, reply) => {
         const response = await answer(restRequest(request, reply, options))
         return sendResponse(reply, response)
@@ -27,6 +27,13 @@ export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, option
     })
   }
   done()
+}
+
+/** `{name}` as the router takes it; before a custom verb it ends at the colon, which elsewhere is a part of a value. */
+function routerPath(path: string): string {
+  return path.replace(/\{(\w+)\}(?::(\w+))?/g, (_, name: string, verb?: string) =>
+    verb === undefined ? `:${name}` : `:${name}(^[^/:]+)::${verb}`,
+  )
 }
 
 function restRequest(request: FastifyRequest, reply: FastifyReply, options: RestPluginOptions): RestRequest {

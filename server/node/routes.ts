@@ -1,4 +1,5 @@
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { authService } from "../rpc/auth-service.ts"
@@ -8,7 +9,7 @@ import { sessionService } from "../rpc/session-service.ts"
 import { tokenService } from "../rpc/token-service.ts"
 
 /** The services of this program. */
-export const services = [AuthService, SessionService, TokenService] as const
+export const services = [AuthService, SessionService, TokenService, DelegationService] as const
 
 export const serviceRoutes =
   (deps: Deps): Routes =>
@@ -16,4 +17,5 @@ export const serviceRoutes =
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
     router.service(TokenService, tokenService(deps))
+    router.service(DelegationService, {})
   }

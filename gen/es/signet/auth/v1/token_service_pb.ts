@@ -4,6 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
 import { file_signet_api_v1_wire } from "../../api/v1/wire_pb.ts";
 import { file_signet_authz_v1_requirement } from "../../authz/v1/requirement_pb.ts";
@@ -13,7 +14,691 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/token_service.proto.
  */
 export const file_signet_auth_v1_token_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSIQCg5HZXRKd2tzUmVxdWVzdCI0Cg9HZXRKd2tzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLnNpZ25ldC5hdXRoLnYxLkp3ayJcCgNKd2sSCwoDa3R5GAEgASgJEgsKA2NydhgCIAEoCRIJCgF4GAMgASgJEgkKAXkYBCABKAkSCwoDa2lkGAUgASgJEgsKA2FsZxgGIAEoCRILCgN1c2UYByABKAkyogEKDFRva2VuU2VydmljZRKRAQoHR2V0SndrcxIeLnNpZ25ldC5hdXRoLnYxLkdldEp3a3NSZXF1ZXN0Gh8uc2lnbmV0LmF1dGgudjEuR2V0Sndrc1Jlc3BvbnNlIkWQAgHK2hgCCAHS2hgaEhhhcHBsaWNhdGlvbi9qd2stc2V0K2pzb26C0+STAhgSFi8ud2VsbC1rbm93bi9qd2tzLmpzb25iBnByb3RvMw", [file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKKCAoMVG9rZW5SZXF1ZXN0EioKCmdyYW50X3R5cGUYASABKAlCCrpIB3IFEAEYgAFSCmdyYW50X3R5cGUSJgoJY2xpZW50X2lkGAIgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYAyABKAlCDYABAbpIB3IFEAEYgARIAFINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBCABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgFIAEoCUINgAEBukgHcgUQARiAIEgBUhBjbGllbnRfYXNzZXJ0aW9uiAEBEhoKCGF1ZGllbmNlGAYgASgJQgi6SAVyAxiAAhIXCgVzY29wZRgHIAEoCUIIukgFcgMYgCASRAoJdGVuYW50X2lkGAggASgJQia6SCNyITIfXih0ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSk/JFIJdGVuYW50X2lkEkYKCmNvbnRleHRfaWQYCSABKAlCJrpII3IhMh9eKGN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9KT8kUgpjb250ZXh0X2lkEh8KA3BhdBgKIAEoCUINgAEBukgHcgUQARiAAkgCiAEBEjgKDXN1YmplY3RfdG9rZW4YCyABKAlCDYABAbpIB3IFEAEYgEBIA1INc3ViamVjdF90b2tlbogBARI4ChJzdWJqZWN0X3Rva2VuX3R5cGUYDCABKAlCCLpIBXIDGIABUhJzdWJqZWN0X3Rva2VuX3R5cGUSNAoLYWN0b3JfdG9rZW4YDSABKAlCDYABAbpIB3IFEAEYgEBIBFILYWN0b3JfdG9rZW6IAQESNAoQYWN0b3JfdG9rZW5fdHlwZRgOIAEoCUIIukgFcgMYgAFSEGFjdG9yX3Rva2VuX3R5cGUSTgoNZGVsZWdhdGlvbl9pZBgPIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSRIBVINZGVsZWdhdGlvbl9pZIgBARI3CgZqb2JfaWQYECABKAlCH7pIHHIaMhheW0EtWmEtejAtOS5fOi1dezAsMTI4fSRSBmpvYl9pZBI8ChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgRIAEoCUIIukgFcgMYgAFSFHJlcXVlc3RlZF90b2tlbl90eXBlQhAKDl9jbGllbnRfc2VjcmV0QhMKEV9jbGllbnRfYXNzZXJ0aW9uQgYKBF9wYXRCEAoOX3N1YmplY3RfdG9rZW5CDgoMX2FjdG9yX3Rva2VuQhAKDl9kZWxlZ2F0aW9uX2lkItYBCg1Ub2tlblJlc3BvbnNlEicKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBUgxhY2Nlc3NfdG9rZW4SHgoKdG9rZW5fdHlwZRgCIAEoCVIKdG9rZW5fdHlwZRIeCgpleHBpcmVzX2luGAMgASgNUgpleHBpcmVzX2luEhIKBXNjb3BlGAQgASgJSACIAQESLAoRaXNzdWVkX3Rva2VuX3R5cGUYBSABKAlSEWlzc3VlZF90b2tlbl90eXBlEhAKCGF1ZGllbmNlGAYgASgJQggKBl9zY29wZSKAAwoRSW50cm9zcGVjdFJlcXVlc3QSJAoFdG9rZW4YASABKAlCEIABAbpICsgBAXIFEAEYgEBIAIgBARIyCg90b2tlbl90eXBlX2hpbnQYAiABKAlCCLpIBXIDGIABUg90b2tlbl90eXBlX2hpbnQSJgoJY2xpZW50X2lkGAMgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYBCABKAlCDYABAbpIB3IFEAEYgARIAVINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBSABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgGIAEoCUINgAEBukgHcgUQARiAIEgCUhBjbGllbnRfYXNzZXJ0aW9uiAEBQggKBl90b2tlbkIQCg5fY2xpZW50X3NlY3JldEITChFfY2xpZW50X2Fzc2VydGlvbiK1BQoSSW50cm9zcGVjdFJlc3BvbnNlEhMKBmFjdGl2ZRgBIAEoCEgAiAEBEhIKBXNjb3BlGAIgASgJSAGIAQESHAoJY2xpZW50X2lkGAMgASgJUgljbGllbnRfaWQSHgoKdG9rZW5fdHlwZRgEIAEoCVIKdG9rZW5fdHlwZRILCgNleHAYBSABKA0SCwoDaWF0GAYgASgNEgsKA25iZhgHIAEoDRILCgNzdWIYCCABKAkSCwoDYXVkGAkgASgJEgsKA2lzcxgKIAEoCRILCgNqdGkYCyABKAkSCwoDc2NwGAwgAygJEgsKA3NpZBgNIAEoCRImCg5wcmluY2lwYWxfdHlwZRgOIAEoCVIOcHJpbmNpcGFsX3R5cGUSIAoLaWRlbnRpdHlfaWQYDyABKAlSC2lkZW50aXR5X2lkEhYKBmFwcF9pZBgQIAEoCVIGYXBwX2lkEhwKCXRlbmFudF9pZBgRIAEoCVIJdGVuYW50X2lkEh4KCmNvbnRleHRfaWQYEiABKAlSCmNvbnRleHRfaWQSHwoIcGVybV92ZXIYEyABKA1IAlIIcGVybV92ZXKIAQESLwoQcGVybV92ZXJfY3VycmVudBgUIAEoDUgDUhBwZXJtX3Zlcl9jdXJyZW50iAEBEgsKA2FtchgVIAMoCRIcCglhdXRoX3RpbWUYFiABKA1SCWF1dGhfdGltZRILCgNndHkYFyABKAkSGAoHY3JlZF9pZBgYIAEoCVIHY3JlZF9pZBIMCgRvc2lkGBkgASgJEiIKA2FjdBgaIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yEhYKBmpvYl9pZBgbIAEoCVIGam9iX2lkQgkKB19hY3RpdmVCCAoGX3Njb3BlQgsKCV9wZXJtX3ZlckITChFfcGVybV92ZXJfY3VycmVudCJ+CgVBY3RvchILCgNzdWIYASABKAkSJgoOcHJpbmNpcGFsX3R5cGUYAiABKAlSDnByaW5jaXBhbF90eXBlEhwKCWNsaWVudF9pZBgDIAEoCVIJY2xpZW50X2lkEiIKA2FjdBgEIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yIvwCCg1SZXZva2VSZXF1ZXN0EiQKBXRva2VuGAEgASgJQhCAAQG6SArIAQFyBRABGIBASACIAQESMgoPdG9rZW5fdHlwZV9oaW50GAIgASgJQgi6SAVyAxiAAVIPdG9rZW5fdHlwZV9oaW50EiYKCWNsaWVudF9pZBgDIAEoCUIIukgFcgMYgAFSCWNsaWVudF9pZBI4Cg1jbGllbnRfc2VjcmV0GAQgASgJQg2AAQG6SAdyBRABGIAESAFSDWNsaWVudF9zZWNyZXSIAQESPgoVY2xpZW50X2Fzc2VydGlvbl90eXBlGAUgASgJQgi6SAVyAxiAAVIVY2xpZW50X2Fzc2VydGlvbl90eXBlEj4KEGNsaWVudF9hc3NlcnRpb24YBiABKAlCDYABAbpIB3IFEAEYgCBIAlIQY2xpZW50X2Fzc2VydGlvbogBAUIICgZfdG9rZW5CEAoOX2NsaWVudF9zZWNyZXRCEwoRX2NsaWVudF9hc3NlcnRpb24iEAoOUmV2b2tlUmVzcG9uc2UiJwolR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVxdWVzdCLSBwomR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2USDgoGaXNzdWVyGAEgASgJEiYKDnRva2VuX2VuZHBvaW50GAIgASgJUg50b2tlbl9lbmRwb2ludBIaCghqd2tzX3VyaRgDIAEoCVIIandrc191cmkSNgoWaW50cm9zcGVjdGlvbl9lbmRwb2ludBgEIAEoCVIWaW50cm9zcGVjdGlvbl9lbmRwb2ludBIwChNyZXZvY2F0aW9uX2VuZHBvaW50GAUgASgJUhNyZXZvY2F0aW9uX2VuZHBvaW50EjQKFWdyYW50X3R5cGVzX3N1cHBvcnRlZBgGIAMoCVIVZ3JhbnRfdHlwZXNfc3VwcG9ydGVkElQKJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQYByADKAlSJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSagowdG9rZW5fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAggAygJUjB0b2tlbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQSZAotaW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkGAkgAygJUi1pbnRyb3NwZWN0aW9uX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSego4aW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQYCiADKAlSOGludHJvc3BlY3Rpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkEl4KKnJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9tZXRob2RzX3N1cHBvcnRlZBgLIAMoCVIqcmV2b2NhdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkEnQKNXJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAwgAygJUjVyZXZvY2F0aW9uX2VuZHBvaW50X2F1dGhfc2lnbmluZ19hbGdfdmFsdWVzX3N1cHBvcnRlZBI6ChhyZXNwb25zZV90eXBlc19zdXBwb3J0ZWQYDSADKAlSGHJlc3BvbnNlX3R5cGVzX3N1cHBvcnRlZCIQCg5HZXRKd2tzUmVxdWVzdCI0Cg9HZXRKd2tzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLnNpZ25ldC5hdXRoLnYxLkp3ayJcCgNKd2sSCwoDa3R5GAEgASgJEgsKA2NydhgCIAEoCRIJCgF4GAMgASgJEgkKAXkYBCABKAkSCwoDa2lkGAUgASgJEgsKA2FsZxgGIAEoCRILCgN1c2UYByABKAky1wUKDFRva2VuU2VydmljZRJoCgVUb2tlbhIcLnNpZ25ldC5hdXRoLnYxLlRva2VuUmVxdWVzdBodLnNpZ25ldC5hdXRoLnYxLlRva2VuUmVzcG9uc2UiIsraGAJQAdLaGAIYAYLT5JMCEDoBKiILL2F1dGgvdG9rZW4SggEKCkludHJvc3BlY3QSIS5zaWduZXQuYXV0aC52MS5JbnRyb3NwZWN0UmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkludHJvc3BlY3RSZXNwb25zZSItytoYAlAB0toYAhgBgtPkkwIbOgEqIhYvYXV0aC90b2tlbi9pbnRyb3NwZWN0EnIKBlJldm9rZRIdLnNpZ25ldC5hdXRoLnYxLlJldm9rZVJlcXVlc3QaHi5zaWduZXQuYXV0aC52MS5SZXZva2VSZXNwb25zZSIpytoYAlAB0toYAhgBgtPkkwIXOgEqIhIvYXV0aC90b2tlbi9yZXZva2USkQEKB0dldEp3a3MSHi5zaWduZXQuYXV0aC52MS5HZXRKd2tzUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLkdldEp3a3NSZXNwb25zZSJFkAIBytoYAggB0toYGhIYYXBwbGljYXRpb24vandrLXNldCtqc29ugtPkkwIYEhYvLndlbGwta25vd24vandrcy5qc29uEs8BCh5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGESNS5zaWduZXQuYXV0aC52MS5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGFSZXF1ZXN0GjYuc2lnbmV0LmF1dGgudjEuR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2UiPpACAcraGAIIAdLaGAIgAYLT5JMCKRInLy53ZWxsLWtub3duL29hdXRoLWF1dGhvcml6YXRpb24tc2VydmVyYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
+
+/**
+ * RFC 6749 section 4.4.2, RFC 8693 section 2.1. Fields that are `optional` count as sent when they are sent empty: an
+ * empty credential is refused, never taken for an absent one.
+ *
+ * @generated from message signet.auth.v1.TokenRequest
+ */
+export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
+  /**
+   * `client_credentials`, `pat`, `on_behalf_of` or `urn:ietf:params:oauth:grant-type:token-exchange`.
+   *
+   * @generated from field: string grant_type = 1 [json_name = "grant_type"];
+   */
+  grantType: string;
+
+  /**
+   * The client; with `client_assertion` it may be left out, in a Basic header it is the user name.
+   *
+   * @generated from field: string client_id = 2 [json_name = "client_id"];
+   */
+  clientId: string;
+
+  /**
+   * client_secret_post (RFC 6749 section 2.3.1).
+   *
+   * @generated from field: optional string client_secret = 3 [json_name = "client_secret"];
+   */
+  clientSecret?: string | undefined;
+
+  /**
+   * `urn:ietf:params:oauth:client-assertion-type:jwt-bearer` (RFC 7523 section 2.2).
+   *
+   * @generated from field: string client_assertion_type = 4 [json_name = "client_assertion_type"];
+   */
+  clientAssertionType: string;
+
+  /**
+   * private_key_jwt: ES256, `iss` and `sub` the client, `aud` the issuer or the token endpoint, a life of at most 60 s and
+   * a `jti` that is taken once.
+   *
+   * @generated from field: optional string client_assertion = 5 [json_name = "client_assertion"];
+   */
+  clientAssertion?: string | undefined;
+
+  /**
+   * The one service that the token is for. Needed, but by a personal access token that allows exactly one.
+   *
+   * @generated from field: string audience = 6;
+   */
+  audience: string;
+
+  /**
+   * Scopes with a space between (RFC 6749 section 3.3). on_behalf_of needs it and grants all of it or fails; the others
+   * may grant less, and say what.
+   *
+   * @generated from field: string scope = 7;
+   */
+  scope: string;
+
+  /**
+   * client_credentials: the tenant to act in, where the account is not bound to one.
+   *
+   * @generated from field: string tenant_id = 8 [json_name = "tenant_id"];
+   */
+  tenantId: string;
+
+  /**
+   * client_credentials and pat: the context to act in.
+   *
+   * @generated from field: string context_id = 9 [json_name = "context_id"];
+   */
+  contextId: string;
+
+  /**
+   * The personal access token of the grant `pat`; `subject_token` is the same.
+   *
+   * @generated from field: optional string pat = 10;
+   */
+  pat?: string | undefined;
+
+  /**
+   * What is exchanged (RFC 8693 section 2.1).
+   *
+   * @generated from field: optional string subject_token = 11 [json_name = "subject_token"];
+   */
+  subjectToken?: string | undefined;
+
+  /**
+   * What kind of token that is.
+   *
+   * @generated from field: string subject_token_type = 12 [json_name = "subject_token_type"];
+   */
+  subjectTokenType: string;
+
+  /**
+   * on_behalf_of: the service's own access token for this service's audience, instead of its secret.
+   *
+   * @generated from field: optional string actor_token = 13 [json_name = "actor_token"];
+   */
+  actorToken?: string | undefined;
+
+  /**
+   * `urn:ietf:params:oauth:token-type:access_token`.
+   *
+   * @generated from field: string actor_token_type = 14 [json_name = "actor_token_type"];
+   */
+  actorTokenType: string;
+
+  /**
+   * on_behalf_of: a standing delegation, instead of a subject token.
+   *
+   * @generated from field: optional string delegation_id = 15 [json_name = "delegation_id"];
+   */
+  delegationId?: string | undefined;
+
+  /**
+   * on_behalf_of: the job that the token is for. Needed there.
+   *
+   * @generated from field: string job_id = 16 [json_name = "job_id"];
+   */
+  jobId: string;
+
+  /**
+   * Empty, or the type of access tokens: there is no other.
+   *
+   * @generated from field: string requested_token_type = 17 [json_name = "requested_token_type"];
+   */
+  requestedTokenType: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.TokenRequest.
+ * Use `create(TokenRequestSchema)` to create a new message.
+ */
+export const TokenRequestSchema: GenMessage<TokenRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 0);
+
+/**
+ * RFC 6749 section 5.1, RFC 8693 section 2.2.1. Never a refresh token.
+ *
+ * @generated from message signet.auth.v1.TokenResponse
+ */
+export type TokenResponse = Message<"signet.auth.v1.TokenResponse"> & {
+  /**
+   * A JWT (RFC 9068).
+   *
+   * @generated from field: string access_token = 1 [json_name = "access_token"];
+   */
+  accessToken: string;
+
+  /**
+   * `Bearer`.
+   *
+   * @generated from field: string token_type = 2 [json_name = "token_type"];
+   */
+  tokenType: string;
+
+  /**
+   * Its life in seconds.
+   *
+   * @generated from field: uint32 expires_in = 3 [json_name = "expires_in"];
+   */
+  expiresIn: number;
+
+  /**
+   * What was granted, with a space between; may be less than was asked for.
+   *
+   * @generated from field: optional string scope = 4;
+   */
+  scope?: string | undefined;
+
+  /**
+   * `urn:ietf:params:oauth:token-type:access_token`.
+   *
+   * @generated from field: string issued_token_type = 5 [json_name = "issued_token_type"];
+   */
+  issuedTokenType: string;
+
+  /**
+   * The one service that it is for.
+   *
+   * @generated from field: string audience = 6;
+   */
+  audience: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.TokenResponse.
+ * Use `create(TokenResponseSchema)` to create a new message.
+ */
+export const TokenResponseSchema: GenMessage<TokenResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 1);
+
+/**
+ * RFC 7662 section 2.1.
+ *
+ * @generated from message signet.auth.v1.IntrospectRequest
+ */
+export type IntrospectRequest = Message<"signet.auth.v1.IntrospectRequest"> & {
+  /**
+   * The token that is asked about.
+   *
+   * @generated from field: optional string token = 1;
+   */
+  token?: string | undefined;
+
+  /**
+   * Ignored: only access tokens are told about.
+   *
+   * @generated from field: string token_type_hint = 2 [json_name = "token_type_hint"];
+   */
+  tokenTypeHint: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: string client_id = 3 [json_name = "client_id"];
+   */
+  clientId: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: optional string client_secret = 4 [json_name = "client_secret"];
+   */
+  clientSecret?: string | undefined;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: string client_assertion_type = 5 [json_name = "client_assertion_type"];
+   */
+  clientAssertionType: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: optional string client_assertion = 6 [json_name = "client_assertion"];
+   */
+  clientAssertion?: string | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.IntrospectRequest.
+ * Use `create(IntrospectRequestSchema)` to create a new message.
+ */
+export const IntrospectRequestSchema: GenMessage<IntrospectRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 2);
+
+/**
+ * RFC 7662 section 2.2. Of a token that is not active, nothing but that is told. Times are seconds since the Unix epoch.
+ *
+ * @generated from message signet.auth.v1.IntrospectResponse
+ */
+export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & {
+  /**
+   * Whether the token would be taken now.
+   *
+   * @generated from field: optional bool active = 1;
+   */
+  active?: boolean | undefined;
+
+  /**
+   * Its scopes with a space between.
+   *
+   * @generated from field: optional string scope = 2;
+   */
+  scope?: string | undefined;
+
+  /**
+   * The client that it was issued to.
+   *
+   * @generated from field: string client_id = 3 [json_name = "client_id"];
+   */
+  clientId: string;
+
+  /**
+   * `Bearer`.
+   *
+   * @generated from field: string token_type = 4 [json_name = "token_type"];
+   */
+  tokenType: string;
+
+  /**
+   * When it expires.
+   *
+   * @generated from field: uint32 exp = 5;
+   */
+  exp: number;
+
+  /**
+   * When it was issued.
+   *
+   * @generated from field: uint32 iat = 6;
+   */
+  iat: number;
+
+  /**
+   * From when it is good.
+   *
+   * @generated from field: uint32 nbf = 7;
+   */
+  nbf: number;
+
+  /**
+   * The principal.
+   *
+   * @generated from field: string sub = 8;
+   */
+  sub: string;
+
+  /**
+   * The one service that it is for.
+   *
+   * @generated from field: string aud = 9;
+   */
+  aud: string;
+
+  /**
+   * The issuer.
+   *
+   * @generated from field: string iss = 10;
+   */
+  iss: string;
+
+  /**
+   * The token's id.
+   *
+   * @generated from field: string jti = 11;
+   */
+  jti: string;
+
+  /**
+   * Its scopes.
+   *
+   * @generated from field: repeated string scp = 12;
+   */
+  scp: string[];
+
+  /**
+   * The session; of signed-in users only.
+   *
+   * @generated from field: string sid = 13;
+   */
+  sid: string;
+
+  /**
+   * `user` or `service`.
+   *
+   * @generated from field: string principal_type = 14 [json_name = "principal_type"];
+   */
+  principalType: string;
+
+  /**
+   * The person.
+   *
+   * @generated from field: string identity_id = 15 [json_name = "identity_id"];
+   */
+  identityId: string;
+
+  /**
+   * The app.
+   *
+   * @generated from field: string app_id = 16 [json_name = "app_id"];
+   */
+  appId: string;
+
+  /**
+   * The tenant.
+   *
+   * @generated from field: string tenant_id = 17 [json_name = "tenant_id"];
+   */
+  tenantId: string;
+
+  /**
+   * The context.
+   *
+   * @generated from field: string context_id = 18 [json_name = "context_id"];
+   */
+  contextId: string;
+
+  /**
+   * The permission version in the token.
+   *
+   * @generated from field: optional uint32 perm_ver = 19 [json_name = "perm_ver"];
+   */
+  permVer?: number | undefined;
+
+  /**
+   * The permission version now.
+   *
+   * @generated from field: optional uint32 perm_ver_current = 20 [json_name = "perm_ver_current"];
+   */
+  permVerCurrent?: number | undefined;
+
+  /**
+   * How the person signed in.
+   *
+   * @generated from field: repeated string amr = 21;
+   */
+  amr: string[];
+
+  /**
+   * When the person signed in.
+   *
+   * @generated from field: uint32 auth_time = 22 [json_name = "auth_time"];
+   */
+  authTime: number;
+
+  /**
+   * How the token was obtained: `session`, `client_credentials`, `pat` or `on_behalf_of`.
+   *
+   * @generated from field: string gty = 23;
+   */
+  gty: string;
+
+  /**
+   * The secret, key, personal access token or delegation that it was obtained with.
+   *
+   * @generated from field: string cred_id = 24 [json_name = "cred_id"];
+   */
+  credId: string;
+
+  /**
+   * The subject's session that a delegated token ends with.
+   *
+   * @generated from field: string osid = 25;
+   */
+  osid: string;
+
+  /**
+   * The service that acts for the subject.
+   *
+   * @generated from field: signet.auth.v1.Actor act = 26;
+   */
+  act?: Actor | undefined;
+
+  /**
+   * The job that a delegated token is for.
+   *
+   * @generated from field: string job_id = 27 [json_name = "job_id"];
+   */
+  jobId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.IntrospectResponse.
+ * Use `create(IntrospectResponseSchema)` to create a new message.
+ */
+export const IntrospectResponseSchema: GenMessage<IntrospectResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 3);
+
+/**
+ * Who acts for a subject (RFC 8693 section 4.1).
+ *
+ * @generated from message signet.auth.v1.Actor
+ */
+export type Actor = Message<"signet.auth.v1.Actor"> & {
+  /**
+   * The acting service's principal.
+   *
+   * @generated from field: string sub = 1;
+   */
+  sub: string;
+
+  /**
+   * `service`.
+   *
+   * @generated from field: string principal_type = 2 [json_name = "principal_type"];
+   */
+  principalType: string;
+
+  /**
+   * The acting service's client id.
+   *
+   * @generated from field: string client_id = 3 [json_name = "client_id"];
+   */
+  clientId: string;
+
+  /**
+   * Who acted before; it decides nothing.
+   *
+   * @generated from field: signet.auth.v1.Actor act = 4;
+   */
+  act?: Actor | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.Actor.
+ * Use `create(ActorSchema)` to create a new message.
+ */
+export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 4);
+
+/**
+ * RFC 7009 section 2.1.
+ *
+ * @generated from message signet.auth.v1.RevokeRequest
+ */
+export type RevokeRequest = Message<"signet.auth.v1.RevokeRequest"> & {
+  /**
+   * The token to end: an access token, a refresh token or a personal access token.
+   *
+   * @generated from field: optional string token = 1;
+   */
+  token?: string | undefined;
+
+  /**
+   * Ignored: a token says itself what it is.
+   *
+   * @generated from field: string token_type_hint = 2 [json_name = "token_type_hint"];
+   */
+  tokenTypeHint: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: string client_id = 3 [json_name = "client_id"];
+   */
+  clientId: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: optional string client_secret = 4 [json_name = "client_secret"];
+   */
+  clientSecret?: string | undefined;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: string client_assertion_type = 5 [json_name = "client_assertion_type"];
+   */
+  clientAssertionType: string;
+
+  /**
+   * As in TokenRequest.
+   *
+   * @generated from field: optional string client_assertion = 6 [json_name = "client_assertion"];
+   */
+  clientAssertion?: string | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokeRequest.
+ * Use `create(RevokeRequestSchema)` to create a new message.
+ */
+export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 5);
+
+/**
+ * Nothing: the token is no good any more.
+ *
+ * @generated from message signet.auth.v1.RevokeResponse
+ */
+export type RevokeResponse = Message<"signet.auth.v1.RevokeResponse"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokeResponse.
+ * Use `create(RevokeResponseSchema)` to create a new message.
+ */
+export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 6);
+
+/**
+ * Nothing.
+ *
+ * @generated from message signet.auth.v1.GetAuthorizationServerMetadataRequest
+ */
+export type GetAuthorizationServerMetadataRequest = Message<"signet.auth.v1.GetAuthorizationServerMetadataRequest"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.GetAuthorizationServerMetadataRequest.
+ * Use `create(GetAuthorizationServerMetadataRequestSchema)` to create a new message.
+ */
+export const GetAuthorizationServerMetadataRequestSchema: GenMessage<GetAuthorizationServerMetadataRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 7);
+
+/**
+ * RFC 8414 section 2.
+ *
+ * @generated from message signet.auth.v1.GetAuthorizationServerMetadataResponse
+ */
+export type GetAuthorizationServerMetadataResponse = Message<"signet.auth.v1.GetAuthorizationServerMetadataResponse"> & {
+  /**
+   * The tokens' `iss`.
+   *
+   * @generated from field: string issuer = 1;
+   */
+  issuer: string;
+
+  /**
+   * Where tokens are issued.
+   *
+   * @generated from field: string token_endpoint = 2 [json_name = "token_endpoint"];
+   */
+  tokenEndpoint: string;
+
+  /**
+   * Where the keys are.
+   *
+   * @generated from field: string jwks_uri = 3 [json_name = "jwks_uri"];
+   */
+  jwksUri: string;
+
+  /**
+   * Where tokens are told about.
+   *
+   * @generated from field: string introspection_endpoint = 4 [json_name = "introspection_endpoint"];
+   */
+  introspectionEndpoint: string;
+
+  /**
+   * Where tokens are ended.
+   *
+   * @generated from field: string revocation_endpoint = 5 [json_name = "revocation_endpoint"];
+   */
+  revocationEndpoint: string;
+
+  /**
+   * The grants.
+   *
+   * @generated from field: repeated string grant_types_supported = 6 [json_name = "grant_types_supported"];
+   */
+  grantTypesSupported: string[];
+
+  /**
+   * How clients prove themselves at the token endpoint.
+   *
+   * @generated from field: repeated string token_endpoint_auth_methods_supported = 7 [json_name = "token_endpoint_auth_methods_supported"];
+   */
+  tokenEndpointAuthMethodsSupported: string[];
+
+  /**
+   * With which algorithms they sign.
+   *
+   * @generated from field: repeated string token_endpoint_auth_signing_alg_values_supported = 8 [json_name = "token_endpoint_auth_signing_alg_values_supported"];
+   */
+  tokenEndpointAuthSigningAlgValuesSupported: string[];
+
+  /**
+   * The same for introspection.
+   *
+   * @generated from field: repeated string introspection_endpoint_auth_methods_supported = 9 [json_name = "introspection_endpoint_auth_methods_supported"];
+   */
+  introspectionEndpointAuthMethodsSupported: string[];
+
+  /**
+   * The same for introspection.
+   *
+   * @generated from field: repeated string introspection_endpoint_auth_signing_alg_values_supported = 10 [json_name = "introspection_endpoint_auth_signing_alg_values_supported"];
+   */
+  introspectionEndpointAuthSigningAlgValuesSupported: string[];
+
+  /**
+   * The same for revocation.
+   *
+   * @generated from field: repeated string revocation_endpoint_auth_methods_supported = 11 [json_name = "revocation_endpoint_auth_methods_supported"];
+   */
+  revocationEndpointAuthMethodsSupported: string[];
+
+  /**
+   * The same for revocation.
+   *
+   * @generated from field: repeated string revocation_endpoint_auth_signing_alg_values_supported = 12 [json_name = "revocation_endpoint_auth_signing_alg_values_supported"];
+   */
+  revocationEndpointAuthSigningAlgValuesSupported: string[];
+
+  /**
+   * Empty: there is no authorization endpoint, so there are no response types.
+   *
+   * @generated from field: repeated string response_types_supported = 13 [json_name = "response_types_supported"];
+   */
+  responseTypesSupported: string[];
+};
+
+/**
+ * Describes the message signet.auth.v1.GetAuthorizationServerMetadataResponse.
+ * Use `create(GetAuthorizationServerMetadataResponseSchema)` to create a new message.
+ */
+export const GetAuthorizationServerMetadataResponseSchema: GenMessage<GetAuthorizationServerMetadataResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 8);
 
 /**
  * Nothing.
@@ -28,7 +713,7 @@ export type GetJwksRequest = Message<"signet.auth.v1.GetJwksRequest"> & {
  * Use `create(GetJwksRequestSchema)` to create a new message.
  */
 export const GetJwksRequestSchema: GenMessage<GetJwksRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_token_service, 0);
+  messageDesc(file_signet_auth_v1_token_service, 9);
 
 /**
  * A JWK Set.
@@ -49,7 +734,7 @@ export type GetJwksResponse = Message<"signet.auth.v1.GetJwksResponse"> & {
  * Use `create(GetJwksResponseSchema)` to create a new message.
  */
 export const GetJwksResponseSchema: GenMessage<GetJwksResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_token_service, 1);
+  messageDesc(file_signet_auth_v1_token_service, 10);
 
 /**
  * A public P-256 key (RFC 7517, RFC 7518 section 6.2).
@@ -112,14 +797,72 @@ export type Jwk = Message<"signet.auth.v1.Jwk"> & {
  * Use `create(JwkSchema)` to create a new message.
  */
 export const JwkSchema: GenMessage<Jwk> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_token_service, 2);
+  messageDesc(file_signet_auth_v1_token_service, 11);
 
 /**
- * Everything about tokens that machines ask for.
+ * Everything about tokens that machines ask for. Over REST these are RFC 6749, 7662, 7009, 8414 and 7517, for clients
+ * that know nothing of this service; over RPC the same handlers answer, and a refusal is the usual ErrorInfo with the
+ * RFC's code as `error` in its metadata.
+ *
+ * A client proves itself in exactly one way: an `Authorization: Basic` header, `client_secret`, or `client_assertion`.
  *
  * @generated from service signet.auth.v1.TokenService
  */
 export const TokenService: GenService<{
+  /**
+   * Issues an access token: `client_credentials`, `pat` or `on_behalf_of`. The last two are short names of RFC 8693
+   * token exchange with a subject token of the type `urn:signet:params:oauth:token-type:pat`, or of the type
+   * `urn:ietf:params:oauth:token-type:access_token`.
+   *
+   * Errors (in brackets what RFC 6749 calls them):
+   *   INVALID_ARGUMENT  INVALID_FIELD, DUPLICATE_FIELD, AMBIGUOUS_CREDENTIAL (invalid_request),
+   *                     GRANT_TYPE_UNSUPPORTED (unsupported_grant_type), AUDIENCE_NOT_ALLOWED (invalid_target)
+   *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client), PAT_INVALID, SUBJECT_TOKEN_INVALID and why a token is not
+   *                     taken: TOKEN_EXPIRED, AUDIENCE_MISMATCH, SESSION_REVOKED and others (invalid_grant)
+   *   PERMISSION_DENIED CLIENT_NOT_ALLOWED (unauthorized_client), SCOPE_NOT_GRANTED (invalid_scope),
+   *                     DELEGATION_NOT_ALLOWED, DELEGATION_CHAIN_TOO_DEEP (access_denied),
+   *                     DELEGATION_EXPIRED (invalid_grant)
+   *
+   * @generated from rpc signet.auth.v1.TokenService.Token
+   */
+  token: {
+    methodKind: "unary";
+    input: typeof TokenRequestSchema;
+    output: typeof TokenResponseSchema;
+  },
+  /**
+   * Tells a service about an access token that was sent to it (RFC 7662). The service proves itself, or sends its own
+   * access token for this service's audience; it holds the scope `auth.introspect`. A token for an audience that is not
+   * its own is inactive to it, as is everything that is unknown, expired or revoked.
+   *
+   * Errors:
+   *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
+   *   PERMISSION_DENIED MISSING_SCOPE (insufficient_scope)
+   *
+   * @generated from rpc signet.auth.v1.TokenService.Introspect
+   */
+  introspect: {
+    methodKind: "unary";
+    input: typeof IntrospectRequestSchema;
+    output: typeof IntrospectResponseSchema;
+  },
+  /**
+   * Ends a token before its time (RFC 7009). Whoever has a refresh token or a personal access token may end it; an access
+   * token is ended by its subject's bearer token, by the client that it was issued to, or by the service that it is for.
+   * What is unknown or ended already is no error.
+   *
+   * Errors:
+   *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
+   *   PERMISSION_DENIED CLIENT_NOT_ALLOWED (unauthorized_client)
+   *   UNAVAILABLE       UNAVAILABLE (temporarily_unavailable): the token may still be good; try again
+   *
+   * @generated from rpc signet.auth.v1.TokenService.Revoke
+   */
+  revoke: {
+    methodKind: "unary";
+    input: typeof RevokeRequestSchema;
+    output: typeof RevokeResponseSchema;
+  },
   /**
    * Publishes the keys that access tokens are verified with (RFC 7517 section 5). Cacheable; at most four keys.
    *
@@ -129,6 +872,16 @@ export const TokenService: GenService<{
     methodKind: "unary";
     input: typeof GetJwksRequestSchema;
     output: typeof GetJwksResponseSchema;
+  },
+  /**
+   * Tells clients where everything is and what is supported (RFC 8414). Cacheable.
+   *
+   * @generated from rpc signet.auth.v1.TokenService.GetAuthorizationServerMetadata
+   */
+  getAuthorizationServerMetadata: {
+    methodKind: "unary";
+    input: typeof GetAuthorizationServerMetadataRequestSchema;
+    output: typeof GetAuthorizationServerMetadataResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_signet_auth_v1_token_service, 0);
