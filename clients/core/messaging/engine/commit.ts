@@ -20,6 +20,7 @@ import { deriveSecrets, filteredPath, keepPrivateKeys, linkPath, pathInfo, seali
 import { demand } from "./refusal.ts"
 import { makeSecretTree, secretsOf } from "./secret-tree.ts"
 import { closed, epochSecretList, type GroupState, type Inside, opened } from "./state.ts"
+import { maxBytes } from "./strict.ts"
 import { encryptionKeyAt, leafAt, setNode, type Tree, treeHash } from "./tree.ts"
 import { encodeTree } from "./tree-bytes.ts"
 
@@ -135,9 +136,12 @@ async function stage(
     : groupInfo
   const welcome = changes.adds.length === 0 ? undefined : await makeWelcome(kit, welcomeInfo, epoch, changes.adds)
   wipe([epoch.joinerSecret, epoch.welcomeSecret])
+  const commit = encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
+  const fits = commit.length <= maxBytes.commit && (welcome?.length ?? 0) <= maxBytes.welcome
+  demand(fits, "MLS_TOO_LARGE", "more members than one commit can add")
   return {
     next: closed(next),
-    commit: encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage }),
+    commit,
     groupInfo: encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo }),
     welcome,
     tree: () => encodeTree(tree),

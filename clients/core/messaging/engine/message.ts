@@ -88,10 +88,9 @@ export async function encrypt(kit: Kit, state: GroupState, plaintext: Uint8Array
   const senderData: SenderData = { leafIndex: ownLeaf, generation: taken.generation, reuseGuard }
   const encryptedSenderData = await encryptSenderData(epochSecrets.senderData, senderData, outer, ciphertext, kit.cs)
   const privateMessage: PrivateMessage = { ...outer, encryptedSenderData, ciphertext }
-  return {
-    ...turned(inside, taken),
-    message: encodeMlsMessage({ version: "mls10", wireformat: "mls_private_message", privateMessage }),
-  }
+  const message = encodeMlsMessage({ version: "mls10", wireformat: "mls_private_message", privateMessage })
+  demand(message.length <= maxBytes.application, "MLS_TOO_LARGE", "too much authenticated data")
+  return { ...turned(inside, taken), message }
 }
 
 /**
