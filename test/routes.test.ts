@@ -1,0 +1,79 @@
+// Every route of the public server. Those that the contract does not give stand here, each with its reason.
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
+import { trace } from "@opentelemetry/api"
+import { pino } from "pino"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createApp } from "../server/node/app.ts"
+import { routeTable } from "../server/node/http.ts"
+import { createMetrics } from "../server/node/metrics.ts"
+import { services } from "../server/node/routes.ts"
+import { bindingsOf, routeOf } from "../server/rest/http-rule.ts"
+import { startTestServer, type TestServer } from "./support/server.ts"
+
+/** Beyond the specification. They take no credential and tell nothing of anybody. */
+const beyond: Record<string, string> = {
+  "GET /livez": "orchestrators restart what does not answer",
+  "GET /readyz": "load balancers send calls to what is ready",
+  "GET /openapi.json": "the contract for clients without protobuf",
+  "GET /docs": "the same, for people: leads to /docs/",
+  "GET /docs/": "the page",
+  "GET /docs/js/scalar.js": "the page's script, so that it loads nothing from elsewhere",
+  "POST /grpc.health.v1.Health/Check": "gRPC's own health protocol, for load balancers and meshes",
+  "POST /grpc.health.v1.Health/List": "the same, of all services",
+  "POST /grpc.health.v1.Health/Watch": "the same, as it changes",
+}
+const forDevelopment: Record<string, string> = {
+  "POST /grpc.reflection.v1.ServerReflection/ServerReflectionInfo": "tools without the contract",
+  "POST /grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "older tools without the contract",
+}
+
+/** What the contract gives: each method over Connect and gRPC, reads with GET too, and the REST forms. */
+const contract = services
+  .flatMap((service) => service.methods)
+  .flatMap((method) => [
+    `POST /${method.parent.typeName}/${method.name}`,
+    ...(method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+      ? [`GET /${method.parent.typeName}/${method.name}`]
+      : []),
+    ...bindingsOf(method).map((binding) => `${binding.verb} ${routeOf(binding)}`),
+  ])
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ store: "pglite" })
+})
+afterAll(() => server?.close())
+
+async function routesOf(hasReflection: boolean): Promise<string[]> {
+  const app = await createApp({
+    deps: server.deps,
+    liveness: server.store.liveness,
+    log: pino({ level: "silent" }),
+    metrics: createMetrics(),
+    tracer: trace.getTracer("test"),
+    hasReflection,
+    tls: null,
+    trustedHops: 0,
+    callLimitMs: 1_000,
+  })
+  await app.ready()
+  // The router's way of writing variables, as the contract's.
+  const routes = routeTable(app).map((route) =>
+    route
+      .replace("::", "\u0000")
+      .replace(/:(\w+)(\([^)]*\))?/g, "{$1}")
+      .replace("\u0000", ":"),
+  )
+  await app.close()
+  return routes.toSorted()
+}
+
+test("the public server has no route but the contract's and those that are named here", async () => {
+  expect(await routesOf(false)).toEqual([...contract, ...Object.keys(beyond)].toSorted())
+})
+
+test("the development profile adds reflection", async () => {
+  const without = await routesOf(false)
+  const added = (await routesOf(true)).filter((route) => !without.includes(route))
+  expect(added).toEqual(Object.keys(forDevelopment))
+})
