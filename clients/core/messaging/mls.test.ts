@@ -17,6 +17,7 @@ import {
   type GroupState,
   membersOf,
   openEngine,
+  stateTag,
   uncheckedEngine,
 } from "./mls.ts"
 import { contains, refusal, roomOf } from "./testing/cast.ts"
@@ -203,7 +204,8 @@ test("a joiner is told the binding, the proof, its own key package and who added
   expect(text(joined.proof ?? aad)).toBe("signed proof")
   expect(joined.keyPackageReference).toEqual(made.reference)
   expect([joined.adder.leaf, ...joined.members.map((member) => text(member.credential))]).toEqual([0, "A", "B"])
-  expect(await engine.stateTag(joined.state)).toEqual(await engine.stateTag(staged.next))
+  expect(stateTag(joined.state)).toEqual(stateTag(staged.next))
+  expect(stateTag(joined.state)).not.toEqual(stateTag(state))
   expect(epochAuthenticator(joined.state)).toEqual(epochAuthenticator(staged.next))
   expect(membersOf(joined.state)).toEqual(joined.members)
 })

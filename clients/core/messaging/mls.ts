@@ -1,4 +1,5 @@
-import { concat, copyOf, hex, utf8 } from "./crypto/bytes.ts"
+import { stateTagOf } from "@signet/canonical/hash"
+import { copyOf, hex } from "./crypto/bytes.ts"
 import type { Suite } from "./crypto/suite.ts"
 import { decodeState, type EncodedState, encodeEpoch, encodeSecrets } from "./engine/codec.ts"
 import {
@@ -79,8 +80,6 @@ export interface Engine {
   process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
   encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>
   decrypt(state: GroupState, message: Uint8Array): Promise<Decrypted>
-  /** H("confirmation-tag", tag): names this epoch of this fork; proofs pin it. 32 bytes. */
-  stateTag(state: GroupState): Promise<Uint8Array>
   decodeState(encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState>
 }
 
@@ -105,13 +104,9 @@ export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions):
     process: (state, commit, judge, atSeconds = nowSeconds()) => processCommit(kit, state, commit, judge, atSeconds),
     encrypt: (state, plaintext, aad) => encrypt(kit, state, plaintext, aad),
     decrypt: (state, message) => decrypt(kit, state, message),
-    stateTag: async (state) => suite.digest(concat(tagPrefix, opened(state).confirmationTag)),
     decodeState: (encoded, identityKey) => decodeState(kit, encoded, identityKey),
   }
 }
-
-/** The labelled hash of messaging.md 1. */
-const tagPrefix = concat(utf8("SIGNET1H"), Uint8Array.of(0), utf8("confirmation-tag"), Uint8Array.of(0))
 
 export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf }
 
@@ -126,4 +121,9 @@ export function membersOf(state: GroupState): Member[] {
  */
 export function epochAuthenticator(state: GroupState): Uint8Array {
   return copyOf(opened(state).epochSecrets.authenticator)
+}
+
+/** Names this epoch of this fork of the group, 32 bytes, not secret: membership proofs and receipts pin it. */
+export function stateTag(state: GroupState): Uint8Array {
+  return stateTagOf(opened(state).confirmationTag)
 }
