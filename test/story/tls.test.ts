@@ -1,0 +1,88 @@
+// One port with a certificate: ALPN decides between HTTP/1.1 and HTTP/2, and everything works as without.
+import { once } from "node:events"
+import { request } from "node:https"
+import { connect as connectPlain } from "node:net"
+import { text } from "node:stream/consumers"
+import { type ConnectionOptions, connect } from "node:tls"
+import type { Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { Client, credentials } from "@grpc/grpc-js"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { makeCertificate } from "../support/certificate.ts"
+import { bearer, clientsOver, refusal } from "../support/clients.ts"
+import { bearerMetadata, callUnary } from "../support/grpc-js.ts"
+import { startTestServer, type TestServer } from "../support/server.ts"
+
+const tls = makeCertificate()
+const ca = tls?.cert ?? ""
+
+describe.skipIf(tls === undefined)(`TLS${tls ? "" : " (skipped: no openssl)"}`, () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startTestServer({ store: "pglite", ...(tls && { tls }) })
+  })
+  afterAll(() => server?.close())
+
+  /** @returns The protocol that was agreed on; false for none. */
+  async function agree(options: ConnectionOptions): Promise<string | false | null> {
+    const socket = connect({ host: "127.0.0.1", port: server.port, ca, servername: "localhost", ...options })
+    try {
+      await once(socket, "secureConnect")
+      return socket.alpnProtocol
+    } finally {
+      socket.destroy()
+    }
+  }
+
+  test.each<[string, string[] | undefined, string | false]>([
+    ["HTTP/2 with who speaks both", ["http/1.1", "h2"], "h2"],
+    ["HTTP/2 with who speaks only that", ["h2"], "h2"],
+    ["HTTP/1.1 with who speaks only that", ["http/1.1"], "http/1.1"],
+    ["nothing with who says nothing", undefined, false],
+  ])("agrees on %s", async (_, protocols, agreed) => {
+    expect(await agree(protocols ? { ALPNProtocols: protocols } : {})).toBe(agreed)
+  })
+
+  test("is not spoken in versions that are broken, nor left out", async () => {
+    await expect(agree({ minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" })).rejects.toThrow()
+    const socket = connectPlain(server.port, "127.0.0.1")
+    socket.write("GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    expect(await text(socket).catch(() => "cut")).not.toMatch(/^HTTP\/1.1 2/)
+  })
+
+  const transports: Record<string, (baseUrl: string) => Transport> = {
+    "Connect over HTTP/1.1": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { ca } }),
+    "Connect over HTTP/2": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", nodeOptions: { ca } }),
+    gRPC: (baseUrl) => createGrpcTransport({ baseUrl, nodeOptions: { ca } }),
+    "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", nodeOptions: { ca } }),
+  }
+
+  test.each(Object.entries(transports))("carries a session over %s", async (name, transport) => {
+    const clients = clientsOver(transport(`https://localhost:${server.port}`))
+    const first = await clients.auth.externalLogin(await server.login(name))
+    const { refreshToken, accessToken } = await clients.auth.refresh({ refreshToken: first.refreshToken })
+    expect((await clients.auth.me({}, bearer(accessToken))).principal?.id).toBe(first.principal?.id)
+    await clients.auth.logout({ refreshToken })
+    expect(await refusal(clients.auth.me({}, bearer(accessToken)))).toBe("Unauthenticated SESSION_REVOKED")
+  })
+
+  test("carries a session over grpc-js", async () => {
+    const client = new Client(`localhost:${server.port}`, credentials.createSsl(Buffer.from(ca)))
+    const { accessToken, principal } = await callUnary(
+      client,
+      AuthService.method.externalLogin,
+      await server.login("grpc-js"),
+    )
+    const me = await callUnary(client, AuthService.method.me, {}, { metadata: bearerMetadata(accessToken) })
+    expect(me.principal?.id).toBe(principal?.id)
+    client.close()
+  })
+
+  test("carries REST", async () => {
+    const asked = request(`${server.url}/.well-known/jwks.json`, { ca }).end()
+    const [response] = await once(asked, "response")
+    expect(response.statusCode).toBe(200)
+    expect(JSON.parse(await text(response)).keys).toHaveLength(2)
+  })
+})
