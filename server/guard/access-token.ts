@@ -15,7 +15,8 @@ const encoder = new TextEncoder()
 
 export interface VerifierOptions {
   readonly issuer: string
-  readonly audience: string
+  /** The `aud` that is taken; null takes any, for the issuer itself, which then looks whom a token is for. */
+  readonly audience: string | null
   readonly keySet: KeySet
   readonly crypto: TokenCrypto
   readonly clock: Clock
@@ -112,7 +113,7 @@ function parsePayload(part: string, { issuer, audience, clock }: VerifierOptions
   const payload = decodeObject(part)?.object
   if (payload === undefined) return "MALFORMED_CREDENTIAL"
   if (payload.iss !== issuer) return "ISSUER_MISMATCH"
-  if (payload.aud !== audience) return "AUDIENCE_MISMATCH"
+  if (audience !== null && payload.aud !== audience) return "AUDIENCE_MISMATCH"
   const late = untimely(payload, clock.nowMs())
   if (late !== undefined) return late
   const claims = parseClaims(payload)

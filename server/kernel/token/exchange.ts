@@ -1,0 +1,135 @@
+// May a service act for a user, and how far? The checks of RFC 8693 on-behalf-of, in one order, without a clock or a store.
+import type { AuthContext } from "../authz/context.ts"
+import type { Reason } from "../errors.ts"
+import type { TenantId } from "../ids.ts"
+import type { DelegationPolicy, ServiceAccount, StandingDelegation } from "../machine-records.ts"
+import type { OAuthError } from "./oauth-error.ts"
+
+/** The longest life of a delegated token, in seconds, whatever a policy says. */
+export const maxDelegatedSeconds = 300
+
+/** What the service exchanges: the user's own token, or the leave that the user gave before. */
+export type ExchangeSubject =
+  | {
+      readonly is: "token"
+      /** Who the verified token says is calling, or why it is not taken. Its audience is not checked yet. */
+      readonly context: AuthContext | Reason
+    }
+  | { readonly is: "delegation"; readonly delegation: StandingDelegation | undefined }
+
+export interface ExchangeQuestion {
+  readonly actor: Pick<
+    ServiceAccount,
+    "principalId" | "appId" | "tenantId" | "ownedAudiences" | "allowedAudiences" | "scopes"
+  >
+  /** The actor's policies in its app. */
+  readonly policies: readonly DelegationPolicy[]
+  readonly subject: ExchangeSubject
+  /** Why the subject is not active now: principal, identity, session, membership or token; undefined when it is. */
+  readonly inactive: Reason | undefined
+  /** What the subject holds now, over all audiences. */
+  readonly subjectScopes: readonly string[]
+  readonly audience: string
+  /** The app's scopes for that audience. */
+  readonly audienceScopes: readonly string[]
+  /** What was asked for: at least one. */
+  readonly scopes: readonly string[]
+  /** The issuer's own audience, which nobody is given on behalf of anybody. */
+  readonly authAudience: string
+  readonly nowMs: number
+}
+
+export interface Exchange {
+  readonly refuse: false
+  readonly policy: DelegationPolicy
+  /** Exactly what was asked for. */
+  readonly scopes: readonly string[]
+  /** 1 to 300. */
+  readonly lifetimeSeconds: number
+}
+
+export interface NoExchange {
+  readonly refuse: true
+  readonly reason: Reason
+  readonly error: OAuthError
+}
+
+/**
+ * Decides one exchange. A job must not run half authorised, so the whole of what was asked for is granted or nothing.
+ *
+ * The actor has been authenticated and is active. Then, in this order: a policy exists; the subject token is valid and
+ * was addressed to the actor, so that a service cannot use what it merely came by; its subject is an active user with a
+ * session; app and tenant are the actor's; the scopes are within subject, policy and actor; the audience is allowed and
+ * is not the issuer's own; nobody acts in the subject token already.
+ */
+export function decideExchange(question: ExchangeQuestion): Exchange | NoExchange {
+  const { actor, subject, nowMs } = question
+  const live = question.policies.filter(
+    (policy) => policy.revokedAtMs === null && policy.actorPrincipalId === actor.principalId,
+  )
+  if (live.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
+
+  const standing = subject.is === "delegation" ? subject.delegation : undefined
+  if (subject.is === "delegation" && !isUsable(standing, question, live)) return refuse("DELEGATION_EXPIRED")
+  const token = subject.is === "token" ? subject.context : undefined
+  if (typeof token === "string") return refuse(token)
+  if (token !== undefined && !actor.ownedAudiences.includes(token.audience)) return refuse("AUDIENCE_MISMATCH")
+  if (token !== undefined) {
+    if (token.principal.kind !== "USER") return refuse("PRINCIPAL_KIND_NOT_ALLOWED")
+    // A personal access token has no session that could end, so its tokens are not handed on.
+    if ((token.sessionId ?? token.delegation?.originSessionId ?? null) === null) return refuse("SUBJECT_TOKEN_INVALID")
+  }
+  if (question.inactive !== undefined) return refuse(question.inactive)
+
+  const place = placeOf(token, standing)
+  if (place === undefined || place.appId !== actor.appId) return refuse("APP_MISMATCH")
+  if (actor.tenantId !== null && actor.tenantId !== place.tenantId) return refuse("TENANT_MISMATCH")
+  const here = live.filter((policy) => policy.appId === place.appId && covers(policy, place.tenantId))
+  if (here.length === 0) return refuse("DELEGATION_NOT_ALLOWED", "access_denied")
+
+  const held = [question.subjectScopes, actor.scopes, ...(standing === undefined ? [] : [standing.scopes])]
+  // What the user's token for this very audience was narrowed to is not widened again.
+  if (token !== undefined && token.audience === question.audience) held.push([...token.scopes])
+  const isHeld = question.scopes.length > 0 && held.every((scopes) => isWithin(question.scopes, scopes))
+  const fitting = here.filter((policy) => isHeld && isWithin(question.scopes, policy.scopes))
+  if (fitting.length === 0) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
+
+  const ceilings = [actor.allowedAudiences, ...(standing === undefined ? [] : [standing.audiences])]
+  const isAllowed =
+    question.audience !== question.authAudience && ceilings.every((allowed) => allowed.includes(question.audience))
+  const policy = fitting.find(({ id, audiences }) => audiences.includes(question.audience) && isOf(standing, id))
+  if (!isAllowed || policy === undefined) return refuse("AUDIENCE_NOT_ALLOWED", "invalid_target")
+  if (!isWithin(question.scopes, question.audienceScopes)) return refuse("SCOPE_NOT_GRANTED", "invalid_scope")
+
+  if (token !== undefined && token.actor !== null) return refuse("DELEGATION_CHAIN_TOO_DEEP", "access_denied")
+  const remaining = Math.floor(((token?.expiresAtMs ?? standing?.expiresAtMs ?? 0) - nowMs) / 1_000)
+  const lifetimeSeconds = Math.min(maxDelegatedSeconds, policy.maxSeconds, remaining)
+  if (lifetimeSeconds < 1) return refuse(token === undefined ? "DELEGATION_EXPIRED" : "TOKEN_EXPIRED")
+  return { refuse: false, policy, scopes: question.scopes, lifetimeSeconds }
+}
+
+/** Somebody else's delegation and none at all are one answer. */
+function isUsable(
+  delegation: StandingDelegation | undefined,
+  { actor, nowMs }: ExchangeQuestion,
+  live: readonly DelegationPolicy[],
+): boolean {
+  if (delegation === undefined || delegation.actorPrincipalId !== actor.principalId) return false
+  if (delegation.revokedAtMs !== null || delegation.expiresAtMs <= nowMs) return false
+  return live.some((policy) => policy.id === delegation.policyId && policy.allowStanding)
+}
+
+function placeOf(token: AuthContext | undefined, delegation: StandingDelegation | undefined) {
+  return token ?? delegation
+}
+
+const covers = (policy: DelegationPolicy, tenantId: TenantId | null): boolean =>
+  policy.tenantId === null || policy.tenantId === tenantId
+
+const isOf = (delegation: StandingDelegation | undefined, policyId: string): boolean =>
+  delegation === undefined || delegation.policyId === policyId
+
+const isWithin = (scopes: readonly string[], ceiling: readonly string[]): boolean =>
+  scopes.every((scope) => ceiling.includes(scope))
+
+const refuse = (reason: Reason, error: OAuthError = "invalid_grant"): NoExchange => ({ refuse: true, reason, error })

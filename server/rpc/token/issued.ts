@@ -1,0 +1,45 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import { newId } from "@signet/kernel/ids"
+import type { AccessTokenClaims } from "@signet/kernel/token/claims"
+import { accessTokenType } from "@signet/kernel/token/grant"
+import type { Issue } from "@signet/kernel/token/machine-claims"
+import type { Deps } from "../deps.ts"
+
+/** What the token endpoint answers with: the fields of TokenResponse. */
+export interface IssuedToken {
+  accessToken: string
+  tokenType: "Bearer"
+  /** Seconds. */
+  expiresIn: number
+  scope: string
+  issuedTokenType: typeof accessTokenType
+  audience: string
+}
+
+/** What every token is made with, now. */
+export function issueOf(
+  deps: Deps,
+  nowMs: number,
+  of: { audience: string; scopes: readonly string[]; lifetimeSeconds: number },
+): Issue {
+  return {
+    ...of,
+    issuer: deps.issuer,
+    tokenId: newId("jti", nowMs, deps.random.bytes(10)),
+    permVer: 0,
+    nowSeconds: Math.floor(nowMs / 1_000),
+  }
+}
+
+/** Signs, and forbids everybody to store the answer. */
+export function issued(deps: Deps, context: HandlerContext, claims: AccessTokenClaims): IssuedToken {
+  context.responseHeader.set("cache-control", "no-store")
+  return {
+    accessToken: deps.keys.sign("at+jwt", { ...claims }),
+    tokenType: "Bearer",
+    expiresIn: claims.exp - claims.iat,
+    scope: claims.scp.join(" "),
+    issuedTokenType: accessTokenType,
+    audience: claims.aud,
+  }
+}
