@@ -11,6 +11,7 @@ import type {
   SessionId,
   TenantId,
 } from "./ids.ts"
+import type { LimitCounts } from "./limits/ports.ts"
 import type { AssertionUses, Delegations, Pats, Principals, Revocations, ServiceAccounts } from "./machine-ports.ts"
 import type { Revocation } from "./machine-records.ts"
 import type {
@@ -41,6 +42,8 @@ export interface Random {
 export interface Store {
   /** Commits when the work resolves, rolls back when it throws. Retried on 40001 and 40P01. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Outside of any transaction. */
+  readonly limits: LimitCounts
   /** True when the database answers and its migrations are those of this program. */
   isReady(): Promise<boolean>
 }
@@ -57,6 +60,8 @@ export interface Tx {
   readonly revocations: Revocations
   readonly assertionUses: AssertionUses
   readonly principals: Principals
+  /** Counts on the transaction's own connection, for a subject that is known only inside of it. */
+  readonly limits: LimitCounts
   readonly audit: AuditLog
 }
 
@@ -221,7 +226,7 @@ export interface SigningKeys {
 }
 
 /** What a keyed hash is of. */
-export type SecretPurpose = "refresh-token" | "retry-key" | "page-token" | "pat" | "service-secret"
+export type SecretPurpose = "refresh-token" | "retry-key" | "page-token" | "pat" | "service-secret" | "rate-limit"
 
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {

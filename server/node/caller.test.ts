@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { truncateAddress } from "./caller.ts"
+import { networkOf, truncateAddress } from "./caller.ts"
 
 test.each([
   ["203.0.113.77", "203.0.113.0/24"],
@@ -10,4 +10,17 @@ test.each([
   ["not an address", null],
 ])("the address %s is kept as %s", (address, kept) => {
   expect(truncateAddress(address)).toBe(kept)
+})
+
+test.each([
+  ["203.0.113.77", "203.0.113.77"],
+  ["::ffff:203.0.113.77", "203.0.113.77"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:0DB8:1:0002::9", "2001:db8:1:2::/64"],
+  ["2001:db8::1", "2001:db8:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["not an address", null],
+])("calls from %s are counted for %s", (address, network) => {
+  expect(networkOf(address)).toBe(network)
 })

@@ -1,6 +1,8 @@
 // Every setting of the server program: what it is, its unit, its default and why. docs/operations.md repeats the table
 // and a test holds the two together.
 import { isIP } from "node:net"
+import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
+import { parseLimits } from "@signet/kernel/limits/settings"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -19,6 +21,8 @@ export interface Config {
   secrets: { sealingKey: Uint8Array; peppers: readonly { version: number; key: Uint8Array }[] } | null
   tls: { certFile: string; keyFile: string } | null
   trustedHops: number
+  /** Null counts no calls: only in the development profile. */
+  limits: Limits | null
   logLevel: LogLevel
   databaseConnections: number
   /** Where spans are sent (OTLP over HTTP); null for nowhere. */
@@ -73,6 +77,11 @@ export const settings: readonly Setting[] = [
     name: "SIGNET_TRUSTED_HOPS",
     default: "0",
     what: "Proxies in front whose X-Forwarded-For entry is believed, 0 to 8.",
+  },
+  {
+    name: "SIGNET_LIMITS",
+    default: "–",
+    what: "Changes to the rate limits as JSON (see below); `off`, in the development profile only, counts nothing.",
   },
   {
     name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -146,6 +155,7 @@ export function parseConfig(env: Environment): Config {
     accessTokenSeconds: number("SIGNET_ACCESS_TOKEN_SECONDS", 600, 300, 900),
     secrets: hasSecrets ? { sealingKey, peppers } : null,
     tls: certFile && keyFile ? { certFile, keyFile } : null,
+    limits: limitsOf(text("SIGNET_LIMITS"), isProduction, problems),
     trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),
     logLevel: logLevel ?? "info",
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
@@ -163,6 +173,18 @@ function judgeIssuer(issuer: string | undefined, isProduction: boolean): string[
     return ["SIGNET_ISSUER must be an origin: scheme, host and port, without a slash at the end."]
   if (isProduction && url.protocol !== "https:" && !isLoopback(url.hostname)) return ["SIGNET_ISSUER must be https."]
   return []
+}
+
+function limitsOf(text: string | undefined, isProduction: boolean, problems: string[]): Limits | null {
+  if (text === undefined) return defaultLimits
+  if (text === "off") {
+    if (isProduction) problems.push("SIGNET_LIMITS may be off in the development profile only.")
+    return null
+  }
+  const parsed = parseLimits(text)
+  if (!("problems" in parsed)) return parsed
+  problems.push(...parsed.problems.map((problem) => `SIGNET_LIMITS: ${problem}`))
+  return defaultLimits
 }
 
 function parseKey(name: string, text: string | undefined, problems: string[]): Uint8Array | undefined {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
+import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
 import { createKeyRing } from "../keys/key-ring.ts"
@@ -22,7 +23,7 @@ import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { developmentPlugin } from "./development/plugin.ts"
-import { seedDevelopment } from "./development/seed.ts"
+import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
 import { auditKeyChanges } from "./key-changes.ts"
 import { loadLocalSecrets } from "./local-secrets.ts"
@@ -70,6 +71,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       secrets,
       clock,
       random,
+      limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
       providers: { IDP_A: createIdpA({ clock, secrets }) },
       issuer: config.issuer,
       authAudience: config.authAudience,
@@ -98,7 +100,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       const idp = createDevelopmentIdp({ profile: config.profile, origin: () => config.issuer, clock })
       await app.register(developmentPlugin, { idp })
       await seedDevelopment({ store, secrets, idp })
-    }
+    } else await refuseDevelopmentData(store)
     const admin = createAdmin(metrics.registry)
     closing.push(() => admin.close())
     const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })

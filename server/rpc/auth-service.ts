@@ -10,6 +10,7 @@ import { sessionIdOf, userOf } from "./call.ts"
 import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { issueTokens } from "./issue-tokens.ts"
+import { limit, networkOf } from "./limit.ts"
 import { signIn } from "./login.ts"
 import { platformOf, providerOf } from "./parse.ts"
 import { refresh } from "./refresh.ts"
@@ -18,6 +19,9 @@ import { identityShape, membershipShape, principalShape, providerAccountShape, s
 export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
   return {
     async externalLogin(request, context) {
+      const { deviceId = "" } = request.device ?? {}
+      const device = deviceId === "" ? undefined : `${request.appId} ${deviceId}`
+      await limit(deps, context, "login", { ip: networkOf(context), ...(device && { device }) })
       const appId = parseId("app", request.appId)
       if (appId === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
       const signedIn = await signIn(deps, context, {
@@ -49,6 +53,7 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
     },
 
     async refresh(request, context) {
+      await limit(deps, context, "refresh", { ip: networkOf(context) })
       const presented = presentedToken(context, request)
       if (presented === undefined) throw new Refused("REFRESH_TOKEN_INVALID")
       const { retryKey, audiences } = request

@@ -9,9 +9,14 @@ export interface Call {
   readonly requestId: string
   /** The client's address without its last part (/24 or /48); null when it is not known. */
   readonly ipTruncated: string | null
+  /** Its whole address (IPv4) or /64 (IPv6), to count calls by; never logged or kept in clear. Null when not known. */
+  readonly network: string | null
 }
 
-export const kCall = createContextKey<Call>({ requestId: "", ipTruncated: null }, { description: "call" })
+export const kCall = createContextKey<Call>(
+  { requestId: "", ipTruncated: null, network: null },
+  { description: "call" },
+)
 
 /** A signed-in user: what the requirement `kinds: USER` promises of the context. */
 export interface UserContext extends AuthContext {

@@ -1,5 +1,6 @@
 import type { Clock, IdentityProvider, KeyRing, Random, Secrets, Store } from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
+import type { Limiter } from "./limit.ts"
 
 /** What the handlers of area A act with. */
 export interface Deps {
@@ -8,6 +9,8 @@ export interface Deps {
   readonly secrets: Secrets
   readonly clock: Clock
   readonly random: Random
+  /** Null counts no calls: for development. */
+  readonly limiter: Limiter | null
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
   /** The tokens' `iss`. */
   readonly issuer: string

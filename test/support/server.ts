@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto"
 import type { AddressInfo } from "node:net"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { trace } from "@opentelemetry/api"
+import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
+import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { providerClient as aClient, app as anApp } from "@signet/kernel/testing/records"
@@ -44,8 +46,15 @@ export interface TestServerOptions {
   client?: Partial<ProviderClient>
   log?: FastifyBaseLogger
   tls?: { cert: string; key: string }
+  /** A thousand times the defaults, unless a test asks for others. */
+  limits?: Limits
+  trustedHops?: number
   peppers?: readonly { version: number; key: Uint8Array }[]
 }
+
+const relaxed: Limits = JSON.parse(
+  JSON.stringify(defaultLimits, (name, value) => (name === "limit" || name === "failures" ? value * 1_000 : value)),
+)
 
 const random: Random = { bytes: (length) => randomBytes(length) }
 
@@ -82,6 +91,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     secrets,
     clock,
     random,
+    limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
     providers: { IDP_A: createIdpA({ clock, secrets }) },
     issuer: "https://auth.example",
     authAudience: "auth",
@@ -96,7 +106,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     tracer: trace.getTracer("test"),
     hasReflection: true,
     tls: options.tls ?? null,
-    trustedHops: 0,
+    trustedHops: options.trustedHops ?? 0,
     callLimitMs: 30_000,
   })
   await server.listen({ host: "127.0.0.1", port: 0 })

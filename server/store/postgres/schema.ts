@@ -27,11 +27,12 @@ import type {
   Session,
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
+import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 
 type Texts = readonly string[]
 
-export interface Tables extends MachineTables {
+export interface Tables extends MachineTables, LimitTables {
   app: AppTable
   provider_client: ProviderClientTable
   identity: IdentityTable

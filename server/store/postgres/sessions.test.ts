@@ -242,6 +242,13 @@ describeOnEachStore("the sweep", (kind) => {
       }
     })
 
+    const key = new Uint8Array(32)
+    for (const [i, countedAtMs] of [nowMs - 1_000, nowMs].entries()) {
+      await store.limits.take([{ key: key.fill(i), window: { limit: 1, seconds: 1 } }], [], countedAtMs)
+      const policy = { failures: 2, seconds: 1, lockSeconds: 1, mostLockSeconds: 1 }
+      await store.limits.fail(key, policy, countedAtMs)
+    }
+
     // The first tokens of both sessions expired long ago.
     const swept = {
       idTokenUses: 1_400,
@@ -252,6 +259,7 @@ describeOnEachStore("the sweep", (kind) => {
       assertionUses: 1,
       pats: 1,
       secrets: 1,
+      limits: 2,
     }
     const nothing = Object.fromEntries(Object.keys(swept).map((kind) => [kind, 0]))
     expect(await sweep(opened.db, nowMs)).toEqual(swept)

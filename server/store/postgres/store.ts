@@ -5,6 +5,7 @@ import { auditLog } from "./audit.ts"
 import { delegations } from "./delegations.ts"
 import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
+import { limitCounts } from "./limits.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
 import { pats } from "./pats.ts"
 import { principals } from "./principals.ts"
@@ -24,7 +25,13 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
   const migrations = readMigrations()
   // Told when somebody asks, not before.
   migrations.catch(() => {})
+  const limits = limitCounts(db)
   return {
+    limits: {
+      take: (...of) => retried(() => limits.take(...of)),
+      fail: (...of) => retried(() => limits.fail(...of)),
+    },
+
     transaction: (work) =>
       retried(() =>
         db
@@ -43,6 +50,7 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
               revocations: revocations(trx),
               assertionUses: assertionUses(trx),
               principals: principals(trx),
+              limits: limitCounts(trx),
               audit: auditLog(trx),
             }),
           ),

@@ -19,6 +19,8 @@ export interface Swept {
   assertionUses: number
   pats: number
   secrets: number
+  /** Full buckets and forgotten locks. */
+  limits: number
 }
 
 const deleteIdTokenUses = `delete from id_token_use where token_hash in (
@@ -51,6 +53,12 @@ const deleteAssertionUses = `delete from client_assertion_use where (client_id, 
 const deleteExpired = (table: "pat" | "service_secret") => `delete from ${table} where id in (
   select id from ${table} where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
 
+const deleteFullBuckets = `delete from rate_limit where key in (
+  select key from rate_limit where full_at_us <= $1::bigint limit ${batch} for update skip locked)`
+
+const deleteForgottenLocks = `delete from lockout where key in (
+  select key from lockout where forgotten_at_us <= $1::bigint limit ${batch} for update skip locked)`
+
 /**
  * Erases what is of no more use. Any number of processes may sweep at once; every few minutes is enough.
  *
@@ -68,10 +76,13 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
     assertionUses: await inBatches(db, deleteAssertionUses, now),
     pats: await inBatches(db, deleteExpired("pat"), kept),
     secrets: await inBatches(db, deleteExpired("service_secret"), kept),
+    limits:
+      (await inBatches(db, deleteFullBuckets, nowMs * 1_000)) +
+      (await inBatches(db, deleteForgottenLocks, nowMs * 1_000)),
   }
 }
 
-async function inBatches(db: Database, text: string, until: Date): Promise<number> {
+async function inBatches(db: Database, text: string, until: Date | number): Promise<number> {
   let all = 0
   for (let i = 0; i < mostBatches; i++) {
     const { numAffectedRows } = await retried(() => db.executeQuery(CompiledQuery.raw(text, [until])))

@@ -1,0 +1,49 @@
+// How much of what: the windows of each route and the locks of each credential that can be guessed. The numbers are
+// the defaults; SIGNET_LIMITS changes them one by one.
+
+/** A bucket of `limit` calls that fills up again within `seconds`: as many at once, and that rate for good. */
+export interface Window {
+  limit: number
+  seconds: number
+}
+
+/** So many failures within `seconds` lock the pair of credential and address, each time twice as long as before. */
+export interface LockoutPolicy {
+  failures: number
+  seconds: number
+  lockSeconds: number
+  /** The longest lock; with `lockSeconds` all locks are equally long. */
+  mostLockSeconds: number
+}
+
+const minute = (limit: number): Window => ({ limit, seconds: 60 })
+
+/**
+ * By route, then by whose calls are counted. `ip` is the caller's network (/32 of IPv4, /64 of IPv6); everybody else is
+ * counted only after having proved who they are, so that nobody uses up what is another's.
+ */
+export const defaultWindows = {
+  login: { ip: minute(30), device: minute(10) },
+  refresh: { ip: minute(120), session: minute(30) },
+  client_credentials: { ip: minute(600), client: minute(300) },
+  pat: { ip: minute(120), pat: minute(60) },
+  on_behalf_of: { actor: minute(600), pair: minute(60) },
+  introspect: { caller: minute(6_000) },
+  revoke: { ip: minute(600) },
+  admin_write: { caller: minute(60) },
+} as const satisfies Record<string, Record<string, Window>>
+
+export const defaultLockouts = {
+  client: { failures: 10, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 },
+} as const satisfies Record<string, LockoutPolicy>
+
+export type Route = keyof typeof defaultWindows
+export type WindowName<R extends Route> = keyof (typeof defaultWindows)[R] & string
+export type LockoutName = keyof typeof defaultLockouts
+
+export interface Limits {
+  windows: { readonly [R in Route]: { readonly [W in WindowName<R>]: Window } }
+  lockouts: { readonly [L in LockoutName]: LockoutPolicy }
+}
+
+export const defaultLimits: Limits = { windows: defaultWindows, lockouts: defaultLockouts }

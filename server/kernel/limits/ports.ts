@@ -1,0 +1,36 @@
+// The counts as the store keeps them: by keyed hashes, so that a copy of the table names nobody.
+import type { LockoutPolicy, Window } from "./policy.ts"
+
+/** One call to be counted against one window. */
+export interface Ask {
+  /** 32 bytes: an HMAC of route, window and subject. */
+  key: Uint8Array
+  window: Window
+}
+
+export interface Counted {
+  granted: boolean
+  /** When the bucket is full again, in milliseconds since the Unix epoch. */
+  fullAtMs: number
+}
+
+/** Shared by every process on one database. Each method is one short statement. */
+export interface LimitCounts {
+  /**
+   * Takes one call from each bucket that has one left; a refused call takes nothing from the bucket that refused it.
+   *
+   * @param locks Keys of locks that stand in the way.
+   * @returns What became of each ask, in their order, and until when the longest of the locks lasts, or null.
+   */
+  take(
+    asks: readonly Ask[],
+    locks: readonly Uint8Array[],
+    nowMs: number,
+  ): Promise<{ counted: readonly Counted[]; lockedUntilMs: number | null }>
+  /**
+   * Counts a failure, and locks when it was one too many. While locked nothing is counted: attempts do not prolong it.
+   *
+   * @returns Until when it was locked already, or null: the failure was counted.
+   */
+  fail(key: Uint8Array, policy: LockoutPolicy, nowMs: number): Promise<number | null>
+}

@@ -1,0 +1,59 @@
+import { defaultLimits, type Limits } from "./policy.ts"
+
+type Tree = { readonly [name: string]: number | Tree }
+
+const mostOf: Readonly<Record<string, number>> = {
+  limit: 1_000_000,
+  failures: 1_000_000,
+  seconds: 86_400,
+  lockSeconds: 86_400,
+  mostLockSeconds: 604_800,
+}
+
+/**
+ * The defaults with what an operator changed of them: JSON of the same shape, with only the changed numbers in it.
+ *
+ * @returns The limits, or what is wrong in one sentence an error.
+ */
+export function parseLimits(text: string): Limits | { problems: readonly string[] } {
+  const problems: string[] = []
+  const merged = merge(defaultLimits as unknown as Tree, parseJson(text, problems), "", problems)
+  // Of the shape of the defaults: merge adds no name and leaves none out.
+  const limits = merged as unknown as Limits
+  for (const [name, { lockSeconds, mostLockSeconds }] of Object.entries(limits.lockouts)) {
+    if (mostLockSeconds < lockSeconds) problems.push(`lockouts.${name}.mostLockSeconds is less than its lockSeconds.`)
+  }
+  return problems.length > 0 ? { problems } : limits
+}
+
+function parseJson(text: string, problems: string[]): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    problems.push("it is not JSON.")
+    return {}
+  }
+}
+
+function merge(defaults: Tree, changes: unknown, path: string, problems: string[]): Tree {
+  if (typeof changes !== "object" || changes === null || Array.isArray(changes)) {
+    problems.push(`${path || "it"} must be an object.`)
+    return defaults
+  }
+  const merged: Record<string, number | Tree> = { ...defaults }
+  for (const [name, change] of Object.entries(changes)) {
+    const at = path === "" ? name : `${path}.${name}`
+    const current = Object.hasOwn(defaults, name) ? defaults[name] : undefined
+    if (current === undefined) problems.push(`${at} is not a limit.`)
+    else if (typeof current === "number") merged[name] = parseNumber(name, change, at, problems)
+    else merged[name] = merge(current, change, at, problems)
+  }
+  return merged
+}
+
+function parseNumber(name: string, value: unknown, at: string, problems: string[]): number {
+  const most = mostOf[name] ?? 0
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value
+  problems.push(`${at} must be a whole number from 1 to ${most}.`)
+  return 1
+}

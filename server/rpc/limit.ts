@@ -1,0 +1,159 @@
+// Rate limits: every call that costs something, or that could guess something, passes here. What is counted is in
+// server/kernel/limits/policy.ts.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { nextAtMs, remaining } from "@signet/kernel/limits/bucket"
+import type { Limits, Route, Window, WindowName } from "@signet/kernel/limits/policy"
+import type { Ask, LimitCounts } from "@signet/kernel/limits/ports"
+import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { kCall } from "./call.ts"
+import type { Deps } from "./deps.ts"
+
+/** What is counted, and what this process remembers of it. */
+export interface Limiter {
+  readonly limits: Limits
+  readonly memory: RefusedMemory
+}
+
+/** Whose calls are counted, by window. */
+type Subjects<R extends Route> = { readonly [W in WindowName<R>]?: string }
+
+interface Options {
+  /** The client whose failures stand in the way: see `failed`. */
+  readonly client?: string
+  /** Where to count: the transaction's own counts inside of one, else the store's. */
+  readonly counts?: LimitCounts
+}
+
+/** The network that a call's `ip` windows count; callers without an address share one. */
+export const networkOf = (context: HandlerContext): string => context.values.get(kCall).network ?? "unknown"
+
+/**
+ * Counts a call against windows of its route, all in one statement, and tells the caller what is left (RateLimit and
+ * RateLimit-Policy, draft-ietf-httpapi-ratelimit-headers-10).
+ *
+ * @param subjects Whose calls are counted, by window: `{ ip: networkOf(context), session: id }`. A subject that a
+ *   stranger could name is only given once the caller has proved to be it.
+ * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
+ */
+export async function limit<R extends Route>(
+  deps: Deps,
+  context: HandlerContext,
+  route: R,
+  subjects: Subjects<R>,
+  options: Options = {},
+): Promise<void> {
+  const { limiter } = deps
+  if (limiter === null) return
+  const nowMs = deps.clock.nowMs()
+  refuseKnown(deps, context, route, subjects, options)
+  const parts = partsOf(limiter.limits, route, subjects)
+  const asks = parts.map(({ text, window }): Ask => ({ key: deps.secrets.hash(purpose, text), window }))
+  const lock = options.client === undefined ? undefined : lockText(context, options.client)
+
+  const counts = options.counts ?? deps.store.limits
+  const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock)]
+  const { counted, lockedUntilMs } = await counts.take(asks, locks, nowMs)
+  if (lock !== undefined && lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+  let refusedUntilMs = 0
+  for (const [i, part] of parts.entries()) {
+    const { granted, fullAtMs } = counted[i] ?? { granted: false, fullAtMs: nowMs }
+    tell(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
+    if (granted) continue
+    const untilMs = nextAtMs(fullAtMs, part.window)
+    limiter.memory.remember(part.text, untilMs)
+    refusedUntilMs = Math.max(refusedUntilMs, untilMs, nowMs + 1)
+  }
+  if (refusedUntilMs > 0) throw refusedUntil(refusedUntilMs, nowMs)
+}
+
+/**
+ * Refuses what this process knows to be refused, without a statement: the first thing that a handler asks, before it
+ * looks anything up.
+ *
+ * @throws Refused RATE_LIMITED with `retry_after` (whole seconds).
+ */
+export function refuseKnown<R extends Route>(
+  deps: Deps,
+  context: HandlerContext,
+  route: R,
+  subjects: Subjects<R>,
+  options: Options = {},
+): void {
+  const { limiter } = deps
+  if (limiter === null) return
+  const nowMs = deps.clock.nowMs()
+  const lock = options.client === undefined ? undefined : lockText(context, options.client)
+  const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock, nowMs)
+  if (lock !== undefined && lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+  let untilMs = 0
+  for (const part of partsOf(limiter.limits, route, subjects)) {
+    const known = limiter.memory.until(part.text, nowMs)
+    if (known === null) continue
+    tell(context, part, { left: 0, fullAtMs: known, nowMs })
+    untilMs = Math.max(untilMs, known)
+  }
+  if (untilMs > 0) throw refusedUntil(untilMs, nowMs)
+}
+
+/**
+ * Counts a failed proof of a client's secret or key, known or unknown, against the pair of client and network: others
+ * cannot lock a service out. Returns when the failure was counted, and the caller then refuses as it always does.
+ *
+ * @throws Refused RATE_LIMITED while the pair is locked, whether the proof would have been right or not.
+ */
+export async function failed(deps: Deps, context: HandlerContext, client: string): Promise<void> {
+  const { limiter } = deps
+  if (limiter === null) return
+  const nowMs = deps.clock.nowMs()
+  const lock = lockText(context, client)
+  const lockedUntilMs =
+    limiter.memory.until(lock, nowMs) ??
+    (await deps.store.limits.fail(deps.secrets.hash(purpose, lock), limiter.limits.lockouts.client, nowMs))
+  if (lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+}
+
+const purpose = "rate-limit"
+
+interface Part {
+  /** What is hashed for the store. In this process it may be in clear. */
+  text: string
+  /** As the headers call it: `refresh-session`. */
+  name: string
+  window: Window
+}
+
+function partsOf(limits: Limits, route: Route, subjects: Readonly<Record<string, string | undefined>>): Part[] {
+  const windows: Readonly<Record<string, Window>> = limits.windows[route]
+  return Object.entries(subjects).flatMap(([of, subject]) => {
+    const window = windows[of]
+    if (window === undefined || subject === undefined) return []
+    return [{ text: JSON.stringify([route, of, subject]), name: `${route}-${of}`, window }]
+  })
+}
+
+const lockText = (context: HandlerContext, client: string): string =>
+  JSON.stringify(["lockout", "client", client, networkOf(context)])
+
+/** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
+function refuseLocked(limiter: Limiter, context: HandlerContext, lock: string, untilMs: number, nowMs: number): never {
+  limiter.memory.remember(lock, untilMs)
+  for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
+  throw refusedUntil(untilMs, nowMs)
+}
+
+function refusedUntil(untilMs: number, nowMs: number): Refused {
+  const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000))
+  return new Refused("RATE_LIMITED", { metadata: { retry_after: String(seconds) } })
+}
+
+/** Adds to what an earlier count of the same call told. */
+function tell(
+  context: HandlerContext,
+  { name, window }: Part,
+  { left, fullAtMs, nowMs }: { left: number; fullAtMs: number; nowMs: number },
+): void {
+  const seconds = Math.max(0, Math.ceil((fullAtMs - nowMs) / 1_000))
+  context.responseHeader.append("ratelimit-policy", `"${name}";q=${window.limit};w=${window.seconds}`)
+  context.responseHeader.append("ratelimit", `"${name}";r=${left};t=${seconds}`)
+}

@@ -1,0 +1,26 @@
+// The tables of 0003_limits.sql, as kysely sees them. Times are microseconds since the Unix epoch.
+
+export interface LimitTables {
+  rate_limit: RateLimitTable
+  lockout: LockoutTable
+}
+
+/** A bucket, and what the last call met. */
+export interface RateLimitTable {
+  key: Uint8Array
+  step_us: number
+  span_us: number
+  full_at_us: number
+  was_granted: boolean
+}
+
+/** Failures and locks, and whether the last failure was counted. */
+export interface LockoutTable {
+  key: Uint8Array
+  failures: number
+  window_ends_at_us: number
+  locks: number
+  locked_until_us: number
+  forgotten_at_us: number
+  was_counted: boolean
+}
