@@ -67,6 +67,8 @@ function checkUnmerged(tree: Tree, index: number, parent: ParentNode): void {
 /** Every parent was put there by the path of one of its descendants (RFC 9420 section 7.9.2). */
 async function checkParentHashes(kit: Kit, tree: Tree): Promise<void> {
   const vouched = new Set<number>()
+  // By the child that carries it: all that is below one child of a parent has to carry the same hash.
+  const hashes = new Map<number, Uint8Array>()
   for (const [index, node] of tree.nodes.entries()) {
     if (node === undefined) continue
     const carried = node.nodeType === "parent" ? node.parent.parentHash : parentHashOfLeaf(node.leaf)
@@ -74,7 +76,8 @@ async function checkParentHashes(kit: Kit, tree: Tree): Promise<void> {
     const parent = above === undefined ? undefined : parentAt(tree, above)
     if (carried === undefined || above === undefined || parent === undefined) continue
     const side = childToward(above, index, tree.nodes.length)
-    const expected = await parentHashOf(kit, tree, parent, sibling(side))
+    const expected = hashes.get(side) ?? (await parentHashOf(kit, tree, parent, sibling(side)))
+    hashes.set(side, expected)
     if (equal(carried, expected) && isLastMerged(tree, index, side, parent)) vouched.add(above)
   }
   for (const [index] of parents(tree)) demand(vouched.has(index), "MLS_BAD_TREE", "nobody vouches for a parent")
