@@ -7,12 +7,6 @@ import { type Ask, ask, enveloped, isJsonProtocol, type Protocol, protocols, utf
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
 
 let server: TransportServer
-beforeAll(async () => {
-  server = await startTransports()
-})
-beforeEach(() => void server.reached.splice(0))
-afterAll(() => server.app.close())
-
 const refresh = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "/auth/session/refresh" }
 const binary = (fields: { refreshToken?: string; retryKey?: string }) =>
   toBinary(RefreshRequestSchema, create(RefreshRequestSchema, fields))
@@ -65,6 +59,7 @@ const cases: [what: string, reason: string, sent: Case][] = [
     { ...fine, more: { rpc: "/signet.auth.v1.AuthService/Nope", rest: "/auth/nope" } },
   ],
   ["an unknown service", "METHOD_UNKNOWN", { ...fine, more: { rpc: "/a.B/C", rest: "/" } }],
+  ["a deadline that is none", "MALFORMED_REQUEST", { ...fine, more: { timeoutMs: -1 } }],
   ["an expired deadline", "DEADLINE_EXCEEDED", { ...fine, more: { timeoutMs: 0 } }],
   [
     "a refusal before the body",
@@ -82,71 +77,79 @@ function notUtf8(): Uint8Array {
 const sentOver = (protocol: Protocol, { json, proto }: Case): Uint8Array | null =>
   isJsonProtocol(protocol) ? (typeof json === "string" ? utf8(json) : json) : proto
 
-describe.each(protocols)("%s", (protocol) => {
-  test("takes what is in order", async () => {
-    const body = sentOver(protocol, fine) ?? new Uint8Array()
-    expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
-    expect(server.reached).toEqual(["refresh"])
+describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) => {
+  beforeAll(async () => {
+    server = await startTransports({ unary })
   })
+  beforeEach(() => void server.reached.splice(0))
+  afterAll(() => server.app.close())
 
-  test.each(cases.filter(([, , sent]) => sentOver(protocol, sent) !== null))(
-    "refuses %s with %s",
-    async (_, reason, sent) => {
-      const body = sentOver(protocol, sent) ?? new Uint8Array()
-      const type = sent.more?.contentType
-      // application/json is a content type of its own to gRPC: another protocol, with the same answer.
-      const more =
-        type?.startsWith("application/json") && protocol.startsWith("gRPC")
-          ? { contentType: "application/grpc+xml" }
-          : {}
-      const answer = await ask(server.url, protocol, { ...refresh, body, ...sent.more, ...more })
-      expect(answer.reason).toBe(reason)
+  describe.each(protocols)("%s", (protocol) => {
+    test("takes what is in order", async () => {
+      const body = sentOver(protocol, fine) ?? new Uint8Array()
+      expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
+      expect(server.reached).toEqual(["refresh"])
+    })
+
+    test.each(cases.filter(([, , sent]) => sentOver(protocol, sent) !== null))(
+      "refuses %s with %s",
+      async (_, reason, sent) => {
+        const body = sentOver(protocol, sent) ?? new Uint8Array()
+        const type = sent.more?.contentType
+        // application/json is a content type of its own to gRPC: another protocol, with the same answer.
+        const more =
+          type?.startsWith("application/json") && protocol.startsWith("gRPC")
+            ? { contentType: "application/grpc+xml" }
+            : {}
+        const answer = await ask(server.url, protocol, { ...refresh, body, ...sent.more, ...more })
+        expect(answer.reason).toBe(reason)
+        expect(server.reached).toEqual([])
+      },
+    )
+
+    test("refuses a compressed message", async () => {
+      const body = gzipSync(sentOver(protocol, fine) ?? "")
+      const header = protocol.startsWith("gRPC") ? "grpc-encoding" : "content-encoding"
+      const answer = await ask(server.url, protocol, { ...refresh, body, headers: { [header]: "gzip" } })
+      expect(answer.reason).toBe("UNSUPPORTED_MEDIA_TYPE")
       expect(server.reached).toEqual([])
-    },
-  )
+    })
 
-  test("refuses a compressed message", async () => {
-    const body = gzipSync(sentOver(protocol, fine) ?? "")
-    const header = protocol.startsWith("gRPC") ? "grpc-encoding" : "content-encoding"
-    const answer = await ask(server.url, protocol, { ...refresh, body, headers: { [header]: "gzip" } })
-    expect(answer.reason).toBe("UNSUPPORTED_MEDIA_TYPE")
-    expect(server.reached).toEqual([])
+    test.each(["fault", "null"])("says nothing of a %s", async (refreshToken) => {
+      const body = sentOver(protocol, { json: JSON.stringify({ refreshToken }), proto: binary({ refreshToken }) })
+      const heard = server.faults.length
+      const logout = { rpc: "/signet.auth.v1.AuthService/Logout", rest: "/auth/session/logout" }
+      const answer = await ask(server.url, protocol, { ...logout, body: body ?? new Uint8Array() })
+      expect(answer.reason).toBe("INTERNAL")
+      expect(server.faults.length).toBe(heard + 1)
+    })
   })
 
-  test.each(["fault", "null"])("says nothing of a %s", async (refreshToken) => {
-    const body = sentOver(protocol, { json: JSON.stringify({ refreshToken }), proto: binary({ refreshToken }) })
-    const heard = server.faults.length
-    const logout = { rpc: "/signet.auth.v1.AuthService/Logout", rest: "/auth/session/logout" }
-    const answer = await ask(server.url, protocol, { ...logout, body: body ?? new Uint8Array() })
-    expect(answer.reason).toBe("INTERNAL")
-    expect(server.faults.length).toBe(heard + 1)
+  test("a binary message keeps no field that its schema does not have", async () => {
+    const body = Uint8Array.of(...binary({ refreshToken: "r" }), 0xfa, 0x3f, 0x01, 0x41)
+    for (const protocol of ["Connect binary", "gRPC", "gRPC-Web"] as const) {
+      expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
+    }
   })
-})
 
-test("a binary message keeps no field that its schema does not have", async () => {
-  const body = Uint8Array.of(...binary({ refreshToken: "r" }), 0xfa, 0x3f, 0x01, 0x41)
-  for (const protocol of ["Connect binary", "gRPC", "gRPC-Web"] as const) {
-    expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
-  }
-})
-
-describe.each(["gRPC", "gRPC-Web"] as const)("a frame of %s", (protocol) => {
-  const message = binary({ refreshToken: "r" })
-  const flagged = enveloped(message)
-  flagged[0] = 2
-  const short = enveloped(message)
-  short[4] = message.length - 1
-  test.each<[string, Uint8Array]>([
-    ["that is missing", new Uint8Array()],
-    ["that is cut", Uint8Array.of(0, 0, 0)],
-    ["that is longer than its message", Uint8Array.of(0, 0, 0, 0, 99, 1)],
-    ["that is shorter than its message", short],
-    ["with flags that do not exist", flagged],
-    ["that is followed by another", Uint8Array.of(...enveloped(message), ...enveloped(message))],
-    ["of four gigabytes", Uint8Array.of(0, 255, 255, 255, 255, 1)],
-  ])("%s is refused", async (_, body) => {
-    const answer = await ask(server.url, protocol, { ...refresh, body, unframed: true })
-    expect(answer.reason).toBe("MALFORMED_REQUEST")
-    expect(server.reached).toEqual([])
+  describe.each(["gRPC", "gRPC-Web"] as const)("a frame of %s", (protocol) => {
+    const message = binary({ refreshToken: "r" })
+    const flagged = enveloped(message)
+    flagged[0] = 2
+    const short = enveloped(message)
+    short[4] = message.length - 1
+    test.each<[string, Uint8Array]>([
+      ["that is missing", new Uint8Array()],
+      ["that is cut", Uint8Array.of(0, 0, 0)],
+      ["that is longer than its message", Uint8Array.of(0, 0, 0, 0, 99, 1)],
+      ["that is shorter than its message", short],
+      ["with flags that do not exist", flagged],
+      ["that is followed by another", Uint8Array.of(...enveloped(message), ...enveloped(message))],
+      ["of four gigabytes", Uint8Array.of(0, 255, 255, 255, 255, 1)],
+    ])("%s is refused", async (_, body) => {
+      const answer = await ask(server.url, protocol, { ...refresh, body, unframed: true })
+      expect(answer.reason).toBe("MALFORMED_REQUEST")
+      expect(server.reached).toEqual([])
+    })
   })
 })

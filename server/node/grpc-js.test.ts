@@ -5,20 +5,11 @@ import { LogoutRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { StatusSchema } from "@signet/proto/google/rpc/status"
 import { HealthCheckRequestSchema, HealthCheckResponseSchema } from "@signet/proto/grpc/health/v1/health"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
 
 let server: TransportServer
 let client: grpc.Client
-beforeAll(async () => {
-  server = await startTransports()
-  client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure())
-})
-afterAll(async () => {
-  client.close()
-  await server.app.close()
-})
-
 const logout = "/signet.auth.v1.AuthService/Logout"
 const asIs = (bytes: Buffer) => bytes
 
@@ -39,45 +30,56 @@ function reasonOf(error: Buffer | grpc.ServiceError): string | undefined {
   return first && fromBinary(ErrorInfoSchema, first.value).reason
 }
 
-test("a call is answered", async () => {
-  expect(await call(logout, request("x"))).toEqual(Buffer.alloc(0))
-})
-
-test.each<[string, string, Uint8Array, grpc.status, string]>([
-  ["a refusal", logout, request("rate"), grpc.status.RESOURCE_EXHAUSTED, "RATE_LIMITED"],
-  ["a fault", logout, request("fault"), grpc.status.INTERNAL, "INTERNAL"],
-  ["a large message", logout, request("x".repeat(70_000)), grpc.status.RESOURCE_EXHAUSTED, "BODY_TOO_LARGE"],
-  ["a broken message", logout, Uint8Array.of(255), grpc.status.INVALID_ARGUMENT, "MALFORMED_REQUEST"],
-  ["an unknown method", "/signet.auth.v1.AuthService/Nope", request(""), grpc.status.UNIMPLEMENTED, "METHOD_UNKNOWN"],
-])("%s has its status and reason", async (_, path, message, code, reason) => {
-  const error = await call(path, message)
-  expect(error).toMatchObject({ code })
-  expect(reasonOf(error)).toBe(reason)
-})
-
-test("a deadline ends a call that goes on", async () => {
-  const error = await call(logout, request("slow"), { deadline: Date.now() + 150 })
-  expect(error).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED })
-})
-
-test("a compressed message is refused", async () => {
-  const compressing = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
-    "grpc.default_compression_algorithm": 2,
+describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) => {
+  beforeAll(async () => {
+    server = await startTransports({ unary })
+    client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure())
   })
-  const error = await new Promise<grpc.ServiceError | null>((resolve) =>
-    compressing.makeUnaryRequest(logout, asIs, asIs, Buffer.from(request("x")), (failed) => resolve(failed)),
-  )
-  compressing.close()
-  expect(error && reasonOf(error)).toBe("UNSUPPORTED_MEDIA_TYPE")
-})
+  afterAll(async () => {
+    client.close()
+    await server.app.close()
+  })
 
-test("a stream goes on until its caller leaves", async () => {
-  const path = "/grpc.health.v1.Health/Watch"
-  const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
-  const stream = client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(message))
-  const first = await new Promise<Buffer>((resolve) => stream.once("data", resolve))
-  expect(fromBinary(HealthCheckResponseSchema, first).status).toBe(1)
-  const ended = new Promise<grpc.ServiceError>((resolve) => stream.once("error", resolve))
-  stream.cancel()
-  expect((await ended).code).toBe(grpc.status.CANCELLED)
+  test("a call is answered", async () => {
+    expect(await call(logout, request("x"))).toEqual(Buffer.alloc(0))
+  })
+
+  test.each<[string, string, Uint8Array, grpc.status, string]>([
+    ["a refusal", logout, request("rate"), grpc.status.RESOURCE_EXHAUSTED, "RATE_LIMITED"],
+    ["a fault", logout, request("fault"), grpc.status.INTERNAL, "INTERNAL"],
+    ["a large message", logout, request("x".repeat(70_000)), grpc.status.RESOURCE_EXHAUSTED, "BODY_TOO_LARGE"],
+    ["a broken message", logout, Uint8Array.of(255), grpc.status.INVALID_ARGUMENT, "MALFORMED_REQUEST"],
+    ["an unknown method", "/signet.auth.v1.AuthService/Nope", request(""), grpc.status.UNIMPLEMENTED, "METHOD_UNKNOWN"],
+  ])("%s has its status and reason", async (_, path, message, code, reason) => {
+    const error = await call(path, message)
+    expect(error).toMatchObject({ code })
+    expect(reasonOf(error)).toBe(reason)
+  })
+
+  test("a deadline ends a call that goes on", async () => {
+    const error = await call(logout, request("slow"), { deadline: Date.now() + 150 })
+    expect(error).toMatchObject({ code: grpc.status.DEADLINE_EXCEEDED })
+  })
+
+  test("a compressed message is refused", async () => {
+    const compressing = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure(), {
+      "grpc.default_compression_algorithm": 2,
+    })
+    const error = await new Promise<grpc.ServiceError | null>((resolve) =>
+      compressing.makeUnaryRequest(logout, asIs, asIs, Buffer.from(request("x")), (failed) => resolve(failed)),
+    )
+    compressing.close()
+    expect(error && reasonOf(error)).toBe("UNSUPPORTED_MEDIA_TYPE")
+  })
+
+  test("a stream goes on until its caller leaves", async () => {
+    const path = "/grpc.health.v1.Health/Watch"
+    const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
+    const stream = client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(message))
+    const first = await new Promise<Buffer>((resolve) => stream.once("data", resolve))
+    expect(fromBinary(HealthCheckResponseSchema, first).status).toBe(1)
+    const ended = new Promise<grpc.ServiceError>((resolve) => stream.once("error", resolve))
+    stream.cancel()
+    expect((await ended).code).toBe(grpc.status.CANCELLED)
+  })
 })

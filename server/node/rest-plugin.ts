@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http"
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect"
+import type { ContextValues } from "@connectrpc/connect"
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
 import { type RestOptions, type RestRequest, type RestResponse, restRoutes } from "../rest/rest.ts"
+import { goneSignal } from "./gone-signal.ts"
 import { readBody } from "./read-body.ts"
 import { webHeaders } from "./web-headers.ts"
 
@@ -54,15 +54,6 @@ function restRequest(request: FastifyRequest, reply: FastifyReply, options: Rest
 function headerText(request: FastifyRequest, name: string): string | null {
   const value = request.headers[name.toLowerCase()]
   return Array.isArray(value) ? value.join(", ") : (value ?? null)
-}
-
-/** Aborts when the connection ends before the answer, or when the server stops. */
-export function goneSignal(response: ServerResponse, shutdownSignal: AbortSignal | undefined): AbortSignal {
-  const controller = new AbortController()
-  response.once("close", () => {
-    if (!response.writableFinished) controller.abort(new ConnectError("the caller went away", Code.Canceled))
-  })
-  return shutdownSignal ? AbortSignal.any([controller.signal, shutdownSignal]) : controller.signal
 }
 
 /** Sends an answer of REST's as it is; as bytes, since to text Fastify adds a charset that JSON does not have. */

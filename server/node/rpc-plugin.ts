@@ -20,7 +20,9 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastif
 import { collectMethods, type Routes } from "../rpc/collect.ts"
 import { toldError } from "../rpc/errors.ts"
 import { maxRequestBytes } from "../rpc/wire/limits.ts"
-import { checkBody, checkQuery, envelopeBytes, framingOf, refuseCompression } from "../rpc/wire/unary-body.ts"
+import { parseTimeout } from "../rpc/wire/timeout.ts"
+import { checkQuery, envelopeBytes, framingOf, readBodyMessage, refuseCompression } from "../rpc/wire/unary-body.ts"
+import { fastUnary } from "./fast-unary.ts"
 import { readBody } from "./read-body.ts"
 import { refuseCall } from "./refuse-call.ts"
 
@@ -37,6 +39,8 @@ export interface RpcPluginOptions {
   readonly shutdownSignal?: AbortSignal
   /** Ends the streams, which would go on for ever. */
   readonly closingSignal?: AbortSignal
+  /** Whose code takes unary calls: ours unless told otherwise. Both give the same answers. */
+  readonly unary?: "ours" | "connect"
 }
 
 /** Reads and checks the body of the call that the context belongs to. */
@@ -47,11 +51,24 @@ export const rpcPlugin: FastifyPluginCallback<RpcPluginOptions> = (app, options,
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   for (const { spec, handler } of handlersOf(options)) {
+    const fast = options.unary === "connect" ? undefined : fastUnary(spec, options)
     app.route({
       method: handler.allowedMethods,
       url: handler.requestPath,
       exposeHeadRoute: false,
-      handler: (request, reply) => serve(options, spec, handler, request, reply),
+      handler: async (request, reply) => {
+        if (request.method === "POST" && !handler.supportedContentType(request.headers["content-type"] ?? "")) {
+          return refuseCall(new Refused("UNSUPPORTED_MEDIA_TYPE"), request, reply)
+        }
+        takeOver(reply)
+        try {
+          await (fast?.(request, reply) || serve(options, spec, handler, request, reply))
+        } catch (thrown) {
+          const isGone = thrown instanceof ConnectError && [Code.Aborted, Code.Canceled].includes(thrown.code)
+          if (!isGone) options.onFault(thrown)
+          reply.raw.destroy()
+        }
+      },
     })
   }
   done()
@@ -94,22 +111,16 @@ async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  if (request.method === "POST" && !handler.supportedContentType(request.headers["content-type"] ?? "")) {
-    return refuseCall(new Refused("UNSUPPORTED_MEDIA_TYPE"), request, reply)
-  }
+  const response = await handler(universalRequest(options, spec, request, reply))
+  await universalResponseToNodeResponse(response, reply.raw)
+}
+
+/** From here on the answer is written past Fastify; what its hooks have set, such as CORS, is kept. */
+function takeOver(reply: FastifyReply): void {
   reply.hijack()
-  // What hooks have set, such as CORS; Connect's own headers win.
   reply.raw.setHeader("cache-control", "no-store")
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
-  }
-  try {
-    const response = await handler(universalRequest(options, spec, request, reply))
-    await universalResponseToNodeResponse(response, reply.raw)
-  } catch (thrown) {
-    const isGone = thrown instanceof ConnectError && [Code.Aborted, Code.Canceled].includes(thrown.code)
-    if (!isGone) options.onFault(thrown)
-    reply.raw.destroy()
   }
 }
 
@@ -134,10 +145,11 @@ function universalRequest(
   let body: Uint8Array | undefined
   values.set(kInlet, async () => {
     refuseCompression(header)
+    parseTimeout(header)
     const framing = framingOf(header("content-type") ?? "")
     if (framing === undefined) throw new Refused("UNSUPPORTED_MEDIA_TYPE")
     body = await readBody(request.raw, maxBytes + (framing.isEnveloped ? envelopeBytes : 0))
-    checkBody(method, framing, body)
+    readBodyMessage(method, framing, body)
   })
   return { ...universal, body: inOneChunk(() => body) }
 }

@@ -10,11 +10,6 @@ import { startTransports, type TransportServer } from "./testing/transport-serve
 
 const appId = "app_00000000000000000000000000"
 let server: TransportServer
-beforeAll(async () => {
-  server = await startTransports()
-})
-afterAll(() => server.app.close())
-
 type Open = (baseUrl: string) => Transport
 const transports: [string, Open][] = [
   ["Connect JSON, HTTP/1.1", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
@@ -29,38 +24,45 @@ const transports: [string, Open][] = [
   ["gRPC-Web JSON, HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false })],
 ]
 
-describe.each(transports)("%s", (_, open) => {
-  test("carries a call with its message", async () => {
-    const client: Client<typeof AuthService> = createClient(AuthService, open(server.url))
-    const answer = await client.externalLogin({
-      appId,
-      provider: Provider.IDP_A,
-      platform: Platform.WEB,
-      credential: { case: "idToken", value: "a.b.c" },
+describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) => {
+  beforeAll(async () => {
+    server = await startTransports({ unary })
+  })
+  afterAll(() => server.app.close())
+
+  describe.each(transports)("%s", (_, open) => {
+    test("carries a call with its message", async () => {
+      const client: Client<typeof AuthService> = createClient(AuthService, open(server.url))
+      const answer = await client.externalLogin({
+        appId,
+        provider: Provider.IDP_A,
+        platform: Platform.WEB,
+        credential: { case: "idToken", value: "a.b.c" },
+      })
+      expect(answer).toMatchObject({ tokenType: "Bearer", expiresIn: 1, created: true, session: { appId } })
     })
-    expect(answer).toMatchObject({ tokenType: "Bearer", expiresIn: 1, created: true, session: { appId } })
-  })
 
-  test("carries a read", async () => {
-    const answer = await createClient(SessionService, open(server.url)).listSessions({ pageSize: 7, pageToken: "ü" })
-    expect(answer).toMatchObject({ nextPageToken: "7", sessions: [{ id: "ü" }] })
-  })
+    test("carries a read", async () => {
+      const answer = await createClient(SessionService, open(server.url)).listSessions({ pageSize: 7, pageToken: "ü" })
+      expect(answer).toMatchObject({ nextPageToken: "7", sessions: [{ id: "ü" }] })
+    })
 
-  test("carries an empty message", async () => {
-    const answer = await createClient(TokenService, open(server.url)).getJwks({})
-    expect(answer.keys[0]?.kid).toBe("k1")
-  })
+    test("carries an empty message", async () => {
+      const answer = await createClient(TokenService, open(server.url)).getJwks({})
+      expect(answer.keys[0]?.kid).toBe("k1")
+    })
 
-  test("streams", async () => {
-    const seen: Status[] = []
-    const stop = new AbortController()
-    const watching = createClient(Health, open(server.url)).watch({ service: "" }, { signal: stop.signal })
-    try {
-      for await (const { status } of watching) {
-        seen.push(status)
-        stop.abort()
-      }
-    } catch {}
-    expect(seen).toEqual([Status.SERVING])
+    test("streams", async () => {
+      const seen: Status[] = []
+      const stop = new AbortController()
+      const watching = createClient(Health, open(server.url)).watch({ service: "" }, { signal: stop.signal })
+      try {
+        for await (const { status } of watching) {
+          seen.push(status)
+          stop.abort()
+        }
+      } catch {}
+      expect(seen).toEqual([Status.SERVING])
+    })
   })
 })

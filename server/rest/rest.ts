@@ -8,9 +8,10 @@ import { refusalError, toldError } from "../rpc/errors.ts"
 import { type Invoke, invoker } from "../rpc/invoker.ts"
 import { isFormMethod, maxRequestBytes, mediaType, namesEmpty } from "../rpc/wire/limits.ts"
 import { parseStrictJson } from "../rpc/wire/strict-json.ts"
+import { parseTimeout } from "../rpc/wire/timeout.ts"
 import { revalidated } from "./etag.ts"
 import { formJson, parseForm } from "./form.ts"
-import { isForm, isJson, parseTimeout } from "./http-headers.ts"
+import { isForm, isJson } from "./http-headers.ts"
 import { type Binding, bindingsOf, routeOf } from "./http-rule.ts"
 import { oauthFailure } from "./oauth-failure.ts"
 import { problemOf } from "./problem.ts"
@@ -84,7 +85,7 @@ async function answer(
       requestMethod: binding.verb,
       url: request.url,
       requestHeader: request.headers,
-      timeoutMs: parseTimeout(request.header("connect-timeout-ms")),
+      timeoutMs: parseTimeout(request.header),
       gone: request.gone,
       values: request.values,
     })

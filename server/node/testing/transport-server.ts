@@ -36,6 +36,7 @@ export interface TransportOptions {
   readonly listener?: ListenerOptions
   readonly limitMs?: number
   readonly drainMs?: number
+  readonly unary?: "ours" | "connect"
   readonly more?: readonly Interceptor[]
   /** The services that reflection tells of; none: no reflection. */
   readonly reflected?: readonly DescService[]
@@ -62,6 +63,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     contextValues: () => createContextValues(),
     closingSignal: closing,
     shutdownSignal: shutdown,
+    ...(options.unary ? { unary: options.unary } : {}),
   }
   const routes = (router: ConnectRouter) => serve(router, reached)
   await app.register(rpcPlugin, {

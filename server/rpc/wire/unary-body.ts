@@ -1,6 +1,6 @@
 // The one message of a unary or server-streaming call, as each protocol frames it, checked before Connect reads it: the
 // same strictness and the same reasons as over REST.
-import type { DescMethod } from "@bufbuild/protobuf"
+import type { DescMethod, Message } from "@bufbuild/protobuf"
 import { base64Decode } from "@bufbuild/protobuf/wire"
 import { Refused } from "@signet/kernel/errors"
 import { messageFromBinary, messageFromJson } from "./read-message.ts"
@@ -8,6 +8,7 @@ import { parseStrictJson, shown } from "./strict-json.ts"
 
 /** What a content type says of a body. */
 export interface Framing {
+  readonly protocol: "connect" | "connect-stream" | "grpc" | "grpc-web"
   readonly isJson: boolean
   /** A five-byte prefix of flags and length goes before the message. */
   readonly isEnveloped: boolean
@@ -19,9 +20,18 @@ export const envelopeBytes = 5
 export function framingOf(contentType: string): Framing | undefined {
   const type = contentType.toLowerCase().split(";")[0]?.trim() ?? ""
   const plain = /^application\/(json|proto)$/.exec(type)
-  if (plain) return { isJson: plain[1] === "json", isEnveloped: false }
-  const enveloped = /^application\/(?:connect|grpc|grpc-web)(?:\+(json|proto))?$/.exec(type)
-  return enveloped ? { isJson: enveloped[1] === "json", isEnveloped: true } : undefined
+  if (plain) return { protocol: "connect", isJson: plain[1] === "json", isEnveloped: false }
+  const enveloped = /^application\/(connect|grpc|grpc-web)(?:\+(json|proto))?$/.exec(type)
+  if (!enveloped) return undefined
+  const isJson = enveloped[2] === "json"
+  switch (enveloped[1]) {
+    case "grpc":
+    case "grpc-web":
+      return { protocol: enveloped[1], isJson, isEnveloped: true }
+    default:
+      // Connect's streams always say which codec.
+      return enveloped[2] === undefined ? undefined : { protocol: "connect-stream", isJson, isEnveloped: true }
+  }
 }
 
 /** @throws Refused when the request says that its messages are compressed: they are not taken (zip bombs, BREACH). */
@@ -35,10 +45,9 @@ export function refuseCompression(header: (name: string) => string | undefined):
 }
 
 /** @throws Refused when the body is not exactly one message that may be read. */
-export function checkBody({ input }: DescMethod, framing: Framing, body: Uint8Array): void {
+export function readBodyMessage({ input }: DescMethod, framing: Framing, body: Uint8Array): Message {
   const message = framing.isEnveloped ? withoutEnvelope(body) : body
-  if (framing.isJson) messageFromJson(input, parseStrictJson(message))
-  else messageFromBinary(input, message)
+  return framing.isJson ? messageFromJson(input, parseStrictJson(message)) : messageFromBinary(input, message)
 }
 
 function withoutEnvelope(body: Uint8Array): Uint8Array {
