@@ -1,0 +1,126 @@
+// What a personal access token may be made with, and what it may be exchanged for.
+import { intersect, scopesHeld } from "../authz/scopes.ts"
+import type { Reason } from "../errors.ts"
+import type { ContextId } from "../ids.ts"
+import type { Pat } from "../machine-records.ts"
+import type { App, Identity, Membership, Principal } from "../records.ts"
+
+const dayMs = 86_400_000
+
+/** The life of a personal access token. There is none without an end. */
+export const patLifeDays = { default: 90, max: 365 } as const
+
+export type PatState = "ACTIVE" | "EXPIRED" | "REVOKED" | "LEAKED"
+
+/** How a personal access token stands now: what ended it first counts. */
+export function patState(pat: Pick<Pat, "revokedAtMs" | "revokeReason" | "expiresAtMs">, nowMs: number): PatState {
+  if (pat.revokedAtMs !== null && pat.revokedAtMs < pat.expiresAtMs) {
+    return pat.revokeReason === "LEAKED" ? "LEAKED" : "REVOKED"
+  }
+  return nowMs < pat.expiresAtMs ? "ACTIVE" : "EXPIRED"
+}
+
+export interface PatRequest {
+  audiences: readonly string[]
+  scopes: readonly string[]
+  /** 0 for the usual life. */
+  lifeDays: number
+}
+
+/** What decides besides the request: the app, and the caller's membership at the place where the token will count. */
+export interface PatGrounds {
+  app: Pick<App, "audiences" | "scopes">
+  membership: Pick<Membership, "status" | "scopes"> | undefined
+  authAudience: string
+  nowMs: number
+}
+
+/**
+ * What a new personal access token is bound to: all that was asked for, or the reason why not. Never more than its maker
+ * holds.
+ *
+ * @throws RangeError when the life is over the longest.
+ */
+export function planPat(
+  asked: PatRequest,
+  { app, membership, authAudience, nowMs }: PatGrounds,
+): Pick<Pat, "allowedAudiences" | "scopes" | "expiresAtMs"> | Reason {
+  const { audiences, scopes, lifeDays } = asked
+  if (!Number.isInteger(lifeDays) || lifeDays < 0 || lifeDays > patLifeDays.max) {
+    throw new RangeError("a personal access token lives 1 to 365 days")
+  }
+  if (!audiences.every((audience) => audience === authAudience || app.audiences.includes(audience))) {
+    return "AUDIENCE_NOT_REGISTERED"
+  }
+  const held = audiences.flatMap((audience) => scopesHeld(app, membership, audience))
+  if (scopes.length === 0 || !scopes.every((scope) => held.includes(scope))) return "SCOPE_NOT_GRANTED"
+  return { allowedAudiences: audiences, scopes, expiresAtMs: nowMs + (lifeDays || patLifeDays.default) * dayMs }
+}
+
+/** What is known when a personal access token is presented. */
+export interface PatFacts {
+  pat: Pat | undefined
+  principal: Pick<Principal, "status"> | undefined
+  identity: Pick<Identity, "status"> | undefined
+  app: Pick<App, "status" | "audiences" | "scopes"> | undefined
+  /** Of the app as a whole. */
+  membership: Pick<Membership, "status" | "scopes"> | undefined
+  /** Of the tenant and context that the access token is for; the app's own where it is for none. */
+  placeMembership: Pick<Membership, "status" | "scopes"> | undefined
+}
+
+export interface PatExchangeRequest {
+  /** Empty: the only one that the token allows. */
+  audience: string
+  /** Empty: all that the token allows. */
+  scopes: readonly string[]
+  /** Null: the token's own. */
+  contextId: ContextId | null
+}
+
+/** The access token to issue, or the reason why none is. */
+export type PatExchange =
+  | { is: "grant"; pat: Pat; audience: string; scopes: readonly string[]; contextId: ContextId | null }
+  | { is: "refuse"; reason: Reason; field?: string }
+
+/** The context that the access token is for; undefined when the token is bound to another. */
+export function contextAsked(pat: Pat, asked: ContextId | null): ContextId | null | undefined {
+  if (asked === null || asked === pat.contextId) return pat.contextId
+  return pat.contextId === null ? asked : undefined
+}
+
+/**
+ * What presenting a personal access token gives: one audience, and of the scopes asked for those that the token has and
+ * that its owner holds there now. It may be less than was asked for, and never nothing.
+ *
+ * @param authAudience The auth service's own, which needs no registration.
+ */
+export function decidePatExchange(
+  facts: PatFacts,
+  asked: PatExchangeRequest,
+  { authAudience, nowMs }: { authAudience: string; nowMs: number },
+): PatExchange {
+  const { pat, app } = facts
+  if (pat === undefined || patState(pat, nowMs) !== "ACTIVE") return refuse("PAT_INVALID")
+  if (facts.principal?.status !== "ACTIVE") return refuse("PRINCIPAL_INACTIVE")
+  if (facts.identity?.status !== "ACTIVE") return refuse("IDENTITY_INACTIVE")
+  if (app?.status !== "ACTIVE") return refuse("TENANT_SUSPENDED")
+  const contextId = contextAsked(pat, asked.contextId)
+  if (contextId === undefined) return refuse("CONTEXT_MISMATCH", "context_id")
+  if (facts.membership?.status !== "ACTIVE" || facts.placeMembership?.status !== "ACTIVE") {
+    return refuse("MEMBERSHIP_INACTIVE")
+  }
+
+  const [only, ...others] = pat.allowedAudiences
+  const audience = asked.audience || (others.length === 0 ? only : undefined)
+  if (audience === undefined) return refuse("INVALID_FIELD", "audience")
+  const isRegistered = audience === authAudience || app.audiences.includes(audience)
+  if (!isRegistered || !pat.allowedAudiences.includes(audience)) return refuse("AUDIENCE_NOT_ALLOWED", "audience")
+
+  const wanted = asked.scopes.length > 0 ? asked.scopes : pat.scopes
+  const scopes = intersect(wanted, pat.scopes, scopesHeld(app, facts.placeMembership, audience))
+  return scopes.length === 0 ? refuse("SCOPE_NOT_GRANTED", "scope") : { is: "grant", pat, audience, scopes, contextId }
+}
+
+const refuse = (reason: Reason, field?: string): PatExchange =>
+  field === undefined ? { is: "refuse", reason } : { is: "refuse", reason, field }
