@@ -131,6 +131,12 @@ export const refusals = {
     status: 403,
     message: "no policy lets this service act for this user",
   },
+  AUDIENCE_TAKEN: { code: "already_exists", status: 409, message: "another service owns this audience" },
+  CREDENTIAL_LIMIT: {
+    code: "failed_precondition",
+    status: 409,
+    message: "there are as many live credentials as there may be",
+  },
   MALFORMED_REQUEST: { code: "invalid_argument", status: 400, message: "the request cannot be read" },
   UNKNOWN_FIELD: { code: "invalid_argument", status: 400, message: "the request has an unknown field" },
   DUPLICATE_FIELD: { code: "invalid_argument", status: 400, message: "the request has a field twice" },
