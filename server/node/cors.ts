@@ -15,7 +15,8 @@ const allowedHeaders = [
   "x-signet-client",
   "x-user-agent",
 ].join(", ")
-const exposedHeaders = "grpc-status, grpc-message, grpc-status-details-bin, retry-after, www-authenticate"
+const exposedHeaders =
+  "grpc-status, grpc-message, grpc-status-details-bin, ratelimit, ratelimit-policy, retry-after, www-authenticate"
 /** Browsers cap it at two hours. */
 const preflightSeconds = "7200"
 

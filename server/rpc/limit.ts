@@ -147,12 +147,13 @@ function refusedUntil(untilMs: number, nowMs: number): Refused {
   return new Refused("RATE_LIMITED", { metadata: { retry_after: String(seconds) } })
 }
 
-/** Adds to what an earlier count of the same call told. */
+/** Adds to what an earlier count of the same call told; a transaction that runs again tells nothing twice. */
 function tell(
   context: HandlerContext,
   { name, window }: Part,
   { left, fullAtMs, nowMs }: { left: number; fullAtMs: number; nowMs: number },
 ): void {
+  if (context.responseHeader.get("ratelimit-policy")?.includes(`"${name}"`)) return
   const seconds = Math.max(0, Math.ceil((fullAtMs - nowMs) / 1_000))
   context.responseHeader.append("ratelimit-policy", `"${name}";q=${window.limit};w=${window.seconds}`)
   context.responseHeader.append("ratelimit", `"${name}";r=${left};t=${seconds}`)

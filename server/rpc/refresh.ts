@@ -3,14 +3,16 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import type { AppId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
-import type { App, Principal, RefreshToken, Session } from "@signet/kernel/records"
+import type { App, Membership, Principal, RefreshToken, Session } from "@signet/kernel/records"
 import { grantedAudiences, idleExpiry } from "@signet/kernel/session/session"
 import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
 import { decideRotation } from "@signet/kernel/token/refresh"
 import { auditEvent } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
+import { limit } from "./limit.ts"
 import { newRefreshToken } from "./login.ts"
+import { activeMembership } from "./place.ts"
 
 export interface RefreshCall {
   token: string
@@ -23,6 +25,9 @@ export interface RefreshCall {
 export interface Refreshed {
   session: Session
   principal: Principal
+  app: App
+  /** At the session's place. */
+  membership: Membership
   audiences: readonly [string, ...string[]]
   refreshToken: string
 }
@@ -62,6 +67,8 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
       return endFamily(deps, context, tx, session, nowMs)
     case "retry":
     case "rotate": {
+      // Not before here: a copied token ends its session even when too many calls come.
+      await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
       // Only now: a copy of a rotated token ends its session, whichever way it comes.
       if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
       const entitled = await checkEntitled(deps, tx, { session, app, asked: call.audiences })
@@ -99,21 +106,17 @@ async function checkEntitled(
   deps: Deps,
   tx: Tx,
   { session, app, asked }: { session: Session; app: App; asked: readonly string[] },
-): Promise<{ principal: Principal; audiences: readonly [string, ...string[]] } | { reason: Reason }> {
+): Promise<Pick<Refreshed, "principal" | "app" | "membership" | "audiences"> | { reason: Reason }> {
   if (app.status !== "ACTIVE") return { reason: "TENANT_SUSPENDED" }
   const identity = await tx.identities.findIdentity(session.identityId)
   if (identity?.status !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
   const principal = await tx.identities.findPrincipal(session.principalId)
   if (principal?.status !== "ACTIVE") return { reason: "PRINCIPAL_INACTIVE" }
   const { appId, tenantId, contextId } = session
-  const places: [Session["tenantId"], Session["contextId"]][] = [[null, null]]
-  if (tenantId !== null || contextId !== null) places.push([tenantId, contextId])
-  for (const [tenant, inner] of places) {
-    const membership = await tx.identities.findMembership(principal.id, appId, tenant, inner)
-    if (membership?.status !== "ACTIVE") return { reason: "MEMBERSHIP_INACTIVE" }
-  }
+  const membership = await activeMembership(tx, principal.id, { appId, tenantId, contextId })
+  if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
   const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
-  return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, audiences }
+  return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, app, membership, audiences }
 }
 
 interface Step {
