@@ -1,6 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
+import { scopesHeld } from "@signet/kernel/authz/scopes"
 import { newId } from "@signet/kernel/ids"
-import type { Principal, Session } from "@signet/kernel/records"
+import type { App, Membership, Principal, Session } from "@signet/kernel/records"
 import { buildUserClaims } from "@signet/kernel/token/claims"
 import { setCookie } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
@@ -21,7 +22,15 @@ export interface Issued {
 export function issueTokens(
   deps: Deps,
   context: HandlerContext,
-  of: { session: Session; principal: Principal; audiences: readonly [string, ...string[]]; refreshToken: string },
+  of: {
+    session: Session
+    principal: Principal
+    app: App
+    /** At the session's own place: what it holds there is in the tokens. */
+    membership: Membership
+    audiences: readonly [string, ...string[]]
+    refreshToken: string
+  },
 ): Issued {
   const nowMs = deps.clock.nowMs()
   const sign = (audience: string): string =>
@@ -33,7 +42,7 @@ export function issueTokens(
         principal: of.principal,
         tokenId: newId("jti", nowMs, deps.random.bytes(10)),
         clientId: of.session.providerClientId,
-        scopes: [],
+        scopes: scopesHeld(of.app, of.membership, audience),
         permVer: 0,
         nowSeconds: Math.floor(nowMs / 1_000),
         lifetimeSeconds: deps.accessTokenSeconds,

@@ -37,9 +37,11 @@ export interface SignInRequest {
 }
 
 export interface SignedIn {
+  app: App
   session: Session
   identity: Identity
   principal: Principal
+  /** At the place that was signed in to. */
   membership: Membership
   audiences: readonly [string, ...string[]]
   refreshToken: string
@@ -161,7 +163,16 @@ async function enter(
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
   const inner = facts.innerMembership ?? membership
-  return { session, identity, principal, membership: inner, audiences: entry.audiences, refreshToken, created }
+  return {
+    app: entry.app,
+    session,
+    identity,
+    principal,
+    membership: inner,
+    audiences: entry.audiences,
+    refreshToken,
+    created,
+  }
 }
 
 async function loadFacts(tx: Tx, { request, app, client, vouched }: Entry): Promise<SignInFacts> {
