@@ -2,7 +2,6 @@
 import { createServer } from "node:net"
 import { type Config, ConfigError, parseConfig } from "./config.ts"
 import { createLog } from "./log.ts"
-import { startProgram } from "./program.ts"
 
 /** A stop that takes longer is ended. */
 const stopLimitMs = 10_000
@@ -28,6 +27,12 @@ async function chosen(config: Config): Promise<Config> {
   return { ...config, port: address.port, issuer: config.issuer.replace(/:0$/, `:${address.port}`) }
 }
 
+/** A host with several addresses fails with as many errors, and a message in none but those. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return sentenceOf(error.errors[0])
+  return error instanceof Error ? error.message : ""
+}
+
 function firstSteps(url: string): string {
   return `
 Signet is ready on ${url} (development profile: the provider takes anybody's word).
@@ -46,10 +51,12 @@ The contract is at ${url}/docs and ${url}/openapi.json.
 
 const config = await chosen(readConfig())
 const log = createLog(config.logLevel)
+// Loaded only now, so that wrong settings are refused at once.
+const { startProgram } = await import("./program.ts")
 const program = await startProgram(config, log).catch((error: unknown) => {
   log.fatal({ err: error }, "the server could not start")
   // For the person at the terminal; logs hold no messages.
-  console.error(error instanceof Error ? error.message : "the server could not start")
+  console.error(sentenceOf(error) || "the server could not start")
   process.exit(1)
 })
 if (config.profile === "development") console.log(firstSteps(program.url))

@@ -127,6 +127,7 @@ describeOnPostgres("the program, killed", () => {
   const startAgain = async () => {
     program = await startProgram({
       SIGNET_PROFILE: "development",
+      SIGNET_LIMITS: "off",
       DATABASE_URL: proxy.url,
       SIGNET_DATA: folder,
       PORT: port,
@@ -226,7 +227,7 @@ describe("the program on a folder, killed (PGlite)", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test("loses nothing that it had answered", async () => {
-    const settings = { SIGNET_DATA: folder, PORT: String(await freePort()) }
+    const settings = { SIGNET_DATA: folder, SIGNET_LIMITS: "off", PORT: String(await freePort()) }
     const devices = Array.from({ length: 4 }, (_, i) => newDevice(i))
     await killAtWork(await startProgram(settings), devices, 700)
     const program = await startProgram(settings)

@@ -66,10 +66,10 @@ export async function startProgram(settings: Settings): Promise<RunningProgram> 
   }
 }
 
-/** What a program says that must not start. It is killed when it does, after ten seconds. */
+/** What a program says that must not start. It is killed when it does, after thirty seconds. */
 export async function refusedProgram(settings: Settings): Promise<Refusal> {
   const { child, stdout, stderr } = start(settings)
-  const timer = setTimeout(() => child.kill("SIGKILL"), 10_000)
+  const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
   await once(child, "close")
   clearTimeout(timer)
   return { code: child.exitCode, stdout: stdout(), stderr: stderr() }

@@ -1,5 +1,5 @@
 import type { Secrets, Store } from "@signet/kernel/ports"
-import { buildDevelopmentApp, buildProviderClients } from "./app.ts"
+import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"
 
 /**
@@ -17,4 +17,11 @@ export async function seedDevelopment(deps: {
     await tx.apps.putApp(buildDevelopmentApp(origin))
     for (const client of clients) await tx.apps.putProviderClient(client)
   })
+}
+
+/** @throws Error when the database is a development profile's: its app signs in whoever controls a loopback port. */
+export async function refuseDevelopmentData(store: Store): Promise<void> {
+  const app = await store.transaction((tx) => tx.apps.findApp(developmentAppId))
+  if (app !== undefined)
+    throw new Error("the database holds the development profile's app: production needs another one")
 }

@@ -1,0 +1,130 @@
+// The program as an operator meets it: what it refuses, what it says, and what it never says.
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { app as anApp } from "@signet/kernel/testing/records"
+import { ServerReflection } from "@signet/proto/grpc/reflection/v1/reflection"
+import { afterAll, describe, expect, test } from "vitest"
+import { developmentAppId } from "../../server/node/development/app.ts"
+import { openPostgres } from "../../server/store/postgres/open.ts"
+import { lockFolder } from "../../server/store/postgres/pglite/folder-lock.ts"
+import { createStore } from "../../server/store/postgres/store.ts"
+import { refusal } from "../support/clients.ts"
+import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
+import { type Refusal, refusedProgram, startProgram } from "../support/program.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "signet-program-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const key = Buffer.alloc(32, 7).toString("base64")
+const password = "correct-horse-battery"
+const production = {
+  SIGNET_PROFILE: "production",
+  DATABASE_URL: `postgres://signet:${password}@localhost:1/signet`,
+  SIGNET_ISSUER: "https://auth.example",
+  SIGNET_SEALING_KEY: key,
+  SIGNET_PEPPERS: `1:${key}`,
+}
+
+/** Nothing but sentences for the operator: no stack, no object, no secret. */
+function expectPlain({ stdout, stderr }: Refusal): void {
+  const lines = stderr.trimEnd().split("\n")
+  for (const line of lines) expect(line).toMatch(/^[A-Za-z][^{}[\]]{10,200}$/)
+  expect(lines.length).toBeLessThanOrEqual(3)
+  for (const secret of [key, password, "c2hvcnQgc2VjcmV0"]) expect(stdout + stderr).not.toContain(secret)
+}
+
+async function* listServices() {
+  yield { messageRequest: { case: "listServices" as const, value: "" } }
+}
+
+describe("settings", () => {
+  test.concurrent.each<[string, Record<string, string>, RegExp]>([
+    ["an open address without a profile", { HOST: "0.0.0.0" }, /^The production profile needs DATABASE_URL/],
+    [
+      "a database without anything else that production needs",
+      { DATABASE_URL: production.DATABASE_URL },
+      /^The production profile needs SIGNET_ISSUER\.\nThe production profile needs SIGNET_SEALING_KEY and SIGNET_PEPPERS\.$/m,
+    ],
+    [
+      "a secret of another length",
+      { ...production, SIGNET_SEALING_KEY: "c2hvcnQgc2VjcmV0" },
+      /^SIGNET_SEALING_KEY must hold 32 bytes as base64\.$/m,
+    ],
+  ])("refuse %s, in plain sentences and with 2", async (_, settings, sentence) => {
+    const refused = await refusedProgram({ PORT: "0", SIGNET_DATA: folder, ...settings })
+    expect(refused.code).toBe(2)
+    expect(refused.stdout).toBe("")
+    expect(refused.stderr).toMatch(sentence)
+    expectPlain(refused)
+  })
+})
+
+describe("a start that cannot be", () => {
+  test("for want of a database, says so without its password", async () => {
+    const refused = await refusedProgram({ ...production, PORT: "0" })
+    expect(refused.code).toBe(1)
+    expectPlain(refused)
+    expect(refused.stderr).toContain("ECONNREFUSED")
+  })
+
+  test("because another process has the folder, says which in one sentence", async () => {
+    const release = lockFolder(join(folder, "pglite"))
+    const refused = await refusedProgram({ PORT: "0", SIGNET_DATA: folder })
+    release()
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(
+      new RegExp(`^the database folder ${join(folder, "pglite")} is in use by process ${process.pid} on \\S+\n$`),
+    )
+  })
+})
+
+describeOnPostgres("production", () => {
+  test("has no stand-in provider, no reflection and no seeded app, and stops with 0", async () => {
+    const database = await createTestDatabase()
+    const program = await startProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
+    const statusOf = async (path: string, method = "GET") => (await fetch(program.url + path, { method })).status
+    expect(await statusOf("/readyz")).toBe(200)
+    expect(await statusOf("/dev/idp-a/login-request", "POST")).toBe(404)
+    expect(await statusOf("/dev/idp-a/.well-known/openid-configuration")).toBe(404)
+    const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: program.url }))
+    const asked = async () => {
+      for await (const _ of reflection.serverReflectionInfo(listServices())) return
+    }
+    expect(await refusal(asked())).toMatch(/^Unimplemented/)
+    const { db, close } = openPostgres(database.url, { maxConnections: 1 })
+    expect(await db.selectFrom("app").selectAll().execute()).toEqual([])
+    await close()
+    expect(await program.end("SIGTERM")).toBe(0)
+    for (const secret of [key, password]) expect(program.output()).not.toContain(secret)
+    expect(program.output()).not.toContain("development")
+    await database.drop()
+  })
+
+  test("does not start on a database that the development profile has used", async () => {
+    const database = await createTestDatabase()
+    const { db, close } = openPostgres(database.url, { maxConnections: 1 })
+    await createStore(db).transaction((tx) => tx.apps.putApp({ ...anApp, id: developmentAppId }))
+    await close()
+    const refused = await refusedProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^the database holds the development profile's app/m)
+    await database.drop()
+  })
+
+  test("says when its port is taken", async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
+    const address = taken.address()
+    const port = typeof address === "object" && address !== null ? String(address.port) : ""
+    const database = await createTestDatabase()
+    const refused = await refusedProgram({ ...production, DATABASE_URL: database.url, PORT: port })
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain(`address already in use 127.0.0.1:${port}`)
+    await new Promise((resolve) => taken.close(resolve))
+    await database.drop()
+  })
+})
