@@ -44,9 +44,18 @@ export async function verifyIdToken(
     nowSeconds: Math.floor(deps.clock.nowMs() / 1000),
   })
   if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
-  const singleUse = { tokenHash: deps.secrets.digest(idToken), expiresAtMs: judgment.refusedFromSeconds * 1000 }
+  const singleUse = {
+    tokenHash: deps.secrets.digest(signedPart(idToken)),
+    expiresAtMs: judgment.refusedFromSeconds * 1000,
+  }
   return { ...judgment.vouched, singleUse }
 }
+
+/**
+ * The token without its signature, of which one token has many: the last character has bits that say nothing, and with
+ * (r, s) an ECDSA key has signed (r, n - s) too. By the whole text a token would serve once in each of them.
+ */
+const signedPart = (idToken: string): string => idToken.slice(0, idToken.lastIndexOf("."))
 
 /** The nonce as the provider's tokens carry it: one form for each client, never one or the other. */
 export function carriedNonce(

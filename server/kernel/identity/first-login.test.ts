@@ -66,6 +66,9 @@ test.each([
   ["ａｄａ@example.com", "ada@example.com"],
   ["a@b@c", null],
   ["no address", null],
+  ["ada\u00a8@example.com", null],
+  ["ada\u007f@example.com", null],
+  [`${"\ufdfa".repeat(60)}@example.com`, null],
   ["", null],
   [null, null],
 ])("the address %j is kept as %j", (text, kept) => {

@@ -53,8 +53,10 @@ export function planSignIn(facts: SignInFacts): SignInPlan {
  */
 export function normalizeEmail(email: string | null): string | null {
   if (email === null || email.length > 320) return null
-  const parts = email.normalize("NFKC").trim().split("@")
+  // Judged as it will be kept: normalising can lengthen a text, and make spaces that were none.
+  const normal = email.normalize("NFKC").trim()
+  const parts = normal.split("@")
   const [local, domain] = parts
-  if (parts.length !== 2 || !local || !domain || /\s/.test(email.trim())) return null
+  if (parts.length !== 2 || !local || !domain || normal.length > 320 || /[\s\p{Cc}]/u.test(normal)) return null
   return `${local}@${domain.toLowerCase()}`
 }

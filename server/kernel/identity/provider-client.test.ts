@@ -66,6 +66,8 @@ describe("an ID token is refused", () => {
     ["of nobody", { sub: "" }, {}, "sub"],
     ["of a number", { sub: 7 }, {}, "sub"],
     ["of a subject of 256 characters", { sub: "a".repeat(256) }, {}, "sub"],
+    ["of a subject with half a surrogate pair", { sub: "ada\ud800" }, {}, "sub"],
+    ["of a subject with U+0000", { sub: "ada\0" }, {}, "sub"],
     ["30 s after its expiry", { exp: now - 30 }, {}, "exp"],
     ["without an expiry", { exp: undefined }, {}, "exp"],
     ["with an expiry that is text", { exp: String(now + 10) }, {}, "exp"],
@@ -121,6 +123,8 @@ describe("what a token vouches for", () => {
 
   test("names no email and no person when the claims are no text", () => {
     expect(vouched({ email: ["a@b.c"], name: { first: "Ada" } }).vouched).toMatchObject({ email: null, name: null })
+    expect(vouched({ email: "a\0@b.c", name: "Ada\0" }).vouched).toMatchObject({ email: null, name: null })
+    expect(vouched({ email: "\ud800@b.c", name: "\udfff" }).vouched).toMatchObject({ email: null, name: null })
   })
 
   test("is of the time of authentication, or else of issue", () => {

@@ -40,7 +40,7 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
   if (claims.azp === undefined ? audiences.length > 1 : !isOneOf(claims.azp, client.authorizedParties)) {
     return invalid("azp")
   }
-  if (typeof sub !== "string" || sub === "" || sub.length > 255) return invalid("sub")
+  if (!isText(sub, 255) || sub === "") return invalid("sub")
   if (!isTime(exp) || nowSeconds >= exp + skewSeconds) return invalid("exp")
   if (!isTime(iat) || iat > nowSeconds + skewSeconds || nowSeconds > iat + maxAgeSeconds) return invalid("iat")
   if (claims.nbf !== undefined && !isPast(claims.nbf, nowSeconds)) return invalid("nbf")
@@ -55,10 +55,10 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
       issuer: client.canonicalIssuer,
       subject: sub,
       providerTenant: client.providerTenant,
-      email: typeof email === "string" && email.length <= 320 ? email : null,
+      email: isText(email, 320) ? email : null,
       // Only the boolean: a provider that sends the text "true" is asked for in its own file.
       emailVerified: claims.email_verified === true,
-      name: typeof name === "string" && name.length <= 200 ? name : null,
+      name: isText(name, 200) ? name : null,
       authTimeMs: (isTime(claims.auth_time) ? claims.auth_time : iat) * 1000,
     },
     refusedFromSeconds: Math.ceil(Math.min(exp + skewSeconds, iat + maxAgeSeconds + 1)),
@@ -76,6 +76,14 @@ function invalid(claim: string): IdTokenJudgment {
 
 function isOneOf(value: unknown, accepted: readonly string[]): boolean {
   return typeof value === "string" && value !== "" && accepted.includes(value)
+}
+
+/**
+ * Text that is kept as it is, or not at all: without U+0000, which no database keeps, and unpaired surrogates, which all
+ * become one and the same character on the way there, so that two subjects would become one.
+ */
+function isText(value: unknown, maxLength: number): value is string {
+  return typeof value === "string" && value.length <= maxLength && !value.includes("\0") && value.isWellFormed()
 }
 
 /** Seconds since the Unix epoch; fractions are allowed (RFC 7519 section 2, NumericDate). */
