@@ -4,10 +4,10 @@ import { Code, ConnectError } from "@connectrpc/connect"
 /** Aborts when the connection ends before the answer, or when the server stops. */
 export function goneSignal(response: ServerResponse, shutdownSignal: AbortSignal | undefined): AbortSignal {
   const controller = new AbortController()
-  const gone = new ConnectError("the caller went away", Code.Canceled)
-  if (response.destroyed) controller.abort(gone)
+  const abort = () => controller.abort(new ConnectError("the caller went away", Code.Canceled))
+  if (response.destroyed) abort()
   response.once("close", () => {
-    if (!response.writableFinished) controller.abort(gone)
+    if (!response.writableFinished) abort()
   })
   return shutdownSignal ? AbortSignal.any([controller.signal, shutdownSignal]) : controller.signal
 }
