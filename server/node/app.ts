@@ -1,6 +1,7 @@
 // The public server, put together: one port, every protocol, one chain of interceptors.
 
 import type { Tracer } from "@opentelemetry/api"
+import { createVerifier } from "@signet/guard/access-token"
 import { createConnectGuard } from "@signet/guard/connect"
 import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
@@ -59,15 +60,17 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   )
   addCors(app, async (origin) => (await allowedOrigins()).includes(origin))
 
+  const keySet = createLocalKeySet(deps.keys, nodeTokenCrypto)
+  const liveness = createLiveness(options.liveness, deps.clock)
   const guard = createConnectGuard({
     services,
     guard: createGuard({
       issuer: deps.issuer,
       audience: deps.authAudience,
-      keySet: createLocalKeySet(deps.keys, nodeTokenCrypto),
+      keySet,
       crypto: nodeTokenCrypto,
       clock: deps.clock,
-      liveness: createLiveness(options.liveness, deps.clock),
+      liveness,
     }),
     onDeny: auditDenials(deps, onFault),
   })
@@ -87,7 +90,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     guard.interceptor,
     validate(services.flatMap((service) => service.methods.map((method) => method.input))),
   ]
-  const routes = serviceRoutes(deps)
+  const { issuer, clock } = deps
+  const routes = serviceRoutes({
+    ...deps,
+    liveness,
+    crypto: nodeTokenCrypto,
+    verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
+  })
   const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })

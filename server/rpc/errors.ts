@@ -49,7 +49,8 @@ const fieldOf = ({ metadata, message }: Refused): FieldViolation[] =>
  */
 export function toldError(thrown: unknown, onFault: (fault: unknown) => void): ConnectError {
   if (thrown instanceof Refused) {
-    if (thrown.reason === "INTERNAL") onFault(thrown.cause ?? thrown)
+    const isFault = thrown.reason === "INTERNAL" || (thrown.reason === "UNAVAILABLE" && thrown.cause !== undefined)
+    if (isFault) onFault(thrown.cause ?? thrown)
     return refusalError(thrown)
   }
   if (thrown instanceof ConnectError) {

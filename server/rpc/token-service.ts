@@ -1,13 +1,38 @@
-import type { ServiceImpl } from "@connectrpc/connect"
-import type { TokenService } from "@signet/proto/auth/v1/token_service"
-import type { Deps } from "./deps.ts"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import { parseScope } from "@signet/kernel/authz/scopes"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import { grantOf } from "@signet/kernel/token/grant"
+import type { TokenRequest, TokenService } from "@signet/proto/auth/v1/token_service"
+import { authenticateClient } from "./token/authenticate-client.ts"
+import { type ClientCredential, clientCredentialOf } from "./token/client-credential.ts"
+import { clientCredentials } from "./token/client-credentials-grant.ts"
+import type { TokenDeps } from "./token/deps.ts"
+import { introspect } from "./token/introspect.ts"
+import type { IssuedToken } from "./token/issued.ts"
+import { onBehalfOf } from "./token/on-behalf-grant.ts"
+import { exchangePat } from "./token/pat-grant.ts"
+import { invalidRequest, refusal } from "./token/refuse.ts"
+import { revoke } from "./token/revoke.ts"
 import { serverMetadata } from "./token/server-metadata.ts"
 
 /** Verifiers may keep the key set for five minutes; a next key is published a day before it signs. */
 const keySetCaching = "public, max-age=300, stale-while-revalidate=600"
 
-export function tokenService(deps: Deps): Partial<ServiceImpl<typeof TokenService>> {
+export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> {
   return {
+    async token(request, context) {
+      context.responseHeader.set("cache-control", "no-store")
+      return await token(deps, context, request)
+    },
+
+    introspect: (request, context) => introspect(deps, context, request),
+
+    async revoke(request, context) {
+      await revoke(deps, context, request)
+      return {}
+    },
+
     getJwks(_, context) {
       context.responseHeader.set("cache-control", keySetCaching)
       // Over REST this is the content type of RFC 7517 section 8.5.2; Connect keeps its own.
@@ -21,3 +46,60 @@ export function tokenService(deps: Deps): Partial<ServiceImpl<typeof TokenServic
     },
   }
 }
+
+/** One of three grants, each with what it needs and nothing else. */
+async function token(deps: TokenDeps, context: HandlerContext, request: TokenRequest): Promise<IssuedToken> {
+  const grant = grantOf(request)
+  if (grant instanceof Refused) throw grant
+  const credential = clientCredentialOf(request, context.requestHeader.get("authorization"))
+  if (credential instanceof Refused) throw credential
+  const scopes = parseScope(request.scope)
+  if (scopes === undefined) {
+    throw refusal("INVALID_FIELD", { error: "invalid_scope", field: "scope", message: "scopes are printable ASCII" })
+  }
+  if (grant.is !== "client_credentials" && request.tenantId !== "") throw misplaced("tenant_id")
+  if (grant.is === "on_behalf_of" && request.contextId !== "") throw misplaced("context_id")
+  if (grant.is !== "on_behalf_of" && request.jobId !== "") throw misplaced("job_id")
+  const contextId = parseId("ctx", request.contextId) ?? null
+  const { audience } = request
+  switch (grant.is) {
+    case "pat":
+      if (credential.is === "secret" || credential.is === "assertion") {
+        throw invalidRequest("client_id", "a personal access token is exchanged without a client's credential")
+      }
+      return exchangePat(deps, context, { pat: grant.pat, audience, scopes, contextId })
+    case "client_credentials": {
+      const proof = proofOf(credential)
+      if (audience === "") throw missing("audience")
+      const tenantId = parseId("ten", request.tenantId) ?? null
+      const outcome = await deps.store.transaction(async (tx) => {
+        const client = await authenticateClient(deps, tx, proof, deps.clock.nowMs())
+        if (client instanceof Refused) return client
+        return clientCredentials(deps, context, tx, client, { audience, scopes, tenantId, contextId })
+      })
+      if (outcome instanceof Refused) throw outcome
+      return outcome
+    }
+    case "on_behalf_of":
+      if (audience === "") throw missing("audience")
+      if (scopes.length === 0) throw missing("scope")
+      if (request.jobId === "") throw missing("job_id")
+      return onBehalfOf(deps, context, {
+        credential,
+        clientId: request.clientId,
+        actorToken: request.actorToken,
+        subject: grant.subject,
+        audience,
+        scopes,
+        jobId: request.jobId,
+      })
+  }
+}
+
+function proofOf(credential: ClientCredential): Extract<ClientCredential, { is: "secret" | "assertion" }> {
+  if (credential.is === "secret" || credential.is === "assertion") return credential
+  throw refusal("CLIENT_INVALID")
+}
+
+const missing = (field: string): Refused => invalidRequest(field, "this parameter is needed")
+const misplaced = (field: string): Refused => invalidRequest(field, "this parameter does not belong to the grant")

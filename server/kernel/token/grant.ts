@@ -12,12 +12,12 @@ export const canonicalGrants = ["client_credentials", tokenExchange] as const
 /** The parameters that decide it. Undefined: not sent. An empty credential was sent. */
 export interface GrantParameters {
   grantType: string
-  pat: string | undefined
-  subjectToken: string | undefined
+  pat?: string | undefined
+  subjectToken?: string | undefined
   subjectTokenType: string
-  actorToken: string | undefined
+  actorToken?: string | undefined
   actorTokenType: string
-  delegationId: string | undefined
+  delegationId?: string | undefined
   requestedTokenType: string
 }
 

@@ -1,0 +1,112 @@
+// RFC 7662, tied to audiences: a service learns of tokens that were sent to it, and of no others (Keycloak
+// CVE-2026-37979).
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { HandlerContext } from "@connectrpc/connect"
+import { parseBearer } from "@signet/guard/bearer"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { Refused } from "@signet/kernel/errors"
+import type { ServiceAccount } from "@signet/kernel/machine-records"
+import { type ActClaim, parseClaims } from "@signet/kernel/token/claims"
+import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
+import { authenticateClient, clientOfToken } from "./authenticate-client.ts"
+import { clientCredentialOf } from "./client-credential.ts"
+import type { TokenDeps } from "./deps.ts"
+import { verified } from "./on-behalf-grant.ts"
+import { refusal } from "./refuse.ts"
+
+/** What a service must hold to ask about tokens. */
+const introspectScope = "auth.introspect"
+
+type Answer = MessageInitShape<typeof IntrospectResponseSchema>
+
+/** @throws Refused CLIENT_INVALID, MISSING_SCOPE, and why the caller's own bearer token is not taken. */
+export async function introspect(
+  deps: TokenDeps,
+  context: HandlerContext,
+  request: IntrospectRequest,
+): Promise<Answer> {
+  context.responseHeader.set("cache-control", "no-store")
+  const account = await callerOf(deps, context, request)
+  const { context: token, inactive } = await verified(deps, request.token ?? "")
+  if (typeof token === "string" || inactive !== undefined || !account.ownedAudiences.includes(token.audience)) {
+    return { active: false }
+  }
+  return told(token)
+}
+
+async function callerOf(deps: TokenDeps, context: HandlerContext, request: IntrospectRequest): Promise<ServiceAccount> {
+  const authorization = context.requestHeader.get("authorization")
+  const credential = clientCredentialOf(request, authorization)
+  if (credential instanceof Refused) throw credential
+  switch (credential.is) {
+    case "none":
+      throw refusal("CLIENT_INVALID")
+    case "bearer":
+      return callerOfToken(deps, authorization)
+    case "secret":
+    case "assertion": {
+      const client = await deps.store.transaction((tx) => authenticateClient(deps, tx, credential, deps.clock.nowMs()))
+      if (client instanceof Refused) throw client
+      if (!client.account.scopes.includes(introspectScope)) throw missingScope()
+      return client.account
+    }
+  }
+}
+
+async function callerOfToken(deps: TokenDeps, authorization: string | null): Promise<ServiceAccount> {
+  const bearer = parseBearer(authorization)
+  if (typeof bearer === "string") throw refusal(bearer)
+  const { context, inactive } = await verified(deps, bearer.token)
+  if (typeof context === "string") throw refusal(context)
+  if (context.audience !== deps.authAudience) throw refusal("AUDIENCE_MISMATCH")
+  if (inactive !== undefined) throw refusal(inactive, { error: "invalid_token" })
+  if (context.method !== "CLIENT_CREDENTIALS" || !context.scopes.has(introspectScope)) throw missingScope()
+  const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
+  const client = await deps.store.transaction((tx) => clientOfToken(tx, of))
+  if (client === undefined) throw refusal("PRINCIPAL_INACTIVE")
+  return client.account
+}
+
+const missingScope = (): Refused => refusal("MISSING_SCOPE", { scope: introspectScope })
+
+function told(context: AuthContext): Answer {
+  const claims = parseClaims(context.claims)
+  // It was parsed when it was verified.
+  if (typeof claims === "string") return { active: false }
+  return {
+    active: true,
+    scope: claims.scp.join(" "),
+    clientId: claims.client_id,
+    tokenType: "Bearer",
+    exp: claims.exp,
+    iat: claims.iat,
+    nbf: claims.nbf,
+    sub: claims.sub,
+    aud: claims.aud,
+    iss: claims.iss,
+    jti: claims.jti,
+    scp: [...claims.scp],
+    sid: claims.sid ?? "",
+    principalType: claims.principal_type,
+    identityId: claims.identity_id ?? "",
+    appId: claims.app_id,
+    tenantId: claims.tenant_id ?? "",
+    contextId: claims.context_id ?? "",
+    permVer: claims.perm_ver,
+    permVerCurrent: claims.perm_ver,
+    amr: [...claims.amr],
+    authTime: claims.auth_time ?? 0,
+    gty: claims.gty,
+    credId: claims.cred_id ?? "",
+    osid: claims.osid ?? "",
+    ...(claims.act === undefined ? {} : { act: actorShape(claims.act) }),
+    jobId: claims.job_id ?? "",
+  }
+}
+
+const actorShape = (of: ActClaim): MessageInitShape<typeof ActorSchema> => ({
+  sub: of.sub,
+  principalType: of.principal_type,
+  clientId: of.client_id,
+  ...(of.act === undefined ? {} : { act: actorShape(of.act) }),
+})

@@ -1,0 +1,218 @@
+// A service's token to act for a user: from the token that the user sent it, or under a standing delegation.
+import type { HandlerContext } from "@connectrpc/connect"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { displacement, inactivity } from "@signet/kernel/authz/liveness"
+import { scopesHeld } from "@signet/kernel/authz/scopes"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import { type DelegationId, type PrincipalId, parseId } from "@signet/kernel/ids"
+import type { Tx } from "@signet/kernel/ports"
+import type { App, Membership } from "@signet/kernel/records"
+import { decideExchange, type ExchangeSubject } from "@signet/kernel/token/exchange"
+import { buildDelegatedClaims, type DelegatedSubject, subjectOfToken } from "@signet/kernel/token/machine-claims"
+import { auditEvent } from "../audit.ts"
+import { authenticateClient, type Client, clientOfToken } from "./authenticate-client.ts"
+import type { ClientCredential } from "./client-credential.ts"
+import type { TokenDeps } from "./deps.ts"
+import { type IssuedToken, issued, issueOf } from "./issued.ts"
+import { placeIn } from "./pat-grant.ts"
+import { refusal } from "./refuse.ts"
+
+export interface OnBehalfCall {
+  credential: ClientCredential
+  clientId: string
+  /** The service's own access token, instead of another credential. */
+  actorToken: string | undefined
+  subject: { is: "token"; token: string } | { is: "delegation"; id: string }
+  audience: string
+  /** At least one. */
+  scopes: readonly string[]
+  jobId: string
+}
+
+/** @throws Refused with the first check that fails, in the order of decideExchange; what is refused is audited. */
+export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call: OnBehalfCall): Promise<IssuedToken> {
+  // Tokens are verified and asked about before the transaction, which then only writes and reads what it decides on.
+  const actor = call.actorToken === undefined ? undefined : await verified(deps, call.actorToken)
+  const subject = call.subject.is === "token" ? await verified(deps, call.subject.token) : undefined
+  const outcome = await deps.store.transaction(async (tx) => {
+    const client = await actorOf(deps, tx, call, actor)
+    return client instanceof Refused ? client : exchange(deps, context, tx, { call, client, subject })
+  })
+  if (outcome instanceof Refused) throw outcome
+  return outcome
+}
+
+/** A token that is ours, and why it is not good now. */
+interface Verified {
+  context: AuthContext | Reason
+  inactive: Reason | undefined
+}
+
+/** @throws Refused UNAVAILABLE when nobody can tell. */
+export async function verified(deps: TokenDeps, token: string): Promise<Verified> {
+  const context = await deps.verify(token)
+  if (context === "UNAVAILABLE" || context === "INTERNAL") throw refusal(context)
+  if (typeof context === "string") return { context, inactive: context }
+  const { facts, asOfMs } = await deps.liveness(context)
+  return { context, inactive: inactivity(context, facts, asOfMs) ?? displacement(context, facts) }
+}
+
+async function actorOf(
+  deps: TokenDeps,
+  tx: Tx,
+  { credential, clientId }: OnBehalfCall,
+  token: Verified | undefined,
+): Promise<Client | Refused> {
+  if (token === undefined) {
+    const isProof = credential.is === "secret" || credential.is === "assertion"
+    return isProof ? authenticateClient(deps, tx, credential, deps.clock.nowMs()) : refusal("CLIENT_INVALID")
+  }
+  if (credential.is !== "none") {
+    return refusal("AMBIGUOUS_CREDENTIAL", { message: "the client proves itself in more than one way" })
+  }
+  const { context, inactive } = token
+  const isOwn =
+    typeof context !== "string" &&
+    inactive === undefined &&
+    context.audience === deps.authAudience &&
+    context.method === "CLIENT_CREDENTIALS"
+  if (!isOwn) return refusal("CLIENT_INVALID")
+  const client = await clientOfToken(tx, {
+    principalId: context.principal.id,
+    credentialId: context.credentialId ?? "",
+  })
+  const isNamed = clientId === "" || clientId === client?.account.clientId
+  return client !== undefined && isNamed ? client : refusal("CLIENT_INVALID")
+}
+
+interface Asked {
+  call: OnBehalfCall
+  client: Client
+  subject: Verified | undefined
+}
+
+async function exchange(
+  deps: TokenDeps,
+  context: HandlerContext,
+  tx: Tx,
+  { call, client, subject }: Asked,
+): Promise<IssuedToken | Refused> {
+  const nowMs = deps.clock.nowMs()
+  const { account } = client
+  const facts = await subjectFacts(tx, client.app, call, subject)
+  const decision = decideExchange({
+    actor: account,
+    policies: await tx.delegations.findPolicies(account.principalId, account.appId),
+    subject: facts.subject,
+    inactive: facts.inactive,
+    subjectScopes: facts.scopes,
+    audience: call.audience,
+    audienceScopes: client.app.scopes.filter(({ audience }) => audience === call.audience).map(({ key }) => key),
+    scopes: call.scopes,
+    authAudience: deps.authAudience,
+    nowMs,
+  })
+  const who = facts.who
+  const event = {
+    appId: account.appId,
+    tenantId: who?.tenantId ?? null,
+    contextId: who?.contextId ?? null,
+    actorPrincipalId: account.principalId,
+    subjectPrincipalId: who?.principalId ?? null,
+    subjectIdentityId: who?.identityId ?? null,
+    sessionId: who?.originSessionId ?? null,
+  }
+  if (decision.refuse || who === undefined) {
+    const reason = decision.refuse ? decision.reason : "SUBJECT_TOKEN_INVALID"
+    await tx.audit.append(
+      auditEvent(deps, context, nowMs, { kind: "delegation.denied", outcome: "DENIED", reason, ...event }),
+    )
+    return refusal(reason, decision.refuse ? { error: decision.error } : {})
+  }
+  const { scopes, lifetimeSeconds } = decision
+  const claims = buildDelegatedClaims({
+    ...issueOf(deps, nowMs, { audience: call.audience, scopes, lifetimeSeconds }),
+    subject: who,
+    actor: account,
+    jobId: call.jobId,
+    credentialId: call.subject.is === "delegation" ? call.subject.id : client.credentialId,
+  })
+  const target = { type: "delegation_policy", id: decision.policy.id }
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target }))
+  return issued(deps, context, claims)
+}
+
+interface SubjectFacts {
+  subject: ExchangeSubject
+  who: DelegatedSubject | undefined
+  inactive: Reason | undefined
+  scopes: readonly string[]
+}
+
+async function subjectFacts(tx: Tx, app: App, call: OnBehalfCall, token: Verified | undefined): Promise<SubjectFacts> {
+  if (call.subject.is === "delegation") return standingFacts(tx, app, parseId("dlg", call.subject.id))
+  const context = token?.context ?? "SUBJECT_TOKEN_INVALID"
+  if (token === undefined || typeof context === "string") {
+    return { subject: { is: "token", context }, who: undefined, inactive: undefined, scopes: [] }
+  }
+  const who = subjectOfToken(context)
+  const membership = await membershipOf(tx, who, context.appId)
+  return {
+    subject: { is: "token", context },
+    who,
+    inactive: token.inactive ?? (membership === undefined ? "MEMBERSHIP_INACTIVE" : undefined),
+    scopes: heldOver(app, membership),
+  }
+}
+
+async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Promise<SubjectFacts> {
+  const delegation = id && (await tx.delegations.findDelegation(id))
+  const subject: ExchangeSubject = { is: "delegation", delegation }
+  if (delegation === undefined) return { subject, who: undefined, inactive: undefined, scopes: [] }
+  const principal = await tx.identities.findPrincipal(delegation.subjectPrincipalId)
+  const identityId = principal?.identityId ?? null
+  if (principal === undefined || identityId === null) {
+    return { subject, who: undefined, inactive: "PRINCIPAL_INACTIVE", scopes: [] }
+  }
+  const identity = await tx.identities.findIdentity(identityId)
+  const { tenantId, contextId } = delegation
+  const who = {
+    principalId: principal.id,
+    identityId,
+    tenantId,
+    contextId,
+    originSessionId: null,
+    amr: [],
+    authTimeMs: null,
+  }
+  const membership = await membershipOf(tx, who, delegation.appId)
+  const inactive: Reason | undefined =
+    principal.status !== "ACTIVE"
+      ? "PRINCIPAL_INACTIVE"
+      : identity?.status !== "ACTIVE"
+        ? "IDENTITY_INACTIVE"
+        : membership === undefined
+          ? "MEMBERSHIP_INACTIVE"
+          : undefined
+  return { subject, who, inactive, scopes: heldOver(app, membership) }
+}
+
+async function membershipOf(
+  tx: Tx,
+  who:
+    | { principalId: PrincipalId; tenantId: DelegatedSubject["tenantId"]; contextId: DelegatedSubject["contextId"] }
+    | undefined,
+  appId: App["id"],
+): Promise<Membership | undefined> {
+  if (who === undefined) return undefined
+  const memberships = await tx.identities.findMemberships(who.principalId, appId)
+  return placeIn(memberships, who.tenantId, who.contextId)
+}
+
+/** What the member holds, over all of the app's audiences. A member of another app holds nothing in this one. */
+function heldOver(app: App, membership: Membership | undefined): readonly string[] {
+  if (membership?.appId !== app.id) return []
+  return app.scopes
+    .filter(({ key, audience }) => scopesHeld(app, membership, audience).includes(key))
+    .map(({ key }) => key)
+}

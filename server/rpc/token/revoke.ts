@@ -1,0 +1,146 @@
+// RFC 7009. What is presented says itself what it is; the hint is not needed.
+import type { HandlerContext } from "@connectrpc/connect"
+import { parseBearer } from "@signet/guard/bearer"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import type { Tx } from "@signet/kernel/ports"
+import { longestTokenMs, skewSeconds } from "@signet/kernel/token/claims"
+import { parseOpaque } from "@signet/kernel/token/opaque"
+import type { RevokeRequest } from "@signet/proto/auth/v1/token_service"
+import { auditEvent } from "../audit.ts"
+import { authenticateClient, type Client } from "./authenticate-client.ts"
+import { type ClientCredential, clientCredentialOf } from "./client-credential.ts"
+import type { TokenDeps } from "./deps.ts"
+import { refusal } from "./refuse.ts"
+
+/** Who asks: a client, or whoever a bearer token is of; and why neither is known. */
+interface Caller {
+  client: Client | undefined
+  bearer: AuthContext | Reason
+}
+
+/** @throws Refused CLIENT_INVALID, CLIENT_NOT_ALLOWED, UNAVAILABLE; what is unknown or has ended is no error. */
+export async function revoke(deps: TokenDeps, context: HandlerContext, request: RevokeRequest): Promise<void> {
+  context.responseHeader.set("cache-control", "no-store")
+  const authorization = context.requestHeader.get("authorization")
+  const credential = clientCredentialOf(request, authorization)
+  if (credential instanceof Refused) throw credential
+  const bearer = await bearerOf(deps, credential, authorization)
+  const token = request.token ?? ""
+  const accessToken = token.startsWith("sg") ? undefined : await deps.verify(token)
+  const outcome = await deps.store
+    .transaction(async (tx) => {
+      const client =
+        credential.is === "secret" || credential.is === "assertion"
+          ? await authenticateClient(deps, tx, credential, deps.clock.nowMs())
+          : undefined
+      if (client instanceof Refused) return client
+      const caller = { client, bearer }
+      if (accessToken === undefined) return endOpaque(deps, context, tx, token, caller)
+      return typeof accessToken === "string" ? undefined : endAccessToken(deps, context, tx, accessToken, caller)
+    })
+    // The token may still be good, and the caller must know (RFC 7009 section 2.2.1).
+    .catch((cause: unknown) => new Refused("UNAVAILABLE", { metadata: { error: "temporarily_unavailable" }, cause }))
+  if (outcome instanceof Refused) throw outcome
+}
+
+async function bearerOf(
+  deps: TokenDeps,
+  credential: ClientCredential,
+  authorization: string | null,
+): Promise<AuthContext | Reason> {
+  if (credential.is !== "bearer") return "NO_CREDENTIAL"
+  const bearer = parseBearer(authorization)
+  if (typeof bearer === "string") return bearer
+  const context = await deps.verify(bearer.token)
+  if (typeof context === "string") return context
+  return context.audience === deps.authAudience ? context : "AUDIENCE_MISMATCH"
+}
+
+/** Who has a refresh token or a personal access token may end it: so can whoever finds one that leaked. */
+async function endOpaque(
+  deps: TokenDeps,
+  context: HandlerContext,
+  tx: Tx,
+  token: string,
+  { bearer }: Caller,
+): Promise<undefined> {
+  const nowMs = deps.clock.nowMs()
+  const refreshToken = parseOpaque("sgrt_", token)
+  if (refreshToken !== undefined) {
+    const session = await tx.sessions.lockByRefreshToken(deps.secrets.hashes("refresh-token", refreshToken))
+    if (session === undefined || !(await tx.sessions.end(session.id, "REVOKED", "token_revoked", nowMs))) return
+    await tx.audit.append(
+      auditEvent(deps, context, nowMs, {
+        kind: "session.revoked",
+        appId: session.appId,
+        tenantId: session.tenantId,
+        contextId: session.contextId,
+        subjectPrincipalId: session.principalId,
+        subjectIdentityId: session.identityId,
+        sessionId: session.id,
+      }),
+    )
+    return
+  }
+  const personal = parseOpaque("sgpat_", token)
+  const pat = personal && (await tx.pats.findByHash(deps.secrets.hashes("pat", personal)))
+  if (pat === undefined || pat === "") return
+  const isOwner = typeof bearer !== "string" && bearer.principal.id === pat.principalId
+  if (!(await tx.pats.revoke(pat.id, isOwner ? "REVOKED" : "LEAKED", nowMs))) return
+  await tx.revocations.add([{ kind: "CREDENTIAL", key: pat.id, expiresAtMs: nowMs + longestTokenMs }])
+  await tx.audit.append(
+    auditEvent(deps, context, nowMs, {
+      kind: isOwner ? "pat.revoked" : "pat.leaked",
+      appId: pat.appId,
+      tenantId: pat.tenantId,
+      contextId: pat.contextId,
+      actorPrincipalId: isOwner ? pat.principalId : null,
+      subjectPrincipalId: pat.principalId,
+      subjectIdentityId: pat.identityId,
+      target: { type: "pat", id: pat.id },
+    }),
+  )
+}
+
+async function endAccessToken(
+  deps: TokenDeps,
+  context: HandlerContext,
+  tx: Tx,
+  token: AuthContext,
+  caller: Caller,
+): Promise<Refused | undefined> {
+  const { client, bearer } = caller
+  if (client === undefined && typeof bearer === "string") {
+    return bearer === "NO_CREDENTIAL" ? refusal("CLIENT_INVALID") : refusal(bearer, { error: "invalid_token" })
+  }
+  if (!isOwner(token, caller)) return refusal("CLIENT_NOT_ALLOWED")
+  const nowMs = deps.clock.nowMs()
+  const id = parseId("jti", token.tokenId ?? "")
+  if (id === undefined) return undefined
+  await tx.revocations.add([{ kind: "TOKEN", key: id, expiresAtMs: token.expiresAtMs + skewSeconds * 1_000 }])
+  await tx.audit.append(
+    auditEvent(deps, context, nowMs, {
+      kind: "token.revoked",
+      appId: token.appId,
+      tenantId: token.tenantId,
+      contextId: token.contextId,
+      actorPrincipalId: client?.account.principalId ?? (typeof bearer === "string" ? null : bearer.principal.id),
+      subjectPrincipalId: token.principal.id,
+      subjectIdentityId: token.identityId,
+      sessionId: token.sessionId,
+      target: { type: "token", id },
+    }),
+  )
+  return undefined
+}
+
+/** Its subject, the client that it was issued to, or the service that it is for. */
+function isOwner(token: AuthContext, { client, bearer }: Caller): boolean {
+  if (client !== undefined) {
+    const { account } = client
+    return token.claims.client_id === account.clientId || account.ownedAudiences.includes(token.audience)
+  }
+  return typeof bearer !== "string" && bearer.principal.id === token.principal.id
+}
