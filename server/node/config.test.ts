@@ -44,6 +44,8 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["access tokens live 5 to 15 minutes", { SIGNET_ACCESS_TOKEN_SECONDS: "901" }, /300 to 900/],
   ["a port is a port", { PORT: "http" }, /PORT must be a whole number/],
   ["a profile is known", { SIGNET_PROFILE: "staging" }, /development or production/],
+  ["limits may be off in development only", { ...production, SIGNET_LIMITS: "off" }, /development profile only/],
+  ["limits are known", { SIGNET_LIMITS: `{"windows": {"x": {}}}` }, /SIGNET_LIMITS: windows\.x is not a limit/],
   ["a log level is known", { LOG_LEVEL: "loud" }, /LOG_LEVEL/],
 ])("%s", (_, env, problem) => {
   expect(() => parseConfig(env)).toThrow(problem)
@@ -55,4 +57,11 @@ test("what is wrong with a secret is said without the secret", () => {
   const tell = () => parseConfig({ ...production, SIGNET_SEALING_KEY: secret, SIGNET_PEPPERS: `1:${secret}` })
   expect(tell).toThrow(ConfigError)
   expect(tell).not.toThrow(secret)
+})
+
+test("limits are the defaults, what was changed of them, or in development none", () => {
+  const of = (SIGNET_LIMITS: string) => parseConfig({ SIGNET_LIMITS }).limits
+  expect(of("")?.windows.refresh.ip).toEqual({ limit: 120, seconds: 60 })
+  expect(of(`{"windows": {"refresh": {"ip": {"limit": 9}}}}`)?.windows.refresh.ip).toEqual({ limit: 9, seconds: 60 })
+  expect(of("off")).toBeNull()
 })
