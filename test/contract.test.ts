@@ -33,6 +33,9 @@ const restRoutes = [
   "GET /.well-known/oauth-authorization-server: TokenService.GetAuthorizationServerMetadata, public",
   "GET /auth/delegation-policies: DelegationService.ListDelegationPolicies, USER and scope auth.delegation.write",
   "GET /auth/delegations: DelegationService.ListDelegations, USER",
+  "GET /auth/pats: PatService.ListPats, USER",
+  "GET /auth/service-accounts/{service_account_id}: ServiceAccountService.GetServiceAccount, USER and scope auth.service_accounts.read",
+  "GET /auth/service-accounts: ServiceAccountService.ListServiceAccounts, USER and scope auth.service_accounts.read",
   "GET /auth/session/me: AuthService.Me, USER",
   "GET /auth/session/sessions: SessionService.ListSessions, USER",
   "POST /auth/delegation-policies/{policy_id}:revoke: DelegationService.RevokeDelegationPolicy, USER and scope auth.delegation.write",
@@ -40,6 +43,17 @@ const restRoutes = [
   "POST /auth/delegations/{delegation_id}:revoke: DelegationService.RevokeDelegation, USER",
   "POST /auth/delegations: DelegationService.CreateDelegation, USER",
   "POST /auth/login/idp-a: AuthService.ExternalLogin, public",
+  "POST /auth/pats/exchange: PatService.ExchangePat, bodyCredential",
+  "POST /auth/pats/{pat_id}:revoke: PatService.RevokePat, USER",
+  "POST /auth/pats: PatService.CreatePat, USER",
+  "POST /auth/service-accounts/{service_account_id}/keys/{kid}:revoke: ServiceAccountService.RevokeKey, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}/keys: ServiceAccountService.AddKey, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}/secrets/{secret_id}:revoke: ServiceAccountService.RevokeSecret, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}/secrets: ServiceAccountService.AddSecret, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}:disable: ServiceAccountService.DisableServiceAccount, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}:enable: ServiceAccountService.EnableServiceAccount, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts/{service_account_id}:rotateSecret: ServiceAccountService.RotateSecret, USER and scope auth.service_accounts.write",
+  "POST /auth/service-accounts: ServiceAccountService.CreateServiceAccount, USER and scope auth.service_accounts.write",
   "POST /auth/session/logout-all: AuthService.LogoutAll, USER",
   "POST /auth/session/logout: AuthService.Logout, bodyCredential",
   "POST /auth/session/refresh: AuthService.Refresh, bodyCredential",
@@ -83,8 +97,8 @@ describe("the route table", () => {
     }
     const expected = restRoutes.map((route) => {
       const [named = "", requirement = ""] = route.split(", ")
-      const path = named.replace(
-        /\{(\w+)\}/,
+      const path = named.replaceAll(
+        /\{(\w+)\}/g,
         (_, name: string) => `{${name.replace(/_(.)/g, (_, c: string) => c.toUpperCase())}}`,
       )
       return `${path}, ${securityOf[requirement] ?? `[{"bearer":[]}]`}`

@@ -99,7 +99,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     if (config.profile === "development") {
       const idp = createDevelopmentIdp({ profile: config.profile, origin: () => config.issuer, clock })
       await app.register(developmentPlugin, { idp })
-      await seedDevelopment({ store, secrets, idp })
+      await seedDevelopment({ store, secrets, idp, authAudience: config.authAudience })
     } else await refuseDevelopmentData(store)
     const admin = createAdmin(metrics.registry)
     closing.push(() => admin.close())

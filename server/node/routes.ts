@@ -1,15 +1,27 @@
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
+import { delegationService } from "../rpc/delegation-service.ts"
+import { patService } from "../rpc/pat-service.ts"
+import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
 import { tokenService } from "../rpc/token-service.ts"
 
 /** The services of this program. */
-export const services = [AuthService, SessionService, TokenService, DelegationService] as const
+export const services = [
+  AuthService,
+  SessionService,
+  TokenService,
+  DelegationService,
+  PatService,
+  ServiceAccountService,
+] as const
 
 export const serviceRoutes =
   (deps: TokenDeps): Routes =>
@@ -17,5 +29,7 @@ export const serviceRoutes =
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
     router.service(TokenService, tokenService(deps))
-    router.service(DelegationService, {})
+    router.service(DelegationService, delegationService(deps))
+    router.service(PatService, patService(deps))
+    router.service(ServiceAccountService, serviceAccountService(deps))
   }

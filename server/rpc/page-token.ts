@@ -2,14 +2,9 @@
 // another caller's list, or one made up, is refused.
 import { Refused } from "@signet/kernel/errors"
 import type { Secrets } from "@signet/kernel/ports"
+import { encode } from "./base64url.ts"
 
 const macLength = 16
-
-const encode = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "")
 
 function decode(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text)) return undefined

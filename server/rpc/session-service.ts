@@ -1,35 +1,25 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
-import type { SessionCursor } from "@signet/kernel/ports"
-import type { Session } from "@signet/kernel/records"
 import type { SessionService } from "@signet/proto/auth/v1/session_service"
 import { auditEvent } from "./audit.ts"
 import { userOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
-import { buildPageToken, parsePageToken } from "./page-token.ts"
+import { pageAsked, pageFound } from "./page.ts"
 import { sessionShape } from "./shape.ts"
-
-const defaultPageSize = 50
 
 export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
   return {
     async listSessions(request, context) {
       const user = userOf(context)
       const nowMs = deps.clock.nowMs()
-      const size = request.pageSize || defaultPageSize
       const filter = ["sessions", user.principal.id, user.appId]
-      const before = cursorOf(parsePageToken(deps.secrets, filter, request.pageToken))
-      // One more than asked for tells whether there is a next page.
+      const { size, before } = pageAsked(deps.secrets, "ses", filter, request)
       const found = await deps.store.transaction((tx) =>
-        tx.sessions.listActive(user.principal.id, user.appId, nowMs, { size: size + 1, before }),
+        tx.sessions.listActive(user.principal.id, user.appId, nowMs, { size, before }),
       )
-      const page = found.slice(0, size)
-      const last = page.at(-1)
-      return {
-        sessions: page.map((session) => sessionShape(session, nowMs, user.sessionId)),
-        nextPageToken: last && found.length > size ? buildPageToken(deps.secrets, filter, cursorText(last)) : "",
-      }
+      const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+      return { sessions: page.map((session) => sessionShape(session, nowMs, user.sessionId)), nextPageToken }
     },
 
     async revokeSession(request, context) {
@@ -58,14 +48,4 @@ export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
       return {}
     },
   }
-}
-
-const cursorText = (session: Session): string => `${session.createdAtMs} ${session.id}`
-
-function cursorOf(text: string | null): SessionCursor | null {
-  if (text === null) return null
-  const [createdAtMs, id] = text.split(" ")
-  const parsed = parseId("ses", id ?? "")
-  if (parsed === undefined || !Number.isSafeInteger(Number(createdAtMs))) throw new Refused("INVALID_FIELD")
-  return { createdAtMs: Number(createdAtMs), id: parsed }
 }

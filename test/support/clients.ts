@@ -2,6 +2,9 @@
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -21,6 +24,9 @@ export interface Clients {
   auth: Client<typeof AuthService>
   sessions: Client<typeof SessionService>
   tokens: Client<typeof TokenService>
+  delegations: Client<typeof DelegationService>
+  pats: Client<typeof PatService>
+  services: Client<typeof ServiceAccountService>
 }
 
 export function clientsOver(transport: Transport): Clients {
@@ -28,6 +34,9 @@ export function clientsOver(transport: Transport): Clients {
     auth: createClient(AuthService, transport),
     sessions: createClient(SessionService, transport),
     tokens: createClient(TokenService, transport),
+    delegations: createClient(DelegationService, transport),
+    pats: createClient(PatService, transport),
+    services: createClient(ServiceAccountService, transport),
   }
 }
 

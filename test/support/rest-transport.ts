@@ -35,9 +35,11 @@ export function createRestTransport(baseUrl: string): Transport {
         create(method.input as DescMessage, input as Record<string, unknown>),
       ) as JsonObject
       // A variable with a literal template is that literal: {provider=idp-a} is idp-a.
-      const path = pattern.value.replace(/\{(\w+)=([^}*]+)\}/, (_, name: string, literal: string) => {
-        delete json[name]
-        return literal
+      const path = pattern.value.replaceAll(/\{(\w+)(?:=([^}*]+))?\}/g, (_, name: string, literal?: string) => {
+        const { jsonName = name } = method.input.fields.find((field) => field.name === name) ?? {}
+        const text = literal ?? encodeURIComponent(String(json[jsonName]))
+        delete json[jsonName]
+        return text
       })
       const query = new URLSearchParams()
       if (pattern.case === "get") for (const [name, value] of Object.entries(json)) query.set(name, String(value))

@@ -23,6 +23,10 @@ export const app: App = {
     { key: "notes.read", audience: "svc-notes", isDefault: true },
     { key: "notes.write", audience: "svc-notes", isDefault: true },
     { key: "notes.admin", audience: "svc-notes", isDefault: false },
+    { key: "auth.service_accounts.read", audience: "auth", isDefault: false },
+    { key: "auth.service_accounts.write", audience: "auth", isDefault: false },
+    { key: "auth.delegation.write", audience: "auth", isDefault: false },
+    { key: "auth.introspect", audience: "auth", isDefault: false },
   ],
   settings: {
     signupEnabled: true,

@@ -33,7 +33,9 @@ export function developmentClients(origin: string): readonly DevelopmentClient[]
   ]
 }
 
-export function buildDevelopmentApp(origin: string): App {
+/** @param authAudience The service's own audience. Everybody who signs in administers the development app. */
+export function buildDevelopmentApp(origin: string, authAudience: string): App {
+  const administration = ["service_accounts.read", "service_accounts.write", "delegation.write", "introspect"]
   return {
     id: developmentAppId,
     name: "Notes (development)",
@@ -42,6 +44,7 @@ export function buildDevelopmentApp(origin: string): App {
     scopes: [
       { key: "notes.read", audience: "svc-notes", isDefault: true },
       { key: "notes.write", audience: "svc-notes", isDefault: true },
+      ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
     ],
     settings: {
       signupEnabled: true,

@@ -185,7 +185,7 @@ test.each(["production", "", "Development"])("a program of the profile %j refuse
 })
 
 test("the seeded app is the same at every start", () => {
-  const { id } = buildDevelopmentApp("http://127.0.0.1:1")
+  const { id } = buildDevelopmentApp("http://127.0.0.1:1", "auth")
   expect(parseId("app", id)).toBe(developmentAppId)
   expect(id).toBe("app_01kdvdna00edmtevk5ehj6axhg")
   const ids = buildProviderClients(origin, "s", secrets).map((client) => parseId("pcl", client.id))

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => opened.close())
 
 const seedAt = (origin: string, webSecret: string) =>
-  seedDevelopment({ store: opened.store, secrets, idp: { origin: () => origin, webSecret } })
+  seedDevelopment({ store: opened.store, secrets, idp: { origin: () => origin, webSecret }, authAudience: "auth" })
 const platforms = ["WEB", "ANDROID", "IOS"] as const
 
 test("the development app and its clients are in the store after the start", async () => {
@@ -24,7 +24,7 @@ test("the development app and its clients are in the store after the start", asy
   await seedAt(origin, "s3cret")
   const expected = buildProviderClients(origin, "s3cret", secrets)
   await opened.store.transaction(async (tx) => {
-    expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin))
+    expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin, "auth"))
     for (const [index, platform] of platforms.entries()) {
       const client = await tx.apps.findProviderClient(developmentAppId, "IDP_A", platform)
       expect({ ...client, clientSecretSealed: null }).toEqual({ ...expected[index], clientSecretSealed: null })

@@ -10,11 +10,12 @@ export async function seedDevelopment(deps: {
   store: Store
   secrets: Pick<Secrets, "seal">
   idp: Pick<DevelopmentIdp, "origin" | "webSecret">
+  authAudience: string
 }): Promise<void> {
   const origin = deps.idp.origin()
   const clients = buildProviderClients(origin, deps.idp.webSecret, deps.secrets)
   await deps.store.transaction(async (tx) => {
-    await tx.apps.putApp(buildDevelopmentApp(origin))
+    await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience))
     for (const client of clients) await tx.apps.putProviderClient(client)
   })
 }

@@ -1,0 +1,68 @@
+// Public keys of services, for private_key_jwt (RFC 7523).
+import type { HandlerContext } from "@connectrpc/connect"
+import { webTokenCrypto } from "@signet/guard/token-crypto"
+import { Refused } from "@signet/kernel/errors"
+import { planKey } from "@signet/kernel/machine/service-account"
+import type { ServiceKey } from "@signet/kernel/machine-records"
+import type { Secrets } from "@signet/kernel/ports"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { encode } from "../base64url.ts"
+import type { Deps } from "../deps.ts"
+import { onAccount } from "./administer.ts"
+
+/** @throws Refused INVALID_FIELD, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED. */
+export async function addKey(
+  deps: Deps,
+  context: HandlerContext,
+  of: { accountId: string; x: string; y: string },
+): Promise<ServiceKey> {
+  const kid = thumbprint(deps.secrets, of.x, of.y)
+  await requirePoint(kid, of.x, of.y)
+  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
+    const keys = await tx.serviceAccounts.keys(account.id)
+    const plan = planKey(keys, kid)
+    switch (plan) {
+      case "limit":
+        return new Refused("CREDENTIAL_LIMIT")
+      case "revoked":
+        return notTaken("this key was revoked")
+      case "there":
+        return keys.find((key) => key.kid === kid) ?? notTaken("this key is not there")
+      case "add": {
+        const { x, y } = of
+        const key = { serviceAccountId: account.id, kid, x, y, createdAtMs: nowMs, revokedAtMs: null }
+        await tx.serviceAccounts.insertKey(key)
+        await record("service_account.key_added", { type: "service_key", id: kid })
+        return key
+      }
+    }
+  })
+}
+
+/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
+export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: string; kid: string }): Promise<void> {
+  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
+    const keys = await tx.serviceAccounts.keys(account.id)
+    if (!keys.some(({ kid }) => kid === of.kid)) return new Refused("NOT_FOUND")
+    if (!(await tx.serviceAccounts.revokeKey(account.id, of.kid, nowMs))) return undefined
+    await tx.revocations.add([{ kind: "CREDENTIAL", key: of.kid, expiresAtMs: nowMs + longestTokenMs }])
+    await record("service_account.key_revoked", { type: "service_key", id: of.kid })
+    return undefined
+  })
+}
+
+/** RFC 7638, of the public members in their order. */
+function thumbprint(secrets: Secrets, x: string, y: string): string {
+  return encode(secrets.digest(JSON.stringify({ crv: "P-256", kty: "EC", x, y })))
+}
+
+async function requirePoint(kid: string, x: string, y: string): Promise<void> {
+  try {
+    await webTokenCrypto.importKey({ kid, x, y })
+  } catch (cause) {
+    throw notTaken("x and y are no point of P-256", cause)
+  }
+}
+
+const notTaken = (message: string, cause?: unknown): Refused =>
+  new Refused("INVALID_FIELD", { message, metadata: { field: "x" }, ...(cause === undefined ? {} : { cause }) })

@@ -1,0 +1,105 @@
+// Secrets of services: shown when they are made, and kept as a keyed hash.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import { planRotation, planSecret } from "@signet/kernel/machine/service-account"
+import type { ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
+import type { Tx } from "@signet/kernel/ports"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { buildOpaque } from "@signet/kernel/token/opaque"
+import type { Deps } from "../deps.ts"
+import { onAccount } from "./administer.ts"
+
+export interface ShownSecret {
+  /** `sgsec_…`: never again to be had. */
+  secret: string
+  kept: ServiceSecret
+}
+
+/** @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED. */
+export function addSecret(
+  deps: Deps,
+  context: HandlerContext,
+  of: { accountId: string; lifeDays: number },
+): Promise<ShownSecret> {
+  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
+    const planned = planSecret(await tx.serviceAccounts.secrets(account.id), of.lifeDays, nowMs)
+    if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
+    const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
+    await tx.serviceAccounts.insertSecret(shown.kept)
+    await record("service_account.secret_added", targetOf(shown.kept))
+    context.responseHeader.set("cache-control", "no-store")
+    return shown
+  })
+}
+
+/**
+ * @param of.overlap Milliseconds; undefined for the usual.
+ * @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED.
+ */
+export function rotateSecret(
+  deps: Deps,
+  context: HandlerContext,
+  of: { accountId: string; lifeDays: number; overlap: number | undefined },
+): Promise<ShownSecret & { replaced: ServiceSecret[] }> {
+  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
+    const planned = planRotation(await tx.serviceAccounts.secrets(account.id), of, nowMs)
+    if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
+    const replaced: ServiceSecret[] = []
+    for (const { secret, expiresAtMs } of planned.replaced) {
+      if (expiresAtMs > nowMs) {
+        await tx.serviceAccounts.shortenSecret(secret.id, expiresAtMs)
+        replaced.push({ ...secret, expiresAtMs })
+      } else {
+        await endSecret(tx, secret, nowMs)
+        replaced.push({ ...secret, revokedAtMs: nowMs })
+      }
+    }
+    const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
+    await tx.serviceAccounts.insertSecret(shown.kept)
+    await record("service_account.secret_rotated", targetOf(shown.kept))
+    context.responseHeader.set("cache-control", "no-store")
+    return { ...shown, replaced }
+  })
+}
+
+/** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
+export function revokeSecret(
+  deps: Deps,
+  context: HandlerContext,
+  of: { accountId: string; secretId: string },
+): Promise<void> {
+  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
+    const secrets = await tx.serviceAccounts.secrets(account.id)
+    const secret = secrets.find(({ id }) => id === of.secretId)
+    if (secret === undefined) return new Refused("NOT_FOUND")
+    if (await endSecret(tx, secret, nowMs)) await record("service_account.secret_revoked", targetOf(secret))
+    return undefined
+  })
+}
+
+/** Ends it, and the access tokens that came of it. */
+async function endSecret(tx: Tx, { id }: ServiceSecret, nowMs: number): Promise<boolean> {
+  if (!(await tx.serviceAccounts.revokeSecret(id, nowMs))) return false
+  await tx.revocations.add([{ kind: "CREDENTIAL", key: id, expiresAtMs: nowMs + longestTokenMs }])
+  return true
+}
+
+function newSecret(deps: Deps, account: ServiceAccount, nowMs: number, expiresAtMs: number): ShownSecret {
+  const secret = buildOpaque("sgsec_", deps.random)
+  return {
+    secret,
+    kept: {
+      id: newId("scr", nowMs, deps.random.bytes(10)),
+      serviceAccountId: account.id,
+      secretHash: deps.secrets.hash("service-secret", secret),
+      hint: secret.slice(-4),
+      createdAtMs: nowMs,
+      expiresAtMs,
+      lastUsedAtMs: null,
+      revokedAtMs: null,
+    },
+  }
+}
+
+const targetOf = ({ id }: ServiceSecret) => ({ type: "service_secret", id })

@@ -1,0 +1,55 @@
+// Pages of lists that are newest first (AIP-158).
+import { Refused } from "@signet/kernel/errors"
+import { type IdKinds, parseId } from "@signet/kernel/ids"
+import type { Secrets } from "@signet/kernel/ports"
+import { buildPageToken, parsePageToken } from "./page-token.ts"
+
+const defaultPageSize = 50
+
+interface Asked {
+  pageSize: number
+  pageToken: string
+}
+
+interface Cursor<K extends keyof IdKinds> {
+  createdAtMs: number
+  id: IdKinds[K]
+}
+
+/**
+ * The page that a request asks the store for: one more than is answered, which tells whether there is a next one.
+ *
+ * @param filter Everything that the list depends on besides the cursor.
+ * @throws Refused INVALID_FIELD
+ */
+export function pageAsked<K extends keyof IdKinds>(
+  secrets: Secrets,
+  kind: K,
+  filter: readonly string[],
+  asked: Asked,
+): { size: number; before: Cursor<K> | null } {
+  const text = parsePageToken(secrets, filter, asked.pageToken)
+  return { size: sizeOf(asked) + 1, before: text === null ? null : cursorOf(kind, text) }
+}
+
+/** What of the found is answered, and the token that asks for the rest: empty on the last page. */
+export function pageFound<T extends { id: string; createdAtMs: number }>(
+  secrets: Secrets,
+  filter: readonly string[],
+  asked: Asked,
+  found: readonly T[],
+): { page: readonly T[]; nextPageToken: string } {
+  const page = found.slice(0, sizeOf(asked))
+  const last = page.at(-1)
+  if (last === undefined || found.length === page.length) return { page, nextPageToken: "" }
+  return { page, nextPageToken: buildPageToken(secrets, filter, `${last.createdAtMs} ${last.id}`) }
+}
+
+const sizeOf = ({ pageSize }: Asked): number => pageSize || defaultPageSize
+
+function cursorOf<K extends keyof IdKinds>(kind: K, text: string): Cursor<K> {
+  const [createdAtMs, id] = text.split(" ")
+  const parsed = parseId(kind, id ?? "")
+  if (parsed === undefined || !Number.isSafeInteger(Number(createdAtMs))) throw new Refused("INVALID_FIELD")
+  return { createdAtMs: Number(createdAtMs), id: parsed }
+}

@@ -1,0 +1,97 @@
+import { durationMs } from "@bufbuild/protobuf/wkt"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
+import type { Deps } from "./deps.ts"
+import { administratorOf, onAccount } from "./machine/administer.ts"
+import { createAccount } from "./machine/create-account.ts"
+import { addKey, revokeKey } from "./machine/keys.ts"
+import { addSecret, revokeSecret, rotateSecret } from "./machine/secrets.ts"
+import { serviceAccountShape, serviceKeyShape, serviceSecretShape } from "./machine-shape.ts"
+import { pageAsked, pageFound } from "./page.ts"
+
+export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAccountService> {
+  return {
+    async createServiceAccount(request, context) {
+      return { serviceAccount: serviceAccountShape(await createAccount(deps, context, request)) }
+    },
+
+    getServiceAccount: (request, context) =>
+      onAccount(
+        deps,
+        context,
+        request.serviceAccountId,
+        async ({ tx, account, nowMs }) => ({
+          serviceAccount: serviceAccountShape(account),
+          secrets: (await tx.serviceAccounts.secrets(account.id)).map((one) => serviceSecretShape(one, nowMs)),
+          keys: (await tx.serviceAccounts.keys(account.id)).map(serviceKeyShape),
+        }),
+        { take: "find" },
+      ),
+
+    async listServiceAccounts(request, context) {
+      const { appId, tenantId } = administratorOf(context)
+      const filter = ["service-accounts", appId, tenantId ?? ""]
+      const asked = pageAsked(deps.secrets, "sac", filter, request)
+      const found = await deps.store.transaction((tx) => tx.serviceAccounts.list(appId, tenantId, asked))
+      const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+      return { serviceAccounts: page.map(serviceAccountShape), nextPageToken }
+    },
+
+    async addSecret({ serviceAccountId, expiresInDays }, context) {
+      const shown = await addSecret(deps, context, { accountId: serviceAccountId, lifeDays: expiresInDays })
+      return { secret: shown.secret, serviceSecret: serviceSecretShape(shown.kept, deps.clock.nowMs()) }
+    },
+
+    async rotateSecret({ serviceAccountId, expiresInDays, overlap }, context) {
+      const shown = await rotateSecret(deps, context, {
+        accountId: serviceAccountId,
+        lifeDays: expiresInDays,
+        overlap: overlap && durationMs(overlap),
+      })
+      const nowMs = deps.clock.nowMs()
+      return {
+        secret: shown.secret,
+        serviceSecret: serviceSecretShape(shown.kept, nowMs),
+        replaced: shown.replaced.map((secret) => serviceSecretShape(secret, nowMs)),
+      }
+    },
+
+    async revokeSecret({ serviceAccountId, secretId }, context) {
+      await revokeSecret(deps, context, { accountId: serviceAccountId, secretId })
+      return {}
+    },
+
+    async addKey({ serviceAccountId, x, y }, context) {
+      return { serviceKey: serviceKeyShape(await addKey(deps, context, { accountId: serviceAccountId, x, y })) }
+    },
+
+    async revokeKey({ serviceAccountId, kid }, context) {
+      await revokeKey(deps, context, { accountId: serviceAccountId, kid })
+      return {}
+    },
+
+    async disableServiceAccount({ serviceAccountId }, context) {
+      await setStatus(deps, context, serviceAccountId, "DISABLED")
+      return {}
+    },
+
+    async enableServiceAccount({ serviceAccountId }, context) {
+      await setStatus(deps, context, serviceAccountId, "ACTIVE")
+      return {}
+    },
+  }
+}
+
+/** The guard asks for the status with every call, so access tokens that are out stop at once. */
+function setStatus(
+  deps: Deps,
+  context: HandlerContext,
+  accountId: string,
+  status: ServiceAccount["status"],
+): Promise<void> {
+  const kind = status === "ACTIVE" ? "service_account.enabled" : "service_account.disabled"
+  return onAccount(deps, context, accountId, async ({ tx, account, record }) => {
+    if (await tx.serviceAccounts.setStatus(account.id, status)) await record(kind)
+  })
+}
