@@ -7,6 +7,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
+    // One a core: a test that waits for a database leaves its core to another.
+    maxWorkers: "100%",
     globalSetup: ["test/support/postgres-setup.ts"],
   },
 })

@@ -12,7 +12,13 @@ interface Entry {
 const file = new URL("../package-lock.json", import.meta.url)
 const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, Entry> }
 
-const systems: Record<string, string> = { darwin: "darwin", win32: "win32", windows: "win32", linux: "linux", android: "android" }
+const systems: Record<string, string> = {
+  darwin: "darwin",
+  win32: "win32",
+  windows: "win32",
+  linux: "linux",
+  android: "android",
+}
 const processors: Record<string, string> = { arm64: "arm64", aarch64: "arm64", x64: "x64", armv7: "arm" }
 
 for (const entry of Object.values(lock.packages)) {

@@ -1,5 +1,14 @@
 // Prints a .proto file from its descriptor: for schemas that npm ships only as generated code.
-import { createRegistry, type DescExtension, type DescFile, type DescMessage, getExtension, hasExtension, isFieldSet, type Message } from "@bufbuild/protobuf"
+import {
+  createRegistry,
+  type DescExtension,
+  type DescFile,
+  type DescMessage,
+  getExtension,
+  hasExtension,
+  isFieldSet,
+  type Message,
+} from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import {
   type DescriptorProto,
@@ -7,9 +16,9 @@ import {
   EnumOptionsSchema,
   EnumValueOptionsSchema,
   ExtensionRangeOptionsSchema,
+  type FieldDescriptorProto,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
-  type FieldDescriptorProto,
   FieldDescriptorProtoSchema,
   FieldOptionsSchema,
   FileOptionsSchema,
@@ -37,13 +46,19 @@ export function printProto(file: DescFile): string {
 
   const textOf = (desc: DescMessage, message: Message): string[] => {
     const fields = reflect(desc, message)
-    return desc.fields.filter((field) => fields.isSet(field)).flatMap((field) => {
-      const value: unknown = fields.get(field)
-      const values = field.fieldKind === "list" ? [...(value as Iterable<unknown>)] : [value]
-      return values.map((one) => `${field.name}: ${literal(field.enum?.value, field.message, one)}`)
-    })
+    return desc.fields
+      .filter((field) => fields.isSet(field))
+      .flatMap((field) => {
+        const value: unknown = fields.get(field)
+        const values = field.fieldKind === "list" ? [...(value as Iterable<unknown>)] : [value]
+        return values.map((one) => `${field.name}: ${literal(field.enum?.value, field.message, one)}`)
+      })
   }
-  const literal = (names: Record<number, { name: string }> | undefined, desc: DescMessage | undefined, value: unknown): string => {
+  const literal = (
+    names: Record<number, { name: string }> | undefined,
+    desc: DescMessage | undefined,
+    value: unknown,
+  ): string => {
     if (names) return names[value as number]?.name ?? String(value)
     if (desc) return `{${textOf(desc, (value as { message: Message }).message).join(" ")}}`
     return typeof value === "string" ? JSON.stringify(value) : String(value)
@@ -52,9 +67,11 @@ export function printProto(file: DescFile): string {
     if (!options) return []
     const own = textOf(desc, options).map((text) => text.replace(": ", " = "))
     for (const type of registry) {
-      if (type.kind !== "extension" || type.extendee.typeName !== desc.typeName || !hasExtension(options, type)) continue
+      if (type.kind !== "extension" || type.extendee.typeName !== desc.typeName || !hasExtension(options, type))
+        continue
       const { message } = type as DescExtension
-      if (message) own.push(`(.${type.typeName}) = {${textOf(message, getExtension(options, type) as Message).join(" ")}}`)
+      if (message)
+        own.push(`(.${type.typeName}) = {${textOf(message, getExtension(options, type) as Message).join(" ")}}`)
     }
     return own
   }
@@ -69,7 +86,8 @@ export function printProto(file: DescFile): string {
   const printField = (depth: number, field: FieldDescriptorProto) => {
     const options = optionsOf(FieldOptionsSchema, field.options)
     if (field.defaultValue) {
-      const quoted = field.type === FieldDescriptorProto_Type.STRING ? JSON.stringify(field.defaultValue) : field.defaultValue
+      const quoted =
+        field.type === FieldDescriptorProto_Type.STRING ? JSON.stringify(field.defaultValue) : field.defaultValue
       options.unshift(`default = ${quoted}`)
     }
     const type = field.typeName || scalarNames.get(field.type)
@@ -111,7 +129,10 @@ export function printProto(file: DescFile): string {
     printReservedNames(depth + 1, message.reservedName)
     for (const range of message.extensionRange) {
       const end = range.end === maxFieldNumber ? "max" : range.end - 1
-      print(depth + 1, `extensions ${range.start} to ${end}${bracketed(optionsOf(ExtensionRangeOptionsSchema, range.options))};`)
+      print(
+        depth + 1,
+        `extensions ${range.start} to ${end}${bracketed(optionsOf(ExtensionRangeOptionsSchema, range.options))};`,
+      )
     }
     for (const type of message.enumType) printEnum(depth + 1, type)
     for (const nested of message.nestedType) printMessage(depth + 1, nested)

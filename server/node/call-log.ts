@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect"
-import { trace } from "@opentelemetry/api"
+import { isSpanContextValid, trace } from "@opentelemetry/api"
 import type { FastifyBaseLogger } from "fastify"
 import { kCall } from "../rpc/call.ts"
 import { outcomeOf } from "./outcome.ts"
@@ -9,7 +9,9 @@ import { settled } from "./settled.ts"
 export function callLog(log: FastifyBaseLogger): Interceptor {
   return (next) => (req) => {
     const startedMs = performance.now()
-    const traceId = trace.getActiveSpan()?.spanContext().traceId
+    const span = trace.getActiveSpan()?.spanContext()
+    // Without an exporter and without a caller's trace there is none.
+    const traceId = span && isSpanContextValid(span) ? span.traceId : undefined
     const { requestId } = req.contextValues.get(kCall)
     return settled(
       () => next(req),

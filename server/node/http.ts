@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto"
 import type { Server } from "node:http"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from "fastify"
+import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from "fastify"
+import { refusal } from "../rest/rest.ts"
 import { type ListenerOptions, listener } from "./listener.ts"
 import { refuseCall } from "./refuse-call.ts"
+import { sendResponse } from "./rest-plugin.ts"
 
 export interface HttpOptions {
   readonly listener?: ListenerOptions
@@ -33,7 +35,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     exposeHeadRoutes: false,
     trustProxy: trustedHops > 0 && ((_address, hop) => hop < trustedHops),
     routerOptions: { maxParamLength: 256 },
-    ...(options.log ? { loggerInstance: options.log, disableRequestLogging: true } : {}),
+    ...(options.log
+      ? { loggerInstance: options.log, logController: new LogController({ disableRequestLogging: true }) }
+      : {}),
     frameworkErrors(_error, request, reply) {
       void refuseCall(new Refused("MALFORMED_REQUEST"), request, reply)
     },
@@ -43,6 +47,15 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   app.addHook("onRoute", ({ method, url }) => {
     for (const verb of Array.isArray(method) ? method : [method]) routes.push(`${verb} ${url}`)
   })
+  app.addHook("onRequest", async ({ raw, id }, reply) => {
+    // Of these Node keeps the first and drops the rest: whoever looked at the request before may have read another.
+    if (comesTwice(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
+    const { ":authority": authority, host = "" } = raw.headers
+    const named = typeof authority === "string" ? authority : host
+    const isNamed = named === "" || URL.canParse(`http://${named}`)
+    if (isNamed && !comesTwice(raw.rawHeaders, "host") && !comesTwice(raw.rawHeaders, "content-type")) return
+    return sendResponse(reply, refusal(new Refused("MALFORMED_REQUEST"), id))
+  })
   app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refused = error instanceof Refused ? error : refusedBy(error)
@@ -50,6 +63,16 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     return refuseCall(refused, request, reply)
   })
   return app
+}
+
+/** @param raw Names and values in turn, as they came. */
+function comesTwice(raw: readonly string[], name: string): boolean {
+  let count = 0
+  for (let at = 0; at < raw.length; at += 2) {
+    const text = raw[at]
+    if (text?.length === name.length && text.toLowerCase() === name) count++
+  }
+  return count > 1
 }
 
 const routeTables = new WeakMap<FastifyInstance, string[]>()
