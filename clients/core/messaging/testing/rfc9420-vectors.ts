@@ -1,0 +1,59 @@
+// The MLS working group's vectors for RFC 9420 (mls-implementations, folder test-vectors). They are not ours to ship: the
+// tests read them where RFC9420_VECTORS says that they are, and skip visibly where it does not.
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+interface TreeValidation {
+  cipher_suite: number
+  tree: string
+  group_id: string
+  tree_hashes: string[]
+  resolutions: number[][]
+}
+
+interface SecretTree {
+  cipher_suite: number
+  encryption_secret: string
+  leaves: { generation: number; application_key: string; application_nonce: string }[][]
+}
+
+interface TreeKem {
+  cipher_suite: number
+  group_id: string
+  epoch: number
+  confirmed_transcript_hash: string
+  ratchet_tree: string
+  leaves_private: { index: number; encryption_priv: string; path_secrets: { node: number; path_secret: string }[] }[]
+  update_paths: { sender: number; update_path: string; commit_secret: string; tree_hash_after: string }[]
+}
+
+interface Welcome {
+  cipher_suite: number
+  external_psks: unknown[]
+  key_package: string
+  encryption_priv: string
+  init_priv: string
+  welcome: string
+  ratchet_tree: string | null
+  initial_epoch_authenticator: string
+}
+
+const folder = process.env.RFC9420_VECTORS
+
+/** Why the vectors' tests are skipped, or undefined when they run. */
+export const vectorsMissing = folder === undefined ? "RFC9420_VECTORS names no folder" : undefined
+
+/** Those of cipher suite 1; none where the folder is not named. */
+function suiteOne<Vector extends { cipher_suite: number }>(name: string): readonly Vector[] {
+  if (folder === undefined) return []
+  const all = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8")) as Vector[]
+  return all.filter((vector) => vector.cipher_suite === 1)
+}
+
+export const vectors = {
+  treeValidation: suiteOne<TreeValidation>("tree-validation"),
+  secretTree: suiteOne<SecretTree>("secret-tree"),
+  treekem: suiteOne<TreeKem>("treekem"),
+  // Pre-shared keys are refused in V1.
+  welcome: suiteOne<Welcome>("passive-client-welcome").filter((vector) => vector.external_psks.length === 0),
+}
