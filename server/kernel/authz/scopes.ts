@@ -15,6 +15,16 @@ export function scopesHeld(
     .map(({ key }) => key)
 }
 
+/** The scopes that a member of the app holds over all of its audiences. A member of another app holds none. */
+export function scopesHeldAnywhere(
+  app: Pick<App, "id" | "scopes">,
+  membership: Pick<Membership, "appId" | "status" | "scopes"> | undefined,
+): readonly string[] {
+  if (membership?.appId !== app.id) return []
+  const audiences = new Set(app.scopes.map(({ audience }) => audience))
+  return [...audiences].flatMap((audience) => scopesHeld(app, membership, audience))
+}
+
 /** What is in all of these; in the order of the first, each once. Property: never more than any of them. */
 export function intersect(first: readonly string[], ...others: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(first)].filter((scope) => others.every((other) => other.includes(scope)))

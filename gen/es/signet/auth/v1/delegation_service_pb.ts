@@ -229,7 +229,8 @@ export type CreateDelegationPolicyRequest = Message<"signet.auth.v1.CreateDelega
   actorPrincipalId: string;
 
   /**
-   * `ten_…`; empty for all users of the app, or for those of the caller's tenant where the caller has one.
+   * Empty, or the caller's own tenant: whose users it is for in any case. An administrator of no tenant makes policies for
+   * all users of the app.
    *
    * @generated from field: string tenant_id = 2;
    */
