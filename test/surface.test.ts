@@ -1,0 +1,102 @@
+// What each package lets others import, and what the specification forbids anybody to expose.
+import { readdirSync, readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { expect, test } from "vitest"
+
+interface Manifest {
+  name: string
+  private?: boolean
+  exports?: Record<string, string>
+  dependencies?: Record<string, string>
+  devDependencies?: Record<string, string>
+  workspaces?: string[]
+}
+
+const root = resolve(import.meta.dirname, "..")
+const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest
+const workspaces = manifest(".").workspaces ?? []
+const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
+  packages: Record<string, { version?: string; integrity?: string; license?: string }>
+}
+
+test("the packages and what they export are these", () => {
+  const found = workspaces.map((folder) => [manifest(folder).name, Object.keys(manifest(folder).exports ?? {}).sort()])
+  expect(Object.fromEntries(found)).toEqual({
+    "@signet/proto": ["./*", "./google/*", "./grpc/*"],
+    "@signet/canonical": ["./*"],
+    "@signet/kernel": ["./*"],
+    "@signet/guard": ["./*"],
+    // Nothing yet: the engine and its crypto are inside, and stay there.
+    "@signet/client": [],
+  })
+})
+
+test("no client package exports the engine, its crypto, its state or a key", () => {
+  for (const folder of workspaces.filter((path) => path.startsWith("clients/"))) {
+    const targets = Object.values(manifest(folder).exports ?? {})
+    expect(targets.filter((path) => /engine|crypto|mls|testing|\*/.test(path))).toEqual([])
+  }
+})
+
+test("the contract has no call that could decrypt, search plaintext or hand out a key", () => {
+  const protos = readdirSync(join(root, "proto"), { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".proto"),
+  )
+  const calls = protos.flatMap((path) =>
+    [...readFileSync(join(root, "proto", path), "utf8").matchAll(/^\s*rpc (\w+)/gm)].map((match) => match[1] ?? ""),
+  )
+  expect(calls.length).toBeGreaterThan(7)
+  expect(calls.filter((name) => /decrypt|plaintext|search|export.*(key|secret|state)|private/i.test(name))).toEqual([])
+})
+
+test("no signed schema is JSON: what is signed is canonical bytes", () => {
+  const folder = join(root, "proto/signet/credential/v1")
+  for (const file of readdirSync(folder)) {
+    expect(readFileSync(join(folder, file), "utf8"), file).not.toMatch(/google\/protobuf\/(struct|any)|map</)
+  }
+})
+
+test("what touches crypto or wire format is pinned to one version, with its hash in the lock", () => {
+  const pinned = [
+    "ts-mls",
+    "@hpke/core",
+    "@noble/curves",
+    "@noble/hashes",
+    "@noble/ciphers",
+    "@bufbuild/protobuf",
+    "jose",
+  ]
+  const all = Object.assign(
+    {},
+    ...["."].concat(workspaces).map((folder) => manifest(folder).dependencies ?? {}),
+  ) as Record<string, string>
+  for (const name of pinned) {
+    expect(all[name], name).toMatch(/^\d+\.\d+\.\d+$/)
+    expect(lock.packages[`node_modules/${name}`], name).toMatchObject({
+      version: all[name],
+      integrity: expect.any(String),
+    })
+  }
+})
+
+test("every version in every package is exact", () => {
+  for (const folder of ["."].concat(workspaces)) {
+    const { dependencies = {}, devDependencies = {} } = manifest(folder)
+    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^(npm:[^@]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    )
+    expect(loose, folder).toEqual([])
+  }
+})
+
+test("what is not ours to ship is only there for tests", () => {
+  const shipped = ["."].concat(workspaces).flatMap((folder) => Object.keys(manifest(folder).dependencies ?? {}))
+  // GPL-3.0: OpenMLS, for the differential test.
+  expect(shipped).not.toContain("@wireapp/core-crypto")
+  // Insecure: the attack on it is a test.
+  expect(shipped).not.toContain("ts-mls-2")
+})
+
+test("the lock file names no download address", () => {
+  expect(readFileSync(join(root, "package-lock.json"), "utf8")).not.toMatch(/"resolved": "https?:/)
+})
