@@ -43,10 +43,23 @@ export async function limit<R extends Route>(
   subjects: Subjects<R>,
   options: Options = {},
 ): Promise<void> {
+  const refused = await limited(deps, context, route, subjects, options)
+  if (refused !== undefined) throw refused
+}
+
+/** The same for a transaction that is to commit although the call is refused: the refusal is returned. */
+export async function limited<R extends Route>(
+  deps: Deps,
+  context: HandlerContext,
+  route: R,
+  subjects: Subjects<R>,
+  options: Options = {},
+): Promise<Refused | undefined> {
   const { limiter } = deps
-  if (limiter === null) return
+  if (limiter === null) return undefined
   const nowMs = deps.clock.nowMs()
-  refuseKnown(deps, context, route, subjects, options)
+  const known = knownRefusal(limiter, context, route, subjects, options, nowMs)
+  if (known !== undefined) return known
   const parts = partsOf(limiter.limits, route, subjects)
   const asks = parts.map(({ text, window }): Ask => ({ key: deps.secrets.hash(purpose, text), window }))
   const lock = options.client === undefined ? undefined : lockText(context, options.client)
@@ -54,17 +67,21 @@ export async function limit<R extends Route>(
   const counts = options.counts ?? deps.store.limits
   const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock)]
   const { counted, lockedUntilMs } = await counts.take(asks, locks, nowMs)
-  if (lock !== undefined && lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+  if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let refusedUntilMs = 0
+  const taken: Ask[] = []
   for (const [i, part] of parts.entries()) {
     const { granted, fullAtMs } = counted[i] ?? { granted: false, fullAtMs: nowMs }
+    const ask = asks[i]
+    if (granted && ask !== undefined) taken.push(ask)
     tell(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
     limiter.memory.remember(part.text, untilMs)
     refusedUntilMs = Math.max(refusedUntilMs, untilMs, nowMs + 1)
   }
-  if (refusedUntilMs > 0) throw refusedUntil(refusedUntilMs, nowMs)
+  if (refusedUntilMs > 0 && taken.length > 0) await counts.giveBack(taken)
+  return refusedUntilMs > 0 ? refusedUntil(refusedUntilMs, nowMs) : undefined
 }
 
 /**
@@ -82,10 +99,21 @@ export function refuseKnown<R extends Route>(
 ): void {
   const { limiter } = deps
   if (limiter === null) return
-  const nowMs = deps.clock.nowMs()
-  const lock = options.client === undefined ? undefined : lockText(context, options.client)
+  const refused = knownRefusal(limiter, context, route, subjects, options, deps.clock.nowMs())
+  if (refused !== undefined) throw refused
+}
+
+function knownRefusal(
+  limiter: Limiter,
+  context: HandlerContext,
+  route: Route,
+  subjects: Readonly<Record<string, string | undefined>>,
+  { client }: Options,
+  nowMs: number,
+): Refused | undefined {
+  const lock = client === undefined ? undefined : lockText(context, client)
   const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock, nowMs)
-  if (lock !== undefined && lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+  if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let untilMs = 0
   for (const part of partsOf(limiter.limits, route, subjects)) {
     const known = limiter.memory.until(part.text, nowMs)
@@ -93,7 +121,7 @@ export function refuseKnown<R extends Route>(
     tell(context, part, { left: 0, fullAtMs: known, nowMs })
     untilMs = Math.max(untilMs, known)
   }
-  if (untilMs > 0) throw refusedUntil(untilMs, nowMs)
+  return untilMs > 0 ? refusedUntil(untilMs, nowMs) : undefined
 }
 
 /**
@@ -110,7 +138,7 @@ export async function failed(deps: Deps, context: HandlerContext, client: string
   const lockedUntilMs =
     limiter.memory.until(lock, nowMs) ??
     (await deps.store.limits.fail(deps.secrets.hash(purpose, lock), limiter.limits.lockouts.client, nowMs))
-  if (lockedUntilMs !== null) refuseLocked(limiter, context, lock, lockedUntilMs, nowMs)
+  if (lockedUntilMs !== null) throw lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
 }
 
 const purpose = "rate-limit"
@@ -136,10 +164,16 @@ const lockText = (context: HandlerContext, client: string): string =>
   JSON.stringify(["lockout", "client", client, networkOf(context)])
 
 /** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
-function refuseLocked(limiter: Limiter, context: HandlerContext, lock: string, untilMs: number, nowMs: number): never {
+function lockedRefusal(
+  limiter: Limiter,
+  context: HandlerContext,
+  lock: string,
+  untilMs: number,
+  nowMs: number,
+): Refused {
   limiter.memory.remember(lock, untilMs)
   for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
-  throw refusedUntil(untilMs, nowMs)
+  return refusedUntil(untilMs, nowMs)
 }
 
 function refusedUntil(untilMs: number, nowMs: number): Refused {

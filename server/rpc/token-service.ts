@@ -4,9 +4,11 @@ import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { grantOf } from "@signet/kernel/token/grant"
 import type { TokenRequest, TokenService } from "@signet/proto/auth/v1/token_service"
+import { limit, limited, networkOf, refuseKnown } from "./limit.ts"
 import { authenticateClient } from "./token/authenticate-client.ts"
 import { type ClientCredential, clientCredentialOf } from "./token/client-credential.ts"
 import { clientCredentials } from "./token/client-credentials-grant.ts"
+import { lockOf, throwCounted } from "./token/client-limits.ts"
 import type { TokenDeps } from "./token/deps.ts"
 import { introspect } from "./token/introspect.ts"
 import type { IssuedToken } from "./token/issued.ts"
@@ -35,8 +37,6 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
 
     getJwks(_, context) {
       context.responseHeader.set("cache-control", keySetCaching)
-      // Over REST this is the content type of RFC 7517 section 8.5.2; Connect keeps its own.
-      if (context.protocolName === "rest") context.responseHeader.set("content-type", "application/jwk-set+json")
       return { keys: deps.keys.jwks().map((key) => ({ ...key })) }
     },
 
@@ -72,13 +72,19 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
       const proof = proofOf(credential)
       if (audience === "") throw missing("audience")
       const tenantId = parseId("ten", request.tenantId) ?? null
+      const address = { ip: networkOf(context) }
+      const lock = lockOf(proof)
+      refuseKnown(deps, context, "client_credentials", address, lock)
+      await limit(deps, context, "client_credentials", address)
       const outcome = await deps.store.transaction(async (tx) => {
         const client = await authenticateClient(deps, tx, proof, deps.clock.nowMs())
         if (client instanceof Refused) return client
+        const own = { client: client.account.id }
+        const tooMany = await limited(deps, context, "client_credentials", own, { ...lock, counts: tx.limits })
+        if (tooMany !== undefined) return tooMany
         return clientCredentials(deps, context, tx, client, { audience, scopes, tenantId, contextId })
       })
-      if (outcome instanceof Refused) throw outcome
-      return outcome
+      return outcome instanceof Refused ? throwCounted(deps, context, proof, outcome) : outcome
     }
     case "on_behalf_of":
       if (audience === "") throw missing("audience")

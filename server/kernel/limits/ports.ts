@@ -27,6 +27,8 @@ export interface LimitCounts {
     locks: readonly Uint8Array[],
     nowMs: number,
   ): Promise<{ counted: readonly Counted[]; lockedUntilMs: number | null }>
+  /** Puts back what a call took from these buckets, because another one refused it. */
+  giveBack(asks: readonly Ask[]): Promise<void>
   /**
    * Counts a failure, and locks when it was one too many. While locked nothing is counted: attempts do not prolong it.
    *

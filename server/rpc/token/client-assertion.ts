@@ -51,6 +51,12 @@ export function parseAssertion(
   }
 }
 
+/** Whom an assertion claims to be of, whether it is in order or not; empty when it does not say. */
+export function claimedClientOf(text: string): string {
+  const { iss } = strictObject(text.split(".")[1] ?? "") ?? {}
+  return typeof iss === "string" ? iss : ""
+}
+
 type Json = Readonly<Record<string, unknown>>
 
 function strictObject(part: string): Json | undefined {

@@ -8,8 +8,10 @@ import { Refused } from "@signet/kernel/errors"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import { type ActClaim, parseClaims } from "@signet/kernel/token/claims"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
+import { limit, refuseKnown } from "../limit.ts"
 import { authenticateClient, clientOfToken } from "./authenticate-client.ts"
 import { clientCredentialOf } from "./client-credential.ts"
+import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { verified } from "./on-behalf-grant.ts"
 import { refusal } from "./refuse.ts"
@@ -42,18 +44,25 @@ async function callerOf(deps: TokenDeps, context: HandlerContext, request: Intro
     case "none":
       throw refusal("CLIENT_INVALID")
     case "bearer":
-      return callerOfToken(deps, authorization)
+      return callerOfToken(deps, context, authorization)
     case "secret":
     case "assertion": {
+      const lock = lockOf(credential)
+      refuseKnown(deps, context, "introspect", {}, lock)
       const client = await deps.store.transaction((tx) => authenticateClient(deps, tx, credential, deps.clock.nowMs()))
-      if (client instanceof Refused) throw client
+      if (client instanceof Refused) return throwCounted(deps, context, credential, client)
+      await limit(deps, context, "introspect", { caller: client.account.id }, lock)
       if (!client.account.scopes.includes(introspectScope)) throw missingScope()
       return client.account
     }
   }
 }
 
-async function callerOfToken(deps: TokenDeps, authorization: string | null): Promise<ServiceAccount> {
+async function callerOfToken(
+  deps: TokenDeps,
+  handler: HandlerContext,
+  authorization: string | null,
+): Promise<ServiceAccount> {
   const bearer = parseBearer(authorization)
   if (typeof bearer === "string") throw refusal(bearer)
   const { context, inactive } = await verified(deps, bearer.token)
@@ -64,6 +73,7 @@ async function callerOfToken(deps: TokenDeps, authorization: string | null): Pro
   const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
   const client = await deps.store.transaction((tx) => clientOfToken(tx, of))
   if (client === undefined) throw refusal("PRINCIPAL_INACTIVE")
+  await limit(deps, handler, "introspect", { caller: client.account.id })
   return client.account
 }
 

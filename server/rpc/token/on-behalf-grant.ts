@@ -2,7 +2,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { displacement, inactivity } from "@signet/kernel/authz/liveness"
-import { scopesHeld } from "@signet/kernel/authz/scopes"
+import { scopesHeldAnywhere } from "@signet/kernel/authz/scopes"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { type DelegationId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
@@ -10,8 +10,10 @@ import type { App, Membership } from "@signet/kernel/records"
 import { decideExchange, type ExchangeSubject } from "@signet/kernel/token/exchange"
 import { buildDelegatedClaims, type DelegatedSubject, subjectOfToken } from "@signet/kernel/token/machine-claims"
 import { auditEvent } from "../audit.ts"
+import { limited, refuseKnown } from "../limit.ts"
 import { authenticateClient, type Client, clientOfToken } from "./authenticate-client.ts"
 import type { ClientCredential } from "./client-credential.ts"
+import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { placeIn } from "./pat-grant.ts"
@@ -31,6 +33,7 @@ export interface OnBehalfCall {
 
 /** @throws Refused with the first check that fails, in the order of decideExchange; what is refused is audited. */
 export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call: OnBehalfCall): Promise<IssuedToken> {
+  refuseKnown(deps, context, "on_behalf_of", {}, lockOf(call.credential))
   // Tokens are verified and asked about before the transaction, which then only writes and reads what it decides on.
   const actor = call.actorToken === undefined ? undefined : await verified(deps, call.actorToken)
   const subject = call.subject.is === "token" ? await verified(deps, call.subject.token) : undefined
@@ -38,8 +41,7 @@ export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call:
     const client = await actorOf(deps, tx, call, actor)
     return client instanceof Refused ? client : exchange(deps, context, tx, { call, client, subject })
   })
-  if (outcome instanceof Refused) throw outcome
-  return outcome
+  return outcome instanceof Refused ? throwCounted(deps, context, call.credential, outcome) : outcome
 }
 
 /** A token that is ours, and why it is not good now. */
@@ -100,6 +102,11 @@ async function exchange(
   const nowMs = deps.clock.nowMs()
   const { account } = client
   const facts = await subjectFacts(tx, client.app, call, subject)
+  const pair = facts.who && `${account.principalId} ${facts.who.principalId}`
+  const subjects = { actor: account.principalId, ...(pair && { pair }) }
+  const options = { ...lockOf(call.credential), counts: tx.limits }
+  const tooMany = await limited(deps, context, "on_behalf_of", subjects, options)
+  if (tooMany !== undefined) return tooMany
   const decision = decideExchange({
     actor: account,
     policies: await tx.delegations.findPolicies(account.principalId, account.appId),
@@ -161,7 +168,7 @@ async function subjectFacts(tx: Tx, app: App, call: OnBehalfCall, token: Verifie
     subject: { is: "token", context },
     who,
     inactive: token.inactive ?? (membership === undefined ? "MEMBERSHIP_INACTIVE" : undefined),
-    scopes: heldOver(app, membership),
+    scopes: scopesHeldAnywhere(app, membership),
   }
 }
 
@@ -194,7 +201,7 @@ async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Pr
         : membership === undefined
           ? "MEMBERSHIP_INACTIVE"
           : undefined
-  return { subject, who, inactive, scopes: heldOver(app, membership) }
+  return { subject, who, inactive, scopes: scopesHeldAnywhere(app, membership) }
 }
 
 async function membershipOf(
@@ -207,12 +214,4 @@ async function membershipOf(
   if (who === undefined) return undefined
   const memberships = await tx.identities.findMemberships(who.principalId, appId)
   return placeIn(memberships, who.tenantId, who.contextId)
-}
-
-/** What the member holds, over all of the app's audiences. A member of another app holds nothing in this one. */
-function heldOver(app: App, membership: Membership | undefined): readonly string[] {
-  if (membership?.appId !== app.id) return []
-  return app.scopes
-    .filter(({ key, audience }) => scopesHeld(app, membership, audience).includes(key))
-    .map(({ key }) => key)
 }

@@ -1,16 +1,16 @@
 // A personal access token for an access token. The personal access token is the credential; no client takes part.
 import type { HandlerContext } from "@connectrpc/connect"
-import { scopesHeld } from "@signet/kernel/authz/scopes"
 import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
 import type { Pat } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
 import { buildPatClaims } from "@signet/kernel/token/machine-claims"
-import { narrowed } from "@signet/kernel/token/narrow"
 import { parseOpaque } from "@signet/kernel/token/opaque"
+import { contextAsked, decidePatExchange, type PatExchange, type PatFacts } from "@signet/kernel/token/pat"
 import { auditEvent } from "../audit.ts"
 import type { Deps } from "../deps.ts"
+import { limit, limited, networkOf } from "../limit.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { invalidRequest, refusal } from "./refuse.ts"
 
@@ -35,6 +35,7 @@ export async function exchangePat(deps: Deps, context: HandlerContext, call: Pat
   // Garbage is told from tokens by its checksum, so it costs no query.
   const token = parseOpaque("sgpat_", call.pat)
   if (token === undefined) throw refusal("PAT_INVALID")
+  await limit(deps, context, "pat", { ip: networkOf(context) })
   const hashes = deps.secrets.hashes("pat", token)
   const outcome = await deps.store.transaction(async (tx) => {
     const pat = await tx.pats.findByHash(hashes)
@@ -52,26 +53,11 @@ async function exchange(
   call: PatCall,
 ): Promise<IssuedToken | Refused> {
   const nowMs = deps.clock.nowMs()
-  if (pat.revokedAtMs !== null || pat.expiresAtMs <= nowMs) return refusal("PAT_INVALID")
-  const app = await tx.apps.findApp(pat.appId)
-  if (app?.status !== "ACTIVE") return refusal("TENANT_SUSPENDED", { error: "invalid_grant" })
-  const memberships = await membershipsOf(tx, pat)
-  if (memberships instanceof Refused) return memberships
-
-  const [only, ...others] = pat.allowedAudiences
-  const audience = call.audience === "" && others.length === 0 ? (only ?? "") : call.audience
-  if (audience === "")
-    return invalidRequest("audience", "this personal access token allows several audiences; name one")
-  if (!pat.allowedAudiences.includes(audience)) return refusal("AUDIENCE_NOT_ALLOWED", { field: "audience" })
-
-  if (call.contextId !== null && pat.contextId !== null && call.contextId !== pat.contextId) {
-    return refusal("CONTEXT_MISMATCH", { error: "invalid_request", field: "context_id" })
-  }
-  const contextId = pat.contextId ?? call.contextId
-  const membership = placeIn(memberships, pat.tenantId, contextId)
-  if (membership === undefined) return refusal("MEMBERSHIP_INACTIVE", { error: "invalid_grant" })
-  const scopes = narrowed(call.scopes, pat.scopes, pat.scopes, scopesHeld(app, membership, audience))
-  if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
+  const tooMany = await limited(deps, context, "pat", { pat: pat.id }, { counts: tx.limits })
+  if (tooMany !== undefined) return tooMany
+  const decision = decidePatExchange(await factsOf(tx, pat, call), call, { authAudience: deps.authAudience, nowMs })
+  if (decision.is === "refuse") return refusalOf(decision)
+  const { audience, scopes, contextId } = decision
 
   const claims = buildPatClaims({
     ...issueOf(deps, nowMs, { audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),
@@ -81,7 +67,7 @@ async function exchange(
   await tx.pats.markUsed(pat.id, nowMs)
   await tx.audit.append(
     auditEvent(deps, context, nowMs, {
-      kind: "token.exchanged",
+      kind: "pat.used",
       appId: pat.appId,
       tenantId: pat.tenantId,
       contextId,
@@ -94,13 +80,32 @@ async function exchange(
   return issued(deps, context, claims)
 }
 
-/** The user's memberships, if the user is active. */
-async function membershipsOf(tx: Tx, pat: Pat): Promise<readonly Membership[] | Refused> {
-  const principal = await tx.identities.findPrincipal(pat.principalId)
-  if (principal?.status !== "ACTIVE") return refusal("PRINCIPAL_INACTIVE", { error: "invalid_grant" })
-  const identity = await tx.identities.findIdentity(pat.identityId)
-  if (identity?.status !== "ACTIVE") return refusal("IDENTITY_INACTIVE", { error: "invalid_grant" })
-  return tx.identities.findMemberships(pat.principalId, pat.appId)
+/** What decides, as it is now. */
+async function factsOf(tx: Tx, pat: Pat, { contextId }: PatCall): Promise<PatFacts> {
+  const memberships = await tx.identities.findMemberships(pat.principalId, pat.appId)
+  return {
+    pat,
+    principal: await tx.identities.findPrincipal(pat.principalId),
+    identity: await tx.identities.findIdentity(pat.identityId),
+    app: await tx.apps.findApp(pat.appId),
+    membership: placeIn(memberships, null, null),
+    placeMembership: placeIn(memberships, pat.tenantId, contextAsked(pat, contextId) ?? null),
+  }
+}
+
+/** With the code of RFC 6749 where it is not the reason's usual one. */
+function refusalOf({ reason, field }: Extract<PatExchange, { is: "refuse" }>): Refused {
+  switch (reason) {
+    case "INVALID_FIELD":
+      return invalidRequest("audience", "this personal access token allows several audiences; name one")
+    case "CONTEXT_MISMATCH":
+      return refusal(reason, { error: "invalid_request", field: "context_id" })
+    case "AUDIENCE_NOT_ALLOWED":
+    case "SCOPE_NOT_GRANTED":
+      return refusal(reason, field === undefined ? {} : { field })
+    default:
+      return refusal(reason, { error: "invalid_grant" })
+  }
 }
 
 /** The membership of the innermost place, where the app's own is active too. */

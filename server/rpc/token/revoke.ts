@@ -9,8 +9,10 @@ import { longestTokenMs, skewSeconds } from "@signet/kernel/token/claims"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { RevokeRequest } from "@signet/proto/auth/v1/token_service"
 import { auditEvent } from "../audit.ts"
+import { limit, networkOf, refuseKnown } from "../limit.ts"
 import { authenticateClient, type Client } from "./authenticate-client.ts"
 import { type ClientCredential, clientCredentialOf } from "./client-credential.ts"
+import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { refusal } from "./refuse.ts"
 
@@ -26,6 +28,9 @@ export async function revoke(deps: TokenDeps, context: HandlerContext, request: 
   const authorization = context.requestHeader.get("authorization")
   const credential = clientCredentialOf(request, authorization)
   if (credential instanceof Refused) throw credential
+  const address = { ip: networkOf(context) }
+  refuseKnown(deps, context, "revoke", address, lockOf(credential))
+  await limit(deps, context, "revoke", address, lockOf(credential))
   const bearer = await bearerOf(deps, credential, authorization)
   const token = request.token ?? ""
   const accessToken = token.startsWith("sg") ? undefined : await deps.verify(token)
@@ -42,7 +47,7 @@ export async function revoke(deps: TokenDeps, context: HandlerContext, request: 
     })
     // The token may still be good, and the caller must know (RFC 7009 section 2.2.1).
     .catch((cause: unknown) => new Refused("UNAVAILABLE", { metadata: { error: "temporarily_unavailable" }, cause }))
-  if (outcome instanceof Refused) throw outcome
+  if (outcome instanceof Refused) await throwCounted(deps, context, credential, outcome)
 }
 
 async function bearerOf(

@@ -91,6 +91,17 @@ describeOnEachStore("counts", (kind) => {
     expect(await grantedOf(asks)).toEqual([false, false])
   })
 
+  test("are put back when another bucket refused the call", async () => {
+    const ask = [{ key: freshKey(), window: { limit: 1, seconds: 60 } }]
+    const granted = async () => (await opened.store.limits.take(ask, [], start)).counted[0]?.granted
+    expect(await granted()).toBe(true)
+    await opened.store.limits.giveBack(ask)
+    expect([await granted(), await granted()]).toEqual([true, false])
+    // It was refused, so there is nothing to put back.
+    await opened.store.limits.giveBack(ask)
+    expect(await granted()).toBe(false)
+  })
+
   test("inside of a transaction go with it", async () => {
     const key = freshKey()
     const ask = [{ key, window: { limit: 1, seconds: 60 } }]

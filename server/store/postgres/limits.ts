@@ -22,6 +22,9 @@ select key, full_at_us as until_us, was_granted from taken
 union all
 select key, locked_until_us, null from lockout where key = any($5::bytea[]) and locked_until_us > $4::bigint`
 
+const giveBackText =
+  "update rate_limit set full_at_us = full_at_us - step_us where key = any($1::bytea[]) and was_granted"
+
 // kernel/limits/lockout.ts in SQL, likewise. $2 now, $3 failures, $4 window, $5 lock, $6 longest lock.
 const isLocked = "kept.locked_until_us > $2::bigint"
 const isRunning = "kept.window_ends_at_us > $2::bigint"
@@ -74,6 +77,10 @@ export function limitCounts(db: Database): LimitCounts {
         counted: asks.map((ask) => countedOf(ask, rows)),
         lockedUntilMs: locked.length === 0 ? null : Math.max(...locked),
       }
+    },
+
+    async giveBack(asks) {
+      await run(db, giveBackText, [asks.map(({ key }) => Buffer.from(key))])
     },
 
     async fail(key, policy, nowMs) {

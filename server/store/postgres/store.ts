@@ -29,6 +29,7 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
   return {
     limits: {
       take: (...of) => retried(() => limits.take(...of)),
+      giveBack: (...of) => retried(() => limits.giveBack(...of)),
       fail: (...of) => retried(() => limits.fail(...of)),
     },
 
