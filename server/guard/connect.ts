@@ -2,6 +2,7 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import {
   type ConnectError,
+  type ContextValues,
   createContextKey,
   type HandlerContext,
   type Interceptor,
@@ -30,8 +31,14 @@ export interface ConnectGuardOptions {
   readonly appId?: AppId
   /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
   readonly findResource?: FindResource
-  /** Hears every denial, with its true reason. For the audit. */
-  readonly onDeny?: (deny: Deny, method: DescMethod, caller: AuthContext | Reason) => void
+  /** Hears every denial, with its true reason, and what is known of the call. For the audit. */
+  readonly onDeny?: (
+    deny: Deny,
+    method: DescMethod,
+    caller: AuthContext | Reason,
+    values: ContextValues,
+    header: Headers,
+  ) => void
 }
 
 export interface ConnectGuard {
@@ -63,8 +70,14 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     return entry
   }
 
-  function refusalOf(deny: Deny, method: DescMethod, caller: AuthContext | Reason): ConnectError {
-    options.onDeny?.(deny, method, caller)
+  function refusalOf(
+    deny: Deny,
+    method: DescMethod,
+    caller: AuthContext | Reason,
+    values: ContextValues,
+    header: Headers,
+  ): ConnectError {
+    options.onDeny?.(deny, method, caller, values, header)
     return connectErrorOf(new Refused(deny.reason, { message: deny.safeMessage, metadata: { ...deny.metadata } }))
   }
 
@@ -73,11 +86,12 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     header: Headers,
     caller: AuthContext | Reason,
     message: Message | undefined,
+    values: ContextValues,
   ): Promise<AuthContext | undefined> {
     const { requirement, read } = entryOf(method)
     const facts: RequestFacts = typeof caller === "string" ? {} : await read(header, message)
     const decision = await guard.authorize(caller, requirement, facts)
-    if (!decision.allow) throw refusalOf(decision, method, caller)
+    if (!decision.allow) throw refusalOf(decision, method, caller, values, header)
     return decision.context
   }
 
@@ -90,7 +104,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
       const caller = await guard.authenticate(requestHeader.get("authorization"))
       values.set(kCaller, caller)
       // With a reason for a caller the decision rests on nothing else, so the body need not be read.
-      if (typeof caller === "string") await admit(method, requestHeader, caller, undefined)
+      if (typeof caller === "string") await admit(method, requestHeader, caller, undefined, values)
     },
 
     interceptor: (next) => async (req) => {
@@ -98,11 +112,11 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
       if (requirement.is === "public") return next(req)
       const caller = req.contextValues.get(kCaller) ?? (await guard.authenticate(req.header.get("authorization")))
       if (!req.stream) {
-        req.contextValues.set(kAuth, await admit(req.method, req.header, caller, req.message))
+        req.contextValues.set(kAuth, await admit(req.method, req.header, caller, req.message, req.contextValues))
         return next(req)
       }
       const { first, request } = await peek(req)
-      req.contextValues.set(kAuth, await admit(req.method, req.header, caller, first))
+      req.contextValues.set(kAuth, await admit(req.method, req.header, caller, first, req.contextValues))
       return next(request)
     },
   }

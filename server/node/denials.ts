@@ -1,7 +1,9 @@
 import type { ConnectGuardOptions } from "@signet/guard/connect"
 import { refusals } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
+import { kCall } from "../rpc/call.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { auditMisusedPats } from "./misused-pats.ts"
 
 /** One 401 in a hundred is written down: strangers can make as many as they like. Every 403 is. */
 const sampleOf401 = 100
@@ -12,8 +14,15 @@ export function auditDenials(
   onFault: (fault: unknown) => void,
 ): NonNullable<ConnectGuardOptions["onDeny"]> {
   let strangers = 0
-  return ({ reason }, method, caller) => {
-    if (refusals[reason].status === 401 && strangers++ % sampleOf401 !== 0) return
+  const auditMisusedPat = auditMisusedPats(deps, onFault)
+  return ({ reason, trueReason }, method, caller, values, header) => {
+    const { status } = refusals[reason]
+    const { requestId, ipTruncated } = values.get(kCall)
+    const request = { id: requestId, route: `${method.parent.typeName}/${method.name}`, ipTruncated }
+    if (reason === "PAT_NOT_BEARER") return auditMisusedPat(header.get("authorization"), request)
+    // What is neither is a fault (nobody could tell), and no moment to write more to the database.
+    if (status !== 401 && status !== 403) return
+    if (status === 401 && strangers++ % sampleOf401 !== 0) return
     const nowMs = deps.clock.nowMs()
     const known = typeof caller === "string" ? undefined : caller
     deps.store
@@ -23,7 +32,7 @@ export function auditDenials(
           occurredAtMs: nowMs,
           kind: "authz.denied",
           outcome: "DENIED",
-          reason,
+          reason: trueReason,
           appId: known?.appId ?? null,
           tenantId: known?.tenantId ?? null,
           contextId: known?.contextId ?? null,
@@ -32,7 +41,7 @@ export function auditDenials(
           subjectIdentityId: known?.identityId ?? null,
           sessionId: known?.sessionId ?? null,
           target: null,
-          request: { id: "", route: `${method.parent.typeName}/${method.name}`, ipTruncated: null },
+          request,
         }),
       )
       .catch(onFault)

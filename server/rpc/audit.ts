@@ -1,6 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
+import type { Session } from "@signet/kernel/records"
 import { kCall } from "./call.ts"
 import type { Deps } from "./deps.ts"
 
@@ -30,3 +31,14 @@ export function auditEvent(deps: Deps, context: HandlerContext, nowMs: number, f
     },
   }
 }
+
+/** Whose session an event is about, and in which app, when its own user made it happen. */
+export const ofSession = (session: Session) => ({
+  appId: session.appId,
+  tenantId: session.tenantId,
+  contextId: session.contextId,
+  actorPrincipalId: session.principalId,
+  subjectPrincipalId: session.principalId,
+  subjectIdentityId: session.identityId,
+  sessionId: session.id,
+})

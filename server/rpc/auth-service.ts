@@ -5,7 +5,7 @@ import { parseId } from "@signet/kernel/ids"
 import type { ExternalCredential } from "@signet/kernel/ports"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
-import { auditEvent } from "./audit.ts"
+import { auditEvent, ofSession } from "./audit.ts"
 import { sessionIdOf, userOf } from "./call.ts"
 import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
@@ -73,25 +73,17 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
       const token = presented && parseOpaque("sgrt_", presented.token)
       await deps.store.transaction(async (tx) => {
         const hashes = token === undefined ? [] : deps.secrets.hashes("refresh-token", token)
-        const session = presented
-          ? await tx.sessions.lockByRefreshToken(hashes)
-          : auth?.sessionId && (await tx.sessions.lock(auth.sessionId))
+        // A refresh token that is of no session ends none, but the caller's own must not live on for it.
+        const session =
+          (presented && (await tx.sessions.lockByRefreshToken(hashes))) ??
+          (auth?.sessionId ? await tx.sessions.lock(auth.sessionId) : undefined)
         if (!session) return
-        if (session.cookieMode && presented) {
+        if (session.cookieMode && presented && session.id !== auth?.sessionId) {
           const app = await tx.apps.findApp(session.appId)
           if (app) checkCookieOrigin(context, app)
         }
         if (!(await tx.sessions.end(session.id, "REVOKED", "logout", nowMs))) return
-        await tx.audit.append(
-          auditEvent(deps, context, nowMs, {
-            kind: "session.revoked",
-            appId: session.appId,
-            actorPrincipalId: session.principalId,
-            subjectPrincipalId: session.principalId,
-            subjectIdentityId: session.identityId,
-            sessionId: session.id,
-          }),
-        )
+        await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.revoked", ...ofSession(session) }))
       })
       if (presented?.cookieAppId) clearCookie(context, presented.cookieAppId)
       return {}
@@ -103,17 +95,12 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
       const except = request.exceptCurrent ? sessionIdOf(context) : null
       const ended = await deps.store.transaction(async (tx) => {
         const ids = await tx.sessions.endAll(user.identityId, except, "logout_all", nowMs)
-        for (const sessionId of ids) {
-          await tx.audit.append(
-            auditEvent(deps, context, nowMs, {
-              kind: "session.revoked",
-              appId: user.appId,
-              actorPrincipalId: user.principal.id,
-              subjectPrincipalId: user.principal.id,
-              subjectIdentityId: user.identityId,
-              sessionId,
-            }),
-          )
+        for (const id of ids) {
+          // Of the app that the session is in, which need not be the caller's: its log is where it is looked for.
+          const session = await tx.sessions.find(id)
+          if (session === undefined) continue
+          const facts = { kind: "session.revoked", ...ofSession(session) } as const
+          await tx.audit.append(auditEvent(deps, context, nowMs, facts))
         }
         return ids
       })

@@ -7,7 +7,7 @@ import type { App, Membership, Principal, RefreshToken, Session } from "@signet/
 import { grantedAudiences, idleExpiry } from "@signet/kernel/session/session"
 import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
 import { decideRotation } from "@signet/kernel/token/refresh"
-import { auditEvent } from "./audit.ts"
+import { auditEvent, ofSession } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { limit } from "./limit.ts"
@@ -95,7 +95,7 @@ async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: S
       kind: "session.refresh_reuse",
       outcome: "DENIED",
       reason: "REFRESH_TOKEN_REUSED",
-      ...subjectOf(session),
+      ...ofSession(session),
     }),
   )
   return { reason: "REFRESH_TOKEN_REUSED" } as const
@@ -150,7 +150,7 @@ async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step:
   )
   if (token.previousTokenId !== null) await tx.refreshTokens.confirm(token.previousTokenId, nowMs)
   await tx.sessions.markRefreshed(session.id, { nowMs, idleExpiresAtMs })
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...subjectOf(session) }))
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))
   return { session: refreshed, refreshToken }
 }
 
@@ -160,16 +160,6 @@ async function reopenSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step
   const of = { tokenId: token.id, token: call.token, retryKey: call.retryKey }
   const refreshToken = deps.secrets.openSuccessor(of, step.sealed)
   if (refreshToken === undefined) return undefined
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...subjectOf(session) }))
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) }))
   return { session, refreshToken }
 }
-
-const subjectOf = (session: Session) => ({
-  appId: session.appId,
-  tenantId: session.tenantId,
-  contextId: session.contextId,
-  actorPrincipalId: session.principalId,
-  subjectPrincipalId: session.principalId,
-  subjectIdentityId: session.identityId,
-  sessionId: session.id,
-})
