@@ -33,6 +33,7 @@ function groupsOf(address: string): string[] {
 
 /** What handlers may know of the connection. */
 export function contextValuesOf(request: FastifyRequest): ContextValues {
-  const { id: requestId, ip } = request
+  // None when the connection has gone already, whatever the type says.
+  const { id: requestId, ip = "" } = request
   return createContextValues().set(kCall, { requestId, ipTruncated: truncateAddress(ip), network: networkOf(ip) })
 }

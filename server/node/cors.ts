@@ -24,10 +24,11 @@ const preflightSeconds = "7200"
 export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Promise<boolean>): void {
   app.addHook("onRequest", async (request, reply) => {
     const { origin } = request.headers
-    if (origin === undefined) return
-    // On the raw response, because Connect's answers do not pass through Fastify's reply.
+    // On the raw response, because Connect's answers do not pass through Fastify's reply. On every one: an answer that a
+    // shared cache keeps for a caller without an origin is not the one that a page may read.
     reply.raw.setHeader("vary", "Origin")
-    if (!(await isAllowed(origin))) return
+    // While nobody knows whose page it is, it is nobody's; what needs no database is answered all the same.
+    if (origin === undefined || !(await isAllowed(origin).catch(() => false))) return
     reply.raw.setHeader("access-control-allow-origin", origin)
     reply.raw.setHeader("access-control-allow-credentials", "true")
     reply.raw.setHeader("access-control-expose-headers", exposedHeaders)
@@ -39,14 +40,18 @@ export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Pro
   })
 }
 
-/** Remembers an answer for a while: a preflight is no reason to ask the database. One look-up at a time. */
+/**
+ * Remembers an answer for a while: a preflight is no reason to ask the database. One look-up at a time; while look-ups
+ * fail, the last answer stands.
+ */
 export function remembered<T>(load: () => Promise<T>, forMs: number, nowMs: () => number): () => Promise<T> {
   let value: Promise<T> | undefined
   let loadedAtMs = 0
   return () => {
     if (value === undefined || nowMs() - loadedAtMs >= forMs) {
+      const last = value
       loadedAtMs = nowMs()
-      value = load()
+      value = last === undefined ? load() : load().catch(() => last)
       value.catch(() => {
         value = undefined
       })

@@ -37,7 +37,11 @@ const fields: Record<string, (value: unknown) => unknown> = {
 export function faultFields(fault: unknown): object {
   if (!(fault instanceof Error)) return { name: typeof fault }
   const code = "code" in fault ? text(/^[A-Z0-9_]{2,40}$/)(fault.code) : undefined
-  const frames = (fault.stack ?? "").split("\n").filter((line) => /^ {4}at /.test(line))
+  // Without the message, which may have lines of its own.
+  const frames = (fault.stack ?? "")
+    .replace(fault.message, "")
+    .split("\n")
+    .filter((line) => /^ {4}at /.test(line))
   return {
     name: text(word)(fault.name) ?? "Error",
     ...(code === undefined ? {} : { code }),

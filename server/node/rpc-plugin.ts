@@ -17,6 +17,7 @@ import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/conne
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import { Refused } from "@signet/kernel/errors"
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
+import { longestTimerMs } from "../rpc/call-context.ts"
 import { collectMethods, type Routes } from "../rpc/collect.ts"
 import { toldError } from "../rpc/errors.ts"
 import { maxRequestBytes } from "../rpc/wire/limits.ts"
@@ -134,12 +135,19 @@ function universalRequest(
   const universal = universalRequestFromNodeRequest(request.raw, reply.raw, undefined, values)
   const maxBytes = maxRequestBytes(method)
   const header = (name: string) => headerOf(request.raw, name)
+  shortenTimeout(universal.header)
   if (request.method === "GET") {
-    values.set(kInlet, async () => checkQuery(method, new URL(universal.url).searchParams, maxBytes))
+    values.set(kInlet, async () => {
+      parseTimeout(header)
+      checkQuery(method, new URL(universal.url).searchParams, maxBytes)
+    })
     return universal
   }
   if (kind !== "unary" && kind !== "server_streaming") {
-    values.set(kInlet, async () => refuseCompression(header))
+    values.set(kInlet, async () => {
+      refuseCompression(header)
+      parseTimeout(header)
+    })
     return universal
   }
   let body: Uint8Array | undefined
@@ -152,6 +160,22 @@ function universalRequest(
     readBodyMessage(method, framing, body)
   })
   return { ...universal, body: inOneChunk(() => body) }
+}
+
+/** Connect gives a deadline to a timer as it is, and a timer of more than 24 days runs out at once. */
+function shortenTimeout(headers: Headers): void {
+  const connect = headers.get("connect-timeout-ms")
+  if (connect !== null && /^\d{10}$/.test(connect) && Number(connect) > longestTimerMs) {
+    headers.set("connect-timeout-ms", String(longestTimerMs))
+  }
+  const longest: Record<string, number> = {
+    H: longestTimerMs / 3_600_000,
+    M: longestTimerMs / 60_000,
+    S: longestTimerMs / 1_000,
+  }
+  const [, amount, unit = ""] = /^(\d{1,8})([HMS])$/.exec(headers.get("grpc-timeout") ?? "") ?? []
+  const most = Math.floor(longest[unit] ?? Infinity)
+  if (Number(amount) > most) headers.set("grpc-timeout", `${most}${unit}`)
 }
 
 async function* inOneChunk(body: () => Uint8Array | undefined): AsyncGenerator<Uint8Array> {

@@ -24,6 +24,9 @@ export interface CallContext extends HandlerContext {
   readonly close: () => void
 }
 
+/** 24 days: timers of more run out at once. */
+export const longestTimerMs = 2 ** 31 - 1
+
 export function callContext(arrival: Arrival): CallContext {
   const { method, timeoutMs } = arrival
   const startedMs = performance.now()
@@ -40,7 +43,7 @@ export function callContext(arrival: Arrival): CallContext {
     const late = new AbortController()
     const expire = () => late.abort(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
     if (left <= 0) expire()
-    else timer = setTimeout(expire, left)
+    else timer = setTimeout(expire, Math.min(left, longestTimerMs))
     return AbortSignal.any([late.signal, arrival.gone()])
   }
   return {
