@@ -1,0 +1,161 @@
+// A database that goes, hangs and comes back: calls are refused with a reason, nobody is let in, and nothing stays broken.
+
+import { randomBytes } from "node:crypto"
+import { connect, createServer, type Socket } from "node:net"
+import { sql } from "kysely"
+import { pino } from "pino"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { openPostgres } from "../../server/store/postgres/open.ts"
+import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
+import { createStore } from "../../server/store/postgres/store.ts"
+import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
+import { startTestServer, type TestServer } from "../support/server.ts"
+
+/** Stands before the database, and can go away. */
+async function startDoor(databaseUrl: string) {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let mode: "open" | "shut" | "hangs" = "open"
+  const server = createServer((program) => {
+    if (mode === "shut") return program.destroy()
+    const database = connect(Number(target.port || 5432), target.hostname)
+    for (const [from, to] of [
+      [program, database],
+      [database, program],
+    ] as const) {
+      sockets.add(from)
+      from.on("data", (chunk: Buffer) => {
+        if (mode === "open") to.write(chunk)
+      })
+      from.on("error", () => to.destroy())
+      from.on("close", () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("the door has no port")
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${address.port}`
+  return {
+    url: url.href,
+    turn(to: typeof mode) {
+      mode = to
+      if (to !== "hangs") for (const socket of sockets) socket.destroy()
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+describeOnPostgres("a database that goes", () => {
+  const lines: string[] = []
+  let door: Awaited<ReturnType<typeof startDoor>>
+  let server: TestServer
+  let closeAll: () => Promise<void>
+  beforeAll(async () => {
+    const database = await createTestDatabase()
+    door = await startDoor(database.url)
+    const { db, close } = openPostgres(door.url, { maxConnections: 5 })
+    const store = {
+      db,
+      close,
+      store: createStore(db),
+      liveness: createLiveness(db),
+      signingKeys: createSigningKeys(db),
+    }
+    server = await startTestServer({
+      store,
+      log: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
+    })
+    closeAll = async () => {
+      await server.close()
+      await close()
+      await door.close()
+      await database.drop()
+    }
+  })
+  afterAll(() => closeAll?.())
+
+  const clients = (name: string) => clientsOver(protocols[name]?.(server.url) as never)
+  const ready = async () => (await fetch(`${server.url}/readyz`)).status
+
+  test("is told as UNAVAILABLE over every protocol, and comes back as if nothing was", async () => {
+    const { auth } = clients("gRPC")
+    const user = await auth.externalLogin(await server.login("survivor"))
+    expect(await ready()).toBe(200)
+    const secret = randomBytes(8).toString("hex")
+    door.turn("shut")
+    for (const name of Object.keys(protocols)) {
+      const { auth, sessions } = clients(name)
+      const calls = [
+        auth.me({}, bearer(user.accessToken)),
+        sessions.listSessions({}, bearer(user.accessToken)),
+        auth.refresh({ refreshToken: user.refreshToken }),
+        auth.logout({ refreshToken: user.refreshToken }),
+        auth.externalLogin(await server.login(secret)),
+      ]
+      for (const call of calls) expect(await refusal(call)).toBe("Unavailable UNAVAILABLE")
+    }
+    expect(await ready()).toBe(503)
+    expect((await fetch(`${server.url}/livez`)).status).toBe(200)
+    const fromPage = { headers: { origin: "https://notes.example" } }
+    expect((await fetch(`${server.url}/.well-known/jwks.json`, fromPage)).status).toBe(200)
+
+    door.turn("open")
+    await expect.poll(ready).toBe(200)
+    expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
+    expect((await auth.refresh({ refreshToken: user.refreshToken })).refreshToken).not.toBe("")
+    expect((await auth.externalLogin(await server.login(secret))).created).toBe(true)
+    expect(lines.join("")).not.toContain(secret)
+    expect(lines.join("")).not.toContain(user.refreshToken)
+  })
+
+  test("is waited for no longer than a connection, when it hangs and all connections are taken", async () => {
+    const { auth } = clients("Connect JSON over HTTP/1.1")
+    const user = await auth.externalLogin(await server.login("patient"))
+    door.turn("hangs")
+    const started = performance.now()
+    const stuck = Array.from({ length: 5 }, () =>
+      refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
+    )
+    const late = await Promise.all(
+      Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
+    )
+    expect(performance.now() - started).toBeLessThan(8_000)
+    expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
+    expect(await ready()).toBe(503)
+    door.turn("open")
+    await Promise.all(stuck)
+    await expect.poll(ready, { timeout: 10_000 }).toBe(200)
+    expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
+  })
+
+  test("loses no connection to callers who go away in the middle", async () => {
+    const { auth } = clients("Connect JSON over HTTP/1.1")
+    const user = await auth.externalLogin(await server.login("leaver"))
+    const calls = Array.from({ length: 40 }, (_, i) => {
+      const signal = AbortSignal.timeout(1 + (i % 12))
+      const call =
+        i % 2 ? auth.me({}, { ...bearer(user.accessToken), signal }) : auth.refresh({ refreshToken: "x" }, { signal })
+      return call.catch(() => undefined)
+    })
+    await Promise.all(calls)
+    const after = await Promise.all(Array.from({ length: 10 }, () => auth.me({}, bearer(user.accessToken))))
+    expect(after.length).toBe(10)
+    const { rows } = await idleInTransaction()
+    expect(rows).toEqual([])
+  })
+
+  async function idleInTransaction() {
+    return sql`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`.execute(
+      server.store.db,
+    )
+  }
+})
