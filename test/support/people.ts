@@ -1,0 +1,57 @@
+// People of a test server, with the scopes that an administrator would have given them.
+import type { ContextId, PrincipalId, TenantId } from "@signet/kernel/ids"
+import { newId } from "@signet/kernel/ids"
+import type { App } from "@signet/kernel/records"
+import type { Clients } from "./clients.ts"
+import type { TestServer } from "./server.ts"
+
+export interface SignedInPerson {
+  /** An access token for the auth service. */
+  readonly token: string
+  readonly tokens: Readonly<Record<string, string>>
+  readonly refreshToken: string
+  readonly principalId: PrincipalId
+}
+
+interface Options {
+  /** Besides the app's defaults. */
+  scopes?: readonly string[]
+  tenantId?: TenantId
+  contextId?: ContextId
+  audiences?: readonly string[]
+  app?: App
+}
+
+/** Signs somebody in, twice if need be: their scopes are given to whom there is, and come with the next token. */
+export async function signIn(
+  server: TestServer,
+  clients: Clients,
+  subject: string,
+  { scopes = [], tenantId, contextId, audiences = ["auth"], app = server.app }: Options = {},
+): Promise<SignedInPerson> {
+  const request = async () => ({ ...(await server.login(subject)), appId: app.id, audiences: [...audiences] })
+  let answer = await clients.auth.externalLogin(await request())
+  const principalId = answer.principal?.id as PrincipalId
+  if (scopes.length > 0 || tenantId !== undefined || contextId !== undefined) {
+    await server.deps.store.transaction(async (tx) => {
+      const [own] = await tx.identities.findMemberships(principalId, app.id)
+      if (own === undefined) throw new Error("no membership")
+      if (tenantId === undefined && contextId === undefined) return
+      const id = newId("mem", server.deps.clock.nowMs(), server.deps.random.bytes(10))
+      const place = { tenantId: tenantId ?? null, contextId: contextId ?? null }
+      await tx.identities.insertMembership({ ...own, ...place, id, scopes })
+    })
+    if (tenantId === undefined && contextId === undefined) {
+      await server.store.db.updateTable("membership").set({ scopes }).where("principal_id", "=", principalId).execute()
+    }
+    const place = { tenantId: tenantId ?? "", contextId: contextId ?? "" }
+    answer = await clients.auth.externalLogin({ ...(await request()), ...place })
+  }
+  const tokens = answer.accessTokens
+  return { token: tokens.auth ?? "", tokens, refreshToken: answer.refreshToken, principalId }
+}
+
+/** What a token says of itself. */
+export function claimsOf(token: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
+}
