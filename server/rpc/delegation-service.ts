@@ -16,6 +16,7 @@ import { auditEvent } from "./audit.ts"
 import { sessionIdOf, type UserContext, userOf } from "./call.ts"
 import { delegationShape, policyShape } from "./delegation-shape.ts"
 import type { Deps } from "./deps.ts"
+import { limitWrite } from "./limit.ts"
 import { pageAsked, pageFound } from "./page.ts"
 import { placeIn } from "./token/pat-grant.ts"
 
@@ -73,6 +74,7 @@ async function createPolicy(
   request: CreateDelegationPolicyRequest,
 ): Promise<DelegationPolicy> {
   const user = sessionUserOf(context)
+  await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const { audiences, scopes, allowStanding } = request
   if (request.tenantId !== "" && request.tenantId !== user.tenantId) throw new Refused("TENANT_MISMATCH")
@@ -114,6 +116,7 @@ async function createPolicy(
 
 async function revokePolicy(deps: Deps, context: HandlerContext, policyId: string): Promise<void> {
   const user = sessionUserOf(context)
+  await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("dpo", policyId)
   const found = await deps.store.transaction(async (tx) => {
@@ -136,6 +139,7 @@ async function createDelegation(
   request: CreateDelegationRequest,
 ): Promise<StandingDelegation> {
   const user = sessionUserOf(context)
+  await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const { audiences, scopes } = request
   const outcome = await deps.store.transaction(async (tx) => {
@@ -180,6 +184,7 @@ async function standingPolicy(tx: Tx, user: UserContext, policyId: string): Prom
 
 async function revokeDelegation(deps: Deps, context: HandlerContext, delegationId: string): Promise<void> {
   const user = sessionUserOf(context)
+  await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("dlg", delegationId)
   const found = await deps.store.transaction(async (tx) => {

@@ -6,7 +6,7 @@ import { nextAtMs, remaining } from "@signet/kernel/limits/bucket"
 import type { Limits, Route, Window, WindowName } from "@signet/kernel/limits/policy"
 import type { Ask, LimitCounts } from "@signet/kernel/limits/ports"
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
-import { kCall } from "./call.ts"
+import { kCall, userOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
 
 /** What is counted, and what this process remembers of it. */
@@ -83,6 +83,10 @@ export async function limited<R extends Route>(
   if (refusedUntilMs > 0 && taken.length > 0) await counts.giveBack(taken)
   return refusedUntilMs > 0 ? refusedUntil(refusedUntilMs, nowMs) : undefined
 }
+
+/** Counts a signed-in user's change of credentials or of who may act for whom. */
+export const limitWrite = (deps: Deps, context: HandlerContext): Promise<void> =>
+  limit(deps, context, "admin_write", { caller: userOf(context).principal.id })
 
 /**
  * Refuses what this process knows to be refused, without a statement: the first thing that a handler asks, before it

@@ -10,6 +10,7 @@ import type { CreatePatRequest, PatService } from "@signet/proto/auth/v1/pat_ser
 import { auditEvent } from "./audit.ts"
 import { sessionIdOf, type UserContext, userOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
+import { limitWrite } from "./limit.ts"
 import { patShape } from "./machine-shape.ts"
 import { pageAsked, pageFound } from "./page.ts"
 import { activeMembership } from "./place.ts"
@@ -19,6 +20,7 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
   return {
     async createPat(request, context) {
       const user = sessionUserOf(context)
+      await limitWrite(deps, context)
       const nowMs = deps.clock.nowMs()
       const token = buildOpaque("sgpat_", deps.random)
       const pat = await deps.store.transaction(async (tx) => {
@@ -61,6 +63,7 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
 
     async revokePat(request, context) {
       const user = sessionUserOf(context)
+      await limitWrite(deps, context)
       const id = parseId("pat", request.patId)
       const nowMs = deps.clock.nowMs()
       const found = await deps.store.transaction(async (tx) => {

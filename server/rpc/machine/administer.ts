@@ -10,6 +10,7 @@ import type { Tx } from "@signet/kernel/ports"
 import { auditEvent } from "../audit.ts"
 import { sessionIdOf, type UserContext, userOf } from "../call.ts"
 import type { Deps } from "../deps.ts"
+import { limitWrite } from "../limit.ts"
 
 /** The caller in a session: no token that came of a credential may make credentials. */
 export function administratorOf(context: HandlerContext): UserContext {
@@ -41,6 +42,7 @@ export async function onAccount<T>(
   options: { take: "find" | "lock" } = { take: "lock" },
 ): Promise<T> {
   const administrator = administratorOf(context)
+  if (options.take === "lock") await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("sac", idText)
   const outcome = await deps.store.transaction(async (tx) => {

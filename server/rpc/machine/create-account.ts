@@ -8,6 +8,7 @@ import type { CreateServiceAccountRequest } from "@signet/proto/auth/v1/service_
 import { auditEvent } from "../audit.ts"
 import type { UserContext } from "../call.ts"
 import type { Deps } from "../deps.ts"
+import { limitWrite } from "../limit.ts"
 import { authMethodsOf } from "../machine-shape.ts"
 import { administratorOf, factsOf } from "./administer.ts"
 
@@ -20,6 +21,7 @@ export async function createAccount(
   const administrator = administratorOf(context)
   // An account is of an app or of a tenant; who works inside a context has nothing to say there.
   if (administrator.contextId !== null) throw new Refused("CONTEXT_MISMATCH")
+  await limitWrite(deps, context)
   const { account, principal, membership } = newAccount(deps, administrator, request)
   const problem = await deps.store.transaction(async (tx) => {
     const app = await tx.apps.findApp(administrator.appId)

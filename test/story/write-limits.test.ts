@@ -1,0 +1,87 @@
+// Whoever changes credentials, or who may act for whom, is counted: with every method there is.
+
+import { generateKeyPairSync } from "node:crypto"
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { newId } from "@signet/kernel/ids"
+import { defaultLimits } from "@signet/kernel/limits/policy"
+import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { ClientAuthMethod, ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { bearer, clientsOver, refusal } from "../support/clients.ts"
+import { startTestServer, type TestServer } from "../support/server.ts"
+
+const scopes = ["auth.service_accounts.write", "auth.service_accounts.read", "auth.delegation.write"]
+const zeros = new Uint8Array(10)
+const [sac, scr, prn, dpo, dlg, pat] = (["sac", "scr", "prn", "dpo", "dlg", "pat"] as const).map((kind) =>
+  newId(kind, 0, zeros),
+)
+const refused = "ResourceExhausted RATE_LIMITED"
+
+let server: TestServer
+beforeAll(async () => {
+  const windows = { ...defaultLimits.windows, admin_write: { caller: { limit: 1, seconds: 3_600 } } }
+  server = await startTestServer({ store: "pglite", limits: { ...defaultLimits, windows } })
+  const administration = scopes.map((key) => ({ key, audience: "auth", isDefault: true }))
+  await server.deps.store.transaction((tx) =>
+    tx.apps.putApp({ ...server.app, scopes: [...server.app.scopes, ...administration] }),
+  )
+})
+afterAll(() => server.close())
+
+test("one change an hour is one change an hour, whichever it is, and reading goes on", async () => {
+  const transport = createGrpcTransport({ baseUrl: server.url })
+  const pats = createClient(PatService, transport)
+  const accounts = createClient(ServiceAccountService, transport)
+  const delegations = createClient(DelegationService, transport)
+  const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }
+  const at = { serviceAccountId: sac ?? "" }
+  const { x = "", y = "" } = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" })
+  type Options = ReturnType<typeof bearer>
+  const changes: Record<string, (as: Options) => Promise<unknown>> = {
+    createPat: (as) => pats.createPat(newPat, as),
+    revokePat: (as) => pats.revokePat({ patId: pat ?? "" }, as),
+    createServiceAccount: (as) =>
+      accounts.createServiceAccount(
+        { name: "x", authMethods: [ClientAuthMethod.CLIENT_SECRET_BASIC], allowedAudiences: ["svc-notes"] },
+        as,
+      ),
+    addSecret: (as) => accounts.addSecret(at, as),
+    rotateSecret: (as) => accounts.rotateSecret(at, as),
+    revokeSecret: (as) => accounts.revokeSecret({ ...at, secretId: scr ?? "" }, as),
+    addKey: (as) => accounts.addKey({ ...at, x, y }, as),
+    revokeKey: (as) => accounts.revokeKey({ ...at, kid: x }, as),
+    disableServiceAccount: (as) => accounts.disableServiceAccount(at, as),
+    enableServiceAccount: (as) => accounts.enableServiceAccount(at, as),
+    createDelegationPolicy: (as) =>
+      delegations.createDelegationPolicy(
+        { actorPrincipalId: prn ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] },
+        as,
+      ),
+    revokeDelegationPolicy: (as) => delegations.revokeDelegationPolicy({ policyId: dpo ?? "" }, as),
+    createDelegation: (as) =>
+      delegations.createDelegation({ policyId: dpo ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] }, as),
+    revokeDelegation: (as) => delegations.revokeDelegation({ delegationId: dlg ?? "" }, as),
+  }
+  const writing = [PatService, ServiceAccountService, DelegationService]
+    .flatMap((service) => service.methods)
+    .filter(({ idempotency }) => idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS)
+    .map(({ localName }) => localName)
+    .filter((name) => name !== "exchangePat")
+  expect(Object.keys(changes).toSorted()).toEqual(writing.toSorted())
+
+  const { auth } = clientsOver(transport)
+  const { accessToken } = await auth.externalLogin(await server.login("administrator"))
+  await pats.createPat(newPat, bearer(accessToken))
+  const outcomes = []
+  for (const [name, change] of Object.entries(changes)) {
+    outcomes.push([name, await refusal(change(bearer(accessToken)))])
+  }
+  expect(outcomes).toEqual(Object.keys(changes).map((name) => [name, refused]))
+  expect((await pats.listPats({}, bearer(accessToken))).pats).toHaveLength(1)
+
+  const other = await auth.externalLogin(await server.login("somebody else"))
+  await pats.createPat(newPat, bearer(other.accessToken))
+})
