@@ -1,0 +1,17 @@
+import { expect, test } from "vitest"
+import { createLog } from "../../server/node/log.ts"
+
+test("a fault's message does not come into the log in the clothes of a stack", () => {
+  const lines: string[] = []
+  const log = createLog("info", (line) => lines.push(line))
+  const fault = new Error('bad input: "\n    at sgrt_secret (/of/a/person:1:1)\n"', {
+    cause: new TypeError("x\n    at sgrt_secret"),
+  })
+  log.error({ err: fault }, "fault")
+  log.error(fault, "fault")
+  expect(lines.length).toBe(2)
+  for (const line of lines) {
+    expect(line).not.toContain("sgrt_secret")
+    expect(line).toContain("log.test.ts")
+  }
+})
