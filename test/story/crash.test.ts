@@ -7,7 +7,7 @@ import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { sql } from "kysely"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { openPglite } from "../../server/store/postgres/pglite/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
@@ -15,6 +15,9 @@ import { bearer, type Clients, clientsOver, protocols, refusal } from "../suppor
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+
+// A start of the program takes seconds where two cores have more to do, and there are many.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** A device, as a client keeps it: the last token that it was given and the retry key that it made for it. */
 interface Device {
