@@ -35,9 +35,12 @@ export interface TokenWorld {
 export async function startTokenWorld(options: TestServerOptions): Promise<TokenWorld> {
   const server = await startTestServer(options)
   const audiences = ["svc-notes", "svc-gateway", "svc-stranger"]
-  const gatewayUse = { key: "gateway.use", audience: "svc-gateway", isDefault: true }
+  const more = [
+    { key: "gateway.use", audience: "svc-gateway", isDefault: true },
+    { key: "auth.self", audience: "auth", isDefault: true },
+  ]
   await server.deps.store.transaction((tx) =>
-    tx.apps.putApp({ ...server.app, audiences, scopes: [...server.app.scopes, gatewayUse] }),
+    tx.apps.putApp({ ...server.app, audiences, scopes: [...server.app.scopes, ...more] }),
   )
   const gateway = await addMachine(server, { ownedAudiences: ["svc-gateway"], allowedAudiences: ["svc-notes", "auth"] })
   const notes = await addMachine(server, { ownedAudiences: ["svc-notes"], scopes: ["auth.introspect"] })
