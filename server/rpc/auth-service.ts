@@ -6,7 +6,7 @@ import type { ExternalCredential } from "@signet/kernel/ports"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
 import { auditEvent, ofSession } from "./audit.ts"
-import { sessionIdOf, userOf } from "./call.ts"
+import { sessionIdOf, sessionUserOf, userOf } from "./call.ts"
 import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { issueTokens } from "./issue-tokens.ts"
@@ -90,7 +90,7 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
     },
 
     async logoutAll(request, context) {
-      const user = userOf(context)
+      const user = sessionUserOf(context)
       const nowMs = deps.clock.nowMs()
       const except = request.exceptCurrent ? sessionIdOf(context) : null
       const ended = await deps.store.transaction(async (tx) => {

@@ -38,3 +38,12 @@ export function sessionIdOf(context: HandlerContext): SessionId {
   if (sessionId === null) throw new Refused("PRINCIPAL_KIND_NOT_ALLOWED", { message: "this needs a signed-in session" })
   return sessionId
 }
+
+/**
+ * The caller as a user in a session of their own. Whoever looks at sessions, or ends them, has signed in: a token that
+ * came of a personal access token may do what its scopes say, and no scope says this.
+ */
+export function sessionUserOf(context: HandlerContext): UserContext {
+  sessionIdOf(context)
+  return userOf(context)
+}

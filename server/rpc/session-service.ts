@@ -2,8 +2,8 @@ import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import type { SessionService } from "@signet/proto/auth/v1/session_service"
-import { auditEvent } from "./audit.ts"
-import { userOf } from "./call.ts"
+import { auditEvent, ofSession } from "./audit.ts"
+import { sessionUserOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
 import { pageAsked, pageFound } from "./page.ts"
 import { sessionShape } from "./shape.ts"
@@ -11,7 +11,7 @@ import { sessionShape } from "./shape.ts"
 export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
   return {
     async listSessions(request, context) {
-      const user = userOf(context)
+      const user = sessionUserOf(context)
       const nowMs = deps.clock.nowMs()
       const filter = ["sessions", user.principal.id, user.appId]
       const { size, before } = pageAsked(deps.secrets, "ses", filter, request)
@@ -23,23 +23,15 @@ export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
     },
 
     async revokeSession(request, context) {
-      const user = userOf(context)
+      const user = sessionUserOf(context)
       const id = parseId("ses", request.sessionId)
       const nowMs = deps.clock.nowMs()
       const found = await deps.store.transaction(async (tx) => {
         const session = id && (await tx.sessions.lock(id))
         if (!session || session.principalId !== user.principal.id || session.appId !== user.appId) return false
         if (await tx.sessions.end(session.id, "REVOKED", "revoked_by_user", nowMs)) {
-          await tx.audit.append(
-            auditEvent(deps, context, nowMs, {
-              kind: "session.revoked",
-              appId: user.appId,
-              actorPrincipalId: user.principal.id,
-              subjectPrincipalId: user.principal.id,
-              subjectIdentityId: user.identityId,
-              sessionId: session.id,
-            }),
-          )
+          const facts = { kind: "session.revoked", ...ofSession(session) } as const
+          await tx.audit.append(auditEvent(deps, context, nowMs, facts))
         }
         return true
       })

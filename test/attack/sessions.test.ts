@@ -5,6 +5,7 @@ import { type AppId, newId, type ProviderClientId } from "@signet/kernel/ids"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { addPat, postForm } from "../support/machines.ts"
 import { describeOnEachStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -173,6 +174,31 @@ describeOnEachStore("a signed-in stranger", (kind) => {
           request_ip_truncated: "127.0.0.0/24",
         },
       ])
+  })
+
+  test("a personal access token, whatever its scopes, neither sees sessions nor ends them", async () => {
+    const user = await signIn("token maker")
+    const { principal, identity } = await server.deps.store.transaction(async (tx) => {
+      const session = await tx.sessions.find(user.session.id as never)
+      if (session === undefined) throw new Error("no session")
+      return { principal: session.principalId, identity: session.identityId }
+    })
+    const scopes = ["auth.service_accounts.read"]
+    await server.deps.store.transaction(async (tx) => {
+      const isDefault = true
+      const scope = { key: "auth.service_accounts.read", audience: server.deps.authAudience, isDefault }
+      await tx.apps.putApp({ ...server.app, scopes: [...server.app.scopes, scope] })
+    })
+    const change = { allowedAudiences: [server.deps.authAudience], scopes }
+    const { token: pat } = await addPat(server, { principalId: principal, identityId: identity }, change)
+    const { body } = await postForm(`${server.url}/auth/token`, { grant_type: "pat", pat })
+    const asProgram = bearer(String(body.access_token))
+    const { auth, sessions } = connect()
+    const denied = "PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"
+    expect(await refusal(auth.logoutAll({}, asProgram))).toBe(denied)
+    expect(await refusal(sessions.listSessions({}, asProgram))).toBe(denied)
+    expect(await refusal(sessions.revokeSession({ sessionId: user.session.id }, asProgram))).toBe(denied)
+    expect(await isAlive(user)).toBe(true)
   })
 
   test("an answer with a secret, and a refusal, is kept by nobody", async () => {
