@@ -1,6 +1,7 @@
 import { newId } from "@signet/kernel/ids"
 import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
 import { Pat_Status } from "@signet/proto/auth/v1/pat_service"
+import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { claimsOf, signIn } from "../support/people.ts"
@@ -150,6 +151,12 @@ describeOnEachStore("a personal access token", (kind) => {
       .where("principal_id", "=", admin.principalId)
       .execute()
     expect(await scopes()).toEqual(["notes.read"])
+    const { accessTokens } = await connect.auth.refresh({
+      refreshToken: admin.refreshToken,
+      audiences: ["svc-notes", "auth"],
+    })
+    expect(claimsOf(accessTokens["svc-notes"] ?? "").scp).toEqual(["notes.read", "notes.write"])
+    expect(claimsOf(accessTokens.auth ?? "").scp).toEqual([])
     const gone = connect.pats.exchangePat({ pat: secret, scopes: ["notes.admin"] })
     expect(await refusal(gone)).toBe("PermissionDenied SCOPE_NOT_GRANTED")
   })
@@ -236,6 +243,24 @@ describeOnEachStore("a personal access token", (kind) => {
     expect([rest.pats.map(({ name }) => name), rest.nextPageToken]).toEqual([["one"], ""])
     const stolen = connect.pats.listPats({ pageToken: first.nextPageToken }, bearer((await person()).token))
     expect(await refusal(stolen)).toBe("InvalidArgument INVALID_FIELD")
+  })
+
+  test("that cannot be written down is not made, and one that cannot be is not ended", async () => {
+    const { token } = await person()
+    const { pat, token: secret } = await connect.pats.createPat(request, bearer(token))
+    const table = sql`audit_event`
+    await sql`alter table ${table} add constraint broken check (kind not like 'pat.%') not valid`.execute(
+      server.store.db,
+    )
+    const refused = [
+      await refusal(connect.pats.createPat(request, bearer(token))),
+      await refusal(connect.pats.revokePat({ patId: pat?.id ?? "" }, bearer(token))),
+      await refusal(connect.pats.exchangePat({ pat: secret })),
+    ]
+    await sql`alter table ${table} drop constraint broken`.execute(server.store.db)
+    expect(refused).toEqual(Array(3).fill("Internal INTERNAL"))
+    expect((await connect.pats.listPats({}, bearer(token))).pats).toEqual([pat])
+    await connect.pats.exchangePat({ pat: secret })
   })
 
   test("is never in an answer that may be stored, and nowhere in the database", async () => {
