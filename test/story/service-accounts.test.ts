@@ -6,7 +6,7 @@ import {
   ServiceAccount_Status,
   ServiceSecret_Status,
 } from "@signet/proto/auth/v1/service_account_service"
-import { calculateJwkThumbprint } from "jose"
+import { calculateJwkThumbprint, SignJWT } from "jose"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { claimsOf, type SignedInPerson, signIn } from "../support/people.ts"
@@ -22,6 +22,8 @@ const request = {
   scopes: ["notes.read", "notes.write"],
   defaultScopes: ["notes.read"],
 }
+
+const keyed = { authMethods: [ClientAuthMethod.PRIVATE_KEY_JWT] }
 
 describeOnEachStore("a service account", (kind) => {
   let server: TestServer
@@ -138,7 +140,7 @@ describeOnEachStore("a service account", (kind) => {
     })
 
     test("has public keys, each known by its thumbprint, and a revoked one never again", async () => {
-      const account = await make(clients, { authMethods: [ClientAuthMethod.PRIVATE_KEY_JWT] })
+      const account = await make(clients, keyed)
       const { x = "", y = "" } = freshKey()
       const key = { serviceAccountId: account.id, x, y }
       const { serviceKey } = await clients.services.addKey(key, asAdmin())
@@ -318,6 +320,36 @@ describeOnEachStore("a service account", (kind) => {
     const response = await post(`/auth/service-accounts/${serviceAccountId}/keys`, { x, y, d })
     expect([response.status, (await response.json()).reason]).toEqual([400, "UNKNOWN_FIELD"])
     expect((await show(serviceAccountId)).keys).toEqual([])
+  })
+
+  test("revokes a key that another service has too without touching the other's tokens", async () => {
+    const pair = generateKeyPairSync("ec", { namedCurve: "P-256" })
+    const { x = "", y = "" } = pair.publicKey.export({ format: "jwk" })
+    const kid = await calculateJwkThumbprint({ kty: "EC", crv: "P-256", x, y })
+    const tokenBy = async (clientId: string) => {
+      const clientAssertion = await new SignJWT({ jti: Math.random().toString() })
+        .setProtectedHeader({ alg: "ES256", kid })
+        .setIssuer(clientId)
+        .setSubject(clientId)
+        .setAudience("https://auth.example")
+        .setIssuedAt()
+        .setExpirationTime("30s")
+        .sign(pair.privateKey)
+      const clientAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+      const asked = { grantType: "client_credentials", clientAssertion, clientAssertionType, audience: "auth" }
+      return (await connect.tokens.token(asked)).accessToken
+    }
+    const tokens: string[] = []
+    const accounts = [await make(connect, keyed), await make(connect, keyed)] as const
+    for (const { id, clientId } of accounts) {
+      await connect.services.addKey({ serviceAccountId: id, x, y }, asAdmin())
+      tokens.push(await tokenBy(clientId))
+    }
+    await connect.services.revokeKey({ serviceAccountId: accounts[0].id, kid }, asAdmin())
+    const answers = await Promise.all(tokens.map((token) => refusal(connect.auth.me({}, bearer(token)))))
+    expect(answers).toEqual(["Unauthenticated CREDENTIAL_REVOKED", "PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED"])
+    expect(await reasonOf(tokenBy(accounts[0].clientId))).toBe("CLIENT_INVALID")
+    await tokenBy(accounts[1].clientId)
   })
 
   test.each([

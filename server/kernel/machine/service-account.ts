@@ -1,5 +1,6 @@
 // What a service may be and may call, and how its secrets and keys come and go.
 import type { Reason } from "../errors.ts"
+import type { ServiceAccountId } from "../ids.ts"
 import type { ServiceAccount, ServiceKey, ServiceSecret } from "../machine-records.ts"
 import type { App } from "../records.ts"
 
@@ -107,6 +108,12 @@ export function planKey(keys: readonly ServiceKey[], kid: string): "add" | "ther
   if (known !== undefined) return known.revokedAtMs === null ? "there" : "revoked"
   return keys.filter((key) => key.revokedAtMs === null).length < mostKeys ? "add" : "limit"
 }
+
+/**
+ * The `cred_id` of tokens that a key was proved for. A public key is no secret, so two services may have registered the
+ * same one: who revokes it ends its own tokens and nobody else's.
+ */
+export const keyCredentialId = (accountId: ServiceAccountId, kid: string): string => `${accountId}.${kid}`
 
 const liveSecrets = (secrets: readonly ServiceSecret[], nowMs: number): readonly ServiceSecret[] =>
   secrets.filter((secret) => secretState(secret, nowMs) === "ACTIVE")

@@ -34,7 +34,7 @@ const placeOf = (tenantId: TenantId | null, contextId: ContextId | null) => ({
   ...(contextId === null ? {} : { context_id: contextId }),
 })
 
-/** @param of.credentialId The secret's id, or the key's thumbprint. */
+/** @param of.credentialId The secret's id, or that of the key: see keyCredentialId. */
 export function buildServiceClaims(
   of: Issue & {
     account: Pick<ServiceAccount, "principalId" | "appId" | "clientId">

@@ -2,7 +2,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
 import { Refused } from "@signet/kernel/errors"
-import { planKey } from "@signet/kernel/machine/service-account"
+import { keyCredentialId, planKey } from "@signet/kernel/machine/service-account"
 import type { ServiceKey } from "@signet/kernel/machine-records"
 import type { Secrets } from "@signet/kernel/ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
@@ -45,7 +45,9 @@ export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: 
     const keys = await tx.serviceAccounts.keys(account.id)
     if (!keys.some(({ kid }) => kid === of.kid)) return new Refused("NOT_FOUND")
     if (!(await tx.serviceAccounts.revokeKey(account.id, of.kid, nowMs))) return undefined
-    await tx.revocations.add([{ kind: "CREDENTIAL", key: of.kid, expiresAtMs: nowMs + longestTokenMs }])
+    await tx.revocations.add([
+      { kind: "CREDENTIAL", key: keyCredentialId(account.id, of.kid), expiresAtMs: nowMs + longestTokenMs },
+    ])
     await record("service_account.key_revoked", { type: "service_key", id: of.kid })
     return undefined
   })

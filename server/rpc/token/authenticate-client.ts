@@ -3,6 +3,7 @@
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
 import type { Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
+import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount, ServiceKey, ServiceSecret } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App, Principal } from "@signet/kernel/records"
@@ -17,7 +18,7 @@ export interface Client {
   account: ServiceAccount
   app: App
   principal: Principal
-  /** The secret's id, or the key's thumbprint. */
+  /** The secret's id, or that of the key: see keyCredentialId. */
   credentialId: string
 }
 
@@ -84,7 +85,7 @@ async function clientByAssertion(
   const keys = await tx.serviceAccounts.keys(found.account?.id ?? nobody.account)
   const live = keys.filter(({ kid, revokedAtMs }) => revokedAtMs === null && (assertion.kid ?? kid) === kid)
   const key = await signerOf(deps.crypto, live, assertion)
-  const client = key && activeClient(found, "private_key_jwt", key.kid)
+  const client = key && activeClient(found, "private_key_jwt", keyCredentialId(key.serviceAccountId, key.kid))
   if (client === undefined) return undefined
   const isFirst = await tx.assertionUses.use(assertion.clientId, assertion.jti, assertion.expiresAtMs)
   return isFirst ? client : undefined

@@ -1,3 +1,4 @@
+import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { longestTokenMs } from "@signet/kernel/token/claims"
@@ -92,10 +93,10 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
       expect(await tx.serviceAccounts.secrets(account.id)).toStrictEqual([{ ...secret, revokedAtMs: 5_000 }])
       expect(await tx.serviceAccounts.keys(account.id)).toStrictEqual([{ ...key, revokedAtMs: 5_000 }])
       const expiresAtMs = 5_000 + longestTokenMs
-      expect(await tx.revocations.find([secret.id, key.kid], expiresAtMs - 1)).toEqual(
+      expect(await tx.revocations.find([secret.id, keyCredentialId(account.id, key.kid)], expiresAtMs - 1)).toEqual(
         expect.arrayContaining([
           { kind: "CREDENTIAL", key: secret.id, expiresAtMs },
-          { kind: "CREDENTIAL", key: key.kid, expiresAtMs },
+          { kind: "CREDENTIAL", key: keyCredentialId(account.id, key.kid), expiresAtMs },
         ]),
       )
       expect(await tx.revocations.find([secret.id], expiresAtMs)).toEqual([])

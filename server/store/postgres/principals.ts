@@ -1,4 +1,5 @@
 import type { PrincipalId, SessionId } from "@signet/kernel/ids"
+import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { Principals } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { revocations } from "./revocations.ts"
@@ -93,5 +94,5 @@ async function endSecrets(db: Database, id: PrincipalId, nowMs: number): Promise
     .where("revoked_at", "is", null)
     .returning("kid")
     .execute()
-  return [...secrets.map((row) => row.id), ...keys.map((row) => row.kid)]
+  return [...secrets.map((row) => row.id), ...keys.map((row) => keyCredentialId(account.id, row.kid))]
 }
