@@ -25,11 +25,7 @@ test.each<[string, ServiceSecret, number, string]>([
 describe("a new account", () => {
   const app = {
     ...anApp,
-    scopes: [
-      ...anApp.scopes,
-      { key: "auth.introspect", audience: "auth", isDefault: false },
-      { key: "mail.send", audience: "svc-mail", isDefault: false },
-    ],
+    scopes: [...anApp.scopes, { key: "mail.send", audience: "svc-mail", isDefault: false }],
   }
   const problem = (change: object, makerScopes: readonly string[] = ["auth.service_accounts.write"]) =>
     accountProblem({ ...serviceAccount, ...change }, { app, authAudience: "auth", makerScopes: new Set(makerScopes) })
