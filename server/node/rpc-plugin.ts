@@ -58,7 +58,7 @@ export const rpcPlugin: FastifyPluginCallback<RpcPluginOptions> = (app, options,
       url: handler.requestPath,
       exposeHeadRoute: false,
       handler: async (request, reply) => {
-        if (request.method === "POST" && !handler.supportedContentType(request.headers["content-type"] ?? "")) {
+        if (!isReadable(request, handler)) {
           return refuseCall(new Refused("UNSUPPORTED_MEDIA_TYPE"), request, reply)
         }
         takeOver(reply)
@@ -103,6 +103,13 @@ function register(router: ConnectRouter, spec: MethodImplSpec, options: RpcPlugi
     readMaxBytes: maxRequestBytes(spec.method),
     ...(signal ? { shutdownSignal: signal } : {}),
   })
+}
+
+/** Whether a message is in a form that the method takes; Connect's own answer to one that is not has no reason. */
+function isReadable({ method, headers, url }: FastifyRequest, handler: UniversalHandler): boolean {
+  if (method === "GET") return /[?&]encoding=(json|proto)(&|$)/.test(url)
+  const type = headers["content-type"] ?? ""
+  return framingOf(type) !== undefined && handler.supportedContentType(type)
 }
 
 async function serve(

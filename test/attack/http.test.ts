@@ -45,7 +45,7 @@ describe("the port", () => {
     })
   }
 
-  function sendHttp2(headers: Record<string, string | string[]>): Promise<number> {
+  function sendHttp2(headers: Record<string, string>): Promise<number> {
     return new Promise((resolve, reject) => {
       const session = connectHttp2(server.url).on("error", reject)
       const stream = session.request(headers)
@@ -55,6 +55,25 @@ describe("the port", () => {
       })
       stream.on("error", reject).on("close", () => resolve(0))
       stream.resume().end()
+    })
+  }
+
+  /** A GET of `me` over HTTP/2 by hand, for what Node's client does not send. What comes back, as it is. */
+  function sendFields(fields: [string, string][]): Promise<string> {
+    const all = [[":method", "GET"], [":scheme", "http"], [":path", "/auth/session/me"], [":authority", "a"], ...fields]
+    const block = Buffer.concat(
+      all.map(([name = "", value = ""]) => Buffer.concat([Buffer.of(0), text(name), text(value)])),
+    )
+    const head = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, Buffer.alloc(0))])
+    return new Promise((resolve, reject) => {
+      const socket = connect(server.port, "127.0.0.1")
+      let answer = ""
+      socket.on("data", (chunk) => {
+        answer += chunk.toString("latin1")
+        if (answer.includes("}")) socket.destroy()
+      })
+      socket.on("error", reject).on("close", () => resolve(answer))
+      socket.write(Buffer.concat([head, frame(1, 5, 1, block)]))
     })
   }
 
@@ -134,6 +153,34 @@ describe("the port", () => {
     expect(alive.status).toBe(200)
   })
 
+  test.each(["", "?encoding=xml&message=%7B%7D", "?message=%7B%7D"])(
+    "gives a reason for a GET with %j",
+    async (query) => {
+      const answer = await send(`GET ${me}${query} HTTP/1.1\nhost: a\nauthorization: Bearer ${token}`)
+      expect(answer).toMatchObject({ status: 415, reason: "UNSUPPORTED_MEDIA_TYPE" })
+    },
+  )
+
+  test.each(["application/grpc-web-text", "application/json, text/plain", "application/x-protobuf", "text/json"])(
+    "gives a reason for a message in %s",
+    async (type) => {
+      const head = `POST ${me} HTTP/1.1\nhost: a\nauthorization: Bearer ${token}\ncontent-type: ${type}`
+      expect(await send(head, "{}")).toMatchObject({ status: 415, reason: "UNSUPPORTED_MEDIA_TYPE" })
+    },
+  )
+
+  test("takes no two credentials over HTTP/2", async () => {
+    const good: [string, string] = ["authorization", `Bearer ${token}`]
+    expect(await sendFields([good])).toContain('"principal"')
+    for (const fields of [
+      [good, good],
+      [good, ["authorization", "Bearer bad"]],
+      [["authorization", "Bearer bad"], good],
+    ] satisfies [string, string][][]) {
+      expect(await sendFields(fields)).toContain("MALFORMED_CREDENTIAL")
+    }
+  })
+
   test("tells shared caches that answers depend on the origin, whoever asks", async () => {
     for (const more of ["", "\norigin: https://evil.example", "\norigin: null", "\norigin: https://notes.example"]) {
       const { head } = await send(`GET /.well-known/jwks.json HTTP/1.1\nhost: a${more}`)
@@ -180,3 +227,24 @@ describe("the port", () => {
     await ended
   })
 })
+
+/** A frame of HTTP/2 (RFC 9113 section 4.1). */
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+/** A string literal of HPACK (RFC 7541 section 5.2), without Huffman. */
+function text(of: string): Buffer {
+  const length = of.length < 127 ? [of.length] : [127]
+  let rest = of.length - 127
+  if (rest >= 0) {
+    for (; rest >= 128; rest = Math.floor(rest / 128)) length.push((rest % 128) + 128)
+    length.push(rest)
+  }
+  return Buffer.concat([Buffer.from(length), Buffer.from(of, "latin1")])
+}
