@@ -132,6 +132,7 @@ test("a granted scope is always of the token, of the request and of what the own
   const names = ["a.read", "a.write", "b.read", "b.write"]
   const audiences = ["svc-a", "svc-b", "auth"]
   const some = fc.subarray(names)
+  let granted = 0
   fc.assert(
     fc.property(
       fc.record({
@@ -157,6 +158,7 @@ test("a granted scope is always of the token, of the request and of what the own
         const known = { pat: thePat, app: theApp, membership: member, placeMembership: member }
         const result = decide(known, { audience: of.audience, scopes: of.asked }, of.atMs)
         if (result.is === "refuse") return
+        granted++
         const held = scopesHeld(theApp, member, result.audience)
         expect(of.atMs).toBeLessThan(pat.expiresAtMs)
         expect(of.patAudiences).toContain(result.audience)
@@ -171,4 +173,6 @@ test("a granted scope is always of the token, of the request and of what the own
     ),
     { numRuns: 2_000 },
   )
+  // A property that never grants proves nothing.
+  expect(granted).toBeGreaterThan(10)
 })
