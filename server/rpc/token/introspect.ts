@@ -5,6 +5,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { parseBearer } from "@signet/guard/bearer"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { Refused } from "@signet/kernel/errors"
+import { isAddressee } from "@signet/kernel/machine/addressee"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import { type ActClaim, parseClaims } from "@signet/kernel/token/claims"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
@@ -30,7 +31,7 @@ export async function introspect(
   context.responseHeader.set("cache-control", "no-store")
   const account = await callerOf(deps, context, request)
   const { context: token, inactive } = await verified(deps, request.token ?? "")
-  if (typeof token === "string" || inactive !== undefined || !account.ownedAudiences.includes(token.audience)) {
+  if (typeof token === "string" || inactive !== undefined || !isAddressee(account, token)) {
     return { active: false }
   }
   return told(token)

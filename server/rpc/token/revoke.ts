@@ -4,6 +4,7 @@ import { parseBearer } from "@signet/guard/bearer"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
+import { isAddressee } from "@signet/kernel/machine/addressee"
 import type { Tx } from "@signet/kernel/ports"
 import { longestTokenMs, skewSeconds } from "@signet/kernel/token/claims"
 import { parseOpaque } from "@signet/kernel/token/opaque"
@@ -145,7 +146,7 @@ async function endAccessToken(
 function isOwner(token: AuthContext, { client, bearer }: Caller): boolean {
   if (client !== undefined) {
     const { account } = client
-    return token.claims.client_id === account.clientId || account.ownedAudiences.includes(token.audience)
+    return token.claims.client_id === account.clientId || isAddressee(account, token)
   }
   return typeof bearer !== "string" && bearer.principal.id === token.principal.id
 }
