@@ -297,6 +297,10 @@ describeOnEachStore("a service account", (kind) => {
     expect(await refusal(outside)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     const { serviceAccounts } = await connect.services.listServiceAccounts({}, bearer(inside.token))
     expect(serviceAccounts).toEqual([serviceAccount])
+    // It cannot take what the whole app uses.
+    const owning = { ...request, ownedAudiences: ["svc-notes"] }
+    const claim = connect.services.createServiceAccount(owning, bearer(inside.token))
+    expect(await refusal(claim)).toBe("InvalidArgument INVALID_FIELD")
   })
 
   test("another account's secret or key is not found", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Reason } from "../errors.ts"
+import { newId } from "../ids.ts"
 import type { ServiceSecret } from "../machine-records.ts"
 import { serviceAccount, serviceKey, serviceSecret } from "../testing/machine-records.ts"
 import { app as anApp } from "../testing/records.ts"
@@ -9,6 +10,7 @@ import { accountProblem, planKey, planRotation, planSecret, secretState } from "
 const day = 86_400_000
 const nowMs = 10 * day
 const secret = (change: Partial<ServiceSecret> = {}): ServiceSecret => ({ ...serviceSecret, ...change })
+const tenantId = newId("ten", 1, new Uint8Array(10))
 const live = secret()
 const expired = secret({ expiresAtMs: nowMs })
 const revoked = secret({ revokedAtMs: 1 })
@@ -33,11 +35,18 @@ describe("a new account", () => {
   test("may own and call audiences of its app, and may call the auth service", () => {
     expect(problem({})).toBeUndefined()
     expect(problem({ ownedAudiences: ["svc-notes"], allowedAudiences: ["svc-notes", "auth"] })).toBeUndefined()
+    expect(problem({ tenantId, ownedAudiences: [] })).toBeUndefined()
     expect(problem({ ownedAudiences: [], allowedAudiences: [], scopes: [], defaultScopes: [] })).toBeUndefined()
   })
 
   test.each<[string, object, Reason, string]>([
     ["own an audience of another app", { ownedAudiences: ["svc-mail"] }, "AUDIENCE_NOT_REGISTERED", "owned_audiences"],
+    [
+      "own what the whole app uses, for a tenant",
+      { tenantId, ownedAudiences: ["svc-notes"] },
+      "INVALID_FIELD",
+      "owned_audiences",
+    ],
     ["own the auth service", { ownedAudiences: ["auth"] }, "AUDIENCE_NOT_REGISTERED", "owned_audiences"],
     ["call another app", { allowedAudiences: ["svc-mail"] }, "AUDIENCE_NOT_REGISTERED", "allowed_audiences"],
     ["hold a scope that does not exist", { scopes: ["notes.read", "notes.fly"] }, "INVALID_FIELD", "scopes"],

@@ -22,7 +22,10 @@ export function secretState(secret: Pick<ServiceSecret, "revokedAtMs" | "expires
   return nowMs < secret.expiresAtMs ? "ACTIVE" : "EXPIRED"
 }
 
-type Asked = Pick<ServiceAccount, "authMethods" | "ownedAudiences" | "allowedAudiences" | "scopes" | "defaultScopes">
+type Asked = Pick<
+  ServiceAccount,
+  "tenantId" | "authMethods" | "ownedAudiences" | "allowedAudiences" | "scopes" | "defaultScopes"
+>
 
 /**
  * Why an account may not be made like this; undefined when it may. What it owns and what it calls are audiences of its
@@ -37,6 +40,10 @@ export function accountProblem(
 ): { reason: Reason; field: string } | undefined {
   const { app, authAudience, makerScopes } = grounds
   const own = new Set(app.audiences.filter((audience) => audience !== authAudience))
+  // An audience has one owner in the installation: a tenant's administrator must not take what the whole app uses.
+  if (asked.tenantId !== null && asked.ownedAudiences.length > 0) {
+    return { reason: "INVALID_FIELD", field: "owned_audiences" }
+  }
   // Nobody owns the auth service's own audience: introspection and delegation trust the owner.
   if (!asked.ownedAudiences.every((audience) => own.has(audience))) {
     return { reason: "AUDIENCE_NOT_REGISTERED", field: "owned_audiences" }
