@@ -384,7 +384,7 @@ export const Reason = {
   SESSION_NOT_FOUND: 222,
 
   /**
-   * 400. A cookie and a body token came together.
+   * 400. Two credentials came together where one is due.
    *
    * @generated from enum value: AMBIGUOUS_CREDENTIAL = 223;
    */
