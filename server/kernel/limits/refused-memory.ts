@@ -1,6 +1,6 @@
 /**
- * What this process knows to be refused, so that whoever keeps calling costs no statement. Exact: a bucket that refused
- * stays as it is until then, and a lock is not shortened.
+ * What this process knows to be refused, so that whoever keeps calling costs no statement: until the time that the
+ * caller was told, before which no bucket fills up by itself and no lock ends.
  */
 export interface RefusedMemory {
   /** Until when it is refused, in milliseconds since the Unix epoch, or null. */
