@@ -35,6 +35,7 @@ export async function revoke(deps: TokenDeps, context: HandlerContext, request: 
   const bearer = await bearerOf(deps, credential, authorization)
   const token = request.token ?? ""
   const accessToken = token.startsWith("sg") ? undefined : await deps.verify(token)
+  if (accessToken === "UNAVAILABLE" || accessToken === "INTERNAL") throw refusal(accessToken)
   const outcome = await deps.store
     .transaction(async (tx) => {
       const client =

@@ -1,0 +1,63 @@
+// The tour of docs/machines.md, run as it stands there: with curl, against the program as npm start runs it. Then a stock
+// client finds everything by discovery alone.
+import { execFileSync } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as oauth from "oauth4webapi"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+
+const docs = readFileSync(join(import.meta.dirname, "../../docs/machines.md"), "utf8")
+const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
+const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
+
+describe.skipIf(missing !== undefined)(`docs/machines.md${missing ? ` (skipped: no ${missing})` : ""}`, () => {
+  let program: RunningProgram
+  let folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "signet-tour-"))
+    program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: join(folder, "data") })
+  }, 60_000)
+  afterAll(async () => {
+    await program?.end("SIGTERM")
+    if (folder) rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("the tour runs, and ends with a token that is good no more", () => {
+    const output = execFileSync("/bin/bash", ["-e", "-c", tour], {
+      cwd: folder,
+      env: { ...process.env, U: program.url },
+      encoding: "utf8",
+    })
+    // Answers come one behind the other.
+    const answers: Record<string, unknown>[] = JSON.parse(`[${output.replaceAll("}{", "},{")}]`)
+    expect(answers).toMatchObject([
+      { scope: "notes.read notes.write", audience: "svc-notes" },
+      { active: true, gty: "session" },
+      { scope: "notes.read", expires_in: 300 },
+      { scope: "notes.read", expires_in: 600 },
+      {},
+      {},
+      { error: "invalid_grant", reason: "PAT_INVALID" },
+    ])
+    expect(answers[4]).toEqual({})
+    expect(answers[5]).toEqual({})
+  }, 60_000)
+
+  test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {
+    const issuer = new URL(program.url)
+    const options = { algorithm: "oauth2", [oauth.allowInsecureRequests]: true } as const
+    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options))
+    expect(as).toMatchObject({
+      issuer: program.url,
+      token_endpoint: `${program.url}/auth/token`,
+      response_types_supported: [],
+      token_endpoint_auth_signing_alg_values_supported: ["ES256"],
+    })
+    for (const address of [as.token_endpoint, as.introspection_endpoint, as.revocation_endpoint]) {
+      expect((await fetch(address ?? "", { method: "POST" })).status).toBe(400)
+    }
+    expect((await fetch(as.jwks_uri ?? "")).status).toBe(200)
+  })
+})
