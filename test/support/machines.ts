@@ -1,5 +1,5 @@
 // Service accounts, personal access tokens and policies, put into a test server's store as an administrator would.
-import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import type { DelegationPolicy, Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
 import type { Membership } from "@signet/kernel/records"
@@ -167,3 +167,27 @@ export async function postForm(
 export const basic = ({ account, secret }: Pick<Machine, "account" | "secret">): { authorization: string } => ({
   authorization: `Basic ${Buffer.from(`${encodeURIComponent(account.clientId)}:${encodeURIComponent(secret)}`).toString("base64")}`,
 })
+
+/** A client's assertion (RFC 7523), changed as asked. */
+export function assertion(
+  { account, privateKey, kid }: Pick<Machine, "account" | "privateKey" | "kid">,
+  change: { claims?: Record<string, unknown>; header?: Record<string, unknown>; key?: KeyObject; nowMs?: number } = {},
+): Record<string, string> {
+  const iat = Math.floor((change.nowMs ?? Date.now()) / 1_000)
+  const claims = {
+    iss: account.clientId,
+    sub: account.clientId,
+    aud: "https://auth.example",
+    jti: `jti-${Math.random()}`,
+    iat,
+    exp: iat + 60,
+    ...change.claims,
+  }
+  const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url")
+  const signed = `${encode({ alg: "ES256", kid, ...change.header })}.${encode(claims)}`
+  const signature = sign("sha256", Buffer.from(signed), { key: change.key ?? privateKey, dsaEncoding: "ieee-p1363" })
+  return {
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: `${signed}.${signature.toString("base64url")}`,
+  }
+}

@@ -1,0 +1,178 @@
+// What an attacker tries to be taken for a client, and to learn which clients there are.
+import { newId, parseId } from "@signet/kernel/ids"
+import type { Store, Tx } from "@signet/kernel/ports"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createStore } from "../../server/store/postgres/store.ts"
+import { addMachine, assertion, basic, type Machine } from "../support/machines.ts"
+import { describeOnPostgres, openTestStore } from "../support/postgres.ts"
+import { startTestServer } from "../support/server.ts"
+import { refused, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
+
+let world: TokenWorld
+beforeAll(async () => {
+  world = await startTokenWorld({ store: "pglite" })
+})
+afterAll(() => world?.server.close())
+
+const credentials = { grant_type: "client_credentials", audience: "svc-notes" }
+
+describe("a client's assertion", () => {
+  const use = (form: Record<string, string>) => world.token({ ...credentials, ...form })
+  test("is taken once", async () => {
+    const form = assertion(world.gateway)
+    expect((await use(form)).status).toBe(200)
+    expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
+  })
+
+  test("is used up by a call that is refused for something else", async () => {
+    const form = assertion(world.gateway)
+    expect(refused(await use({ ...form, audience: "svc-mail" }))).toBe("400 invalid_target AUDIENCE_NOT_ALLOWED")
+    expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
+  })
+
+  const iat = Math.floor(Date.now() / 1_000)
+  test.each<[string, Parameters<typeof assertion>[1] | (() => Parameters<typeof assertion>[1])]>([
+    ["for another server", { claims: { aud: "https://other.example" } }],
+    ["for two servers", { claims: { aud: ["https://auth.example", "https://other.example"] } }],
+    ["for nobody", { claims: { aud: [] } }],
+    ["that lives too long", { claims: { iat, exp: iat + 61 } }],
+    ["without an end", { claims: { exp: undefined } }],
+    ["without a beginning", { claims: { iat: undefined } }],
+    ["that has expired", { claims: { iat: iat - 120, exp: iat - 60 } }],
+    ["of tomorrow", { claims: { iat: iat + 86_400, exp: iat + 86_460 } }],
+    ["without an id", { claims: { jti: undefined } }],
+    ["of somebody else", { claims: { sub: "other" } }],
+    [
+      "in the name of another client",
+      () => ({ claims: { iss: world.stranger.account.clientId, sub: world.stranger.account.clientId } }),
+    ],
+    ["by another key", () => ({ key: world.stranger.privateKey })],
+    ["that names another key", () => ({ header: { kid: world.stranger.kid } })],
+    ["with alg none", { header: { alg: "none" } }],
+    ["with a key of its own", { header: { jwk: { kty: "EC" } } }],
+    ["with a critical extension", { header: { crit: ["b64"], b64: false } }],
+  ])("%s is refused", async (_, change) => {
+    const form = assertion(world.gateway, typeof change === "function" ? change() : change)
+    expect(refused(await use(form))).toBe("401 invalid_client CLIENT_INVALID")
+  })
+
+  test("is not an access token, and an access token is no assertion", async () => {
+    const token = String((await world.token(credentials, basic(world.gateway))).body.access_token)
+    expect(refused(await use({ ...assertion(world.gateway), client_assertion: token }))).toBe(
+      "401 invalid_client CLIENT_INVALID",
+    )
+    const { client_assertion = "" } = assertion(world.gateway)
+    expect((await world.introspect(client_assertion)).body).toEqual({ active: false })
+  })
+})
+
+describeOnPostgres("a client's assertion at two servers of one database", () => {
+  test("is taken once, also at the same moment", async () => {
+    const store = await openTestStore("postgres", { maxConnections: 20 })
+    const [first, second] = [await startTestServer({ store }), await startTestServer({ store })]
+    try {
+      const machine = await addMachine(first)
+      for (let round = 0; round < 5; round++) {
+        const body = new URLSearchParams({ ...credentials, ...assertion(machine) })
+        const statuses = await Promise.all(
+          [first, second, first, second].map(
+            async ({ url }) => (await fetch(`${url}/auth/token`, { method: "POST", body })).status,
+          ),
+        )
+        expect(statuses.sort()).toEqual([200, 401, 401, 401])
+      }
+    } finally {
+      await first.close()
+      await second.close()
+      await store.close()
+    }
+  })
+})
+
+describe("telling clients apart", () => {
+  test("unknown, unproven and disabled clients: one body, and the same statements", async () => {
+    const store = await openTestStore("pglite")
+    const calls: string[] = []
+    let statements = 0
+    // Counts every statement that reaches the database, whoever sends it.
+    const counted = store.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        statements++
+        return result
+      },
+    })
+    const server = await startTestServer({ store: { ...store, store: recorded(createStore(counted), calls) } })
+    try {
+      const machine = await addMachine(server)
+      const disabled = await addMachine(server)
+      const bare = await addMachine(server, { authMethods: ["client_secret_basic"] })
+      await server.deps.store.transaction((tx) => tx.serviceAccounts.setStatus(disabled.account.id, "DISABLED"))
+      const suspended = await addMachine(server)
+      await server.deps.store.transaction(async (tx) => {
+        const id = parseId("prn", suspended.account.principalId)
+        if (id) await tx.principals.end(id, "SUSPENDED", Date.now())
+      })
+      const unknown = { ...machine, account: { ...machine.account, clientId: newId("sac", 5, new Uint8Array(10)) } }
+      const ask = async (form: Record<string, string>, headers: Record<string, string>) => {
+        calls.length = 0
+        statements = 0
+        const body = new URLSearchParams({ ...credentials, ...form })
+        const response = await fetch(`${server.url}/auth/token`, { method: "POST", body, headers })
+        const { trace_id, ...told } = await response.json()
+        return {
+          status: response.status,
+          told,
+          statements,
+          calls: [...calls],
+          challenge: response.headers.get("www-authenticate"),
+        }
+      }
+      const post = ({ account, secret }: Machine) => ({ client_id: account.clientId, client_secret: secret })
+      const bySecret = [
+        await ask({}, basic(unknown)),
+        await ask({}, basic({ ...machine, secret: disabled.secret })),
+        await ask({}, basic(disabled)),
+        await ask({}, basic(suspended)),
+        await ask(post(bare), {}),
+      ]
+      const byKey = [
+        await ask(assertion(unknown), {}),
+        await ask(assertion(machine, { key: disabled.privateKey }), {}),
+        await ask(assertion(disabled), {}),
+        await ask(assertion(machine, { header: { kid: "nobody" } }), {}),
+        await ask(assertion(bare), {}),
+      ]
+      for (const answers of [bySecret, byKey]) {
+        expect(answers[0]).toMatchObject({ status: 401, told: { error: "invalid_client", reason: "CLIENT_INVALID" } })
+        expect(answers[0]?.statements).toBeGreaterThan(3)
+        for (const answer of answers) expect(answer).toEqual(answers[0])
+      }
+      // The counter sees what it should: a client that is let in writes.
+      expect((await ask({}, basic(machine))).calls).toContain("audit.append")
+    } finally {
+      await server.close()
+      await store.close()
+    }
+  })
+})
+
+/** The store, with the name of every port that is called. */
+function recorded(store: Store, calls: string[]): Store {
+  const recordedTx = (tx: Tx): Tx => {
+    const ports = Object.entries(tx).map(([name, port]) => [
+      name,
+      Object.fromEntries(
+        Object.entries(port).map(([verb, call]) => [
+          verb,
+          (...values: unknown[]) => {
+            calls.push(`${name}.${verb}`)
+            return (call as (...values: unknown[]) => unknown)(...values)
+          },
+        ]),
+      ),
+    ])
+    return Object.fromEntries(ports) as Tx
+  }
+  return { ...store, transaction: (work) => store.transaction((tx) => work(recordedTx(tx))) }
+}
