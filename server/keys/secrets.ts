@@ -4,7 +4,9 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
+  createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   timingSafeEqual,
 } from "node:crypto"
@@ -30,17 +32,19 @@ const sealedVersion = 1
  */
 export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey: Uint8Array }): Secrets {
   const peppers = options.peppers.toSorted((a, b) => b.version - a.version)
-  const [newest] = peppers
-  if (newest === undefined) throw new RangeError("at least one pepper is needed")
   if (new Set(peppers.map((pepper) => pepper.version)).size !== peppers.length) {
     throw new RangeError("two peppers have the same version")
   }
   for (const { key } of peppers) requireKeyLength("a pepper", key)
   requireKeyLength("the sealing key", options.sealingKey)
+  // Imported once: importing costs more than hashing.
+  const keys = peppers.map(({ key }) => createSecretKey(key))
+  const [newestKey] = keys
+  if (newestKey === undefined) throw new RangeError("at least one pepper is needed")
 
   return {
-    hash: (purpose, text) => hmac(newest.key, purpose, text),
-    hashes: (purpose, text) => peppers.map(({ key }) => hmac(key, purpose, text)),
+    hash: (purpose, text) => hmac(newestKey, purpose, text),
+    hashes: (purpose, text) => keys.map((key) => hmac(key, purpose, text)),
     equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
     digest: (text) => new Uint8Array(createHash("sha256").update(text, "utf8").digest()),
     sealSuccessor: (of, successor) => sealUnder(successorKey(of), "", Buffer.from(successor, "utf8")),
@@ -58,7 +62,7 @@ function requireKeyLength(what: string, key: Uint8Array): void {
 }
 
 /** The zero byte ends the purpose, so that no purpose and text can be read as another. */
-function hmac(key: Uint8Array, purpose: string, text: string): Uint8Array {
+function hmac(key: KeyObject, purpose: string, text: string): Uint8Array {
   return new Uint8Array(createHmac("sha256", key).update(`${purpose}\0`, "utf8").update(text, "utf8").digest())
 }
 

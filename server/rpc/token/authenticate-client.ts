@@ -55,7 +55,8 @@ async function clientBySecret(
   const match = matching(deps, secrets, hashes)
   if (!match || match.revokedAtMs !== null || match.expiresAtMs <= nowMs) return undefined
   const client = activeClient(found, credential.method, match.id)
-  if (client !== undefined) await tx.serviceAccounts.markSecretUsed(match.id, nowMs)
+  const isUseOld = match.lastUsedAtMs === null || nowMs - match.lastUsedAtMs >= 60_000
+  if (client !== undefined && isUseOld) await tx.serviceAccounts.markSecretUsed(match.id, nowMs)
   return client
 }
 
