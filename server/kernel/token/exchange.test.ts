@@ -243,15 +243,18 @@ describe("no exchange", () => {
 
 test("nothing is ever granted beyond the subject, the policy, the actor and the request", () => {
   const names = ["a", "b", "c", "d"]
-  const some = fc.subarray(names)
+  const targets = ["x", "y", "auth"]
+  // Often everything, so that what is granted is not the exception.
+  const some = fc.oneof({ weight: 2, arbitrary: fc.constant(names) }, { weight: 1, arbitrary: fc.subarray(names) })
+  const audiences = fc.oneof(fc.constant(targets), fc.subarray(targets))
   const facts = fc.record({
-    asked: some,
+    asked: fc.subarray(names, { maxLength: 2 }),
     held: some,
     ceiling: some,
     known: some,
-    policies: fc.array(fc.record({ scopes: some, audiences: fc.subarray(["x", "y", "auth"]) }), { maxLength: 3 }),
-    allowed: fc.subarray(["x", "y", "auth"]),
-    audience: fc.constantFrom("x", "y", "auth"),
+    policies: fc.array(fc.record({ scopes: some, audiences }), { maxLength: 3 }),
+    allowed: audiences,
+    audience: fc.constantFrom(...targets),
   })
   let granted = 0
   fc.assert(
@@ -278,5 +281,5 @@ test("nothing is ever granted beyond the subject, the policy, the actor and the 
     { numRuns: process.env.SIGNET_NIGHTLY ? 100_000 : 3_000 },
   )
   // A property that never grants proves nothing.
-  expect(granted).toBeGreaterThan(5)
+  expect(granted).toBeGreaterThan(50)
 })
