@@ -105,7 +105,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     closing.push(() => admin.close())
     const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
     closing.push(() => app.close())
-    await app.listen({ host: config.host, port: config.port })
+    await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
     return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl, deps, close }
   } catch (error) {
     await close()
