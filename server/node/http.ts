@@ -56,6 +56,9 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     if (isNamed && !comesTwice(raw.rawHeaders, "host") && !comesTwice(raw.rawHeaders, "content-type")) return
     return sendResponse(reply, refusal(new Refused("MALFORMED_REQUEST"), id))
   })
+  // Bodies are the routes' affair: without a route none is read, and none is found wrong.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   app.setNotFoundHandler((request, reply) => refuseCall(new Refused("METHOD_UNKNOWN"), request, reply))
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refused = error instanceof Refused ? error : refusedBy(error)

@@ -1,7 +1,7 @@
 // The flow that every way of signing in shares: configuration, provider, four records, session, tokens.
 import type { HandlerContext } from "@connectrpc/connect"
 import { type Reason, Refused } from "@signet/kernel/errors"
-import { normalizeEmail, planSignIn, type SignInFacts } from "@signet/kernel/identity/first-login"
+import { normalizeEmail, planSignIn, type SignInFacts, verifiedEmail } from "@signet/kernel/identity/first-login"
 import { type AppId, type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import type { ExternalCredential, Tx, Vouched } from "@signet/kernel/ports"
 import type {
@@ -135,6 +135,9 @@ async function enter(
   if (plan.is === "refuse") return refuse(plan.reason)
   const { account, identity, principal } = facts
   if (!account || !identity || !principal) throw new Error("a sign-in went on without its records")
+  // Who suspends the principal ends its sessions under the same lock: this one is among them, or is refused.
+  const locked = await tx.principals.lock(principal.id)
+  if (locked?.status !== "ACTIVE") return refuse("PRINCIPAL_INACTIVE")
 
   const membership =
     facts.membership ??
@@ -202,7 +205,7 @@ async function insertNewcomer(
   const identity: Identity = {
     id: id("idn"),
     status: "ACTIVE",
-    primaryEmail: vouched.emailVerified ? email : null,
+    primaryEmail: verifiedEmail(vouched.email, vouched.emailVerified),
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
   }

@@ -90,6 +90,12 @@ describe("the port", () => {
     expect(rpc).toMatchObject({ status: 401, reason: "MALFORMED_CREDENTIAL" })
   })
 
+  test.each(["", "{", '{"a":1}'])("knows no route, whatever the body %j says", async (body) => {
+    const head = { method: "POST", headers: { "content-type": "application/json" }, body }
+    const response = await fetch(`${server.url}/auth/nothing`, head)
+    expect([response.status, ((await response.json()) as { reason: string }).reason]).toEqual([404, "METHOD_UNKNOWN"])
+  })
+
   test("takes no two hosts and no two content types", async () => {
     const authorization = `authorization: Bearer ${token}`
     const hosts = await send(`GET /auth/session/me HTTP/1.1\nhost: a\nhost: b\n${authorization}`)

@@ -93,6 +93,27 @@ for (const isolationLevel of levels) {
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1)
     })
 
+    test("signing in while the principal is suspended leaves no session that lives on", async () => {
+      for (let round = 0; round < 10; round++) {
+        const { principal } = await at(0).auth.externalLogin(await login(`suspended ${round}`))
+        const id = parseId("prn", principal?.id ?? "")
+        if (id === undefined) throw new Error("no principal")
+        const again = await Promise.all([login(`suspended ${round}`), login(`suspended ${round}`)])
+        await Promise.allSettled([
+          at(0).auth.externalLogin(again[0]),
+          store.store.transaction((tx) => tx.principals.end(id, "SUSPENDED", Date.now())),
+          at(1).auth.externalLogin(again[1]),
+        ])
+        const alive = await store.db
+          .selectFrom("session")
+          .select("id")
+          .where("principal_id", "=", id)
+          .where("status", "=", "ACTIVE")
+          .execute()
+        expect(alive).toEqual([])
+      }
+    })
+
     test("refreshes against logouts never leave a live token behind", async () => {
       for (let round = 0; round < 10; round++) {
         const { refreshToken, accessToken, session } = await at(0).auth.externalLogin(await login(`logout ${round}`))

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { Membership, Principal } from "../records.ts"
 import { account, app, identity, membership, principal, providerClient } from "../testing/records.ts"
-import { normalizeEmail, planSignIn, type SignInFacts, type SignInPlan } from "./first-login.ts"
+import { normalizeEmail, planSignIn, type SignInFacts, type SignInPlan, verifiedEmail } from "./first-login.ts"
 
 const known: SignInFacts = {
   app,
@@ -73,4 +73,13 @@ test.each([
   [null, null],
 ])("the address %j is kept as %j", (text, kept) => {
   expect(normalizeEmail(text)).toBe(kept)
+})
+
+test.each<[string, string | null, boolean, string | null]>([
+  ["a verified address is kept", "ada@Example.com", true, "ada@example.com"],
+  ["an unverified one is not", "ada@example.com", false, null],
+  ["nor is one that normalization would make another mailbox", "ａｄａ@example.com", true, null],
+  ["nor is none", null, true, null],
+])("as the primary address %s", (_, email, isVerified, kept) => {
+  expect(verifiedEmail(email, isVerified)).toBe(kept)
 })

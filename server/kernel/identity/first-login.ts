@@ -60,3 +60,11 @@ export function normalizeEmail(email: string | null): string | null {
   if (parts.length !== 2 || !local || !domain || normal.length > 320 || /[\s\p{Cc}]/u.test(normal)) return null
   return `${local}@${domain.toLowerCase()}`
 }
+
+/**
+ * The address that a provider vouched for; null when it vouched for none. What normalization would change is another
+ * mailbox than the one that was verified.
+ */
+export function verifiedEmail(email: string | null, isVerified: boolean): string | null {
+  return isVerified && email !== null && email === email.normalize("NFKC").trim() ? normalizeEmail(email) : null
+}
