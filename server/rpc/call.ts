@@ -40,8 +40,8 @@ export function sessionIdOf(context: HandlerContext): SessionId {
 }
 
 /**
- * The caller as a user in a session of their own. Whoever looks at sessions, or ends them, has signed in: a token that
- * came of a personal access token may do what its scopes say, and no scope says this.
+ * The caller as a user in a session of their own. Whoever looks at sessions or ends them, makes credentials or gives leave
+ * to others, has signed in: a token that came of a personal access token may do what its scopes say, and no scope says this.
  */
 export function sessionUserOf(context: HandlerContext): UserContext {
   sessionIdOf(context)

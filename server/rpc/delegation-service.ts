@@ -13,7 +13,7 @@ import type {
   DelegationService,
 } from "@signet/proto/auth/v1/delegation_service"
 import { auditEvent } from "./audit.ts"
-import { sessionIdOf, type UserContext, userOf } from "./call.ts"
+import { sessionUserOf, type UserContext } from "./call.ts"
 import { delegationShape, policyShape } from "./delegation-shape.ts"
 import type { Deps } from "./deps.ts"
 import { limitWrite } from "./limit.ts"
@@ -58,12 +58,6 @@ export function delegationService(deps: Deps): ServiceImpl<typeof DelegationServ
       return {}
     },
   }
-}
-
-/** The caller in a session: no token that came of a credential may give leave to others. */
-function sessionUserOf(context: HandlerContext): UserContext {
-  sessionIdOf(context)
-  return userOf(context)
 }
 
 const invalid = (field: string): Refused => new Refused("INVALID_FIELD", { metadata: { field } })

@@ -1,4 +1,4 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { newId, parseId } from "@signet/kernel/ids"
 import type { Pat } from "@signet/kernel/machine-records"
@@ -8,7 +8,7 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import { planPat } from "@signet/kernel/token/pat"
 import type { CreatePatRequest, PatService } from "@signet/proto/auth/v1/pat_service"
 import { auditEvent } from "./audit.ts"
-import { sessionIdOf, type UserContext, userOf } from "./call.ts"
+import { sessionUserOf, type UserContext } from "./call.ts"
 import type { Deps } from "./deps.ts"
 import { limitWrite } from "./limit.ts"
 import { patShape } from "./machine-shape.ts"
@@ -93,12 +93,6 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
       }
     },
   }
-}
-
-/** The caller as a user in a session: no token that came of a credential may make credentials. */
-function sessionUserOf(context: HandlerContext): UserContext {
-  sessionIdOf(context)
-  return userOf(context)
 }
 
 async function plan(deps: Deps, tx: Tx, user: UserContext, request: CreatePatRequest, nowMs: number) {

@@ -2,8 +2,9 @@ import { durationMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
+import { sessionUserOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
-import { administratorOf, onAccount } from "./machine/administer.ts"
+import { onAccount } from "./machine/administer.ts"
 import { createAccount } from "./machine/create-account.ts"
 import { addKey, revokeKey } from "./machine/keys.ts"
 import { addSecret, revokeSecret, rotateSecret } from "./machine/secrets.ts"
@@ -30,7 +31,7 @@ export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAcc
       ),
 
     async listServiceAccounts(request, context) {
-      const { appId, tenantId } = administratorOf(context)
+      const { appId, tenantId } = sessionUserOf(context)
       const filter = ["service-accounts", appId, tenantId ?? ""]
       const asked = pageAsked(deps.secrets, "sac", filter, request)
       const found = await deps.store.transaction((tx) => tx.serviceAccounts.list(appId, tenantId, asked))

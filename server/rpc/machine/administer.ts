@@ -8,15 +8,9 @@ import { parseId } from "@signet/kernel/ids"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import { auditEvent } from "../audit.ts"
-import { sessionIdOf, type UserContext, userOf } from "../call.ts"
+import { sessionUserOf, type UserContext } from "../call.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
-
-/** The caller in a session: no token that came of a credential may make credentials. */
-export function administratorOf(context: HandlerContext): UserContext {
-  sessionIdOf(context)
-  return userOf(context)
-}
 
 export interface Administration {
   tx: Tx
@@ -41,7 +35,7 @@ export async function onAccount<T>(
   work: (administration: Administration) => Promise<T | Refused>,
   options: { take: "find" | "lock" } = { take: "lock" },
 ): Promise<T> {
-  const administrator = administratorOf(context)
+  const administrator = sessionUserOf(context)
   if (options.take === "lock") await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("sac", idText)

@@ -7,10 +7,11 @@ import type { Membership, Principal } from "@signet/kernel/records"
 import type { CreateServiceAccountRequest } from "@signet/proto/auth/v1/service_account_service"
 import { auditEvent } from "../audit.ts"
 import type { UserContext } from "../call.ts"
+import { sessionUserOf } from "../call.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 import { authMethodsOf } from "../machine-shape.ts"
-import { administratorOf, factsOf } from "./administer.ts"
+import { factsOf } from "./administer.ts"
 
 /** @throws Refused AUDIENCE_NOT_REGISTERED, AUDIENCE_TAKEN, INVALID_FIELD, SCOPE_NOT_GRANTED, CONTEXT_MISMATCH. */
 export async function createAccount(
@@ -18,7 +19,7 @@ export async function createAccount(
   context: HandlerContext,
   request: CreateServiceAccountRequest,
 ): Promise<ServiceAccount> {
-  const administrator = administratorOf(context)
+  const administrator = sessionUserOf(context)
   // An account is of an app or of a tenant; who works inside a context has nothing to say there.
   if (administrator.contextId !== null) throw new Refused("CONTEXT_MISMATCH")
   await limitWrite(deps, context)
