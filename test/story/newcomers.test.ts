@@ -1,5 +1,5 @@
-// The tour of docs/machines.md, run as it stands there: with curl, against the program as npm start runs it. Then a stock
-// client finds everything by discovery alone.
+// What the README and docs/machines.md tell newcomers to type, run as it stands there: with curl, against the program as
+// npm start runs it. Then a stock client finds everything by discovery alone.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,10 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const docs = readFileSync(join(import.meta.dirname, "../../docs/machines.md"), "utf8")
+const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8")
+const firstMinutes = /## The first five minutes[\s\S]*?```sh\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? ""
 const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
 
-describe.skipIf(missing !== undefined)(`docs/machines.md${missing ? ` (skipped: no ${missing})` : ""}`, () => {
+describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skipped: no ${missing})` : ""}`, () => {
   let program: RunningProgram
   let folder: string
   beforeAll(async () => {
@@ -24,14 +26,26 @@ describe.skipIf(missing !== undefined)(`docs/machines.md${missing ? ` (skipped: 
     if (folder) rmSync(folder, { recursive: true, force: true })
   })
 
-  test("the tour runs, and ends with a token that is good no more", () => {
-    const output = execFileSync("/bin/bash", ["-e", "-c", tour], {
+  /** The answers of a script's commands, which come one behind the other. */
+  function run(script: string): unknown[] {
+    const output = execFileSync("/bin/bash", ["-e", "-c", script], {
       cwd: folder,
       env: { ...process.env, U: program.url },
       encoding: "utf8",
     })
-    // Answers come one behind the other.
-    const answers: Record<string, unknown>[] = JSON.parse(`[${output.replaceAll("}{", "},{")}]`)
+    return JSON.parse(`[${output.replaceAll(/\}\s*\{/g, "},{")}]`)
+  }
+
+  test("the README's first five minutes run, over REST and Connect, to a refreshed session", () => {
+    const [me, again, refreshed, ...rest] = run(firstMinutes.replaceAll("http://127.0.0.1:8080", program.url))
+    expect(me).toMatchObject({ identity: { primaryEmail: "ada@example.com" }, session: { current: true } })
+    expect(again).toEqual(me)
+    expect(refreshed).toMatchObject({ tokenType: "Bearer", refreshToken: expect.stringMatching(/^sgrt_/) })
+    expect(rest).toEqual([])
+  }, 60_000)
+
+  test("the tour of docs/machines.md runs, and ends with a token that is good no more", () => {
+    const answers = run(tour)
     expect(answers).toMatchObject([
       { scope: "notes.read notes.write", audience: "svc-notes" },
       { active: true, gty: "session" },
