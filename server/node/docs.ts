@@ -35,6 +35,10 @@ export async function addDocs(app: FastifyInstance): Promise<void> {
         withDefaultFonts: false,
         hideClientButton: true,
         telemetry: false,
+        // Only what it says, and nobody else's services.
+        showDeveloperTools: "never",
+        agent: { disabled: true },
+        mcp: { disabled: true },
       },
     })
   })
