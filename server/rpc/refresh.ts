@@ -69,7 +69,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
     case "rotate": {
       // Not before here: a copied token ends its session even when too many calls come.
       await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
-      // Only now: a copy of a rotated token ends its session, whichever way it comes.
+      // Only now: a copy of a rotated token ends its session in a body too, where no origin is asked for.
       if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
       const entitled = await checkEntitled(deps, tx, { session, app, asked: call.audiences })
       if ("reason" in entitled) return entitled
