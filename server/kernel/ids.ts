@@ -20,6 +20,10 @@ export type ServiceAccountId = Brand<"ServiceAccountId">
 export type ServiceSecretId = Brand<"ServiceSecretId">
 export type DelegationPolicyId = Brand<"DelegationPolicyId">
 export type DelegationId = Brand<"DelegationId">
+export type PermissionId = Brand<"PermissionId">
+export type RoleId = Brand<"RoleId">
+export type GrantId = Brand<"GrantId">
+export type InvitationId = Brand<"InvitationId">
 
 /** The prefix of each kind of id. */
 export interface IdKinds {
@@ -40,6 +44,10 @@ export interface IdKinds {
   scr: ServiceSecretId
   dpo: DelegationPolicyId
   dlg: DelegationId
+  prm: PermissionId
+  rol: RoleId
+  grt: GrantId
+  inv: InvitationId
 }
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -226,7 +226,14 @@ export interface SigningKeys {
 }
 
 /** What a keyed hash is of. */
-export type SecretPurpose = "refresh-token" | "retry-key" | "page-token" | "pat" | "service-secret" | "rate-limit"
+export type SecretPurpose =
+  | "refresh-token"
+  | "retry-key"
+  | "page-token"
+  | "pat"
+  | "service-secret"
+  | "rate-limit"
+  | "invitation"
 
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {
@@ -261,8 +268,12 @@ export interface Vouched {
   email: string | null
   emailVerified: boolean
   name: string | null
+  /** The address is the provider's relay for a person who hides theirs. */
+  isRelayEmail: boolean
   /** When the person authenticated at the provider, or the token was issued. */
   authTimeMs: number
+  /** The provider's own refresh token, where a code was traded and the provider's account can be ended with it. */
+  providerRefreshToken: string | null
   /** What must not be taken twice: the token, or null for a code that the provider itself takes once. */
   singleUse: { tokenHash: Uint8Array; expiresAtMs: number } | null
 }
@@ -275,6 +286,49 @@ export interface IdentityProvider {
    * @throws Refused PROVIDER_TOKEN_INVALID, NONCE_MISMATCH, UPSTREAM_UNAVAILABLE.
    */
   verify(client: ProviderClient, credential: ExternalCredential, nonce: string): Promise<Vouched>
+  /**
+   * Tells the provider that its account is no longer used here, with the refresh token that it gave. Absent where a
+   * provider has no such call. Again is no error.
+   *
+   * @throws Refused UPSTREAM_UNAVAILABLE.
+   */
+  revoke?(client: ProviderClient, providerRefreshToken: string): Promise<void>
+}
+
+/** A provider that knows people by email: what the service asks it for them. Its tokens never leave the call. */
+export interface EmailProvider {
+  /** @throws Refused INVALID_CREDENTIALS (also for an unknown address), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
+  signIn(client: ProviderClient, credential: { email: string; password: string }): Promise<Vouched>
+  /**
+   * Has a magic link sent. Resolves alike whether the address is known or not.
+   *
+   * @param redirectUri Where the link leads; the caller has checked that the app allows it.
+   * @param mayCreate Whether a person whom the provider does not know is made there.
+   * @throws Refused RATE_LIMITED (the provider's own limit), UPSTREAM_UNAVAILABLE.
+   */
+  sendMagicLink(client: ProviderClient, to: { email: string; redirectUri: string; mayCreate: boolean }): Promise<void>
+  /** @throws Refused MAGIC_LINK_INVALID (unknown, used or expired), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
+  confirmMagicLink(client: ProviderClient, tokenHash: string): Promise<Vouched>
+}
+
+/** What a provider tells of an account by itself, without a sign-in. */
+export interface ProviderNotification {
+  /** Unique for the provider client; taken once. */
+  readonly id: string
+  readonly issuer: string
+  readonly providerTenant: string | null
+  readonly subject: string
+  readonly change: "CONSENT_REVOKED" | "ACCOUNT_DELETED" | "EMAIL_DISABLED" | "EMAIL_ENABLED"
+  readonly expiresAtMs: number
+}
+
+/** Reads the notifications of IDP_B. */
+export interface NotificationReader {
+  /**
+   * @param clients The clients that a notification may be for: their issuers and audiences.
+   * @throws Refused PROVIDER_TOKEN_INVALID, UPSTREAM_UNAVAILABLE.
+   */
+  read(clients: readonly ProviderClient[], jws: string): Promise<ProviderNotification>
 }
 
 export type ExternalCredential =

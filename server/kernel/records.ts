@@ -25,6 +25,10 @@ export interface App {
   /** The scopes that exist in the app, each for one audience. */
   scopes: readonly AppScope[]
   settings: AppSettings
+  /** The app of the installation's own administrators: there is at most one, and its administrators manage every app. */
+  isInstallation: boolean
+  createdAtMs: number
+  updatedAtMs: number
 }
 
 export interface AppScope {
@@ -47,6 +51,10 @@ export interface AppSettings {
   retryWindowSeconds: number
   /** Origins of the app's pages: exact, as browsers send them. For CORS and cookie mode. */
   allowedOrigins: readonly string[]
+  /** Where a magic link may lead: exact addresses. */
+  allowedRedirectUris: readonly string[]
+  /** A magic link is confirmed only by the client that asked for it, which shows its code verifier. */
+  requireSameDevice: boolean
 }
 
 export interface ProviderClient {
@@ -80,12 +88,24 @@ export interface ProviderClient {
   clientSecretSealed: Uint8Array | null
   /** The provider's team or project; null for none. */
   providerTenant: string | null
+  /** The id of the key that an IDP_B client secret is signed with (`kid`); null for other providers. */
+  clientKeyId: string | null
+  /** Where the provider's tokens are revoked; null where none are kept. */
+  revocationEndpoint: string | null
+  /** IDP_C: the project's address, without a path; the issuer is `<project_url>/auth/v1`. Null for other providers. */
+  projectUrl: string | null
+  /** IDP_C: the project's HS256 secret, sealed; null where its tokens are verified with published keys. */
+  tokenSecretSealed: Uint8Array | null
+  createdAtMs: number
+  updatedAtMs: number
 }
 
 export interface Identity {
   id: IdentityId
   status: "ACTIVE" | "DELETION_PENDING" | "DELETED"
   primaryEmail: string | null
+  /** When a DELETION_PENDING one is erased; null otherwise. */
+  deletesAtMs: number | null
   createdAtMs: number
   updatedAtMs: number
 }
@@ -102,6 +122,12 @@ export interface ProviderAccount extends AccountKey {
   id: ProviderAccountId
   identityId: IdentityId
   email: string | null
+  /** The address is the provider's relay for a person who hides theirs. */
+  isRelayEmail: boolean
+  /** The person takes mail at it, as far as the provider told. */
+  isContactable: boolean
+  /** The provider's own refresh token, sealed; revoked when the account is deleted. Null where none came. */
+  refreshTokenSealed: Uint8Array | null
   status: "LINKED" | "REVOKED" | "BLOCKED" | "UNLINKED"
   createdAtMs: number
 }
@@ -123,6 +149,8 @@ export interface Membership {
   profile: { name?: string; email?: string }
   /** Scopes that this member holds besides the app's defaults. */
   scopes: readonly string[]
+  createdAtMs: number
+  updatedAtMs: number
 }
 
 export interface Device {

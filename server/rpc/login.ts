@@ -150,6 +150,8 @@ async function enter(
       status: "ACTIVE",
       profile: vouched.name === null ? {} : { name: vouched.name.slice(0, 256) },
       scopes: [],
+      createdAtMs: nowMs,
+      updatedAtMs: nowMs,
     }))
   if (!created) await tx.identities.markAccountUsed(account.id, normalizeEmail(vouched.email), nowMs)
 
@@ -206,6 +208,7 @@ async function insertNewcomer(
     id: id("idn"),
     status: "ACTIVE",
     primaryEmail: verifiedEmail(vouched.email, vouched.emailVerified),
+    deletesAtMs: null,
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
   }
@@ -217,6 +220,9 @@ async function insertNewcomer(
     subject: vouched.subject,
     providerTenant: vouched.providerTenant,
     email,
+    isRelayEmail: vouched.isRelayEmail,
+    isContactable: true,
+    refreshTokenSealed: null,
     status: "LINKED",
     createdAtMs: nowMs,
   }

@@ -64,6 +64,8 @@ export async function addMachine(server: Makes, change: Partial<ServiceAccount> 
     status: "ACTIVE",
     profile: {},
     scopes: [],
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
   }
   const added = await server.deps.store.transaction(async (tx) => {
     const isNew = await tx.serviceAccounts.insert(

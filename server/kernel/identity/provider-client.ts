@@ -58,8 +58,10 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
       email: isText(email, 320) ? email : null,
       // Only the boolean: a provider that sends the text "true" is asked for in its own file.
       emailVerified: claims.email_verified === true,
+      isRelayEmail: false,
       name: isText(name, 200) ? name : null,
       authTimeMs: (isTime(claims.auth_time) ? claims.auth_time : iat) * 1000,
+      providerRefreshToken: null,
     },
     refusedFromSeconds: Math.ceil(Math.min(exp + skewSeconds, iat + maxAgeSeconds + 1)),
   }

@@ -35,7 +35,12 @@ export const app: App = {
     sessionAbsoluteSeconds: 90 * 86_400,
     retryWindowSeconds: 600,
     allowedOrigins: ["https://notes.example"],
+    allowedRedirectUris: ["https://notes.example/signed-in"],
+    requireSameDevice: false,
   },
+  isInstallation: false,
+  createdAtMs: 1,
+  updatedAtMs: 1,
 }
 
 export const providerClient: ProviderClient = {
@@ -58,12 +63,19 @@ export const providerClient: ProviderClient = {
   tokenEndpoint: "https://idp-a.example/token",
   clientSecretSealed: null,
   providerTenant: null,
+  clientKeyId: null,
+  revocationEndpoint: null,
+  projectUrl: null,
+  tokenSecretSealed: null,
+  createdAtMs: 1,
+  updatedAtMs: 1,
 }
 
 export const identity: Identity = {
   id: newId("idn", 1, random),
   status: "ACTIVE",
   primaryEmail: "ada@example.com",
+  deletesAtMs: null,
   createdAtMs: 1,
   updatedAtMs: 1,
 }
@@ -76,6 +88,9 @@ export const account: ProviderAccount = {
   subject: "ada",
   providerTenant: null,
   email: "ada@example.com",
+  isRelayEmail: false,
+  isContactable: true,
+  refreshTokenSealed: null,
   status: "LINKED",
   createdAtMs: 1,
 }
@@ -96,6 +111,8 @@ export const membership: Membership = {
   status: "ACTIVE",
   profile: {},
   scopes: [],
+  createdAtMs: 1,
+  updatedAtMs: 1,
 }
 
 export const session: Session = {

@@ -53,7 +53,12 @@ export function buildDevelopmentApp(origin: string, authAudience: string): App {
       sessionAbsoluteSeconds: 90 * day,
       retryWindowSeconds: 600,
       allowedOrigins: [origin, ...usualOrigins],
+      allowedRedirectUris: [`${origin}/signed-in`, ...usualOrigins.map((usual) => `${usual}/signed-in`)],
+      requireSameDevice: false,
     },
+    isInstallation: false,
+    createdAtMs: madeAtMs,
+    updatedAtMs: madeAtMs,
   }
 }
 
@@ -88,6 +93,12 @@ export function buildProviderClients(
       clientSecretSealed:
         platform === "WEB" ? secrets.seal(clientSecretLabel(id), new TextEncoder().encode(webSecret)) : null,
       providerTenant: null,
+      clientKeyId: null,
+      revocationEndpoint: null,
+      projectUrl: null,
+      tokenSecretSealed: null,
+      createdAtMs: madeAtMs,
+      updatedAtMs: madeAtMs,
     }
   })
 }

@@ -72,6 +72,8 @@ function newAccount(
       status: "ACTIVE",
       profile: {},
       scopes: [],
+      createdAtMs: nowMs,
+      updatedAtMs: nowMs,
     },
     account: {
       id,

@@ -16,6 +16,11 @@ const appColumns = [
   "session_absolute_seconds",
   "retry_window_seconds",
   "allowed_origins",
+  "allowed_redirect_uris",
+  "require_same_device",
+  "is_installation",
+  "created_at",
+  "updated_at",
 ] as const satisfies readonly (keyof AppTable)[]
 
 const clientColumns = [
@@ -38,6 +43,12 @@ const clientColumns = [
   "token_endpoint",
   "client_secret_sealed",
   "provider_tenant",
+  "client_key_id",
+  "revocation_endpoint",
+  "project_url",
+  "token_secret_sealed",
+  "created_at",
+  "updated_at",
 ] as const satisfies readonly (keyof ProviderClientTable)[]
 
 export function apps(db: Database): Apps {
@@ -96,7 +107,12 @@ const appFromRow = (row: Selectable<AppTable>): App => ({
     sessionAbsoluteSeconds: row.session_absolute_seconds,
     retryWindowSeconds: row.retry_window_seconds,
     allowedOrigins: row.allowed_origins,
+    allowedRedirectUris: row.allowed_redirect_uris,
+    requireSameDevice: row.require_same_device,
   },
+  isInstallation: row.is_installation,
+  createdAtMs: row.created_at.getTime(),
+  updatedAtMs: row.updated_at.getTime(),
 })
 
 const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
@@ -111,6 +127,11 @@ const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
   session_absolute_seconds: settings.sessionAbsoluteSeconds,
   retry_window_seconds: settings.retryWindowSeconds,
   allowed_origins: settings.allowedOrigins,
+  allowed_redirect_uris: settings.allowedRedirectUris,
+  require_same_device: settings.requireSameDevice,
+  is_installation: app.isInstallation,
+  created_at: new Date(app.createdAtMs),
+  updated_at: new Date(app.updatedAtMs),
 })
 
 const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => ({
@@ -133,6 +154,12 @@ const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => 
   tokenEndpoint: row.token_endpoint,
   clientSecretSealed: bytesOrNull(row.client_secret_sealed),
   providerTenant: row.provider_tenant,
+  clientKeyId: row.client_key_id,
+  revocationEndpoint: row.revocation_endpoint,
+  projectUrl: row.project_url,
+  tokenSecretSealed: bytesOrNull(row.token_secret_sealed),
+  createdAtMs: row.created_at.getTime(),
+  updatedAtMs: row.updated_at.getTime(),
 })
 
 const clientToRow = (client: ProviderClient): ProviderClientTable => ({
@@ -155,4 +182,10 @@ const clientToRow = (client: ProviderClient): ProviderClientTable => ({
   token_endpoint: client.tokenEndpoint,
   client_secret_sealed: client.clientSecretSealed,
   provider_tenant: client.providerTenant,
+  client_key_id: client.clientKeyId,
+  revocation_endpoint: client.revocationEndpoint,
+  project_url: client.projectUrl,
+  token_secret_sealed: client.tokenSecretSealed,
+  created_at: new Date(client.createdAtMs),
+  updated_at: new Date(client.updatedAtMs),
 })

@@ -4,7 +4,7 @@ import type { Selectable } from "kysely"
 import { sql } from "kysely"
 import { memberships } from "./memberships.ts"
 import type { IdentityTable, PrincipalTable, ProviderAccountTable } from "./schema.ts"
-import { at, type Database, run } from "./sql.ts"
+import { at, bytesOrNull, type Database, run } from "./sql.ts"
 
 const accountColumns = [
   "id",
@@ -14,10 +14,13 @@ const accountColumns = [
   "subject",
   "provider_tenant",
   "email",
+  "is_relay_email",
+  "is_contactable",
+  "refresh_token_sealed",
   "status",
   "created_at",
 ] as const satisfies readonly (keyof ProviderAccountTable)[]
-const identityColumns = ["id", "status", "primary_email", "created_at", "updated_at"] as const
+const identityColumns = ["id", "status", "primary_email", "deletes_at", "created_at", "updated_at"] as const
 const principalColumns = ["id", "kind", "identity_id", "status"] as const
 
 // The account comes first: its key decides, and a sign-in that is under way with the same key is waited for. Foreign
@@ -25,8 +28,9 @@ const principalColumns = ["id", "kind", "identity_id", "status"] as const
 const insertIdentityText = `
 with account as (
   insert into provider_account
-    (id, identity_id, provider, issuer, subject, provider_tenant, email, status, created_at, last_used_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+    (id, identity_id, provider, issuer, subject, provider_tenant, email, status, created_at, last_used_at,
+     is_relay_email, refresh_token_sealed)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $17, $18)
   on conflict (provider, issuer, subject, (coalesce(provider_tenant, ''))) do nothing
   returning identity_id
 ), person as (
@@ -97,6 +101,8 @@ export function identities(db: Database): Identities {
         principal.id,
         principal.kind,
         principal.status,
+        account.isRelayEmail,
+        account.refreshTokenSealed,
       ])
       return rows.length === 1
     },
@@ -136,6 +142,9 @@ const accountFromRow = (row: Pick<Selectable<ProviderAccountTable>, (typeof acco
     subject: row.subject,
     providerTenant: row.provider_tenant,
     email: row.email,
+    isRelayEmail: row.is_relay_email,
+    isContactable: row.is_contactable,
+    refreshTokenSealed: bytesOrNull(row.refresh_token_sealed),
     status: row.status,
     createdAtMs: row.created_at.getTime(),
   }) satisfies ProviderAccount
@@ -144,11 +153,12 @@ const identityFromRow = (row: Selectable<IdentityTable>): Identity => ({
   id: row.id,
   status: row.status,
   primaryEmail: row.primary_email,
+  deletesAtMs: row.deletes_at?.getTime() ?? null,
   createdAtMs: row.created_at.getTime(),
   updatedAtMs: row.updated_at.getTime(),
 })
 
-const principalFromRow = (row: Selectable<PrincipalTable>): Principal => ({
+const principalFromRow = (row: Omit<Selectable<PrincipalTable>, "deactivated_at">): Principal => ({
   id: row.id,
   kind: row.kind,
   identityId: row.identity_id,

@@ -2,10 +2,10 @@ import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
 import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { at, type Database, run } from "./sql.ts"
 
-// A session of somebody else, or of another app, is no session. A membership that was removed counts when there is no other.
+// A session of somebody else, or of another app, is no session. A membership that ended counts when there is no other.
 const membershipIn = (place: string) => `(
   select status from membership where principal_id = asked.principal_id and app_id = asked.app_id and ${place}
-  order by status = 'REMOVED', id desc limit 1
+  order by status in ('REMOVED', 'DECLINED', 'REJECTED', 'EXPIRED'), id desc limit 1
 )`
 const statusOf = (table: string) =>
   `case when ${table}_account.status = 'DISABLED' then 'SUSPENDED' else ${table}.status end as ${table}`

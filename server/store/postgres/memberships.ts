@@ -2,14 +2,16 @@ import type { Identities } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
 import { type Selectable, sql } from "kysely"
 import type { MembershipTable } from "./schema.ts"
-import type { Database } from "./sql.ts"
+import { at, type Database } from "./sql.ts"
 
-const columns = ["id", "principal_id", "app_id", "tenant_id", "context_id", "status", "profile", "scopes"] as const
+const columns = ["id", "principal_id", "app_id", "tenant_id", "context_id", "status", "profile", "scopes", "created_at", "updated_at"] as const
+
+const ended = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
 
 type Memberships = Pick<Identities, "findMembership" | "findMemberships" | "insertMembership">
 
 export function memberships(db: Database): Memberships {
-  /** The one that was not removed; else the newest that was, so that who was removed does not look like a newcomer. */
+  /** The one that is live or may become so; else the newest that ended, so that who was removed is no newcomer. */
   const findMembership: Memberships["findMembership"] = async (principalId, appId, tenantId, contextId) => {
     const row = await db
       .selectFrom("membership")
@@ -18,7 +20,7 @@ export function memberships(db: Database): Memberships {
       .where("app_id", "=", appId)
       .where(sql`coalesce(tenant_id, '')`, "=", tenantId ?? "")
       .where(sql`coalesce(context_id, '')`, "=", contextId ?? "")
-      .orderBy((row) => row("status", "=", "REMOVED"))
+      .orderBy((row) => row("status", "in", ended))
       .orderBy("id", "desc")
       .limit(1)
       .executeTakeFirst()
@@ -34,7 +36,7 @@ export function memberships(db: Database): Memberships {
         .select(columns)
         .where("principal_id", "=", principalId)
         .where("app_id", "=", appId)
-        .where("status", "<>", "REMOVED")
+        .where("status", "not in", ended)
         .orderBy("id")
         .execute()
       return rows.map(membershipFromRow)
@@ -48,7 +50,7 @@ export function memberships(db: Database): Memberships {
           conflict
             .expression(sql`principal_id, app_id, (coalesce(tenant_id, '')), (coalesce(context_id, ''))`)
             // A literal: a parameter does not match the partial index.
-            .where(sql<boolean>`status <> 'REMOVED'`)
+            .where(sql<boolean>`status in ('INVITED', 'REQUESTED', 'ACTIVE', 'SUSPENDED')`)
             .doNothing(),
         )
         .returning("id")
@@ -71,6 +73,8 @@ const membershipFromRow = (row: Selectable<MembershipTable>): Membership => ({
   status: row.status,
   profile: row.profile,
   scopes: row.scopes,
+  createdAtMs: row.created_at.getTime(),
+  updatedAtMs: row.updated_at.getTime(),
 })
 
 const membershipToRow = (membership: Membership) => ({
@@ -82,4 +86,6 @@ const membershipToRow = (membership: Membership) => ({
   status: membership.status,
   profile: JSON.stringify(membership.profile),
   scopes: membership.scopes,
+  created_at: at(membership.createdAtMs),
+  updated_at: at(membership.updatedAtMs),
 })

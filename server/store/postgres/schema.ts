@@ -60,6 +60,11 @@ export interface AppTable {
   session_absolute_seconds: number
   retry_window_seconds: number
   allowed_origins: Texts
+  allowed_redirect_uris: Texts
+  require_same_device: boolean
+  is_installation: boolean
+  created_at: Date
+  updated_at: Date
 }
 
 export interface ProviderClientTable {
@@ -82,12 +87,19 @@ export interface ProviderClientTable {
   token_endpoint: string | null
   client_secret_sealed: Uint8Array | null
   provider_tenant: string | null
+  client_key_id: string | null
+  revocation_endpoint: string | null
+  project_url: string | null
+  token_secret_sealed: Uint8Array | null
+  created_at: Date
+  updated_at: Date
 }
 
 export interface IdentityTable {
   id: IdentityId
   status: Identity["status"]
   primary_email: string | null
+  deletes_at: Date | null
   created_at: Date
   updated_at: Date
 }
@@ -100,6 +112,9 @@ export interface ProviderAccountTable {
   subject: string
   provider_tenant: string | null
   email: string | null
+  is_relay_email: boolean
+  is_contactable: boolean
+  refresh_token_sealed: Uint8Array | null
   status: ProviderAccount["status"]
   created_at: Date
   last_used_at: Date | null
@@ -110,6 +125,7 @@ export interface PrincipalTable {
   kind: Principal["kind"]
   identity_id: IdentityId | null
   status: Principal["status"]
+  deactivated_at: Date | null
 }
 
 export interface MembershipTable {
@@ -121,6 +137,8 @@ export interface MembershipTable {
   status: Membership["status"]
   profile: JSONColumnType<Membership["profile"]>
   scopes: Texts
+  created_at: Date
+  updated_at: Date
 }
 
 export interface SessionTable {
