@@ -16,6 +16,7 @@ const layout: Record<string, Row> = {
   "server/kernel": { ours: [], npm: [] },
   "server/guard": { ours: ["gen/es", "server/kernel"], npm: [...protobuf, ...connect, "jose"] },
   "server/guard/node": { ours: ["server/guard", "server/kernel"], npm: ["node:"] },
+  "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
   "server/keys": { ours: ["server/kernel", "proto/canonical"], npm: ["jose", "node:"] },

@@ -1,0 +1,46 @@
+import { maxInside } from "./limits.ts"
+import { list, opaque, type Reader, refuse, uint16 } from "./reader.ts"
+
+/** RFC 9420 section 13. */
+export interface Extension {
+  /** The registry is that of RFC 9420 section 17.3. */
+  readonly type: number
+  readonly data: Uint8Array
+}
+
+/** required_capabilities (RFC 9420 section 11.1). */
+export const requiredCapabilities = 3
+/** last_resort (draft-ietf-mls-extensions): a key package that is used again when no other is left. */
+export const lastResort = 10
+/** GroupInfo extension of ours: the membership proof of the commit, for those who join by it. Private use. */
+export const membershipProof = 0xf0a2
+
+/** Types that everybody supports without saying so (RFC 9420 section 7.2). */
+export function isDefaultExtension(type: number): boolean {
+  return type >= 1 && type <= 5
+}
+
+/** A list of extensions, each type at most once (RFC 9420 section 13.4). */
+export function readExtensions(reader: Reader, what: string): Extension[] {
+  const seen = new Set<number>()
+  return list(reader, what, maxInside.listed, (inside) => {
+    const start = inside.at
+    const type = uint16(inside, what)
+    if (seen.has(type)) refuse(inside, "MLS_MALFORMED", `${what}: a type twice`, start)
+    seen.add(type)
+    return { type, data: opaque(inside, what) }
+  })
+}
+
+/** The same, of types that V1 knows in this place and no other. */
+export function readKnownExtensions(reader: Reader, what: string, known: readonly number[]): Extension[] {
+  const start = reader.at
+  const extensions = readExtensions(reader, what)
+  const strange = extensions.some(({ type }) => !known.includes(type))
+  if (strange) refuse(reader, "MLS_UNSUPPORTED", `${what}: a type that is not used here`, start)
+  return extensions
+}
+
+export function extensionData(extensions: readonly Extension[], type: number): Uint8Array | undefined {
+  return extensions.find((extension) => extension.type === type)?.data
+}

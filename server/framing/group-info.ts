@@ -1,0 +1,112 @@
+import { concat } from "@signet/canonical/bytes"
+import { conversationBindingExtension } from "@signet/canonical/conversation-binding"
+import { type Verify, verifyEd25519 } from "@signet/canonical/ed25519"
+import {
+  type Extension,
+  extensionData,
+  membershipProof,
+  readKnownExtensions,
+  requiredCapabilities,
+} from "./extension.ts"
+import { readCipherSuite } from "./key-package.ts"
+import { verifyLabeled } from "./labeled.ts"
+import { type LeafNode, supportsExtension } from "./leaf-node.ts"
+import { maxBytes } from "./limits.ts"
+import { openMessage } from "./message.ts"
+import { finish, opaque, type Reader, refuse, since, uint16, uint32, uint64 } from "./reader.ts"
+import { leafHash } from "./tree-hash.ts"
+import { vectorBytes } from "./writer.ts"
+
+/** What the members of an epoch agree on (RFC 9420 section 8.1). */
+export interface GroupContext {
+  /** The encoded GroupContext: what the commits of this epoch are signed with. */
+  readonly bytes: Uint8Array
+  readonly groupId: Uint8Array
+  readonly epoch: bigint
+  /** 32 bytes. */
+  readonly treeHash: Uint8Array
+  /** 32 bytes; none in epoch 0. */
+  readonly confirmedTranscriptHash: Uint8Array
+  /** A conversation binding, required capabilities, or nothing. */
+  readonly extensions: readonly Extension[]
+  /** The encoded list of extensions. */
+  readonly extensionsBytes: Uint8Array
+  /** Extension 0xF0A1, which is the caller's to check. */
+  readonly binding: Uint8Array | undefined
+}
+
+/** RFC 9420 section 12.4.3, as V1 has it: without tree and without external key. */
+export interface GroupInfo {
+  readonly context: GroupContext
+  /** Extension 0xF0A2: the membership proof of the commit that led here. */
+  readonly proof: Uint8Array | undefined
+  /** 32 bytes, equal to that of the commit that led here. */
+  readonly confirmationTag: Uint8Array
+  /** Leaf index of the committer that led here. */
+  readonly signer: number
+  readonly signature: Uint8Array
+  /** GroupInfoTBS. */
+  readonly signed: Uint8Array
+}
+
+/** Reads an MLSMessage of wire format mls_group_info; its signature is `verifyGroupInfo`'s. @throws FramingRefused */
+export function parseGroupInfo(bytes: Uint8Array, most: number = maxBytes.groupInfo): GroupInfo {
+  const reader = openMessage(bytes, most, "mls_group_info")
+  const start = reader.at
+  const context = readGroupContext(reader)
+  const extensions = readKnownExtensions(reader, "group_info.extensions", [membershipProof])
+  const confirmationTag = opaque(reader, "confirmation_tag", 32)
+  const signer = uint32(reader, "signer")
+  const signed = since(reader, start)
+  const signature = opaque(reader, "group_info.signature", 64)
+  finish(reader, "the group info")
+  return { context, proof: extensionData(extensions, membershipProof), confirmationTag, signer, signature, signed }
+}
+
+function readGroupContext(reader: Reader): GroupContext {
+  const start = reader.at
+  const version = uint16(reader, "group_context.version")
+  if (version !== 1) refuse(reader, "MLS_UNSUPPORTED", "group_context.version", start)
+  readCipherSuite(reader)
+  const groupId = opaque(reader, "group_context.group_id")
+  const epoch = uint64(reader, "group_context.epoch")
+  const treeHash = opaque(reader, "group_context.tree_hash", 32)
+  const confirmedTranscriptHash = opaque(reader, "group_context.confirmed_transcript_hash", epoch === 0n ? 0 : 32)
+  const extensionsAt = reader.at
+  const known = [conversationBindingExtension, requiredCapabilities]
+  const extensions = readKnownExtensions(reader, "group_context.extensions", known)
+  const extensionsBytes = since(reader, extensionsAt)
+  const binding = extensionData(extensions, conversationBindingExtension)
+  const bytes = since(reader, start)
+  return { bytes, groupId, epoch, treeHash, confirmedTranscriptHash, extensions, extensionsBytes, binding }
+}
+
+/** Whether a GroupInfo is signed by its signer (RFC 9420 section 12.4.3). @param signerKey key of the signer's leaf. */
+export function verifyGroupInfo(
+  { signed, signature }: GroupInfo,
+  signerKey: Uint8Array,
+  verify: Verify = verifyEd25519,
+): boolean {
+  return verifyLabeled(verify, signerKey, { label: "GroupInfoTBS", parts: [signed], signature })
+}
+
+/** Whether a leaf supports every extension of the group that it would be in (RFC 9420 section 7.3). */
+export function fitsGroup({ capabilities }: LeafNode, { extensions }: GroupContext): boolean {
+  return extensions.every(({ type }) => supportsExtension(capabilities, type))
+}
+
+const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
+const epochZero = new Uint8Array(8)
+
+/**
+ * The encoded GroupContext of epoch 0, for which no GroupInfo is ever sent (RFC 9420 section 11): a group of its
+ * creator alone, with the extensions that it keeps for good.
+ *
+ * @param next context of epoch 1.
+ * @param creator the creator's leaf; a first commit that only adds leaves it as it was.
+ */
+export function firstGroupContext(next: GroupContext, creator: LeafNode): Uint8Array {
+  const groupId = vectorBytes(next.groupId)
+  const treeHash = vectorBytes(leafHash(0, creator.bytes))
+  return concat(versionAndSuite, groupId, epochZero, treeHash, vectorBytes(), next.extensionsBytes)
+}

@@ -1,0 +1,29 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { concat, utf8 } from "@signet/canonical/bytes"
+import type { Verify } from "@signet/canonical/ed25519"
+import { vectorBytes } from "./writer.ts"
+
+/** What members sign, each under a label of its own. */
+export type SignatureLabel = "FramedContentTBS" | "KeyPackageTBS" | "LeafNodeTBS" | "GroupInfoTBS"
+
+/** SignContent (RFC 9420 section 5.1.2): what a signature is over. @param parts the content, in one piece or more. */
+export function signContent(label: SignatureLabel, ...parts: readonly Uint8Array[]): Uint8Array {
+  return concat(vectorBytes(utf8(`MLS 1.0 ${label}`)), vectorBytes(...parts))
+}
+
+/** What VerifyWithLabel takes, besides the signature (RFC 9420 section 5.1.2). */
+export interface Signed {
+  readonly label: SignatureLabel
+  readonly parts: readonly Uint8Array[]
+  readonly signature: Uint8Array
+}
+
+/** @param publicKey Ed25519, 32 bytes: another length verifies nothing. */
+export function verifyLabeled(verify: Verify, publicKey: Uint8Array, { label, parts, signature }: Signed): boolean {
+  return verify(publicKey, signContent(label, ...parts), signature)
+}
+
+/** RefHash (RFC 9420 section 5.2), 32 bytes. */
+export function refHash(label: string, value: Uint8Array): Uint8Array {
+  return sha256(concat(vectorBytes(utf8(label)), vectorBytes(value)))
+}

@@ -1,0 +1,141 @@
+import { type Verify, verifyEd25519 } from "@signet/canonical/ed25519"
+import { type Extension, isDefaultExtension, readExtensions } from "./extension.ts"
+import { verifyLabeled } from "./labeled.ts"
+import { maxInside } from "./limits.ts"
+import { list, opaque, type Reader, refuse, since, uint8, uint16, uint64 } from "./reader.ts"
+import { uint32Bytes, vectorBytes } from "./writer.ts"
+
+/** MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519 (RFC 9420 section 17.1), the only suite of V1. */
+export const cipherSuite = 1
+const mls10 = 1
+const basicCredential = 1
+
+/** What a client can do beyond the defaults (RFC 9420 section 7.2): numbers of the registries of section 17. */
+export interface Capabilities {
+  readonly cipherSuites: readonly number[]
+  readonly extensions: readonly number[]
+  readonly proposals: readonly number[]
+  readonly credentials: readonly number[]
+}
+
+/** Why a leaf is there: a key package that was added, or the path of a commit. Update proposals are not used in V1. */
+export type LeafSource =
+  /** Its lifetime is in Unix seconds. */
+  | { readonly kind: "key_package"; readonly notBefore: bigint; readonly notAfter: bigint }
+  /** The parent hash has 32 bytes, or none where nobody else is in the tree. */
+  | { readonly kind: "commit"; readonly parentHash: Uint8Array }
+
+/** RFC 9420 section 7.2. */
+export interface LeafNode {
+  /** The encoded LeafNode, exactly as received. */
+  readonly bytes: Uint8Array
+  /** X25519, 32 bytes. */
+  readonly encryptionKey: Uint8Array
+  /** Ed25519, 32 bytes. */
+  readonly signatureKey: Uint8Array
+  /** What the basic credential holds (section 5.3): a signed device credential, which is the caller's to verify. */
+  readonly identity: Uint8Array
+  readonly capabilities: Capabilities
+  readonly source: LeafSource
+  readonly extensions: readonly Extension[]
+  /** Ed25519, 64 bytes. */
+  readonly signature: Uint8Array
+  /** LeafNodeTBS without the group that it is for. */
+  readonly signed: Uint8Array
+}
+
+/** Reads a leaf and checks what section 7.3 asks of one by itself; its signature is `verifyLeafNode`'s. */
+export function readLeafNode(reader: Reader): LeafNode {
+  const start = reader.at
+  const encryptionKey = opaque(reader, "leaf_node.encryption_key", 32)
+  const signatureKey = opaque(reader, "leaf_node.signature_key", 32)
+  const identity = readIdentity(reader)
+  const capabilities = readCapabilities(reader)
+  const source = readSource(reader)
+  const extensionsAt = reader.at
+  const extensions = readExtensions(reader, "leaf_node.extensions")
+  const supported = extensions.every(({ type }) => supportsExtension(capabilities, type))
+  if (!supported) refuse(reader, "MLS_MALFORMED", "leaf_node.extensions: not in its capabilities", extensionsAt)
+  const signed = since(reader, start)
+  const signature = opaque(reader, "leaf_node.signature", 64)
+  const bytes = since(reader, start)
+  if (bytes.length > maxInside.leaf) refuse(reader, "MLS_TOO_LARGE", "leaf_node", start)
+  return { bytes, encryptionKey, signatureKey, identity, capabilities, source, extensions, signature, signed }
+}
+
+function readIdentity(reader: Reader): Uint8Array {
+  const start = reader.at
+  const type = uint16(reader, "credential_type")
+  if (type !== basicCredential) refuse(reader, "MLS_UNSUPPORTED", "credential_type: only basic is used", start)
+  return opaque(reader, "credential.identity")
+}
+
+function readCapabilities(reader: Reader): Capabilities {
+  const start = reader.at
+  const numbers = (what: string) => {
+    const name = `capabilities.${what}`
+    return list(reader, name, maxInside.listed, (inside) => uint16(inside, name))
+  }
+  const versions = numbers("versions")
+  const cipherSuites = numbers("cipher_suites")
+  const extensions = numbers("extensions")
+  const proposals = numbers("proposals")
+  const credentials = numbers("credentials")
+  // A version besides this one is no fault in MLS, but the clients' engine does not read it.
+  const only = versions.length > 0 && versions.every((version) => version === mls10)
+  if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)
+  if (!cipherSuites.includes(cipherSuite)) refuse(reader, "MLS_UNSUPPORTED", "capabilities.cipher_suites", start)
+  if (!credentials.includes(basicCredential)) refuse(reader, "MLS_UNSUPPORTED", "capabilities.credentials", start)
+  return { cipherSuites, extensions, proposals, credentials }
+}
+
+function readSource(reader: Reader): LeafSource {
+  const start = reader.at
+  const source = uint8(reader, "leaf_node_source")
+  switch (source) {
+    case 1: {
+      const notBefore = uint64(reader, "lifetime.not_before")
+      return { kind: "key_package", notBefore, notAfter: uint64(reader, "lifetime.not_after") }
+    }
+    case 2:
+      return refuse(reader, "MLS_UNSUPPORTED", "leaf_node_source: updates are not used", start)
+    case 3:
+      return { kind: "commit", parentHash: readParentHash(reader) }
+    default:
+      return refuse(reader, "MLS_MALFORMED", "leaf_node_source", start)
+  }
+}
+
+/** A parent hash (RFC 9420 section 7.9): 32 bytes, or none below a root. */
+export function readParentHash(reader: Reader): Uint8Array {
+  const start = reader.at
+  const hash = opaque(reader, "parent_hash")
+  if (hash.length !== 0 && hash.length !== 32) refuse(reader, "MLS_MALFORMED", "parent_hash", start)
+  return hash
+}
+
+/** Whether a client can be in a group, or have a leaf, with this extension. */
+export function supportsExtension({ extensions }: Capabilities, type: number): boolean {
+  return isDefaultExtension(type) || extensions.includes(type)
+}
+
+/** The place that a leaf of a commit is signed for. */
+export interface LeafPlace {
+  readonly groupId: Uint8Array
+  readonly leafIndex: number
+}
+
+/**
+ * Whether a leaf is signed by its own key (RFC 9420 section 7.2, LeafNodeTBS).
+ *
+ * @param place needed by a leaf of a commit, which is good nowhere else; that of a key package has none.
+ */
+export function verifyLeafNode(leaf: LeafNode, place?: LeafPlace, verify: Verify = verifyEd25519): boolean {
+  const { signed, signature, source } = leaf
+  const parts = [signed]
+  if (source.kind === "commit") {
+    if (place === undefined) return false
+    parts.push(vectorBytes(place.groupId), uint32Bytes(place.leafIndex))
+  }
+  return verifyLabeled(verify, leaf.signatureKey, { label: "LeafNodeTBS", parts, signature })
+}

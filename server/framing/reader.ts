@@ -1,0 +1,117 @@
+import { type FramingCode, FramingRefused } from "./refusal.ts"
+
+/**
+ * A place in bytes that somebody sent, and where they end (RFC 9420 section 2.1).
+ *
+ * Nothing is copied: what is read is a view of those bytes, so they must not change afterwards. No length is believed
+ * before it has been compared with what is left, and nothing is allocated for one.
+ */
+export interface Reader {
+  readonly bytes: Uint8Array
+  at: number
+  readonly end: number
+}
+
+/** @throws FramingRefused MLS_TOO_LARGE before a byte is looked at. */
+export function openReader(bytes: Uint8Array, maxBytes: number, what: string): Reader {
+  if (bytes.length > maxBytes) throw new FramingRefused("MLS_TOO_LARGE", what, maxBytes)
+  return { bytes, at: 0, end: bytes.length }
+}
+
+/** Refuses what is at the reader's place, or at `offset`. */
+export function refuse(reader: Reader, code: FramingCode, what: string, offset: number = reader.at): never {
+  throw new FramingRefused(code, what, offset)
+}
+
+export function atEnd(reader: Reader): boolean {
+  return reader.at === reader.end
+}
+
+/** @throws FramingRefused MLS_NON_CANONICAL if something follows. */
+export function finish(reader: Reader, what: string): void {
+  if (!atEnd(reader)) refuse(reader, "MLS_NON_CANONICAL", `bytes after ${what}`)
+}
+
+/** The bytes that were read since `start`. */
+export function since(reader: Reader, start: number): Uint8Array {
+  return reader.bytes.subarray(start, reader.at)
+}
+
+function take(reader: Reader, count: number, what: string): number {
+  const { at } = reader
+  if (count > reader.end - at) refuse(reader, "MLS_MALFORMED", what)
+  reader.at = at + count
+  return at
+}
+
+export function uint8(reader: Reader, what: string): number {
+  return reader.bytes[take(reader, 1, what)] ?? 0
+}
+
+export function uint16(reader: Reader, what: string): number {
+  return bigEndian(reader.bytes, take(reader, 2, what), 2)
+}
+
+export function uint32(reader: Reader, what: string): number {
+  return bigEndian(reader.bytes, take(reader, 4, what), 4)
+}
+
+export function uint64(reader: Reader, what: string): bigint {
+  const at = take(reader, 8, what)
+  return (BigInt(bigEndian(reader.bytes, at, 4)) << 32n) | BigInt(bigEndian(reader.bytes, at + 4, 4))
+}
+
+function bigEndian(bytes: Uint8Array, at: number, count: number): number {
+  let value = 0
+  for (let i = 0; i < count; i++) value = value * 256 + (bytes[at + i] ?? 0)
+  return value
+}
+
+/** The presence octet of an optional value (RFC 9420 section 2.1.1): 0 or 1. */
+export function present(reader: Reader, what: string): boolean {
+  const start = reader.at
+  const octet = uint8(reader, what)
+  if (octet > 1) refuse(reader, "MLS_MALFORMED", what, start)
+  return octet === 1
+}
+
+const smallest = [0, 64, 16_384]
+
+/** A length, below 2^30, in as few bytes as it needs (RFC 9420 section 2.1.2). */
+function length(reader: Reader, what: string): number {
+  const start = reader.at
+  const first = uint8(reader, what)
+  const size = first >> 6
+  const floor = smallest[size]
+  if (floor === undefined) return refuse(reader, "MLS_MALFORMED", what, start)
+  const more = (1 << size) - 1
+  const value = (first & 63) * 256 ** more + bigEndian(reader.bytes, take(reader, more, what), more)
+  if (value < floor) refuse(reader, "MLS_NON_CANONICAL", what, start)
+  return value
+}
+
+/** A variable-size vector of elements, as a reader that ends where it does. */
+export function vector(reader: Reader, what: string): Reader {
+  const size = length(reader, what)
+  const at = take(reader, size, what)
+  return { bytes: reader.bytes, at, end: reader.at }
+}
+
+/** A variable-size vector of bytes. @param exactly how many, where there is no choice. */
+export function opaque(reader: Reader, what: string, exactly?: number): Uint8Array {
+  const start = reader.at
+  const { bytes, at, end } = vector(reader, what)
+  if (exactly !== undefined && end - at !== exactly) refuse(reader, "MLS_MALFORMED", what, start)
+  return bytes.subarray(at, end)
+}
+
+/** The elements of a vector. @throws FramingRefused MLS_TOO_LARGE at the first one too many. */
+export function list<T>(reader: Reader, what: string, most: number, element: (inside: Reader) => T): T[] {
+  const inside = vector(reader, what)
+  const elements: T[] = []
+  while (!atEnd(inside)) {
+    if (elements.length === most) refuse(inside, "MLS_TOO_LARGE", what)
+    elements.push(element(inside))
+  }
+  return elements
+}

@@ -1,0 +1,52 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import type { RatchetTree, TreeNode } from "./tree.ts"
+import { uint32Bytes } from "./writer.ts"
+
+const leafType = 1
+const parentType = 2
+const hashBytes = 32
+const absent = Uint8Array.of(0)
+const present = Uint8Array.of(1)
+
+/**
+ * The tree hash, 32 bytes (RFC 9420 section 7.8): level by level from the leaves, without recursion.
+ *
+ * A tree that was sent with fewer nodes stands for the full one that has blanks beyond them.
+ */
+export function treeHash({ nodes }: RatchetTree): Uint8Array {
+  let hashes: Uint8Array[] = []
+  for (let leaf = 0; leaf * 2 < nodes.length || !isPowerOfTwo(leaf); leaf++) {
+    const node = nodes[leaf * 2]
+    hashes.push(leafHash(leaf, node?.kind === "leaf" ? node.leaf.bytes : undefined))
+  }
+  for (let level = 1; hashes.length > 1; level++) {
+    const above: Uint8Array[] = []
+    for (let i = 0; i + 1 < hashes.length; i += 2) {
+      const index = (i / 2) * 2 ** (level + 1) + 2 ** level - 1
+      above.push(parentHash(nodes[index], hashes[i] ?? absent, hashes[i + 1] ?? absent))
+    }
+    hashes = above
+  }
+  return hashes[0] ?? leafHash(0, undefined)
+}
+
+function isPowerOfTwo(value: number): boolean {
+  return (value & (value - 1)) === 0
+}
+
+/** The tree hash of one leaf. @param leaf encoded LeafNode; undefined for a blank. */
+export function leafHash(leafIndex: number, leaf: Uint8Array | undefined): Uint8Array {
+  const hash = sha256.create().update(Uint8Array.of(leafType)).update(uint32Bytes(leafIndex))
+  return leaf === undefined ? hash.update(absent).digest() : hash.update(present).update(leaf).digest()
+}
+
+const parentAbsent = Uint8Array.of(parentType, 0)
+const parentPresent = Uint8Array.of(parentType, 1)
+const hashLength = Uint8Array.of(hashBytes)
+
+function parentHash(node: TreeNode | undefined, left: Uint8Array, right: Uint8Array): Uint8Array {
+  const hash = sha256.create()
+  if (node?.kind === "parent") hash.update(parentPresent).update(node.bytes)
+  else hash.update(parentAbsent)
+  return hash.update(hashLength).update(left).update(hashLength).update(right).digest()
+}

@@ -1,0 +1,72 @@
+import { type LeafNode, readLeafNode, readParentHash } from "./leaf-node.ts"
+import { maxBytes, maxInside } from "./limits.ts"
+import { finish, list, opaque, openReader, present, type Reader, refuse, since, uint8, uint32 } from "./reader.ts"
+
+/** A node of a ratchet tree (RFC 9420 section 7.8): a leaf, or the bytes of a ParentNode. */
+export type TreeNode =
+  | { readonly kind: "leaf"; readonly leaf: LeafNode }
+  | { readonly kind: "parent"; readonly bytes: Uint8Array }
+
+/** A tree in array form (RFC 9420 appendix C): leaves at even indices, parents at odd ones, blanks undefined. */
+export interface RatchetTree {
+  /** As many as were sent; the last is not blank. What a full tree has beyond them is blank. */
+  readonly nodes: readonly (TreeNode | undefined)[]
+  /** The members, by leaf index. */
+  readonly leaves: ReadonlyMap<number, LeafNode>
+}
+
+/**
+ * Reads a tree as it travels (ratchet_tree, RFC 9420 section 12.4.3.3). That it is the tree of an epoch shows when
+ * `treeHash` is that of the GroupContext; leaf signatures and parent hashes are the joiners' to check.
+ *
+ * @throws FramingRefused
+ */
+export function parseTree(bytes: Uint8Array, most: number = maxBytes.tree): RatchetTree {
+  const reader = openReader(bytes, most, "ratchet_tree")
+  const leaves = new Map<number, LeafNode>()
+  let index = 0
+  const nodes = list(reader, "ratchet_tree", maxInside.treeNodes, (inside) => {
+    const node = present(inside, "node") ? readNode(inside, index) : undefined
+    if (node?.kind === "leaf") leaves.set(index / 2, node.leaf)
+    index++
+    return node
+  })
+  finish(reader, "the tree")
+  if (nodes.length === 0) refuse(reader, "MLS_MALFORMED", "ratchet_tree: nobody is in it", 0)
+  if (nodes.at(-1) === undefined) refuse(reader, "MLS_NON_CANONICAL", "ratchet_tree: ends in a blank")
+  return { nodes, leaves }
+}
+
+function readNode(reader: Reader, index: number): TreeNode {
+  const start = reader.at
+  const type = uint8(reader, "node_type")
+  const fits = index % 2 === 0 ? type === 1 : type === 2
+  if (!fits) refuse(reader, "MLS_MALFORMED", "node_type", start)
+  return type === 1 ? { kind: "leaf", leaf: readLeafNode(reader) } : readParent(reader, index)
+}
+
+function readParent(reader: Reader, index: number): TreeNode {
+  const start = reader.at
+  opaque(reader, "parent_node.encryption_key", 32)
+  readParentHash(reader)
+  let previous = firstLeafBelow(index) - 1
+  const last = firstLeafBelow(index) + 2 ** levelOf(index) - 1
+  const what = "parent_node.unmerged_leaves"
+  list(reader, what, maxInside.treeNodes, (inside) => {
+    const leafAt = inside.at
+    const leaf = uint32(inside, what)
+    // Section 7.2: in increasing order; and only what is below it.
+    if (leaf <= previous || leaf > last) refuse(inside, "MLS_MALFORMED", what, leafAt)
+    previous = leaf
+  })
+  return { kind: "parent", bytes: since(reader, start) }
+}
+
+/** Height above the leaves; a leaf has 0. */
+function levelOf(index: number): number {
+  return index % 2 === 0 ? 0 : 31 - Math.clz32(~index & (index + 1))
+}
+
+function firstLeafBelow(index: number): number {
+  return (index - (2 ** levelOf(index) - 1)) / 2
+}
