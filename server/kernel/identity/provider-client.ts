@@ -2,9 +2,8 @@
 import type { ProviderClientId } from "../ids.ts"
 import type { Vouched } from "../ports.ts"
 import type { ProviderClient } from "../records.ts"
+import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 
-/** Clocks may differ by this much. */
-const skewSeconds = 30
 /** How long after it was issued a token is taken for a sign-in. */
 const maxAgeSeconds = 600
 
@@ -74,27 +73,6 @@ export function clientSecretLabel(id: ProviderClientId): string {
 
 function invalid(claim: string): IdTokenJudgment {
   return { is: "refuse", reason: "PROVIDER_TOKEN_INVALID", claim }
-}
-
-function isOneOf(value: unknown, accepted: readonly string[]): boolean {
-  return typeof value === "string" && value !== "" && accepted.includes(value)
-}
-
-/**
- * Text that is kept as it is, or not at all: without U+0000, which no database keeps, and unpaired surrogates, which all
- * become one and the same character on the way there, so that two subjects would become one.
- */
-function isText(value: unknown, maxLength: number): value is string {
-  return typeof value === "string" && value.length <= maxLength && !value.includes("\0") && value.isWellFormed()
-}
-
-/** Seconds since the Unix epoch; fractions are allowed (RFC 7519 section 2, NumericDate). */
-function isTime(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 2 ** 40
-}
-
-function isPast(value: unknown, nowSeconds: number): boolean {
-  return isTime(value) && value <= nowSeconds + skewSeconds
 }
 
 /** No nonce on either side is right only where none is required. */

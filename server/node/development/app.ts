@@ -5,9 +5,9 @@ import type { Secrets } from "@signet/kernel/ports"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 
 const day = 86_400
-const madeAtMs = Date.UTC(2026, 0, 1)
+export const madeAtMs = Date.UTC(2026, 0, 1)
 /** The same at every start and on every machine, so that examples can name it. */
-const fixed = (last: number) => new TextEncoder().encode(`signetdev${last}`)
+export const fixed = (last: number) => new TextEncoder().encode(`signetdev${last}`)
 
 export const developmentAppId = newId("app", madeAtMs, fixed(0))
 

@@ -4,6 +4,7 @@ import type { Clock } from "@signet/kernel/ports"
 import { type DevelopmentClient, developmentAppId } from "./app.ts"
 import type { IdpKey } from "./idp-key.ts"
 import { claimsOf, type Person, parsePerson, subjectOf } from "./person.ts"
+import { parseFields } from "./raw-http.ts"
 
 export interface Issuer {
   issuer: string
@@ -46,17 +47,6 @@ function parseAsked(clients: readonly DevelopmentClient[], text: string): Asked 
   const client = clients.find((one) => one.platform === platform)
   if (person === undefined || client === undefined || typeof nonce !== "string") return undefined
   return { person, nonce, client }
-}
-
-function parseFields(text: string): Record<string, unknown> | undefined {
-  if (text.trim() === "") return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined
-    return Object.fromEntries(Object.entries(value))
-  } catch {
-    return undefined
-  }
 }
 
 function mint({ issuer, key, clock }: Issuer, { person, nonce, client }: Asked): Promise<string> {

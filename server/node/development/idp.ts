@@ -5,16 +5,16 @@ import type { Clock } from "@signet/kernel/ports"
 import { idpPath } from "./app.ts"
 import { answerDirectly } from "./direct.ts"
 import { type Person, parsePerson, subjectOf } from "./person.ts"
+import type { StandIn } from "./plugin.ts"
 import { type RunningProvider, startProvider } from "./provider.ts"
+import { answer, answerJson, readText } from "./raw-http.ts"
 import { signInPage } from "./sign-in-page.ts"
 
-export interface DevelopmentIdp {
+export interface DevelopmentIdp extends StandIn {
   /** Of the service itself. */
   origin(): string
   /** The web client's secret at the provider; another at every start. */
   readonly webSecret: string
-  /** Answers a request below idpPath, whose body nobody has read. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
 export interface DevelopmentIdpOptions {
@@ -33,6 +33,7 @@ export function createDevelopmentIdp(options: DevelopmentIdpOptions): Developmen
   let started: Promise<RunningProvider> | undefined
 
   return {
+    path: idpPath,
     origin: options.origin,
     webSecret,
     async handle(request, response) {
@@ -41,8 +42,8 @@ export function createDevelopmentIdp(options: DevelopmentIdpOptions): Developmen
       const path = (request.url ?? "").slice(idpPath.length)
       if (request.method === "POST" && (path === "/id-token" || path === "/login-request")) {
         const body = await answerDirectly(running, path, await readText(request))
-        if (body === undefined) return answer(response, 400, "application/json", `{"error":"invalid_request"}`)
-        return answer(response, 200, "application/json", JSON.stringify(body))
+        if (body === undefined) return answerJson(response, 400, { error: "invalid_request" })
+        return answerJson(response, 200, body)
       }
       if (path.startsWith("/sign-in/")) return signIn(running, people, request, response)
       // What is mounted reads its own part of the address in url, and the whole in originalUrl.
@@ -73,19 +74,4 @@ async function signIn(
   const sub = subjectOf(person)
   people.set(sub, person)
   await provider.interactionFinished(request, response, { login: { accountId: sub, remember: false } })
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += chunk.length
-    if (size > 4_096) throw new Error("the stand-in provider takes 4 KiB")
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString("utf8")
-}
-
-function answer(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(body)
 }

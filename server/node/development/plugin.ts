@@ -1,15 +1,22 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { FastifyPluginCallback } from "fastify"
-import { idpPath } from "./app.ts"
-import type { DevelopmentIdp } from "./idp.ts"
 
-/** Mounts the stand-in provider below idpPath: `app.register(developmentPlugin, { idp })`. */
-export const developmentPlugin: FastifyPluginCallback<{ idp: DevelopmentIdp }> = (app, { idp }, done) => {
+/** A provider that lives in this process. */
+export interface StandIn {
+  /** It answers what is below: `/dev/idp-a`. */
+  readonly path: string
+  /** Answers a request below its path, whose body nobody has read. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+}
+
+/** Mounts a stand-in provider below its path: `app.register(developmentPlugin, { idp })`. */
+export const developmentPlugin: FastifyPluginCallback<{ idp: StandIn }> = (app, { idp }, done) => {
   // The provider reads the bodies itself.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   app.route({
     method: ["GET", "POST", "OPTIONS"],
-    url: `${idpPath}/*`,
+    url: `${idp.path}/*`,
     async handler(request, reply) {
       reply.hijack()
       try {
