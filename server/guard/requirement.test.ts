@@ -32,6 +32,12 @@ describe("a requirement is read as the contract says it", () => {
       { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "note.id" },
     ],
     ["kinds", kinds(PrincipalKind.USER, PrincipalKind.SERVICE), { is: "kinds", of: ["USER", "SERVICE"] }],
+    ["a device", { check: { case: "device", value: { proof: false } } }, { is: "device", proof: false }],
+    [
+      "a device that proves itself",
+      { check: { case: "device", value: { proof: true } } },
+      { is: "device", proof: true },
+    ],
     ["the token's tenant", tenant(Source.TOKEN, ""), { is: "tenant", from: "TOKEN", field: "" }],
     ["a header's tenant", tenant(Source.HEADER, "x-tenant"), { is: "tenant", from: "HEADER", field: "x-tenant" }],
     ["a field's tenant", tenant(Source.PATH, "tenant_id"), { is: "tenant", from: "PATH", field: "tenant_id" }],

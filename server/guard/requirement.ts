@@ -72,6 +72,8 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
       if (first === undefined) throw new Error("delegated without an actor")
       return { is: "delegated", actors: [first, ...rest] }
     }
+    case "device":
+      return { is: "device", proof: check.value.proof }
     case "anyOf":
     case "allOf":
       return { is: check.case, of: partsOf(check.case, check.value) }

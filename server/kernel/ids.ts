@@ -20,6 +20,13 @@ export type ServiceAccountId = Brand<"ServiceAccountId">
 export type ServiceSecretId = Brand<"ServiceSecretId">
 export type DelegationPolicyId = Brand<"DelegationPolicyId">
 export type DelegationId = Brand<"DelegationId">
+export type DeviceId = Brand<"DeviceId">
+export type ConversationId = Brand<"ConversationId">
+export type WelcomeId = Brand<"WelcomeId">
+export type AttachmentId = Brand<"AttachmentId">
+export type ClaimId = Brand<"ClaimId">
+export type DirectiveId = Brand<"DirectiveId">
+export type DecisionId = Brand<"DecisionId">
 export type PermissionId = Brand<"PermissionId">
 export type RoleId = Brand<"RoleId">
 export type GrantId = Brand<"GrantId">
@@ -44,6 +51,13 @@ export interface IdKinds {
   scr: ServiceSecretId
   dpo: DelegationPolicyId
   dlg: DelegationId
+  dev: DeviceId
+  cnv: ConversationId
+  wel: WelcomeId
+  att: AttachmentId
+  clm: ClaimId
+  dir: DirectiveId
+  dcn: DecisionId
   prm: PermissionId
   rol: RoleId
   grt: GrantId
@@ -79,6 +93,29 @@ export function newId<K extends keyof IdKinds>(kind: K, nowMs: number, random: U
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
   return `${kind}_${toBase32(bytes)}` as IdKinds[K]
+}
+
+/** The id of these 16 bytes: for ids that signed messages carry, and for random ones. The other way of idBytes. */
+export function idOf<K extends keyof IdKinds>(kind: K, bytes: Uint8Array): IdKinds[K] {
+  if (bytes.length !== 16) throw new RangeError("an id is 16 bytes")
+  return `${kind}_${toBase32(bytes)}` as IdKinds[K]
+}
+
+/**
+ * The 16 bytes of an id: what signed messages carry, where the kind follows from the field.
+ *
+ * @throws RangeError for a text of more than 128 bits, which no id is: two texts would have the same bytes.
+ */
+export function idBytes(id: IdKinds[keyof IdKinds]): Uint8Array {
+  if (id.charAt(4) > "7") throw new RangeError("an id is 16 bytes")
+  let value = 0n
+  for (const character of id.slice(4)) value = (value << 5n) | BigInt(alphabet.indexOf(character))
+  const bytes = new Uint8Array(16)
+  for (let i = 15; i >= 0; i--) {
+    bytes[i] = Number(value & 255n)
+    value >>= 8n
+  }
+  return bytes
 }
 
 /** The id in a text of that kind, or undefined: a `ten_` is never taken for an `app_`. */

@@ -2,6 +2,7 @@
 import type {
   AppId,
   ContextId,
+  DeviceId,
   IdentityId,
   MembershipId,
   PrincipalId,
@@ -183,6 +184,8 @@ export interface Session {
   /** How often it was refreshed. */
   rotation: number
   device: Device
+  /** The messaging device that the session is bound to: access tokens carry it as `did`. */
+  boundDeviceId: DeviceId | null
   userAgent: string
   cookieMode: boolean
   revokedAtMs: number | null

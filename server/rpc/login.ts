@@ -271,6 +271,7 @@ async function insertSession(
     absoluteExpiresAtMs,
     rotation: 0,
     device: request.device,
+    boundDeviceId: null,
     userAgent: (context.requestHeader.get("user-agent") ?? "").slice(0, 256),
     cookieMode: request.cookieMode,
     revokedAtMs: null,

@@ -49,6 +49,7 @@ export function createIssuer(curve: "P-256" | "P-384" = "P-256") {
           contextId: null,
           amr: ["IDP_A"],
           authTimeMs: nowMs,
+          boundDeviceId: null,
         },
         principal: { id: ids.principal, kind: "USER" },
         tokenId: newId("jti", nowMs, random),

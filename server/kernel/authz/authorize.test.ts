@@ -7,6 +7,7 @@ import { alive, delegated, question, resource, service, user } from "./testing.t
 
 const scope = (name: string): Requirement => ({ is: "scope", scope: name })
 const users: Requirement = { is: "kinds", of: ["USER"] }
+const device = (proof: boolean): Requirement => ({ is: "device", proof })
 const services: Requirement = { is: "kinds", of: ["SERVICE"] }
 const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "id" }
 const byMail: Requirement = { is: "delegated", actors: ["svc-mail"] }
@@ -63,6 +64,8 @@ describe("the nine steps", () => {
       3,
     ],
     ["3: stale facts", { ...alive(), nowMs: question.nowMs + 60_001 }, "REVOCATION_STATE_STALE", 401, 3],
+    ["3: a token without a device", { requirement: device(false) }, "DEVICE_REQUIRED", 401, 3],
+    ["3: and where the device proves itself", { requirement: device(true) }, "DEVICE_REQUIRED", 401, 3],
     ["4: another app's route", { request: { appId: newId("app", 9, new Uint8Array(10)) } }, "APP_MISMATCH", 403, 4],
     ["4: a suspended app", alive({ app: "SUSPENDED" }), "TENANT_SUSPENDED", 403, 4],
     ["4: an app that is not there", alive({ app: undefined }), "TENANT_SUSPENDED", 403, 4],
@@ -136,6 +139,7 @@ describe("the nine steps", () => {
       "a service, which has no membership",
       { requirement: services, context: service, ...alive({ membership: undefined, identity: undefined }) },
     ],
+    ["a device", { requirement: device(true), context: { ...user, deviceId: newId("dev", 9, new Uint8Array(10)) } }],
     ["a recent sign-in", { requirement: { ...users, maxAuthAgeSeconds: 10 } }],
     ["the route's own app", { request: { appId: user.appId } }],
   ])("9: %s is allowed", (_, change) => {

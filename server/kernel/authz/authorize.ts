@@ -113,7 +113,8 @@ function evaluate(requirement: Requirement, call: KnownCall, inherited: Inherite
     case "resourceAction":
     case "kinds":
     case "tenant":
-    case "delegated": {
+    case "delegated":
+    case "device": {
       const failure = failureOf(requirement, call, options)
       if (failure !== undefined) return { passed: false, ...failure }
       return { passed: true, takesActor: requirement.is === "delegated" || requirement.allowDelegated === true }

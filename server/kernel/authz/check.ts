@@ -32,6 +32,7 @@ export interface Failure {
 export function failureOf(check: Requirement, call: KnownCall, options: Inherited): Failure | undefined {
   return (
     staleness(call, options.freshness) ??
+    noDevice(check, call.context) ??
     wrongPlace(check, call) ??
     wrongKind(check, call.context) ??
     missing(check, call.context) ??
@@ -46,6 +47,11 @@ function staleness(call: KnownCall, { maxStalenessMs, onStale }: Freshness): Fai
   const asOfMs = call.liveness === "unknown" ? call.context.issuedAtMs : call.liveness.asOfMs
   if (onStale === "ALLOW" || call.nowMs - asOfMs <= maxStalenessMs) return undefined
   return { step: 3, reason: "REVOCATION_STATE_STALE", introspect: onStale === "INTROSPECT" }
+}
+
+/** That the device makes this very call is for the target to verify, where the check asks for proof. */
+function noDevice(check: Requirement, { deviceId }: AuthContext): Failure | undefined {
+  return check.is === "device" && deviceId === null ? { step: 3, reason: "DEVICE_REQUIRED" } : undefined
 }
 
 function wrongPlace(check: Requirement, call: KnownCall): Failure | undefined {

@@ -1,4 +1,4 @@
-import type { AppId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
+import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
 import type { PrincipalKind } from "../records.ts"
 import type { AccessTokenClaims, ActClaim, GrantType } from "../token/claims.ts"
 
@@ -34,6 +34,8 @@ export interface AuthContext {
   readonly tenantId: TenantId | null
   readonly contextId: ContextId | null
   readonly sessionId: SessionId | null
+  /** The device that the session is bound to. */
+  readonly deviceId: DeviceId | null
   readonly tokenId: string | null
   readonly credentialId: string | null
   readonly issuer: string
@@ -85,6 +87,7 @@ export function contextOf(
     tenantId: claims.tenant_id ?? null,
     contextId: claims.context_id ?? null,
     sessionId: claims.sid ?? null,
+    deviceId: claims.did ?? null,
     tokenId: claims.jti,
     credentialId: claims.cred_id ?? null,
     issuer: claims.iss,

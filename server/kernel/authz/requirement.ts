@@ -35,6 +35,7 @@ export type Requirement = Options &
     | { readonly is: "kinds"; readonly of: readonly [PrincipalKind, ...PrincipalKind[]] }
     | { readonly is: "tenant"; readonly from: Source; readonly field: string }
     | { readonly is: "delegated"; readonly actors: readonly [string, ...string[]] }
+    | { readonly is: "device"; readonly proof: boolean }
     | { readonly is: "anyOf"; readonly of: Requirements }
     | { readonly is: "allOf"; readonly of: Requirements }
   )
@@ -85,6 +86,8 @@ function describeCheck(check: Requirement): string {
       return check.from === "TOKEN" ? "tenant(TOKEN)" : `tenant(${check.from} ${check.field})`
     case "delegated":
       return `on behalf by(${check.actors.join(" or ")})`
+    case "device":
+      return check.proof ? "device(proven)" : "device"
     case "anyOf":
       return check.of.map(describePart).join(" or ")
     case "allOf":

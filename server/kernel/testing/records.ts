@@ -135,6 +135,7 @@ export const session: Session = {
   absoluteExpiresAtMs: 1_000 + 90 * day,
   rotation: 0,
   device: { deviceId: "", label: "", os: "", appVersion: "" },
+  boundDeviceId: null,
   userAgent: "",
   cookieMode: false,
   revokedAtMs: null,

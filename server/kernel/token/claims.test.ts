@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { contextOf } from "../authz/context.ts"
 import { newId } from "../ids.ts"
 import { type AccessTokenClaims, buildUserClaims, parseClaims } from "./claims.ts"
 
@@ -13,6 +14,7 @@ const session = {
   contextId: null,
   amr: ["IDP_A"],
   authTimeMs: 1_699_999_000_999,
+  boundDeviceId: null,
 }
 const asked = {
   issuer: "https://auth.example",
@@ -59,6 +61,22 @@ describe("a user's claims", () => {
       gty: "session",
       auth_time: 1_699_999_000,
     } satisfies AccessTokenClaims)
+  })
+
+  test("name the device that the session is bound to, and only a session's do", () => {
+    const did = id("dev")
+    const bound = buildUserClaims({ ...asked, session: { ...session, boundDeviceId: did } })
+    expect(parseClaims(bound)).toEqual({ ...user, did })
+    expect(contextOf(bound).deviceId).toBe(did)
+    expect(contextOf(user).deviceId).toBeNull()
+    for (const claims of [
+      { ...delegated, did },
+      { ...service, did },
+      { ...pat, did },
+      { ...user, did: id("prn") },
+    ]) {
+      expect(parseClaims(claims)).toBe("MALFORMED_CREDENTIAL")
+    }
   })
 
   test("name tenant and context where the session has them", () => {

@@ -1,7 +1,7 @@
 // The claims of an access token: the specification's, and what RFC 9068, RFC 8693 and RFC 9470 add. No name, no email,
 // no role and no permission travels in a token.
 import type { Reason } from "../errors.ts"
-import type { AppId, ContextId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
+import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import { parseId } from "../ids.ts"
 import type { Principal, Session } from "../records.ts"
 
@@ -45,7 +45,7 @@ export interface AccessTokenClaims {
   /** The subject's session that a delegated token came from: it ends with that session. */
   readonly osid?: SessionId
   /** The device that the session is bound to. */
-  readonly did?: string
+  readonly did?: DeviceId
   readonly act?: ActClaim
   readonly job_id?: string
 }
@@ -75,7 +75,7 @@ export function buildUserClaims(of: {
   audience: string
   session: Pick<
     Session,
-    "id" | "principalId" | "identityId" | "appId" | "tenantId" | "contextId" | "amr" | "authTimeMs"
+    "id" | "principalId" | "identityId" | "appId" | "tenantId" | "contextId" | "amr" | "authTimeMs" | "boundDeviceId"
   >
   principal: Pick<Principal, "id" | "kind">
   tokenId: TokenId
@@ -113,6 +113,7 @@ export function buildUserClaims(of: {
     client_id: of.clientId,
     gty: "session",
     auth_time: Math.floor(session.authTimeMs / 1_000),
+    ...(session.boundDeviceId === null ? {} : { did: session.boundDeviceId }),
   }
 }
 
@@ -137,9 +138,11 @@ export function parseClaims(payload: unknown): AccessTokenClaims | Reason {
   if (typeof who === "string") return who
   if (!isText(payload.jti) || !isText(payload.client_id) || !isCount(perm_ver)) return "MALFORMED_CREDENTIAL"
   if (!isTexts(scp) || !isTexts(amr)) return "MALFORMED_CREDENTIAL"
-  const { auth_time, did } = payload
+  const { auth_time } = payload
+  const did = idIn("dev", payload.did)
   if (auth_time !== undefined && !isCount(auth_time)) return "MALFORMED_CREDENTIAL"
-  if (did !== undefined && !isText(did)) return "MALFORMED_CREDENTIAL"
+  // Only a session has a device: whoever acts for the user, or holds a token of the user's, is none of them.
+  if (payload.did !== undefined && (did === undefined || who.gty !== "session")) return "MALFORMED_CREDENTIAL"
   return {
     ...who,
     iss,

@@ -173,6 +173,7 @@ const fromRow = (row: Selectable<SessionTable>): Session => ({
     os: row.device_os,
     appVersion: row.device_app_version,
   },
+  boundDeviceId: null,
   userAgent: row.user_agent,
   cookieMode: row.cookie_mode,
   revokedAtMs: msOrNull(row.revoked_at),

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/authz/v1/requirement.proto.
  */
 export const file_signet_authz_v1_requirement: GenFile = /*@__PURE__*/
-  fileDesc("CiFzaWduZXQvYXV0aHovdjEvcmVxdWlyZW1lbnQucHJvdG8SD3NpZ25ldC5hdXRoei52MSKABAoPQXV0aFJlcXVpcmVtZW50EhAKBnB1YmxpYxgBIAEoCEgAEg8KBXNjb3BlGAIgASgJSAASEAoGYWN0aW9uGAMgASgJSAASOgoPcmVzb3VyY2VfYWN0aW9uGAQgASgLMh8uc2lnbmV0LmF1dGh6LnYxLlJlc291cmNlQWN0aW9uSAASMAoFa2luZHMYBSABKAsyHy5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZHNIABIuCgZ0ZW5hbnQYBiABKAsyHC5zaWduZXQuYXV0aHoudjEuVGVuYW50Qm91bmRIABI0CglkZWxlZ2F0ZWQYByABKAsyHy5zaWduZXQuYXV0aHoudjEuRGVsZWdhdGVkQWN0b3JIABIsCgZhbnlfb2YYCCABKAsyGi5zaWduZXQuYXV0aHoudjEuQ29tcG9zaXRlSAASLAoGYWxsX29mGAkgASgLMhouc2lnbmV0LmF1dGh6LnYxLkNvbXBvc2l0ZUgAEhkKD2JvZHlfY3JlZGVudGlhbBgKIAEoCEgAEi0KCWZyZXNobmVzcxgPIAEoCzIaLnNpZ25ldC5hdXRoei52MS5GcmVzaG5lc3MSHAoUbWF4X2F1dGhfYWdlX3NlY29uZHMYECABKA0SFwoPYWxsb3dfZGVsZWdhdGVkGBEgASgIQgcKBWNoZWNrIjkKCUNvbXBvc2l0ZRIsCgJvZhgBIAMoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnQiZAoOUmVzb3VyY2VBY3Rpb24SDgoGYWN0aW9uGAEgASgJEgwKBHR5cGUYAiABKAkSJQoEZnJvbRgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5Tb3VyY2USDQoFZmllbGQYBCABKAkiPAoOUHJpbmNpcGFsS2luZHMSKgoCb2YYASADKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZCJDCgtUZW5hbnRCb3VuZBIlCgRmcm9tGAEgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlNvdXJjZRINCgVmaWVsZBgCIAEoCSIgCg5EZWxlZ2F0ZWRBY3RvchIOCgZhY3RvcnMYASADKAkivQEKCUZyZXNobmVzcxIwCg1tYXhfc3RhbGVuZXNzGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjQKCG9uX3N0YWxlGAIgASgOMiIuc2lnbmV0LmF1dGh6LnYxLkZyZXNobmVzcy5PblN0YWxlIkgKB09uU3RhbGUSGAoUT05fU1RBTEVfVU5TUEVDSUZJRUQQABIICgRERU5ZEAESDgoKSU5UUk9TUEVDVBACEgkKBUFMTE9XEAMqVgoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEggKBFBBVEgQARIICgRCT0RZEAISCgoGSEVBREVSEAMSCQoFVE9LRU4QBBIJCgVHUkFQSBAFOl4KCHJlcXVpcmVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRSCHJlcXVpcmVzYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_signet_authz_v1_context]);
+  fileDesc("CiFzaWduZXQvYXV0aHovdjEvcmVxdWlyZW1lbnQucHJvdG8SD3NpZ25ldC5hdXRoei52MSKwBAoPQXV0aFJlcXVpcmVtZW50EhAKBnB1YmxpYxgBIAEoCEgAEg8KBXNjb3BlGAIgASgJSAASEAoGYWN0aW9uGAMgASgJSAASOgoPcmVzb3VyY2VfYWN0aW9uGAQgASgLMh8uc2lnbmV0LmF1dGh6LnYxLlJlc291cmNlQWN0aW9uSAASMAoFa2luZHMYBSABKAsyHy5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZHNIABIuCgZ0ZW5hbnQYBiABKAsyHC5zaWduZXQuYXV0aHoudjEuVGVuYW50Qm91bmRIABI0CglkZWxlZ2F0ZWQYByABKAsyHy5zaWduZXQuYXV0aHoudjEuRGVsZWdhdGVkQWN0b3JIABIsCgZhbnlfb2YYCCABKAsyGi5zaWduZXQuYXV0aHoudjEuQ29tcG9zaXRlSAASLAoGYWxsX29mGAkgASgLMhouc2lnbmV0LmF1dGh6LnYxLkNvbXBvc2l0ZUgAEhkKD2JvZHlfY3JlZGVudGlhbBgKIAEoCEgAEi4KBmRldmljZRgLIAEoCzIcLnNpZ25ldC5hdXRoei52MS5EZXZpY2VCb3VuZEgAEi0KCWZyZXNobmVzcxgPIAEoCzIaLnNpZ25ldC5hdXRoei52MS5GcmVzaG5lc3MSHAoUbWF4X2F1dGhfYWdlX3NlY29uZHMYECABKA0SFwoPYWxsb3dfZGVsZWdhdGVkGBEgASgIQgcKBWNoZWNrIjkKCUNvbXBvc2l0ZRIsCgJvZhgBIAMoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnQiZAoOUmVzb3VyY2VBY3Rpb24SDgoGYWN0aW9uGAEgASgJEgwKBHR5cGUYAiABKAkSJQoEZnJvbRgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5Tb3VyY2USDQoFZmllbGQYBCABKAkiPAoOUHJpbmNpcGFsS2luZHMSKgoCb2YYASADKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZCJDCgtUZW5hbnRCb3VuZBIlCgRmcm9tGAEgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlNvdXJjZRINCgVmaWVsZBgCIAEoCSIgCg5EZWxlZ2F0ZWRBY3RvchIOCgZhY3RvcnMYASADKAkiHAoLRGV2aWNlQm91bmQSDQoFcHJvb2YYASABKAgivQEKCUZyZXNobmVzcxIwCg1tYXhfc3RhbGVuZXNzGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjQKCG9uX3N0YWxlGAIgASgOMiIuc2lnbmV0LmF1dGh6LnYxLkZyZXNobmVzcy5PblN0YWxlIkgKB09uU3RhbGUSGAoUT05fU1RBTEVfVU5TUEVDSUZJRUQQABIICgRERU5ZEAESDgoKSU5UUk9TUEVDVBACEgkKBUFMTE9XEAMqVgoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEggKBFBBVEgQARIICgRCT0RZEAISCgoGSEVBREVSEAMSCQoFVE9LRU4QBBIJCgVHUkFQSBAFOl4KCHJlcXVpcmVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRSCHJlcXVpcmVzYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_signet_authz_v1_context]);
 
 /**
  * What a capability asks of its caller: one check, or a composition of checks.
@@ -110,6 +110,14 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
      */
     value: boolean;
     case: "bodyCredential";
+  } | {
+    /**
+     * The token is bound to a device of the user's.
+     *
+     * @generated from field: signet.authz.v1.DeviceBound device = 11;
+     */
+    value: DeviceBound;
+    case: "device";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -275,6 +283,28 @@ export const DelegatedActorSchema: GenMessage<DelegatedActor> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 5);
 
 /**
+ * A call that a device makes. The token carries it as the claim `did`.
+ *
+ * @generated from message signet.authz.v1.DeviceBound
+ */
+export type DeviceBound = Message<"signet.authz.v1.DeviceBound"> & {
+  /**
+   * The request carries the header Signet-Device-Proof: the base64url of a SignedBytesV1 of a DeviceProofBodyV1
+   * (signet.credential.v1), signed with the device's key over this method and this request, within 60 seconds, once.
+   *
+   * @generated from field: bool proof = 1;
+   */
+  proof: boolean;
+};
+
+/**
+ * Describes the message signet.authz.v1.DeviceBound.
+ * Use `create(DeviceBoundSchema)` to create a new message.
+ */
+export const DeviceBoundSchema: GenMessage<DeviceBound> = /*@__PURE__*/
+  messageDesc(file_signet_authz_v1_requirement, 6);
+
+/**
  * How old the verifier's knowledge of revocations may be, and what to do when it is older.
  *
  * @generated from message signet.authz.v1.Freshness
@@ -300,7 +330,7 @@ export type Freshness = Message<"signet.authz.v1.Freshness"> & {
  * Use `create(FreshnessSchema)` to create a new message.
  */
 export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
-  messageDesc(file_signet_authz_v1_requirement, 6);
+  messageDesc(file_signet_authz_v1_requirement, 7);
 
 /**
  * What a verifier does with a call when its knowledge is too old.
@@ -348,7 +378,7 @@ export type Freshness_OnStale = (typeof Freshness_OnStale)[keyof typeof Freshnes
  * Describes the enum signet.authz.v1.Freshness.OnStale.
  */
 export const Freshness_OnStaleSchema: GenEnum<Freshness_OnStale> = /*@__PURE__*/
-  enumDesc(file_signet_authz_v1_requirement, 6, 0);
+  enumDesc(file_signet_authz_v1_requirement, 7, 0);
 
 /**
  * Where in a request a value is read.

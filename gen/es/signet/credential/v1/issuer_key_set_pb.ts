@@ -146,7 +146,7 @@ export const KeyPurpose = {
   PROOF: 2,
 
   /**
-   * Commit receipts; held by a messaging backend.
+   * Commit receipts and claim tickets; held by a messaging backend.
    *
    * @generated from enum value: KEY_PURPOSE_RECEIPT = 3;
    */
