@@ -18,25 +18,46 @@ export interface JsonAnswer {
  * @param url Of the configuration: https, or http to this machine itself.
  * @throws Refused UPSTREAM_UNAVAILABLE when it does not answer in JSON in time and size, or answers elsewhere.
  */
-export async function requestJson(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
+export function requestJson(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
+  return request(send, url, init, readJson)
+}
+
+/** As requestJson, of a call whose success says nothing: its body is not read, and undefined in the answer. */
+export function requestEffect(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
+  return request(send, url, init, async (response) => {
+    if (!response.ok) return readJson(response)
+    await discard(response)
+    return { status: response.status, body: undefined }
+  })
+}
+
+async function request(
+  send: Fetch,
+  url: string,
+  init: RequestInit,
+  read: (response: Response) => Promise<JsonAnswer>,
+): Promise<JsonAnswer> {
   if (!isAllowedUrl(url)) throw unavailable("the configured address is neither https nor http to this machine")
   try {
     const signal = AbortSignal.timeout(limits.timeoutMs)
     // "manual", because a followed redirect would lead to an address that nobody configured.
     const response = await send(url, { ...init, redirect: "manual", credentials: "omit", signal })
-    const type = response.headers.get("content-type") ?? ""
     if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
       await discard(response)
       throw unavailable("it redirects")
     }
-    if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(type)) {
-      await discard(response)
-      throw unavailable("it does not answer in JSON")
-    }
-    return { status: response.status, body: JSON.parse(await readText(response)) }
+    return await read(response)
   } catch (cause) {
     throw cause instanceof Refused ? cause : unavailable("the request failed", cause)
   }
+}
+
+async function readJson(response: Response): Promise<JsonAnswer> {
+  if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(response.headers.get("content-type") ?? "")) {
+    await discard(response)
+    throw unavailable("it does not answer in JSON")
+  }
+  return { status: response.status, body: JSON.parse(await readText(response)) }
 }
 
 /** Cleartext only where the configuration itself names this machine: the development profile and tests. */

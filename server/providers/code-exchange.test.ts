@@ -151,7 +151,7 @@ test.each<[number, unknown, string]>([
 ])("an answer of %d %j means %s", (status, body, expected) => {
   const read = () => {
     try {
-      return readAnswer({ status, body })
+      return readAnswer({ status, body }).idToken
     } catch (error) {
       return error instanceof Refused ? error.reason : "a fault"
     }

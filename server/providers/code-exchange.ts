@@ -5,7 +5,19 @@ import type { ExternalCredential, Secrets } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { type Fetch, type JsonAnswer, requestJson, unavailable } from "./bounded-request.ts"
 
-type Code = Extract<ExternalCredential, { is: "code" }>
+export type Code = Extract<ExternalCredential, { is: "code" }>
+
+/** What a token endpoint gives for a code. Its access token is for nothing that we do. */
+export interface Traded {
+  /** Not verified yet. */
+  idToken: string
+  refreshToken: string | null
+}
+
+export interface TokenRequest {
+  headers: Record<string, string>
+  form: URLSearchParams
+}
 
 /** What is wrong with the configuration of the client, not with the code (RFC 6749 section 5.2). */
 const configurationErrors = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"]
@@ -22,21 +34,21 @@ export async function exchangeCode(
   code: Code,
 ): Promise<string> {
   if (client.tokenEndpoint === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
-  const { headers, form } = buildRequest(client, code, openClientSecret(deps.secrets, client))
-  const answer = await requestJson(deps.fetch, client.tokenEndpoint, { method: "POST", headers, body: form })
-  return readAnswer(answer)
+  const request = buildRequest(client, code, openClientSecret(deps.secrets, client))
+  return (await askTokenEndpoint(deps.fetch, client.tokenEndpoint, request)).idToken
 }
 
-interface TokenRequest {
-  headers: Record<string, string>
-  form: URLSearchParams
+/** @throws Refused as exchangeCode. */
+export async function askTokenEndpoint(send: Fetch, endpoint: string, request: TokenRequest): Promise<Traded> {
+  const { headers, form } = request
+  return readAnswer(await requestJson(send, endpoint, { method: "POST", headers, body: form }))
 }
 
 /** @throws Refused PROVIDER_TOKEN_INVALID for what the provider need not be asked. */
 export function buildRequest(client: ProviderClient, code: Code, secret: string | undefined): TokenRequest {
   if (!client.redirectUris.includes(code.redirectUri)) throw invalid("redirect_uri")
-  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(code.codeVerifier)) throw invalid("code_verifier")
-  if (!/^[\x20-\x7e]{1,2048}$/.test(code.code)) throw invalid("code")
+  if (!isCodeVerifier(code.codeVerifier)) throw invalid("code_verifier")
+  if (!isCode(code.code)) throw invalid("code")
   const form = new URLSearchParams({
     grant_type: "authorization_code",
     code: code.code,
@@ -49,25 +61,36 @@ export function buildRequest(client: ProviderClient, code: Code, secret: string 
   return { headers, form }
 }
 
+/** RFC 7636 section 4.1. */
+export const isCodeVerifier = (text: string): boolean => /^[A-Za-z0-9._~-]{43,128}$/.test(text)
+
+export const isCode = (text: string): boolean => /^[\x20-\x7e]{1,2048}$/.test(text)
+
 /** @throws Refused as exchangeCode. */
-export function readAnswer({ status, body }: JsonAnswer): string {
-  const answer: Record<string, unknown> =
-    typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body)) : {}
-  if (status === 200) {
-    if (typeof answer.id_token === "string") return answer.id_token
-    throw unavailable("the token endpoint gives no ID token")
-  }
-  const { error } = answer
-  if (status === 401 || configurationErrors.some((known) => known === error)) {
-    throw new Refused("PROVIDER_NOT_CONFIGURED", {
-      cause: new Error(`the token endpoint refuses the client: ${status}`),
-    })
-  }
-  if (status === 400 && (error === "invalid_grant" || error === "invalid_request")) throw invalid("code")
-  throw unavailable(`the token endpoint answers ${status}`)
+export function readAnswer({ status, body }: JsonAnswer): Traded {
+  if (status !== 200) throw readRefusal({ status, body })
+  const { id_token: idToken, refresh_token: refreshToken } = membersOf(body)
+  if (typeof idToken !== "string") throw unavailable("the token endpoint gives no ID token")
+  const isKept = typeof refreshToken === "string" && /^[\x21-\x7e]{1,2048}$/.test(refreshToken)
+  return { idToken, refreshToken: isKept ? refreshToken : null }
 }
 
-function openClientSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): string | undefined {
+/** What an answer of an OAuth endpoint that is no success means (RFC 6749 section 5.2). */
+export function readRefusal({ status, body }: JsonAnswer): Refused {
+  const { error } = membersOf(body)
+  if (status === 401 || configurationErrors.some((known) => known === error)) {
+    return new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error(`the provider refuses the client: ${status}`) })
+  }
+  if (status === 400 && (error === "invalid_grant" || error === "invalid_request")) return invalid("code")
+  return unavailable(`the provider answers ${status}`)
+}
+
+function membersOf(body: unknown): Record<string, unknown> {
+  return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body)) : {}
+}
+
+/** The client's secret, or what stands for it; undefined when it has none. */
+export function openClientSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): string | undefined {
   if (client.clientSecretSealed === null) return undefined
   const opened = secrets.open(clientSecretLabel(client.id), client.clientSecretSealed)
   // A fault of the installation, and nothing the caller could mend.
@@ -82,6 +105,6 @@ function basicCredential(clientId: string, secret: string): string {
   return btoa(String.fromCharCode(...bytes))
 }
 
-function invalid(field: string): Refused {
+export function invalid(field: string): Refused {
   return new Refused("PROVIDER_TOKEN_INVALID", { metadata: { field } })
 }

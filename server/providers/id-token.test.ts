@@ -48,8 +48,10 @@ describe("an ID token of the provider", () => {
       providerTenant: null,
       email: "ada@example.com",
       emailVerified: true,
+      isRelayEmail: false,
       name: "Ada",
       authTimeMs: (now - 60) * 1000,
+      providerRefreshToken: null,
       singleUse: {
         tokenHash: new Uint8Array(sha256(idToken.slice(0, idToken.lastIndexOf("."))).digest()),
         expiresAtMs: (now + 601) * 1000,
