@@ -10,7 +10,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/authz/v1/reason.proto.
  */
 export const file_signet_authz_v1_reason: GenFile = /*@__PURE__*/
-  fileDesc("ChxzaWduZXQvYXV0aHovdjEvcmVhc29uLnByb3RvEg9zaWduZXQuYXV0aHoudjEq6RcKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIRCg1OT19DUkVERU5USUFMEAESGAoUTUFMRk9STUVEX0NSRURFTlRJQUwQAhISCg5QQVRfTk9UX0JFQVJFUhADEh8KG1BST1ZJREVSX1RPS0VOX05PVF9BQ0NFUFRFRBAEEhwKGFJFRlJFU0hfVE9LRU5fTk9UX0JFQVJFUhAFEhUKEVNJR05BVFVSRV9JTlZBTElEEBQSEwoPQUxHX05PVF9BTExPV0VEEBUSEwoPVFlQX05PVF9BTExPV0VEEBYSDwoLS0VZX1VOS05PV04QFxITCg9JU1NVRVJfTUlTTUFUQ0gQGBIVChFBVURJRU5DRV9NSVNNQVRDSBAZEhEKDVRPS0VOX0VYUElSRUQQGhIXChNUT0tFTl9OT1RfWUVUX1ZBTElEEBsSFgoSUFJJTkNJUEFMX0lOQUNUSVZFECgSFQoRSURFTlRJVFlfSU5BQ1RJVkUQKRITCg9TRVNTSU9OX1JFVk9LRUQQKhITCg9TRVNTSU9OX0VYUElSRUQQKxIWChJDUkVERU5USUFMX1JFVk9LRUQQLBIRCg1UT0tFTl9SRVZPS0VEEC0SFQoRUEVSTUlTU0lPTlNfU1RBTEUQLhIaChZSRVZPQ0FUSU9OX1NUQVRFX1NUQUxFEC8SIAocUFJPT0ZfT0ZfUE9TU0VTU0lPTl9SRVFVSVJFRBAwEhAKDEFQUF9NSVNNQVRDSBA8EhMKD1RFTkFOVF9NSVNNQVRDSBA9EhQKEENPTlRFWFRfTUlTTUFUQ0gQPhITCg9URU5BTlRfUkVRVUlSRUQQPxIXChNNRU1CRVJTSElQX0lOQUNUSVZFEEASFAoQVEVOQU5UX1NVU1BFTkRFRBBBEh4KGlBSSU5DSVBBTF9LSU5EX05PVF9BTExPV0VEEFASEQoNTUlTU0lOR19TQ09QRRBaEhYKEk1JU1NJTkdfUEVSTUlTU0lPThBbEhAKDE1JU1NJTkdfUk9MRRBcEhQKEFNURVBfVVBfUkVRVUlSRUQQXRIYChRSRVNPVVJDRV9OT1RfR1JBTlRFRBBuEhcKE1JFU09VUkNFX1VOUkVTT0xWRUQQbxISCg5BQ1RPUl9SRVFVSVJFRBB4EhUKEUFDVE9SX05PVF9BTExPV0VEEHkSFgoSREVMRUdBVElPTl9FWFBJUkVEEHoSHQoZREVMRUdBVElPTl9DSEFJTl9UT09fREVFUBB7EhAKDEpPQl9NSVNNQVRDSBB8EhQKD0RFVklDRV9SRVFVSVJFRBCCARIZChRERVZJQ0VfUFJPT0ZfSU5WQUxJRBCDARITCg5ERVZJQ0VfUkVWT0tFRBCEARIVChBERVZJQ0VfS0VZX1RBS0VOEIUBEhcKEkNSRURFTlRJQUxfSU5WQUxJRBCGARIXChJDUkVERU5USUFMX1JFRlVTRUQQhwESEgoNUFJPT0ZfUkVGVVNFRBCIARIQCgtQUk9PRl9TVEFMRRCJARIRCgxHSE9TVF9NRU1CRVIQigESDwoKTk9UX01FTUJFUhCLARIiCh1NRU1CRVJTSElQX0NIQU5HRV9OT1RfQUxMT1dFRBCMARIYChNLRVlfUEFDS0FHRV9JTlZBTElEEI0BEhoKFUtFWV9QQUNLQUdFX0RVUExJQ0FURRCOARIcChdLRVlfUEFDS0FHRV9OT1RfQ0xBSU1FRBCPARITCg5OT19LRVlfUEFDS0FHRRCQARIdChhXRUxDT01FX0FMUkVBRFlfQ09OU1VNRUQQkQESHwoaV0VMQ09NRV9SRUNJUElFTlRfTUlTTUFUQ0gQkgESGAoTR1JPVVBfSU5GT19NSVNNQVRDSBCTARISCg1NTFNfTUFMRk9STUVEEJQBEhYKEU1MU19OT05fQ0FOT05JQ0FMEJUBEhoKFU1MU19XUk9OR19XSVJFX0ZPUk1BVBCWARIUCg9NTFNfV1JPTkdfR1JPVVAQlwESFQoQRU5WRUxPUEVfSU5WQUxJRBCYARIUCg9DT01NSVRfQ09ORkxJQ1QQmQESEAoLU1RBTEVfRVBPQ0gQmgESEQoMRlVUVVJFX0VQT0NIEJsBEhkKFElERU1QT1RFTkNZX01JU01BVENIEJwBEhQKD0NPTU1JVF9SRVFVSVJFRBCdARIdChhDT05WRVJTQVRJT05fUVVBUkFOVElORUQQngESGAoTQ09OVkVSU0FUSU9OX0NMT1NFRBCfARISCg1OT1RISU5HX1RPX0RPEKABEhUKEERJUkVDVElWRV9MRUFTRUQQoQESDwoKTE9HX1BSVU5FRBCiARITCg5MSU1JVF9FWENFRURFRBCjARIRCgxTVE9SQUdFX0ZVTEwQpAESGAoTQVRUQUNITUVOVF9DT01QTEVURRClARIaChVBVFRBQ0hNRU5UX0lOQ09NUExFVEUQpgESGwoWUFJPVklERVJfVE9LRU5fSU5WQUxJRBDIARIcChdQUk9WSURFUl9UT0tFTl9SRVBMQVlFRBDJARITCg5OT05DRV9NSVNNQVRDSBDKARIcChdQUk9WSURFUl9OT1RfQ09ORklHVVJFRBDLARIWChFQUk9WSURFUl9ESVNBQkxFRBDMARIUCg9TSUdOVVBfRElTQUJMRUQQzQESHAoXQVVESUVOQ0VfTk9UX1JFR0lTVEVSRUQQzgESGQoUVVBTVFJFQU1fVU5BVkFJTEFCTEUQzwESFwoSRU1BSUxfTk9UX1ZFUklGSUVEENABEhgKE0lOVkFMSURfQ1JFREVOVElBTFMQ0QESFwoSTUFHSUNfTElOS19JTlZBTElEENIBEhwKF1BST1ZJREVSX0FDQ09VTlRfSU5fVVNFENMBEhYKEUxBU1RfTE9HSU5fTUVUSE9EENQBEh4KGUlERU5USVRZX0RFTEVUSU9OX1BFTkRJTkcQ1QESFwoSSU5WSVRBVElPTl9JTlZBTElEENYBEhkKFFJFRElSRUNUX05PVF9BTExPV0VEENcBEg8KCkxPQ0tFRF9PVVQQ2AESGgoVUkVGUkVTSF9UT0tFTl9JTlZBTElEENwBEhkKFFJFRlJFU0hfVE9LRU5fUkVVU0VEEN0BEhYKEVNFU1NJT05fTk9UX0ZPVU5EEN4BEhkKFEFNQklHVU9VU19DUkVERU5USUFMEN8BEhcKEk9SSUdJTl9OT1RfQUxMT1dFRBDgARITCg5DTElFTlRfSU5WQUxJRBDwARIXChJDTElFTlRfTk9UX0FMTE9XRUQQ8QESGwoWR1JBTlRfVFlQRV9VTlNVUFBPUlRFRBDyARIZChRBVURJRU5DRV9OT1RfQUxMT1dFRBDzARIWChFTQ09QRV9OT1RfR1JBTlRFRBD0ARIQCgtQQVRfSU5WQUxJRBD1ARIaChVTVUJKRUNUX1RPS0VOX0lOVkFMSUQQ9gESGwoWREVMRUdBVElPTl9OT1RfQUxMT1dFRBD3ARITCg5BVURJRU5DRV9UQUtFThCEAhIVChBDUkVERU5USUFMX0xJTUlUEIUCEhMKDkFMUkVBRFlfRVhJU1RTEIYCEhMKDlNUQVRFX0NPTkZMSUNUEIcCEgsKBklOX1VTRRCIAhIWChFPVVRQVVRfT05MWV9GSUVMRBCJAhIWChFNQUxGT1JNRURfUkVRVUVTVBCsAhISCg1VTktOT1dOX0ZJRUxEEK0CEhQKD0RVUExJQ0FURV9GSUVMRBCuAhISCg1JTlZBTElEX0ZJRUxEEK8CEhMKDkZJRUxEX0NPTkZMSUNUELACEhUKEE5FU1RJTkdfVE9PX0RFRVAQsQISEwoOQk9EWV9UT09fTEFSR0UQsgISGwoWVU5TVVBQT1JURURfTUVESUFfVFlQRRCzAhITCg5NRVRIT0RfVU5LTk9XThC0AhIOCglOT1RfRk9VTkQQtQISEQoMUkFURV9MSU1JVEVEELYCEhYKEURFQURMSU5FX0VYQ0VFREVEELcCEg0KCENBTkNFTEVEELgCEhAKC1VOQVZBSUxBQkxFELkCEg0KCElOVEVSTkFMELoCYgZwcm90bzM");
+  fileDesc("ChxzaWduZXQvYXV0aHovdjEvcmVhc29uLnByb3RvEg9zaWduZXQuYXV0aHoudjEq6RcKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIRCg1OT19DUkVERU5USUFMEAESGAoUTUFMRk9STUVEX0NSRURFTlRJQUwQAhISCg5QQVRfTk9UX0JFQVJFUhADEh8KG1BST1ZJREVSX1RPS0VOX05PVF9BQ0NFUFRFRBAEEhwKGFJFRlJFU0hfVE9LRU5fTk9UX0JFQVJFUhAFEhUKEVNJR05BVFVSRV9JTlZBTElEEBQSEwoPQUxHX05PVF9BTExPV0VEEBUSEwoPVFlQX05PVF9BTExPV0VEEBYSDwoLS0VZX1VOS05PV04QFxITCg9JU1NVRVJfTUlTTUFUQ0gQGBIVChFBVURJRU5DRV9NSVNNQVRDSBAZEhEKDVRPS0VOX0VYUElSRUQQGhIXChNUT0tFTl9OT1RfWUVUX1ZBTElEEBsSFgoSUFJJTkNJUEFMX0lOQUNUSVZFECgSFQoRSURFTlRJVFlfSU5BQ1RJVkUQKRITCg9TRVNTSU9OX1JFVk9LRUQQKhITCg9TRVNTSU9OX0VYUElSRUQQKxIWChJDUkVERU5USUFMX1JFVk9LRUQQLBIRCg1UT0tFTl9SRVZPS0VEEC0SFQoRUEVSTUlTU0lPTlNfU1RBTEUQLhIaChZSRVZPQ0FUSU9OX1NUQVRFX1NUQUxFEC8SIAocUFJPT0ZfT0ZfUE9TU0VTU0lPTl9SRVFVSVJFRBAwEhAKDEFQUF9NSVNNQVRDSBA8EhMKD1RFTkFOVF9NSVNNQVRDSBA9EhQKEENPTlRFWFRfTUlTTUFUQ0gQPhITCg9URU5BTlRfUkVRVUlSRUQQPxIXChNNRU1CRVJTSElQX0lOQUNUSVZFEEASFAoQVEVOQU5UX1NVU1BFTkRFRBBBEh4KGlBSSU5DSVBBTF9LSU5EX05PVF9BTExPV0VEEFASEQoNTUlTU0lOR19TQ09QRRBaEhYKEk1JU1NJTkdfUEVSTUlTU0lPThBbEhAKDE1JU1NJTkdfUk9MRRBcEhQKEFNURVBfVVBfUkVRVUlSRUQQXRIYChRSRVNPVVJDRV9OT1RfR1JBTlRFRBBuEhcKE1JFU09VUkNFX1VOUkVTT0xWRUQQbxISCg5BQ1RPUl9SRVFVSVJFRBB4EhUKEUFDVE9SX05PVF9BTExPV0VEEHkSFgoSREVMRUdBVElPTl9FWFBJUkVEEHoSHQoZREVMRUdBVElPTl9DSEFJTl9UT09fREVFUBB7EhAKDEpPQl9NSVNNQVRDSBB8EhsKFlBST1ZJREVSX1RPS0VOX0lOVkFMSUQQyAESHAoXUFJPVklERVJfVE9LRU5fUkVQTEFZRUQQyQESEwoOTk9OQ0VfTUlTTUFUQ0gQygESHAoXUFJPVklERVJfTk9UX0NPTkZJR1VSRUQQywESFgoRUFJPVklERVJfRElTQUJMRUQQzAESFAoPU0lHTlVQX0RJU0FCTEVEEM0BEhwKF0FVRElFTkNFX05PVF9SRUdJU1RFUkVEEM4BEhkKFFVQU1RSRUFNX1VOQVZBSUxBQkxFEM8BEhcKEkVNQUlMX05PVF9WRVJJRklFRBDQARIYChNJTlZBTElEX0NSRURFTlRJQUxTENEBEhcKEk1BR0lDX0xJTktfSU5WQUxJRBDSARIcChdQUk9WSURFUl9BQ0NPVU5UX0lOX1VTRRDTARIWChFMQVNUX0xPR0lOX01FVEhPRBDUARIeChlJREVOVElUWV9ERUxFVElPTl9QRU5ESU5HENUBEhcKEklOVklUQVRJT05fSU5WQUxJRBDWARIZChRSRURJUkVDVF9OT1RfQUxMT1dFRBDXARIPCgpMT0NLRURfT1VUENgBEhoKFVJFRlJFU0hfVE9LRU5fSU5WQUxJRBDcARIZChRSRUZSRVNIX1RPS0VOX1JFVVNFRBDdARIWChFTRVNTSU9OX05PVF9GT1VORBDeARIZChRBTUJJR1VPVVNfQ1JFREVOVElBTBDfARIXChJPUklHSU5fTk9UX0FMTE9XRUQQ4AESEwoOQ0xJRU5UX0lOVkFMSUQQ8AESFwoSQ0xJRU5UX05PVF9BTExPV0VEEPEBEhsKFkdSQU5UX1RZUEVfVU5TVVBQT1JURUQQ8gESGQoUQVVESUVOQ0VfTk9UX0FMTE9XRUQQ8wESFgoRU0NPUEVfTk9UX0dSQU5URUQQ9AESEAoLUEFUX0lOVkFMSUQQ9QESGgoVU1VCSkVDVF9UT0tFTl9JTlZBTElEEPYBEhsKFkRFTEVHQVRJT05fTk9UX0FMTE9XRUQQ9wESEwoOQVVESUVOQ0VfVEFLRU4QhAISFQoQQ1JFREVOVElBTF9MSU1JVBCFAhITCg5BTFJFQURZX0VYSVNUUxCGAhITCg5TVEFURV9DT05GTElDVBCHAhILCgZJTl9VU0UQiAISFgoRT1VUUFVUX09OTFlfRklFTEQQiQISFgoRTUFMRk9STUVEX1JFUVVFU1QQrAISEgoNVU5LTk9XTl9GSUVMRBCtAhIUCg9EVVBMSUNBVEVfRklFTEQQrgISEgoNSU5WQUxJRF9GSUVMRBCvAhITCg5GSUVMRF9DT05GTElDVBCwAhIVChBORVNUSU5HX1RPT19ERUVQELECEhMKDkJPRFlfVE9PX0xBUkdFELICEhsKFlVOU1VQUE9SVEVEX01FRElBX1RZUEUQswISEwoOTUVUSE9EX1VOS05PV04QtAISDgoJTk9UX0ZPVU5EELUCEhEKDFJBVEVfTElNSVRFRBC2AhIWChFERUFETElORV9FWENFRURFRBC3AhINCghDQU5DRUxFRBC4AhIQCgtVTkFWQUlMQUJMRRC5AhINCghJTlRFUk5BTBC6AhIUCg9ERVZJQ0VfUkVRVUlSRUQQkAMSGQoUREVWSUNFX1BST09GX0lOVkFMSUQQkQMSEwoOREVWSUNFX1JFVk9LRUQQkgMSFQoQREVWSUNFX0tFWV9UQUtFThCTAxIXChJDUkVERU5USUFMX0lOVkFMSUQQlAMSFwoSQ1JFREVOVElBTF9SRUZVU0VEEJUDEhIKDVBST09GX1JFRlVTRUQQlgMSEAoLUFJPT0ZfU1RBTEUQlwMSEQoMR0hPU1RfTUVNQkVSEJgDEg8KCk5PVF9NRU1CRVIQmQMSIgodTUVNQkVSU0hJUF9DSEFOR0VfTk9UX0FMTE9XRUQQmgMSGAoTS0VZX1BBQ0tBR0VfSU5WQUxJRBCbAxIaChVLRVlfUEFDS0FHRV9EVVBMSUNBVEUQnAMSHAoXS0VZX1BBQ0tBR0VfTk9UX0NMQUlNRUQQnQMSEwoOTk9fS0VZX1BBQ0tBR0UQngMSHQoYV0VMQ09NRV9BTFJFQURZX0NPTlNVTUVEEJ8DEh8KGldFTENPTUVfUkVDSVBJRU5UX01JU01BVENIEKADEhgKE0dST1VQX0lORk9fTUlTTUFUQ0gQoQMSEgoNTUxTX01BTEZPUk1FRBCiAxIWChFNTFNfTk9OX0NBTk9OSUNBTBCjAxIaChVNTFNfV1JPTkdfV0lSRV9GT1JNQVQQpAMSFAoPTUxTX1dST05HX0dST1VQEKUDEhUKEEVOVkVMT1BFX0lOVkFMSUQQpgMSFAoPQ09NTUlUX0NPTkZMSUNUEKcDEhAKC1NUQUxFX0VQT0NIEKgDEhEKDEZVVFVSRV9FUE9DSBCpAxIZChRJREVNUE9URU5DWV9NSVNNQVRDSBCqAxIUCg9DT01NSVRfUkVRVUlSRUQQqwMSHQoYQ09OVkVSU0FUSU9OX1FVQVJBTlRJTkVEEKwDEhgKE0NPTlZFUlNBVElPTl9DTE9TRUQQrQMSEgoNTk9USElOR19UT19ETxCuAxIVChBESVJFQ1RJVkVfTEVBU0VEEK8DEg8KCkxPR19QUlVORUQQsAMSEwoOTElNSVRfRVhDRUVERUQQsQMSEQoMU1RPUkFHRV9GVUxMELIDEhgKE0FUVEFDSE1FTlRfQ09NUExFVEUQswMSGgoVQVRUQUNITUVOVF9JTkNPTVBMRVRFELQDYgZwcm90bzM");
 
 /**
  * Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
@@ -305,265 +305,6 @@ export const Reason = {
    * @generated from enum value: JOB_MISMATCH = 124;
    */
   JOB_MISMATCH: 124,
-
-  /**
-   * 401. The token belongs to no device; register one, or refresh.
-   *
-   * @generated from enum value: DEVICE_REQUIRED = 130;
-   */
-  DEVICE_REQUIRED: 130,
-
-  /**
-   * 401. The proof that the device makes this call does not verify, has expired, or was used before.
-   *
-   * @generated from enum value: DEVICE_PROOF_INVALID = 131;
-   */
-  DEVICE_PROOF_INVALID: 131,
-
-  /**
-   * 403. The device was revoked.
-   *
-   * @generated from enum value: DEVICE_REVOKED = 132;
-   */
-  DEVICE_REVOKED: 132,
-
-  /**
-   * 409. The key is of another device, or of one that was revoked.
-   *
-   * @generated from enum value: DEVICE_KEY_TAKEN = 133;
-   */
-  DEVICE_KEY_TAKEN: 133,
-
-  /**
-   * 400. A device request or a credential is malformed, or does not verify.
-   *
-   * @generated from enum value: CREDENTIAL_INVALID = 134;
-   */
-  CREDENTIAL_INVALID: 134,
-
-  /**
-   * 403. A credential in a commit does not verify, is of another tenant or app, or has expired.
-   *
-   * @generated from enum value: CREDENTIAL_REFUSED = 135;
-   */
-  CREDENTIAL_REFUSED: 135,
-
-  /**
-   * 403. The membership proof is missing, does not verify, or is not of this change.
-   *
-   * @generated from enum value: PROOF_REFUSED = 136;
-   */
-  PROOF_REFUSED: 136,
-
-  /**
-   * 403. The membership proof, or what it is asked for, is of another state of the conversation.
-   *
-   * @generated from enum value: PROOF_STALE = 137;
-   */
-  PROOF_STALE: 137,
-
-  /**
-   * 403. The commit brings in a leaf that its proof does not name.
-   *
-   * @generated from enum value: GHOST_MEMBER = 138;
-   */
-  GHOST_MEMBER: 138,
-
-  /**
-   * 403. The device is no member of the conversation, at this epoch or any more.
-   *
-   * @generated from enum value: NOT_MEMBER = 139;
-   */
-  NOT_MEMBER: 139,
-
-  /**
-   * 403. This caller may not make this change of members.
-   *
-   * @generated from enum value: MEMBERSHIP_CHANGE_NOT_ALLOWED = 140;
-   */
-  MEMBERSHIP_CHANGE_NOT_ALLOWED: 140,
-
-  /**
-   * 400. A key package does not verify, or has a suite or a lifetime that is not taken.
-   *
-   * @generated from enum value: KEY_PACKAGE_INVALID = 141;
-   */
-  KEY_PACKAGE_INVALID: 141,
-
-  /**
-   * 409. A key package's init key was seen before.
-   *
-   * @generated from enum value: KEY_PACKAGE_DUPLICATE = 142;
-   */
-  KEY_PACKAGE_DUPLICATE: 142,
-
-  /**
-   * 400. A key package in the commit was not claimed by this device for this conversation, or the claim has expired.
-   *
-   * @generated from enum value: KEY_PACKAGE_NOT_CLAIMED = 143;
-   */
-  KEY_PACKAGE_NOT_CLAIMED: 143,
-
-  /**
-   * 400. The devices have no key packages; the details name them.
-   *
-   * @generated from enum value: NO_KEY_PACKAGE = 144;
-   */
-  NO_KEY_PACKAGE: 144,
-
-  /**
-   * 409. The welcome was consumed with another key.
-   *
-   * @generated from enum value: WELCOME_ALREADY_CONSUMED = 145;
-   */
-  WELCOME_ALREADY_CONSUMED: 145,
-
-  /**
-   * 400. The welcome is not for exactly the devices that are added.
-   *
-   * @generated from enum value: WELCOME_RECIPIENT_MISMATCH = 146;
-   */
-  WELCOME_RECIPIENT_MISMATCH: 146,
-
-  /**
-   * 400. GroupInfo or tree are not of the epoch that the commit leads to.
-   *
-   * @generated from enum value: GROUP_INFO_MISMATCH = 147;
-   */
-  GROUP_INFO_MISMATCH: 147,
-
-  /**
-   * 400. The bytes are no MLS message of the expected kind.
-   *
-   * @generated from enum value: MLS_MALFORMED = 148;
-   */
-  MLS_MALFORMED: 148,
-
-  /**
-   * 400. The MLS message is encoded in another way than the one there is.
-   *
-   * @generated from enum value: MLS_NON_CANONICAL = 149;
-   */
-  MLS_NON_CANONICAL: 149,
-
-  /**
-   * 400. Commits are PublicMessages, application messages are PrivateMessages.
-   *
-   * @generated from enum value: MLS_WRONG_WIRE_FORMAT = 150;
-   */
-  MLS_WRONG_WIRE_FORMAT: 150,
-
-  /**
-   * 400. The MLS message is of another group.
-   *
-   * @generated from enum value: MLS_WRONG_GROUP = 151;
-   */
-  MLS_WRONG_GROUP: 151,
-
-  /**
-   * 400. The authenticated data of the message is malformed, or says something else than the message.
-   *
-   * @generated from enum value: ENVELOPE_INVALID = 152;
-   */
-  ENVELOPE_INVALID: 152,
-
-  /**
-   * 409. Another commit took the epoch; the details have it.
-   *
-   * @generated from enum value: COMMIT_CONFLICT = 153;
-   */
-  COMMIT_CONFLICT: 153,
-
-  /**
-   * 409. The epoch has passed; the details say where to read on.
-   *
-   * @generated from enum value: STALE_EPOCH = 154;
-   */
-  STALE_EPOCH: 154,
-
-  /**
-   * 409. The conversation has not come to this epoch.
-   *
-   * @generated from enum value: FUTURE_EPOCH = 155;
-   */
-  FUTURE_EPOCH: 155,
-
-  /**
-   * 409. The key or the claim id was used for something else.
-   *
-   * @generated from enum value: IDEMPOTENCY_MISMATCH = 156;
-   */
-  IDEMPOTENCY_MISMATCH: 156,
-
-  /**
-   * 400. A directive has to be committed first; the details have it.
-   *
-   * @generated from enum value: COMMIT_REQUIRED = 157;
-   */
-  COMMIT_REQUIRED: 157,
-
-  /**
-   * 400. Members differ on the conversation's state.
-   *
-   * @generated from enum value: CONVERSATION_QUARANTINED = 158;
-   */
-  CONVERSATION_QUARANTINED: 158,
-
-  /**
-   * 400. Nobody is left in the conversation.
-   *
-   * @generated from enum value: CONVERSATION_CLOSED = 159;
-   */
-  CONVERSATION_CLOSED: 159,
-
-  /**
-   * 400. The change is made already.
-   *
-   * @generated from enum value: NOTHING_TO_DO = 160;
-   */
-  NOTHING_TO_DO: 160,
-
-  /**
-   * 400. Another device carries the directive out, or the caller has not leased it.
-   *
-   * @generated from enum value: DIRECTIVE_LEASED = 161;
-   */
-  DIRECTIVE_LEASED: 161,
-
-  /**
-   * 400. The log is not kept from that place on.
-   *
-   * @generated from enum value: LOG_PRUNED = 162;
-   */
-  LOG_PRUNED: 162,
-
-  /**
-   * 429. A limit is reached; the details say which.
-   *
-   * @generated from enum value: LIMIT_EXCEEDED = 163;
-   */
-  LIMIT_EXCEEDED: 163,
-
-  /**
-   * 507. The service has no room left.
-   *
-   * @generated from enum value: STORAGE_FULL = 164;
-   */
-  STORAGE_FULL: 164,
-
-  /**
-   * 400. The attachment is complete and does not change any more.
-   *
-   * @generated from enum value: ATTACHMENT_COMPLETE = 165;
-   */
-  ATTACHMENT_COMPLETE: 165,
-
-  /**
-   * 400. Parts of the attachment are missing.
-   *
-   * @generated from enum value: ATTACHMENT_INCOMPLETE = 166;
-   */
-  ATTACHMENT_INCOMPLETE: 166,
 
   /**
    * 401. The provider's token or code does not verify.
@@ -921,6 +662,265 @@ export const Reason = {
    * @generated from enum value: INTERNAL = 314;
    */
   INTERNAL: 314,
+
+  /**
+   * 401. The token belongs to no device; register one, or refresh.
+   *
+   * @generated from enum value: DEVICE_REQUIRED = 400;
+   */
+  DEVICE_REQUIRED: 400,
+
+  /**
+   * 401. The proof that the device makes this call does not verify, has expired, or was used before.
+   *
+   * @generated from enum value: DEVICE_PROOF_INVALID = 401;
+   */
+  DEVICE_PROOF_INVALID: 401,
+
+  /**
+   * 403. The device was revoked.
+   *
+   * @generated from enum value: DEVICE_REVOKED = 402;
+   */
+  DEVICE_REVOKED: 402,
+
+  /**
+   * 409. The key is of another device, or of one that was revoked.
+   *
+   * @generated from enum value: DEVICE_KEY_TAKEN = 403;
+   */
+  DEVICE_KEY_TAKEN: 403,
+
+  /**
+   * 400. A device request or a credential is malformed, or does not verify.
+   *
+   * @generated from enum value: CREDENTIAL_INVALID = 404;
+   */
+  CREDENTIAL_INVALID: 404,
+
+  /**
+   * 403. A credential in a commit does not verify, is of another tenant or app, or has expired.
+   *
+   * @generated from enum value: CREDENTIAL_REFUSED = 405;
+   */
+  CREDENTIAL_REFUSED: 405,
+
+  /**
+   * 403. The membership proof is missing, does not verify, or is not of this change.
+   *
+   * @generated from enum value: PROOF_REFUSED = 406;
+   */
+  PROOF_REFUSED: 406,
+
+  /**
+   * 403. The membership proof, or what it is asked for, is of another state of the conversation.
+   *
+   * @generated from enum value: PROOF_STALE = 407;
+   */
+  PROOF_STALE: 407,
+
+  /**
+   * 403. The commit brings in a leaf that its proof does not name.
+   *
+   * @generated from enum value: GHOST_MEMBER = 408;
+   */
+  GHOST_MEMBER: 408,
+
+  /**
+   * 403. The device is no member of the conversation, at this epoch or any more.
+   *
+   * @generated from enum value: NOT_MEMBER = 409;
+   */
+  NOT_MEMBER: 409,
+
+  /**
+   * 403. This caller may not make this change of members.
+   *
+   * @generated from enum value: MEMBERSHIP_CHANGE_NOT_ALLOWED = 410;
+   */
+  MEMBERSHIP_CHANGE_NOT_ALLOWED: 410,
+
+  /**
+   * 400. A key package does not verify, or has a suite or a lifetime that is not taken.
+   *
+   * @generated from enum value: KEY_PACKAGE_INVALID = 411;
+   */
+  KEY_PACKAGE_INVALID: 411,
+
+  /**
+   * 409. A key package's init key was seen before.
+   *
+   * @generated from enum value: KEY_PACKAGE_DUPLICATE = 412;
+   */
+  KEY_PACKAGE_DUPLICATE: 412,
+
+  /**
+   * 400. A key package in the commit was not claimed by this device for this conversation, or the claim has expired.
+   *
+   * @generated from enum value: KEY_PACKAGE_NOT_CLAIMED = 413;
+   */
+  KEY_PACKAGE_NOT_CLAIMED: 413,
+
+  /**
+   * 400. The devices have no key packages; the details name them.
+   *
+   * @generated from enum value: NO_KEY_PACKAGE = 414;
+   */
+  NO_KEY_PACKAGE: 414,
+
+  /**
+   * 409. The welcome was consumed with another key.
+   *
+   * @generated from enum value: WELCOME_ALREADY_CONSUMED = 415;
+   */
+  WELCOME_ALREADY_CONSUMED: 415,
+
+  /**
+   * 400. The welcome is not for exactly the devices that are added.
+   *
+   * @generated from enum value: WELCOME_RECIPIENT_MISMATCH = 416;
+   */
+  WELCOME_RECIPIENT_MISMATCH: 416,
+
+  /**
+   * 400. GroupInfo or tree are not of the epoch that the commit leads to.
+   *
+   * @generated from enum value: GROUP_INFO_MISMATCH = 417;
+   */
+  GROUP_INFO_MISMATCH: 417,
+
+  /**
+   * 400. The bytes are no MLS message of the expected kind.
+   *
+   * @generated from enum value: MLS_MALFORMED = 418;
+   */
+  MLS_MALFORMED: 418,
+
+  /**
+   * 400. The MLS message is encoded in another way than the one there is.
+   *
+   * @generated from enum value: MLS_NON_CANONICAL = 419;
+   */
+  MLS_NON_CANONICAL: 419,
+
+  /**
+   * 400. Commits are PublicMessages, application messages are PrivateMessages.
+   *
+   * @generated from enum value: MLS_WRONG_WIRE_FORMAT = 420;
+   */
+  MLS_WRONG_WIRE_FORMAT: 420,
+
+  /**
+   * 400. The MLS message is of another group.
+   *
+   * @generated from enum value: MLS_WRONG_GROUP = 421;
+   */
+  MLS_WRONG_GROUP: 421,
+
+  /**
+   * 400. The authenticated data of the message is malformed, or says something else than the message.
+   *
+   * @generated from enum value: ENVELOPE_INVALID = 422;
+   */
+  ENVELOPE_INVALID: 422,
+
+  /**
+   * 409. Another commit took the epoch; the details have it.
+   *
+   * @generated from enum value: COMMIT_CONFLICT = 423;
+   */
+  COMMIT_CONFLICT: 423,
+
+  /**
+   * 409. The epoch has passed; the details say where to read on.
+   *
+   * @generated from enum value: STALE_EPOCH = 424;
+   */
+  STALE_EPOCH: 424,
+
+  /**
+   * 409. The conversation has not come to this epoch.
+   *
+   * @generated from enum value: FUTURE_EPOCH = 425;
+   */
+  FUTURE_EPOCH: 425,
+
+  /**
+   * 409. The key or the claim id was used for something else.
+   *
+   * @generated from enum value: IDEMPOTENCY_MISMATCH = 426;
+   */
+  IDEMPOTENCY_MISMATCH: 426,
+
+  /**
+   * 400. A directive has to be committed first; the details have it.
+   *
+   * @generated from enum value: COMMIT_REQUIRED = 427;
+   */
+  COMMIT_REQUIRED: 427,
+
+  /**
+   * 400. Members differ on the conversation's state.
+   *
+   * @generated from enum value: CONVERSATION_QUARANTINED = 428;
+   */
+  CONVERSATION_QUARANTINED: 428,
+
+  /**
+   * 400. Nobody is left in the conversation.
+   *
+   * @generated from enum value: CONVERSATION_CLOSED = 429;
+   */
+  CONVERSATION_CLOSED: 429,
+
+  /**
+   * 400. The change is made already.
+   *
+   * @generated from enum value: NOTHING_TO_DO = 430;
+   */
+  NOTHING_TO_DO: 430,
+
+  /**
+   * 400. Another device carries the directive out, or the caller has not leased it.
+   *
+   * @generated from enum value: DIRECTIVE_LEASED = 431;
+   */
+  DIRECTIVE_LEASED: 431,
+
+  /**
+   * 400. The log is not kept from that place on.
+   *
+   * @generated from enum value: LOG_PRUNED = 432;
+   */
+  LOG_PRUNED: 432,
+
+  /**
+   * 429. A limit is reached; the details say which.
+   *
+   * @generated from enum value: LIMIT_EXCEEDED = 433;
+   */
+  LIMIT_EXCEEDED: 433,
+
+  /**
+   * 507. The service has no room left.
+   *
+   * @generated from enum value: STORAGE_FULL = 434;
+   */
+  STORAGE_FULL: 434,
+
+  /**
+   * 400. The attachment is complete and does not change any more.
+   *
+   * @generated from enum value: ATTACHMENT_COMPLETE = 435;
+   */
+  ATTACHMENT_COMPLETE: 435,
+
+  /**
+   * 400. Parts of the attachment are missing.
+   *
+   * @generated from enum value: ATTACHMENT_INCOMPLETE = 436;
+   */
+  ATTACHMENT_INCOMPLETE: 436,
 } as const;
 
 /**
