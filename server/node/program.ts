@@ -10,6 +10,7 @@ import type { FastifyBaseLogger } from "fastify"
 import { createKeyRing } from "../keys/key-ring.ts"
 import { createSecrets } from "../keys/secrets.ts"
 import { createIdpA } from "../providers/idp-a.ts"
+import { createIdpB } from "../providers/idp-b.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
 import { migrate } from "../store/postgres/migrate.ts"
@@ -22,6 +23,7 @@ import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
+import { createDevelopmentIdpB } from "./development/idp-b.ts"
 import { developmentPlugin } from "./development/plugin.ts"
 import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
@@ -72,7 +74,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       clock,
       random,
       limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
-      providers: { IDP_A: createIdpA({ clock, secrets }) },
+      providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
       issuer: config.issuer,
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
@@ -97,9 +99,11 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       callLimitMs: 30_000,
     })
     if (config.profile === "development") {
-      const idp = createDevelopmentIdp({ profile: config.profile, origin: () => config.issuer, clock })
-      await app.register(developmentPlugin, { idp })
-      await seedDevelopment({ store, secrets, idp, authAudience: config.authAudience })
+      const standIn = { profile: config.profile, origin: () => config.issuer, clock }
+      const idp = createDevelopmentIdp(standIn)
+      const idpB = createDevelopmentIdpB(standIn)
+      for (const one of [idp, idpB]) await app.register(developmentPlugin, { idp: one })
+      await seedDevelopment({ store, secrets, idp, idpB, authAudience: config.authAudience })
     } else await refuseDevelopmentData(store)
     const admin = createAdmin(metrics.registry)
     closing.push(() => admin.close())

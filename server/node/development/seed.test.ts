@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
+import { buildIdpBClients } from "./idp-b-clients.ts"
+import { createTeamKey } from "./idp-b-keys.ts"
 import { seedDevelopment } from "./seed.ts"
 
 const secrets = createSecrets({
@@ -15,19 +17,32 @@ beforeAll(async () => {
 })
 afterAll(() => opened.close())
 
+const teamKey = createTeamKey()
 const seedAt = (origin: string, webSecret: string) =>
-  seedDevelopment({ store: opened.store, secrets, idp: { origin: () => origin, webSecret }, authAudience: "auth" })
+  seedDevelopment({
+    store: opened.store,
+    secrets,
+    idp: { origin: () => origin, webSecret },
+    idpB: { teamKey },
+    authAudience: "auth",
+  })
 const platforms = ["WEB", "ANDROID", "IOS"] as const
 
 test("the development app and its clients are in the store after the start", async () => {
   const origin = "http://127.0.0.1:8080"
   await seedAt(origin, "s3cret")
-  const expected = buildProviderClients(origin, "s3cret", secrets)
+  const expected = {
+    IDP_A: buildProviderClients(origin, "s3cret", secrets),
+    IDP_B: buildIdpBClients(origin, teamKey.privatePem, secrets),
+  }
   await opened.store.transaction(async (tx) => {
     expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin, "auth"))
-    for (const [index, platform] of platforms.entries()) {
-      const client = await tx.apps.findProviderClient(developmentAppId, "IDP_A", platform)
-      expect({ ...client, clientSecretSealed: null }).toEqual({ ...expected[index], clientSecretSealed: null })
+    for (const provider of ["IDP_A", "IDP_B"] as const) {
+      for (const platform of platforms) {
+        const client = await tx.apps.findProviderClient(developmentAppId, provider, platform)
+        const wanted = expected[provider].find((one) => one.platform === platform)
+        expect({ ...client, clientSecretSealed: null }).toEqual({ ...wanted, clientSecretSealed: null })
+      }
     }
   })
 })

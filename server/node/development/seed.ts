@@ -1,6 +1,8 @@
 import type { Secrets, Store } from "@signet/kernel/ports"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"
+import type { DevelopmentIdpB } from "./idp-b.ts"
+import { buildIdpBClients } from "./idp-b-clients.ts"
 
 /**
  * Puts the development app and its provider clients, or replaces what an earlier start put. Once the origin is known,
@@ -10,10 +12,14 @@ export async function seedDevelopment(deps: {
   store: Store
   secrets: Pick<Secrets, "seal">
   idp: Pick<DevelopmentIdp, "origin" | "webSecret">
+  idpB: Pick<DevelopmentIdpB, "teamKey">
   authAudience: string
 }): Promise<void> {
   const origin = deps.idp.origin()
-  const clients = buildProviderClients(origin, deps.idp.webSecret, deps.secrets)
+  const clients = [
+    ...buildProviderClients(origin, deps.idp.webSecret, deps.secrets),
+    ...buildIdpBClients(origin, deps.idpB.teamKey.privatePem, deps.secrets),
+  ]
   await deps.store.transaction(async (tx) => {
     await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience))
     for (const client of clients) await tx.apps.putProviderClient(client)

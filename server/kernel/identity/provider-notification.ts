@@ -1,0 +1,78 @@
+// What a provider tells by itself. Signature and keys are server/providers' part.
+import type { ProviderNotification } from "../ports.ts"
+import type { ProviderClient } from "../records.ts"
+import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
+
+/** How long after it was made a notification is taken: the provider tries again when nobody answers. */
+const maxAgeSeconds = 86_400
+
+/** Both spellings of the deletion are the provider's own. */
+const changes: Readonly<Record<string, ProviderNotification["change"]>> = {
+  "consent-revoked": "CONSENT_REVOKED",
+  "account-delete": "ACCOUNT_DELETED",
+  "account-deleted": "ACCOUNT_DELETED",
+  "email-disabled": "EMAIL_DISABLED",
+  "email-enabled": "EMAIL_ENABLED",
+}
+
+export type NotificationJudgment = { is: "ok"; notification: ProviderNotification } | { is: "refuse"; claim: string }
+
+/** The clients of IDP_B among these that a notification for this audience is about. */
+export function addressees(clients: readonly ProviderClient[], aud: unknown): readonly ProviderClient[] {
+  return clients.filter(
+    ({ provider, providerTenant, audiences }) =>
+      provider === "IDP_B" && providerTenant !== null && isOneOf(aud, audiences),
+  )
+}
+
+/**
+ * Whether a notification of IDP_B, whose signature was verified, is for this client, and what it says.
+ *
+ * `events` is one event, as JSON inside a text. Its time is in milliseconds or in seconds, as the provider likes, and
+ * changes nothing.
+ *
+ * @param nowSeconds Unix time.
+ */
+export function judgeNotification(
+  claims: Readonly<Record<string, unknown>>,
+  client: ProviderClient,
+  nowSeconds: number,
+): NotificationJudgment {
+  const refuse = (claim: string): NotificationJudgment => ({ is: "refuse", claim })
+  const { iss, aud, iat, exp, jti } = claims
+  if (!isOneOf(iss, client.issuers)) return refuse("iss")
+  if (!isOneOf(aud, client.audiences)) return refuse("aud")
+  if (!isTime(iat) || !isPast(iat, nowSeconds) || nowSeconds > iat + maxAgeSeconds) return refuse("iat")
+  if (exp !== undefined && (!isTime(exp) || nowSeconds >= exp + skewSeconds)) return refuse("exp")
+  if (!isText(jti, 255) || jti === "") return refuse("jti")
+  const event = parseEvent(claims.events)
+  const change = typeof event?.type === "string" && Object.hasOwn(changes, event.type) ? changes[event.type] : undefined
+  if (event === undefined || change === undefined) return refuse("events")
+  const { sub, event_time } = event
+  if (!isText(sub, 255) || sub === "") return refuse("events.sub")
+  if (typeof event_time !== "number" || !Number.isFinite(event_time) || event_time <= 0)
+    return refuse("events.event_time")
+  return {
+    is: "ok",
+    notification: {
+      id: jti,
+      issuer: client.canonicalIssuer,
+      providerTenant: client.providerTenant,
+      subject: sub,
+      change,
+      expiresAtMs: Math.ceil(iat + maxAgeSeconds + 1) * 1000,
+    },
+  }
+}
+
+function parseEvent(events: unknown): Record<string, unknown> | undefined {
+  if (typeof events !== "string") return undefined
+  try {
+    const value: unknown = JSON.parse(events)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value))
+      : undefined
+  } catch {
+    return undefined
+  }
+}

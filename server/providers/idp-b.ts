@@ -1,0 +1,63 @@
+// IDP_B: an OpenID provider with two issuers, booleans in words, client secrets that are tokens, and news of its own.
+import { Refused } from "@signet/kernel/errors"
+import type { Clock, IdentityProvider, NotificationReader, Secrets, Vouched } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import type { Fetch } from "./bounded-request.ts"
+import { vouch } from "./id-token.ts"
+import { revokeToken, tradeCode } from "./idp-b-endpoints.ts"
+import { readNotification } from "./notification.ts"
+import { createProviderKeys } from "./provider-keys.ts"
+import { verifySignedToken } from "./signed-token.ts"
+
+export interface IdpBDeps {
+  clock: Clock
+  secrets: Pick<Secrets, "digest" | "open">
+  /** Where requests go out; the platform's own when left out. */
+  fetch?: Fetch
+}
+
+/** An app's bundle id on iOS and services id elsewhere: both are `clientId` and `audiences` of their provider client. */
+export interface IdpB extends IdentityProvider, NotificationReader {
+  revoke(client: ProviderClient, providerRefreshToken: string): Promise<void>
+}
+
+export function createIdpB(deps: IdpBDeps): IdpB {
+  const send: Fetch = deps.fetch ?? ((url, init) => fetch(url, init))
+  const keys = createProviderKeys({ clock: deps.clock, fetch: send })
+  const signed = { keys, algorithms: ["RS256", "ES256"] as const }
+  const endpoints = { ...deps, fetch: send }
+
+  async function verify(client: ProviderClient, idToken: string, nonce: string): Promise<Vouched> {
+    const claims = await verifySignedToken(signed, client.jwksUri, idToken)
+    const emailVerified = isTrue(claims.email_verified)
+    const vouched = vouch(deps, client, { idToken, claims: { ...claims, email_verified: emailVerified } }, nonce)
+    // The token carries no name: the app learns it once, and says it itself.
+    return { ...vouched, name: null, isRelayEmail: isTrue(claims.is_private_email) }
+  }
+
+  return {
+    async verify(client, credential, nonce) {
+      // The team is a part of the account's key: without one, two teams' people could be one.
+      if (client.providerTenant === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
+      switch (credential.is) {
+        case "idToken":
+          return verify(client, credential.idToken, nonce)
+        case "code": {
+          // The provider looks at no code verifier. What ties a code to this sign-in is the nonce.
+          if (nonce === "") throw new Refused("NONCE_MISMATCH", { metadata: { claim: "nonce" } })
+          const { idToken, refreshToken } = await tradeCode(endpoints, client, credential)
+          const vouched = await verify(client, idToken, nonce)
+          // The provider takes the code once, and nobody but us was given this token.
+          return { ...vouched, providerRefreshToken: refreshToken, singleUse: null }
+        }
+      }
+    },
+    revoke: (client, providerRefreshToken) => revokeToken(endpoints, client, providerRefreshToken),
+    read: (clients, jws) => readNotification({ ...signed, clock: deps.clock }, clients, jws),
+  }
+}
+
+/** The provider writes true as true and as "true", and changes which. Whatever else it writes is not true. */
+export function isTrue(value: unknown): boolean {
+  return value === true || value === "true"
+}

@@ -1,0 +1,33 @@
+// Reads what IDP_B tells by itself: a JWS that comes without a sign-in, and without anybody who vouches for its sender.
+import { addressees, judgeNotification } from "@signet/kernel/identity/provider-notification"
+import type { Clock, ProviderNotification } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { invalid, readUnverified, type SignedTokenDeps, verifySignedToken } from "./signed-token.ts"
+
+/**
+ * @param clients The clients that it may be for. Those of its audience must agree on keys, issuers and team: an audience
+ *   that two teams claim is nobody's.
+ * @throws Refused PROVIDER_TOKEN_INVALID (its metadata names the claim), UPSTREAM_UNAVAILABLE.
+ */
+export async function readNotification(
+  deps: SignedTokenDeps & { clock: Clock },
+  clients: readonly ProviderClient[],
+  jws: string,
+): Promise<ProviderNotification> {
+  const [client, ...others] = addressees(clients, readUnverified(jws).aud)
+  if (client === undefined || others.some((other) => !isAlike(client, other))) throw invalid("aud")
+  const claims = await verifySignedToken(deps, client.jwksUri, jws)
+  const judgment = judgeNotification(claims, client, Math.floor(deps.clock.nowMs() / 1000))
+  if (judgment.is === "refuse") throw invalid(judgment.claim)
+  return judgment.notification
+}
+
+function isAlike(a: ProviderClient, b: ProviderClient): boolean {
+  return (
+    a.jwksUri === b.jwksUri &&
+    a.canonicalIssuer === b.canonicalIssuer &&
+    a.providerTenant === b.providerTenant &&
+    a.issuers.length === b.issuers.length &&
+    a.issuers.every((issuer) => b.issuers.includes(issuer))
+  )
+}
