@@ -1,9 +1,9 @@
-import { toHex } from "@signet/canonical/bytes"
 import { type KeyPackage, readKeyPackage } from "./key-package.ts"
 import { type LeafNode, readLeafNode } from "./leaf-node.ts"
 import { maxBytes, maxInside } from "./limits.ts"
 import { contentTypes, type Frame, openMessage, readAad } from "./message.ts"
 import { finish, list, opaque, present, type Reader, refuse, since, uint8, uint16, uint32, uint64 } from "./reader.ts"
+import { keyOf } from "./writer.ts"
 
 /**
  * A commit in a PublicMessage (RFC 9420 sections 6.2 and 12.4), as V1 has them: from a member, with proposals by value,
@@ -20,6 +20,8 @@ export interface Commit extends Frame {
   readonly signature: Uint8Array
   /** 32 bytes: a MAC that only members can check. It names the epoch that the commit leads to. */
   readonly confirmationTag: Uint8Array
+  /** 32 bytes: another such MAC, which says that a member sent it. */
+  readonly membershipTag: Uint8Array
   /** Version, wire format and FramedContent: FramedContentTBS without the GroupContext. */
   readonly signed: Uint8Array
   /** ConfirmedTranscriptHashInput: wire format, FramedContent and signature. */
@@ -52,9 +54,10 @@ export function parseCommit(bytes: Uint8Array, most: number = maxBytes.commit): 
   const signature = opaque(reader, "signature", 64)
   const transcript = since(reader, contentAt - 2)
   const confirmationTag = opaque(reader, "confirmation_tag", 32)
-  opaque(reader, "membership_tag", 32)
+  const membershipTag = opaque(reader, "membership_tag", 32)
   finish(reader, "the message")
-  return { groupId, epoch, sender, aad, adds, removes, path, signature, confirmationTag, signed, transcript }
+  const tags = { confirmationTag, membershipTag }
+  return { groupId, epoch, sender, aad, adds, removes, path, signature, ...tags, signed, transcript }
 }
 
 /** @returns the leaf index of a member; nobody else commits in V1 (RFC 9420 section 6). */
@@ -93,7 +96,7 @@ function readProposals(reader: Reader, sender: number): Proposals {
     const type = readProposalType(inside)
     if (type === "add") {
       const keyPackage = readKeyPackage(inside)
-      for (const key of keysOf(keyPackage)) once(toHex(key), inside, "add: a key twice")
+      for (const key of keysOf(keyPackage)) once(keyOf(key), inside, "add: a key twice")
       proposals.adds.push(keyPackage)
     } else {
       const leaf = uint32(inside, "remove.removed")

@@ -23,7 +23,7 @@ export function isDefaultExtension(type: number): boolean {
 /** A list of extensions, each type at most once (RFC 9420 section 13.4). */
 export function readExtensions(reader: Reader, what: string): Extension[] {
   const seen = new Set<number>()
-  return list(reader, what, maxInside.listed, (inside) => {
+  return list(reader, what, maxInside.extensions, (inside) => {
     const start = inside.at
     const type = uint16(inside, what)
     if (seen.has(type)) refuse(inside, "MLS_MALFORMED", `${what}: a type twice`, start)

@@ -2,7 +2,7 @@ import { type Verify, verifyEd25519 } from "@signet/canonical/ed25519"
 import { type Extension, isDefaultExtension, readExtensions } from "./extension.ts"
 import { verifyLabeled } from "./labeled.ts"
 import { maxInside } from "./limits.ts"
-import { list, opaque, type Reader, refuse, since, uint8, uint16, uint64 } from "./reader.ts"
+import { opaque, type Reader, refuse, since, uint8, uint16, uint16s, uint64 } from "./reader.ts"
 import { uint32Bytes, vectorBytes } from "./writer.ts"
 
 /** MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519 (RFC 9420 section 17.1), the only suite of V1. */
@@ -72,15 +72,11 @@ function readIdentity(reader: Reader): Uint8Array {
 
 function readCapabilities(reader: Reader): Capabilities {
   const start = reader.at
-  const numbers = (what: string) => {
-    const name = `capabilities.${what}`
-    return list(reader, name, maxInside.listed, (inside) => uint16(inside, name))
-  }
-  const versions = numbers("versions")
-  const cipherSuites = numbers("cipher_suites")
-  const extensions = numbers("extensions")
-  const proposals = numbers("proposals")
-  const credentials = numbers("credentials")
+  const versions = uint16s(reader, "capabilities.versions", maxInside.capabilities)
+  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.capabilities)
+  const extensions = uint16s(reader, "capabilities.extensions", maxInside.capabilities)
+  const proposals = uint16s(reader, "capabilities.proposals", maxInside.capabilities)
+  const credentials = uint16s(reader, "capabilities.credentials", maxInside.capabilities)
   // A version besides this one is no fault in MLS, but the clients' engine does not read it.
   const only = versions.length > 0 && versions.every((version) => version === mls10)
   if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)

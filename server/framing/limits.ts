@@ -26,6 +26,8 @@ export const maxInside = {
   pathNodes: 11,
   /** Recipients of one UpdatePath: the leaves of such a tree. */
   pathSecrets: 2048,
-  /** Elements of one list of capabilities or extensions. */
-  listed: 256,
+  /** Elements of one list of capabilities. */
+  capabilities: 256,
+  /** Extensions of one list; V1 uses two. */
+  extensions: 16,
 }

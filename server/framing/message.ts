@@ -43,8 +43,10 @@ export function readAad(reader: Reader): Uint8Array {
 
 /** An application message. Who sent it is encrypted: the caller's session says it, and only members can check. */
 export interface Application extends Frame {
-  /** Bytes of the sealed content, padding and tag included. */
-  readonly ciphertextBytes: number
+  /** Leaf index, generation and reuse guard, sealed: 28 bytes. */
+  readonly encryptedSenderData: Uint8Array
+  /** Content, signature and padding, sealed. */
+  readonly ciphertext: Uint8Array
 }
 
 /** Leaf index, generation and reuse guard, and the tag of AES-128-GCM. */
@@ -68,10 +70,10 @@ export function parseApplication(bytes: Uint8Array, most: number = maxBytes.appl
   }
   if (type !== contentTypes.application) refuse(reader, "MLS_MALFORMED", "content_type", typeAt)
   const aad = readAad(reader)
-  opaque(reader, "encrypted_sender_data", sealedSenderBytes)
+  const encryptedSenderData = opaque(reader, "encrypted_sender_data", sealedSenderBytes)
   const ciphertextAt = reader.at
-  const { length } = opaque(reader, "ciphertext")
-  if (length < leastCiphertextBytes) refuse(reader, "MLS_MALFORMED", "ciphertext", ciphertextAt)
+  const ciphertext = opaque(reader, "ciphertext")
+  if (ciphertext.length < leastCiphertextBytes) refuse(reader, "MLS_MALFORMED", "ciphertext", ciphertextAt)
   finish(reader, "the message")
-  return { groupId, epoch, aad, ciphertextBytes: length }
+  return { groupId, epoch, aad, encryptedSenderData, ciphertext }
 }

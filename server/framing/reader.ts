@@ -105,6 +105,15 @@ export function opaque(reader: Reader, what: string, exactly?: number): Uint8Arr
   return bytes.subarray(at, end)
 }
 
+/** A vector of uint16. @throws FramingRefused MLS_TOO_LARGE before the first is read. */
+export function uint16s(reader: Reader, what: string, most: number): number[] {
+  const inside = vector(reader, what)
+  if (inside.end - inside.at > most * 2) refuse(inside, "MLS_TOO_LARGE", what)
+  const numbers: number[] = []
+  while (!atEnd(inside)) numbers.push(uint16(inside, what))
+  return numbers
+}
+
 /** The elements of a vector. @throws FramingRefused MLS_TOO_LARGE at the first one too many. */
 export function list<T>(reader: Reader, what: string, most: number, element: (inside: Reader) => T): T[] {
   const inside = vector(reader, what)

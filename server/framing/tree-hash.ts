@@ -15,7 +15,8 @@ const present = Uint8Array.of(1)
  */
 export function treeHash({ nodes }: RatchetTree): Uint8Array {
   let hashes: Uint8Array[] = []
-  for (let leaf = 0; leaf * 2 < nodes.length || !isPowerOfTwo(leaf); leaf++) {
+  // The full tree over n leaves has 2n - 1 nodes.
+  for (let leaf = 0; leaf * 2 - 1 < nodes.length || !isPowerOfTwo(leaf); leaf++) {
     const node = nodes[leaf * 2]
     hashes.push(leafHash(leaf, node?.kind === "leaf" ? node.leaf.bytes : undefined))
   }

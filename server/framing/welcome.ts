@@ -4,13 +4,11 @@ import { maxBytes, maxInside } from "./limits.ts"
 import { openMessage } from "./message.ts"
 import { finish, list, opaque, type Reader, refuse, since } from "./reader.ts"
 import { FramingRefused } from "./refusal.ts"
-import { vectorBytes } from "./writer.ts"
+import { keyOf, vectorBytes } from "./writer.ts"
 
 /** RFC 9420 section 12.4.3.1. */
 export interface Welcome {
   readonly secrets: readonly EncryptedGroupSecrets[]
-  /** Bytes of the sealed GroupInfo. */
-  readonly encryptedGroupInfoBytes: number
   /** Version, wire format and suite; and the sealed GroupInfo with its length. */
   readonly head: Uint8Array
   readonly tail: Uint8Array
@@ -33,7 +31,7 @@ export function parseWelcome(bytes: Uint8Array, most: number = maxBytes.welcome)
   const secrets = list(reader, "secrets", maxInside.groupSecrets, (inside) => {
     const start = inside.at
     const secret = readSecrets(inside)
-    const name = toHex(secret.newMember)
+    const name = keyOf(secret.newMember)
     if (seen.has(name)) refuse(inside, "MLS_MALFORMED", "new_member: twice", start)
     seen.add(name)
     return secret
@@ -43,7 +41,7 @@ export function parseWelcome(bytes: Uint8Array, most: number = maxBytes.welcome)
   const { length } = opaque(reader, "encrypted_group_info")
   if (length <= tagBytes) refuse(reader, "MLS_MALFORMED", "encrypted_group_info", tailAt)
   finish(reader, "the welcome")
-  return { secrets, encryptedGroupInfoBytes: length, head, tail: since(reader, tailAt) }
+  return { secrets, head, tail: since(reader, tailAt) }
 }
 
 const tagBytes = 16

@@ -1,5 +1,10 @@
 import { concat } from "@signet/canonical/bytes"
 
+/** Bytes as the key of a Map or a Set: a character each. For keys and hashes, not for more. */
+export function keyOf(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes)
+}
+
 /** @param value below 2^32. */
 export function uint32Bytes(value: number): Uint8Array {
   return Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value)

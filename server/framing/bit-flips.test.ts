@@ -1,0 +1,74 @@
+import { beforeAll, describe, expect, test } from "vitest"
+import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
+import { share } from "../../clients/core/messaging/testing/history.ts"
+import { refusal } from "./testing/bent.ts"
+import { type Sample, samples } from "./testing/samples.ts"
+
+let all: Sample[]
+beforeAll(async () => {
+  all = await samples()
+})
+
+/** Everything that a reader sees, as one string. */
+function seen(value: unknown): string {
+  return JSON.stringify(value, (_, inside) => {
+    if (inside instanceof Uint8Array) return hex(inside)
+    if (inside instanceof Map) return [...inside]
+    return typeof inside === "bigint" ? `${inside}` : inside
+  })
+}
+
+function flipped(bytes: Uint8Array, bit: number): Uint8Array {
+  const copy = bytes.slice()
+  copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+  return copy
+}
+
+// Every bit by night; by day another part of them at each run.
+const step = share(29, 1)
+
+test("a message of each kind is read, and its signatures are good", () => {
+  expect(all).toHaveLength(8)
+  for (const sample of all) {
+    expect(refusal(() => sample.parse(sample.bytes))).toBe("read")
+    if (sample.verify !== undefined) expect(sample.verify(sample.bytes)).toBe(true)
+  }
+})
+
+describe("a bit that is flipped", () => {
+  test("is refused, or seen", () => {
+    for (const { name, bytes, parse } of all) {
+      const original = seen(parse(bytes))
+      for (let bit = Math.floor(Math.random() * step); bit < bytes.length * 8; bit += step) {
+        const bent = flipped(bytes, bit)
+        if (refusal(() => parse(bent)) !== "read") continue
+        if (seen(parse(bent)) === original) expect.fail(`${name}: nobody sees that bit ${bit} was flipped`)
+      }
+    }
+  })
+
+  test("in what is signed is refused, or the signature is no longer good", () => {
+    for (const { name, bytes, parse, verify } of all) {
+      if (verify === undefined) continue
+      // The tags of a commit follow its signature; members check them.
+      const signed = bytes.length - (name.startsWith("a commit") ? 66 : 0)
+      for (let bit = Math.floor(Math.random() * step); bit < signed * 8; bit += step) {
+        const bent = flipped(bytes, bit)
+        if (refusal(() => parse(bent)) !== "read") continue
+        if (verify(bent)) expect.fail(`${name}: still signed when bit ${bit} was flipped`)
+      }
+    }
+  })
+})
+
+test("a message that is cut anywhere, or has a byte more, is refused", () => {
+  for (const { name, bytes, parse } of all) {
+    for (let length = 0; length < bytes.length; length++) {
+      const code = refusal(() => parse(bytes.subarray(0, length)))
+      if (code !== "MLS_MALFORMED") expect.fail(`${name}: ${length} bytes of it are ${code}`)
+    }
+    const longer = new Uint8Array(bytes.length + 1)
+    longer.set(bytes)
+    expect(refusal(() => parse(longer))).toBe("MLS_NON_CANONICAL")
+  }
+})

@@ -1,0 +1,199 @@
+import { concat } from "@signet/canonical/bytes"
+import { describe, expect, test } from "vitest"
+import { parseCommit } from "./commit.ts"
+import { parseGroupInfo } from "./group-info.ts"
+import { parseKeyPackage } from "./key-package.ts"
+import { parseApplication } from "./message.ts"
+import { refusal } from "./testing/bent.ts"
+import { parseTree } from "./tree.ts"
+import { treeHash } from "./tree-hash.ts"
+import { splitWelcome } from "./welcome.ts"
+import { lengthBytes, uint32Bytes, vectorBytes } from "./writer.ts"
+
+const mebibyte = 2 ** 20
+const huge = 64 * mebibyte
+
+/** Milliseconds of CPU, the least of three runs, since a collector may come in between. */
+function cpuMs(run: () => unknown): number {
+  const times = [0, 1, 2].map(() => {
+    const before = process.cpuUsage()
+    run()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  })
+  return Math.min(...times)
+}
+
+/** Bytes of buffers that a run has allocated, at least. */
+function buffered(run: () => unknown): number {
+  const before = process.memoryUsage().arrayBuffers
+  run()
+  return process.memoryUsage().arrayBuffers - before
+}
+
+const bytesOf = (...numbers: number[]) => Uint8Array.from(numbers)
+const repeated = (element: Uint8Array, count: number) => {
+  const whole = new Uint8Array(element.length * count)
+  for (let i = 0; i < count; i++) whole.set(element, i * element.length)
+  return whole
+}
+
+const frame = concat(vectorBytes(new Uint8Array(32)), new Uint8Array(8))
+const member = bytesOf(1, 0, 0, 0, 0)
+const noAad = bytesOf(0)
+const publicHead = concat(bytesOf(0, 1, 0, 1), frame, member)
+const commitHead = concat(publicHead, noAad, bytesOf(3))
+const key = vectorBytes(new Uint8Array(32))
+const signature = vectorBytes(new Uint8Array(64))
+const basic = concat(bytesOf(0, 1), vectorBytes(new Uint8Array(200)))
+const suiteOne = bytesOf(0, 1)
+
+/** A leaf that can do as much as it may say. */
+function wideLeaf(source: Uint8Array, each = 256): Uint8Array {
+  const many = vectorBytes(repeated(suiteOne, each))
+  const extension = (n: number) => bytesOf(0, n, 0)
+  const extensions = vectorBytes(...Array.from({ length: 5 }, (_, i) => extension(i + 1)))
+  return concat(key, key, basic, vectorBytes(suiteOne), many, many, many, many, source, extensions, signature)
+}
+
+const lifetime = concat(bytesOf(1), new Uint8Array(16))
+
+/** An Add of a key package of which no other has a key. */
+function wideAdd(n: number): Uint8Array {
+  const keys = [0, 1, 2].map((i) => {
+    const bytes = new Uint8Array(32)
+    bytes.set(uint32Bytes(n * 3 + i + 1))
+    return vectorBytes(bytes)
+  })
+  const leaf = wideLeaf(lifetime)
+  const [init = key, encryption = key, sign = key] = keys
+  leaf.set(encryption, 0)
+  leaf.set(sign, encryption.length)
+  return concat(bytesOf(1, 0, 1), bytesOf(0, 1, 0, 1), init, leaf, bytesOf(0), signature)
+}
+
+const claims = {
+  "2^30 - 1 bytes": bytesOf(0xbf, 0xff, 0xff, 0xff),
+  "4 GiB": bytesOf(0xc0, 0, 0, 1, 0, 0, 0, 0),
+  "2^62 - 1 bytes": new Uint8Array(8).fill(0xff),
+}
+
+describe.each(Object.entries(claims))("a claim of %s", (_, claim) => {
+  test.each<[string, (bytes: Uint8Array) => unknown, Uint8Array]>([
+    ["group id", parseApplication, bytesOf(0, 1, 0, 2)],
+    ["authenticated data", parseCommit, publicHead],
+    ["proposals", parseCommit, commitHead],
+    ["path", parseCommit, concat(commitHead, bytesOf(0, 1))],
+    ["init key", parseKeyPackage, bytesOf(0, 1, 0, 5, 0, 1, 0, 1)],
+    ["group context", parseGroupInfo, bytesOf(0, 1, 0, 4, 0, 1, 0, 1)],
+    ["secrets", splitWelcome, bytesOf(0, 1, 0, 3, 0, 1)],
+    ["tree", parseTree, bytesOf()],
+  ])("as the length of %s is refused at once, and nothing is allocated for it", (_, read, head) => {
+    const bytes = concat(head, claim, new Uint8Array(100))
+    expect(refusal(() => read(bytes))).toBe("MLS_MALFORMED")
+    expect(cpuMs(() => refusal(() => read(bytes)))).toBeLessThan(50)
+    expect(buffered(() => refusal(() => read(bytes)))).toBeLessThan(mebibyte)
+  })
+})
+
+// Limits of the whole are lifted here, to see what holds without them.
+test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
+  [
+    "a million removes",
+    () => repeatedIn(commitHead, bytesOf(1, 0, 3, 0, 0, 0), 1e6, 1),
+    (b) => parseCommit(b, huge),
+    "MLS_TOO_LARGE",
+  ],
+  [
+    "a million empty proposals",
+    () => concat(commitHead, vectorBytes(new Uint8Array(1e6))),
+    (b) => parseCommit(b, huge),
+    "MLS_MALFORMED",
+  ],
+  [
+    "a million references",
+    () => repeatedIn(commitHead, bytesOf(2, 0), 1e6),
+    (b) => parseCommit(b, huge),
+    "MLS_UNSUPPORTED",
+  ],
+  [
+    "a million steps of a path",
+    () => repeatedIn(concat(commitHead, bytesOf(0, 1), wideLeaf(bytesOf(3, 0))), concat(key, bytesOf(0)), 1e6),
+    (b) => parseCommit(b, huge),
+    "MLS_TOO_LARGE",
+  ],
+  [
+    "a million secrets",
+    () => repeatedIn(bytesOf(0, 1, 0, 3, 0, 1), bytesOf(0, 0, 0), 1e6),
+    (b) => splitWelcome(b, huge),
+    "MLS_MALFORMED",
+  ],
+  ["a million blanks", () => repeatedIn(bytesOf(), bytesOf(0), 1e6), (b) => parseTree(b), "MLS_TOO_LARGE"],
+  [
+    "a million extensions of a group",
+    () => groupWith(repeatedIn(bytesOf(), bytesOf(0, 3, 0), 1e6)),
+    (b) => parseGroupInfo(b, huge),
+    "MLS_MALFORMED",
+  ],
+  [
+    "extensions inside extensions, a million deep",
+    () => groupWith(nested(1e6)),
+    (b) => parseGroupInfo(b, huge),
+    "MLS_UNSUPPORTED",
+  ],
+  [
+    "authenticated data of 64 MiB",
+    () => concat(publicHead, vectorBytes(new Uint8Array(huge - 100)), bytesOf(3)),
+    (b) => parseCommit(b, huge * 2),
+    "MLS_TOO_LARGE",
+  ],
+  [
+    "capabilities of a million numbers",
+    () => concat(bytesOf(0, 1, 0, 5, 0, 1, 0, 1), key, key, key, basic, vectorBytes(new Uint8Array(2e6))),
+    (b) => parseKeyPackage(b, huge),
+    "MLS_TOO_LARGE",
+  ],
+  ["a commit beyond its size", () => new Uint8Array(1536 * 1024 + 1), (b) => parseCommit(b), "MLS_TOO_LARGE"],
+])("%s: refused within 50 ms of CPU, in no memory to speak of", (_, make, read, expected) => {
+  const bytes = make()
+  expect(refusal(() => read(bytes))).toBe(expected)
+  expect(cpuMs(() => refusal(() => read(bytes)))).toBeLessThan(50)
+  expect(buffered(() => refusal(() => read(bytes)))).toBeLessThan(mebibyte)
+})
+
+function repeatedIn(head: Uint8Array, element: Uint8Array, count: number, padding = 0): Uint8Array {
+  const one = concat(element, new Uint8Array(padding))
+  const whole = repeated(one, count)
+  // Leaf indices, so that no remove is the same as another.
+  if (padding === 1) for (let i = 0; i < count; i++) whole.set(uint32Bytes(i + 1), i * one.length + 3)
+  return concat(head, vectorBytes(whole))
+}
+
+const groupWith = (extensions: Uint8Array) =>
+  concat(bytesOf(0, 1, 0, 4, 0, 1, 0, 1), key, new Uint8Array(7), bytesOf(1), key, key, extensions)
+
+/** Every byte of it is the beginning of a vector, as far as anybody would follow. */
+function nested(deep: number): Uint8Array {
+  const size = lengthBytes(deep)
+  return vectorBytes(bytesOf(0, 3), size, new Uint8Array(deep).fill(0x3f), bytesOf(0x1a, 0x1a, 0))
+}
+
+describe("the largest that is taken is read within 50 ms of CPU", () => {
+  test("a commit of 1.5 MiB with 512 adds, each of whom can do all that one may say", () => {
+    const adds = Array.from({ length: 512 }, (_, n) => wideAdd(n))
+    const bytes = concat(commitHead, vectorBytes(...adds), bytesOf(0), signature, key, key)
+    expect(bytes.length).toBeGreaterThan(1.2 * mebibyte)
+    expect(parseCommit(bytes).adds).toHaveLength(512)
+    expect(cpuMs(() => parseCommit(bytes))).toBeLessThan(50)
+  })
+
+  test("a tree of 4 MiB with 2,048 leaves", () => {
+    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime, 200))
+    const nodes = Array.from({ length: 4095 }, (_, i) => (i % 2 === 0 ? leaf : bytesOf(0)))
+    const bytes = vectorBytes(...nodes)
+    expect(bytes.length).toBeGreaterThan(3.8 * mebibyte)
+    expect(parseTree(bytes).leaves.size).toBe(2048)
+    expect(cpuMs(() => parseTree(bytes))).toBeLessThan(50)
+    expect(treeHash(parseTree(bytes))).toHaveLength(32)
+  })
+})

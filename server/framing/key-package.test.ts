@@ -1,0 +1,140 @@
+import type { KeyPackage } from "ts-mls/keyPackage.js"
+import { beforeAll, expect, test } from "vitest"
+import { lifetime, newIdentity, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
+import { parseKeyPackage, verifyKeyPackage } from "./key-package.ts"
+import { bent, bentKeyPackage, refusalWithPlace } from "./testing/bent.ts"
+import { suite } from "./testing/recording.ts"
+
+let good: Uint8Array
+beforeAll(async () => {
+  good = (await testEngine(suite).newKeyPackage(await newIdentity(suite, "a device"), lifetime)).keyPackage
+})
+
+const grease = 0x1a1a
+type Capabilities = KeyPackage["leafNode"]["capabilities"]
+const leaf = (bend: object) => (kp: KeyPackage) => ({ leafNode: { ...kp.leafNode, ...bend } })
+const can = (bend: (capabilities: Capabilities) => object) => (kp: KeyPackage) => ({
+  leafNode: { ...kp.leafNode, capabilities: bent(kp.leafNode.capabilities, bend) },
+})
+const extension = (extensionType: number, size = 0) => ({ extensionType, extensionData: new Uint8Array(size) })
+
+test.each<[string, (keyPackage: KeyPackage) => object, string]>([
+  ["as it is", () => ({}), "read"],
+  [
+    "of another suite",
+    () => ({ cipherSuite: "MLS_128_DHKEMP256_AES128GCM_SHA256_P256" }),
+    "MLS_UNSUPPORTED cipher_suite",
+  ],
+  ["with an init key of 31 bytes", () => ({ initKey: new Uint8Array(31) }), "MLS_MALFORMED init_key"],
+  [
+    "whose init key is the leaf's",
+    (kp) => ({ initKey: kp.leafNode.hpkePublicKey }),
+    "MLS_MALFORMED init_key: also the leaf's",
+  ],
+  [
+    "with an encryption key of 33 bytes",
+    leaf({ hpkePublicKey: new Uint8Array(33) }),
+    "MLS_MALFORMED leaf_node.encryption_key",
+  ],
+  [
+    "with a signature key of 65 bytes",
+    leaf({ signaturePublicKey: new Uint8Array(65) }),
+    "MLS_MALFORMED leaf_node.signature_key",
+  ],
+  [
+    "with an X.509 credential",
+    leaf({ credential: { credentialType: "x509", certificates: [] } }),
+    "MLS_UNSUPPORTED credential_type: only basic is used",
+  ],
+  ["that does not speak MLS 1.0", can(() => ({ versions: [] })), "MLS_UNSUPPORTED capabilities.versions"],
+  ["that cannot do the suite", can(() => ({ ciphersuites: ["7"] })), "MLS_UNSUPPORTED capabilities.cipher_suites"],
+  [
+    "that cannot read basic credentials",
+    can(() => ({ credentials: ["x509"] })),
+    "MLS_UNSUPPORTED capabilities.credentials",
+  ],
+  [
+    "with GREASE in what it can do (RFC 9420 section 13.5)",
+    can((c) => ({
+      ciphersuites: [...c.ciphersuites, `${grease}`],
+      extensions: [grease],
+      proposals: [grease],
+      credentials: ["basic", `${grease}`],
+    })),
+    "read",
+  ],
+  [
+    "that can do more than anybody",
+    can(() => ({ proposals: new Array(257).fill(grease) })),
+    "MLS_TOO_LARGE capabilities.proposals",
+  ],
+  [
+    "with a leaf extension that it cannot do",
+    leaf({ extensions: [extension(grease)] }),
+    "MLS_MALFORMED leaf_node.extensions: not in its capabilities",
+  ],
+  ["with a leaf extension that it can do", leaf({ extensions: [extension(0xf0a1, 3)] }), "read"],
+  [
+    "with a default leaf extension",
+    leaf({ extensions: [{ extensionType: "application_id", extensionData: new Uint8Array(3) }] }),
+    "read",
+  ],
+  [
+    "with an extension twice",
+    () => ({ extensions: [extension(7), extension(7)] }),
+    "MLS_MALFORMED key_package.extensions: a type twice",
+  ],
+  [
+    "with 17 extensions",
+    () => ({ extensions: Array.from({ length: 17 }, (_, i) => extension(100 + i)) }),
+    "MLS_TOO_LARGE key_package.extensions",
+  ],
+  ["with last_resort", () => ({ extensions: [extension(10)] }), "read"],
+  [
+    "with last_resort that says something",
+    () => ({ extensions: [extension(10, 1)] }),
+    "MLS_MALFORMED last_resort: has no content",
+  ],
+  [
+    "with the leaf of a commit",
+    leaf({ leafNodeSource: "commit", parentHash: new Uint8Array() }),
+    "MLS_MALFORMED leaf_node_source of a key package",
+  ],
+  [
+    "with the leaf of an update",
+    leaf({ leafNodeSource: "update" }),
+    "MLS_UNSUPPORTED leaf_node_source: updates are not used",
+  ],
+  ["with a short leaf signature", leaf({ signature: new Uint8Array(63) }), "MLS_MALFORMED leaf_node.signature"],
+  ["with a long signature", () => ({ signature: new Uint8Array(65) }), "MLS_MALFORMED key_package.signature"],
+])("a key package %s", (_, bend, expected) => {
+  expect(refusalWithPlace(() => parseKeyPackage(bentKeyPackage(good, bend)))).toBe(expected)
+})
+
+test("a credential of 8 KiB is refused, whatever the limit of the message", () => {
+  const large = bentKeyPackage(good, leaf({ credential: { credentialType: "basic", identity: new Uint8Array(8192) } }))
+  expect(refusalWithPlace(() => parseKeyPackage(large))).toBe("MLS_TOO_LARGE mls_key_package")
+  expect(refusalWithPlace(() => parseKeyPackage(large, 2 ** 20))).toBe("MLS_TOO_LARGE leaf_node")
+})
+
+test("a key package of more than 8 KiB is refused, whatever the limit of the message", () => {
+  const large = bentKeyPackage(good, () => ({ extensions: [extension(7, 8000)] }))
+  expect(refusalWithPlace(() => parseKeyPackage(large, 2 ** 20))).toBe("MLS_TOO_LARGE key_package")
+})
+
+test("last_resort is told", () => {
+  expect(parseKeyPackage(bentKeyPackage(good, () => ({ extensions: [extension(10)] }))).lastResort).toBe(true)
+  expect(parseKeyPackage(good).lastResort).toBe(false)
+})
+
+test.each<[string, (keyPackage: KeyPackage) => object]>([
+  ["another lifetime", leaf({ lifetime: { notBefore: 0n, notAfter: 1n } })],
+  ["another credential", leaf({ credential: { credentialType: "basic", identity: new Uint8Array(3) } })],
+  ["an extension", () => ({ extensions: [extension(10)] })],
+  ["another init key", () => ({ initKey: suite.random(32) })],
+  ["no leaf signature", leaf({ signature: new Uint8Array(64) })],
+  ["no signature", () => ({ signature: new Uint8Array(64) })],
+])("a key package that was given %s does not verify", (_, bend) => {
+  expect(verifyKeyPackage(parseKeyPackage(good))).toBe(true)
+  expect(verifyKeyPackage(parseKeyPackage(bentKeyPackage(good, bend)))).toBe(false)
+})
