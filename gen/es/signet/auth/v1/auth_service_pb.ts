@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/auth_service.proto.
  */
 export const file_signet_auth_v1_auth_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIq0EChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABImCglhdWRpZW5jZXMYByADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAggASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAkgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCiABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCyABKAhCEwoKY3JlZGVudGlhbBIFukgCCAEieAoRQXV0aG9yaXphdGlvbkNvZGUSGwoEY29kZRgBIAEoCUINgAEBukgHcgUQARiAIBIkCg1jb2RlX3ZlcmlmaWVyGAIgASgJQg2AAQG6SAdyBRArGIABEiAKDHJlZGlyZWN0X3VyaRgDIAEoCUIKukgHcgUQARiAECJ3CgxDbGllbnREZXZpY2USGwoJZGV2aWNlX2lkGAEgASgJQgi6SAVyAxiAARIXCgVsYWJlbBgCIAEoCUIIukgFcgMYgAESEwoCb3MYAyABKAlCB7pIBHICGEASHAoLYXBwX3ZlcnNpb24YBCABKAlCB7pIBHICGEAi4QMKFUV4dGVybmFsTG9naW5SZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJTCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjcuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SLAoJcHJpbmNpcGFsGAggASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEioKCGlkZW50aXR5GAkgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKbWVtYmVyc2hpcBgKIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASDwoHY3JlYXRlZBgLIAEoCBozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBItwBCg5SZWZyZXNoUmVxdWVzdBIiCg1yZWZyZXNoX3Rva2VuGAEgASgJQguAAQG6SAVyAxiAARJGCglyZXRyeV9rZXkYAiABKAlCM4ABAbpIGtgBAXIVMhNeW0EtWmEtejAtOV8tXXsyMn0k2toYD0lkZW1wb3RlbmN5LUtleRImCglhdWRpZW5jZXMYAyADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESNgoGYXBwX2lkGAQgASgJQia6SCPYAQFyHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JCK6AgoPUmVmcmVzaFJlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBEk0KDWFjY2Vzc190b2tlbnMYAiADKAsyMS5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImsKDUxvZ291dFJlcXVlc3QSIgoNcmVmcmVzaF90b2tlbhgBIAEoCUILgAEBukgFcgMYgAESNgoGYXBwX2lkGAIgASgJQia6SCPYAQFyHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JCIQCg5Mb2dvdXRSZXNwb25zZSIqChBMb2dvdXRBbGxSZXF1ZXN0EhYKDmV4Y2VwdF9jdXJyZW50GAEgASgIIi0KEUxvZ291dEFsbFJlc3BvbnNlEhgKEHJldm9rZWRfc2Vzc2lvbnMYASABKA0iCwoJTWVSZXF1ZXN0Iv0BCgpNZVJlc3BvbnNlEioKCGlkZW50aXR5GAEgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLAoJcHJpbmNpcGFsGAIgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEi8KC21lbWJlcnNoaXBzGAMgAygLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIoCgdzZXNzaW9uGAQgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhI6ChFwcm92aWRlcl9hY2NvdW50cxgFIAMoCzIfLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQWNjb3VudDLiBAoLQXV0aFNlcnZpY2USiwEKDUV4dGVybmFsTG9naW4SJC5zaWduZXQuYXV0aC52MS5FeHRlcm5hbExvZ2luUmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXNwb25zZSItytoYAggBgtPkkwIhOgEqIhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWF9EnIKB1JlZnJlc2gSHi5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZSImytoYAlABgtPkkwIaOgEqIhUvYXV0aC9zZXNzaW9uL3JlZnJlc2gSbgoGTG9nb3V0Eh0uc2lnbmV0LmF1dGgudjEuTG9nb3V0UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3Nlc3Npb24vbG9nb3V0En4KCUxvZ291dEFsbBIgLnNpZ25ldC5hdXRoLnYxLkxvZ291dEFsbFJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXNwb25zZSIsytoYBSoDCgEBgtPkkwIdOgEqIhgvYXV0aC9zZXNzaW9uL2xvZ291dC1hbGwSYQoCTWUSGS5zaWduZXQuYXV0aC52MS5NZVJlcXVlc3QaGi5zaWduZXQuYXV0aC52MS5NZVJlc3BvbnNlIiSQAgHK2hgFKgMKAQGC0+STAhISEC9hdXRoL3Nlc3Npb24vbWViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
+  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIqAFChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABImCglhdWRpZW5jZXMYByADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAggASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAkgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCiABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCyABKAgSMwoNcHJvZmlsZV9oaW50cxgMIAEoCzIcLnNpZ25ldC5hdXRoLnYxLlByb2ZpbGVIaW50cxIjCg9pbnZpdGF0aW9uX2NvZGUYDSABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGA4gASgIQhMKCmNyZWRlbnRpYWwSBbpIAggBIn4KEUF1dGhvcml6YXRpb25Db2RlEhsKBGNvZGUYASABKAlCDYABAbpIB3IFEAEYgCASJwoNY29kZV92ZXJpZmllchgCIAEoCUIQgAEBukgK2AEBcgUQKxiAARIjCgxyZWRpcmVjdF91cmkYAyABKAlCDbpICtgBAXIFEAEYgBAidwoMQ2xpZW50RGV2aWNlEhsKCWRldmljZV9pZBgBIAEoCUIIukgFcgMYgAESFwoFbGFiZWwYAiABKAlCCLpIBXIDGIABEhMKAm9zGAMgASgJQge6SARyAhhAEhwKC2FwcF92ZXJzaW9uGAQgASgJQge6SARyAhhAIuEDChVFeHRlcm5hbExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESUwoNYWNjZXNzX3Rva2VucxgCIAMoCzI3LnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI/CgxQcm9maWxlSGludHMSFgoEbmFtZRgBIAEoCUIIukgFcgMYyAESFwoFZW1haWwYAiABKAlCCLpIBXIDGMACIuQDChlFbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIZCgVlbWFpbBgDIAEoCUIKukgHcgUQAxjAAhIfCghwYXNzd29yZBgEIAEoCUINgAEBukgHcgUQARiACBImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCCLrAwoaRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESWAoNYWNjZXNzX3Rva2VucxgCIAMoCzI8LnNpZ25ldC5hdXRoLnYxLkVtYWlsUGFzc3dvcmRMb2dpblJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SLAoJcHJpbmNpcGFsGAggASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEioKCGlkZW50aXR5GAkgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKbWVtYmVyc2hpcBgKIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASDwoHY3JlYXRlZBgLIAEoCBozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvgBChVTdGFydE1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEhkKBWVtYWlsGAMgASgJQgq6SAdyBRADGMACEiAKDHJlZGlyZWN0X3VyaRgEIAEoCUIKukgHcgUQARiAEBI1Cg5jb2RlX2NoYWxsZW5nZRgFIAEoCUIdukga2AEBchUyE15bQS1aYS16MC05Xy1dezQzfSQiGAoWU3RhcnRNYWdpY0xpbmtSZXNwb25zZSLyAwoXQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEiEKCnRva2VuX2hhc2gYAyABKAlCDYABAbpIB3IFEAEYgAISJwoNY29kZV92ZXJpZmllchgEIAEoCUIQgAEBukgK2AEBcgUQKxiAARImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCCLnAwoYQ29uZmlybU1hZ2ljTGlua1Jlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBElYKDWFjY2Vzc190b2tlbnMYAiADKAsyOi5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3AEKDlJlZnJlc2hSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEkYKCXJldHJ5X2tleRgCIAEoCUIzgAEBukga2AEBchUyE15bQS1aYS16MC05Xy1dezIyfSTa2hgPSWRlbXBvdGVuY3ktS2V5EiYKCWF1ZGllbmNlcxgDIAMoCUITukgQkgENEAgYASIHcgUQARiAARI2CgZhcHBfaWQYBCABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIroCCg9SZWZyZXNoUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESTQoNYWNjZXNzX3Rva2VucxgCIAMoCzIxLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiawoNTG9nb3V0UmVxdWVzdBIiCg1yZWZyZXNoX3Rva2VuGAEgASgJQguAAQG6SAVyAxiAARI2CgZhcHBfaWQYAiABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIhAKDkxvZ291dFJlc3BvbnNlIioKEExvZ291dEFsbFJlcXVlc3QSFgoOZXhjZXB0X2N1cnJlbnQYASABKAgiLQoRTG9nb3V0QWxsUmVzcG9uc2USGAoQcmV2b2tlZF9zZXNzaW9ucxgBIAEoDSILCglNZVJlcXVlc3Qi/QEKCk1lUmVzcG9uc2USKgoIaWRlbnRpdHkYASABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIsCglwcmluY2lwYWwYAiABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSLwoLbWVtYmVyc2hpcHMYAyADKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEigKB3Nlc3Npb24YBCABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEjoKEXByb3ZpZGVyX2FjY291bnRzGAUgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50MrUICgtBdXRoU2VydmljZRKuAQoNRXh0ZXJuYWxMb2dpbhIkLnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlc3BvbnNlIlDK2hgCCAGC0+STAkQ6ASpaIToBKiIcL2F1dGgvbG9naW4ve3Byb3ZpZGVyPWlkcC1ifSIcL2F1dGgvbG9naW4ve3Byb3ZpZGVyPWlkcC1hfRKPAQoSRW1haWxQYXNzd29yZExvZ2luEikuc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVxdWVzdBoqLnNpZ25ldC5hdXRoLnYxLkVtYWlsUGFzc3dvcmRMb2dpblJlc3BvbnNlIiLK2hgCCAGC0+STAhY6ASoiES9hdXRoL2xvZ2luL2VtYWlsEogBCg5TdGFydE1hZ2ljTGluaxIlLnNpZ25ldC5hdXRoLnYxLlN0YXJ0TWFnaWNMaW5rUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLlN0YXJ0TWFnaWNMaW5rUmVzcG9uc2UiJ8raGAIIAYLT5JMCGzoBKiIWL2F1dGgvbWFnaWMtbGluay9zdGFydBKQAQoQQ29uZmlybU1hZ2ljTGluaxInLnNpZ25ldC5hdXRoLnYxLkNvbmZpcm1NYWdpY0xpbmtSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1Jlc3BvbnNlIinK2hgCCAGC0+STAh06ASoiGC9hdXRoL21hZ2ljLWxpbmsvY29uZmlybRJyCgdSZWZyZXNoEh4uc2lnbmV0LmF1dGgudjEuUmVmcmVzaFJlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVzcG9uc2UiJsraGAJQAYLT5JMCGjoBKiIVL2F1dGgvc2Vzc2lvbi9yZWZyZXNoEm4KBkxvZ291dBIdLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlcXVlc3QaHi5zaWduZXQuYXV0aC52MS5Mb2dvdXRSZXNwb25zZSIlytoYAlABgtPkkwIZOgEqIhQvYXV0aC9zZXNzaW9uL2xvZ291dBJ+CglMb2dvdXRBbGwSIC5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuTG9nb3V0QWxsUmVzcG9uc2UiLMraGAUqAwoBAYLT5JMCHToBKiIYL2F1dGgvc2Vzc2lvbi9sb2dvdXQtYWxsEmEKAk1lEhkuc2lnbmV0LmF1dGgudjEuTWVSZXF1ZXN0Ghouc2lnbmV0LmF1dGgudjEuTWVSZXNwb25zZSIkkAIBytoYBSoDCgEBgtPkkwISEhAvYXV0aC9zZXNzaW9uL21lYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
  * What an app sends when a provider has vouched for a person.
@@ -109,6 +109,28 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
    * @generated from field: bool cookie_mode = 11;
    */
   cookieMode: boolean;
+
+  /**
+   * Name and address that the provider told the app alone, as some do at the first sign-in: kept as what the client
+   * says, never needed and never verified.
+   *
+   * @generated from field: signet.auth.v1.ProfileHints profile_hints = 12;
+   */
+  profileHints?: ProfileHints | undefined;
+
+  /**
+   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   *
+   * @generated from field: string invitation_code = 13;
+   */
+  invitationCode: string;
+
+  /**
+   * Keeps an account that is about to be deleted.
+   *
+   * @generated from field: bool cancel_deletion = 14;
+   */
+  cancelDeletion: boolean;
 };
 
 /**
@@ -132,14 +154,15 @@ export type AuthorizationCode = Message<"signet.auth.v1.AuthorizationCode"> & {
   code: string;
 
   /**
-   * The PKCE verifier (RFC 7636 section 4.1).
+   * The PKCE verifier (RFC 7636 section 4.1). Empty for IDP_B, which looks at none: its codes need a nonce.
    *
    * @generated from field: string code_verifier = 2;
    */
   codeVerifier: string;
 
   /**
-   * The redirect address that the code was sent to; one of the provider client's.
+   * The redirect address that the code was sent to; one of the provider client's. Empty for a code of IDP_B that the
+   * device itself handed out.
    *
    * @generated from field: string redirect_uri = 3;
    */
@@ -287,6 +310,462 @@ export const ExternalLoginResponseSchema: GenMessage<ExternalLoginResponse> = /*
   messageDesc(file_signet_auth_v1_auth_service, 3);
 
 /**
+ * What a client says of a person.
+ *
+ * @generated from message signet.auth.v1.ProfileHints
+ */
+export type ProfileHints = Message<"signet.auth.v1.ProfileHints"> & {
+  /**
+   * A name to show.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * An address to show; never a key.
+   *
+   * @generated from field: string email = 2;
+   */
+  email: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ProfileHints.
+ * Use `create(ProfileHintsSchema)` to create a new message.
+ */
+export const ProfileHintsSchema: GenMessage<ProfileHints> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 4);
+
+/**
+ * What a person types.
+ *
+ * @generated from message signet.auth.v1.EmailPasswordLoginRequest
+ */
+export type EmailPasswordLoginRequest = Message<"signet.auth.v1.EmailPasswordLoginRequest"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Where the app runs.
+   *
+   * @generated from field: signet.auth.v1.Platform platform = 2;
+   */
+  platform: Platform;
+
+  /**
+   * The address as the person typed it.
+   *
+   * @generated from field: string email = 3;
+   */
+  email: string;
+
+  /**
+   * The password.
+   *
+   * @generated from field: string password = 4;
+   */
+  password: string;
+
+  /**
+   * The audiences that access tokens are wanted for; the first one's is `access_token`. None: the service itself.
+   *
+   * @generated from field: repeated string audiences = 5;
+   */
+  audiences: string[];
+
+  /**
+   * The tenant to sign in to; the person must be a member.
+   *
+   * @generated from field: string tenant_id = 6;
+   */
+  tenantId: string;
+
+  /**
+   * The context to sign in to; the person must be a member.
+   *
+   * @generated from field: string context_id = 7;
+   */
+  contextId: string;
+
+  /**
+   * What the client says of its device.
+   *
+   * @generated from field: signet.auth.v1.ClientDevice device = 8;
+   */
+  device?: ClientDevice | undefined;
+
+  /**
+   * The refresh token comes as a cookie that scripts cannot read, and not in the body.
+   *
+   * @generated from field: bool cookie_mode = 9;
+   */
+  cookieMode: boolean;
+
+  /**
+   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   *
+   * @generated from field: string invitation_code = 10;
+   */
+  invitationCode: string;
+
+  /**
+   * Keeps an account that is about to be deleted.
+   *
+   * @generated from field: bool cancel_deletion = 11;
+   */
+  cancelDeletion: boolean;
+};
+
+/**
+ * Describes the message signet.auth.v1.EmailPasswordLoginRequest.
+ * Use `create(EmailPasswordLoginRequestSchema)` to create a new message.
+ */
+export const EmailPasswordLoginRequestSchema: GenMessage<EmailPasswordLoginRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 5);
+
+/**
+ * Tokens for a person who has signed in.
+ *
+ * @generated from message signet.auth.v1.EmailPasswordLoginResponse
+ */
+export type EmailPasswordLoginResponse = Message<"signet.auth.v1.EmailPasswordLoginResponse"> & {
+  /**
+   * The access token for the first audience asked for.
+   *
+   * @generated from field: string access_token = 1;
+   */
+  accessToken: string;
+
+  /**
+   * One access token an audience, the first included.
+   *
+   * @generated from field: map<string, string> access_tokens = 2;
+   */
+  accessTokens: { [key: string]: string };
+
+  /**
+   * `Bearer`.
+   *
+   * @generated from field: string token_type = 3;
+   */
+  tokenType: string;
+
+  /**
+   * Seconds until the access tokens expire.
+   *
+   * @generated from field: uint32 expires_in = 4;
+   */
+  expiresIn: number;
+
+  /**
+   * The refresh token; empty in cookie mode.
+   *
+   * @generated from field: string refresh_token = 5;
+   */
+  refreshToken: string;
+
+  /**
+   * Seconds until the refresh token expires unless it is used.
+   *
+   * @generated from field: uint32 refresh_expires_in = 6;
+   */
+  refreshExpiresIn: number;
+
+  /**
+   * The session that began.
+   *
+   * @generated from field: signet.auth.v1.Session session = 7;
+   */
+  session?: Session | undefined;
+
+  /**
+   * Who is signed in.
+   *
+   * @generated from field: signet.auth.v1.Principal principal = 8;
+   */
+  principal?: Principal | undefined;
+
+  /**
+   * The person.
+   *
+   * @generated from field: signet.auth.v1.Identity identity = 9;
+   */
+  identity?: Identity | undefined;
+
+  /**
+   * Their place in the app.
+   *
+   * @generated from field: signet.auth.v1.Membership membership = 10;
+   */
+  membership?: Membership | undefined;
+
+  /**
+   * True when this was the person's first sign-in ever.
+   *
+   * @generated from field: bool created = 11;
+   */
+  created: boolean;
+};
+
+/**
+ * Describes the message signet.auth.v1.EmailPasswordLoginResponse.
+ * Use `create(EmailPasswordLoginResponseSchema)` to create a new message.
+ */
+export const EmailPasswordLoginResponseSchema: GenMessage<EmailPasswordLoginResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 6);
+
+/**
+ * Whom a link is sent to.
+ *
+ * @generated from message signet.auth.v1.StartMagicLinkRequest
+ */
+export type StartMagicLinkRequest = Message<"signet.auth.v1.StartMagicLinkRequest"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Where the app runs.
+   *
+   * @generated from field: signet.auth.v1.Platform platform = 2;
+   */
+  platform: Platform;
+
+  /**
+   * The address as the person typed it.
+   *
+   * @generated from field: string email = 3;
+   */
+  email: string;
+
+  /**
+   * Where the link leads: one of the app's redirect addresses, exactly.
+   *
+   * @generated from field: string redirect_uri = 4;
+   */
+  redirectUri: string;
+
+  /**
+   * BASE64URL(SHA-256(code verifier)), as in RFC 7636 section 4.2; needed where the app asks for the same device.
+   *
+   * @generated from field: string code_challenge = 5;
+   */
+  codeChallenge: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.StartMagicLinkRequest.
+ * Use `create(StartMagicLinkRequestSchema)` to create a new message.
+ */
+export const StartMagicLinkRequestSchema: GenMessage<StartMagicLinkRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 7);
+
+/**
+ * Nothing: if the address can sign in, a link is on its way.
+ *
+ * @generated from message signet.auth.v1.StartMagicLinkResponse
+ */
+export type StartMagicLinkResponse = Message<"signet.auth.v1.StartMagicLinkResponse"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.StartMagicLinkResponse.
+ * Use `create(StartMagicLinkResponseSchema)` to create a new message.
+ */
+export const StartMagicLinkResponseSchema: GenMessage<StartMagicLinkResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 8);
+
+/**
+ * What the link carried.
+ *
+ * @generated from message signet.auth.v1.ConfirmMagicLinkRequest
+ */
+export type ConfirmMagicLinkRequest = Message<"signet.auth.v1.ConfirmMagicLinkRequest"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Where the app runs.
+   *
+   * @generated from field: signet.auth.v1.Platform platform = 2;
+   */
+  platform: Platform;
+
+  /**
+   * The token hash from the link.
+   *
+   * @generated from field: string token_hash = 3;
+   */
+  tokenHash: string;
+
+  /**
+   * The verifier of the challenge that the link was asked for with.
+   *
+   * @generated from field: string code_verifier = 4;
+   */
+  codeVerifier: string;
+
+  /**
+   * The audiences that access tokens are wanted for; the first one's is `access_token`. None: the service itself.
+   *
+   * @generated from field: repeated string audiences = 5;
+   */
+  audiences: string[];
+
+  /**
+   * The tenant to sign in to; the person must be a member.
+   *
+   * @generated from field: string tenant_id = 6;
+   */
+  tenantId: string;
+
+  /**
+   * The context to sign in to; the person must be a member.
+   *
+   * @generated from field: string context_id = 7;
+   */
+  contextId: string;
+
+  /**
+   * What the client says of its device.
+   *
+   * @generated from field: signet.auth.v1.ClientDevice device = 8;
+   */
+  device?: ClientDevice | undefined;
+
+  /**
+   * The refresh token comes as a cookie that scripts cannot read, and not in the body.
+   *
+   * @generated from field: bool cookie_mode = 9;
+   */
+  cookieMode: boolean;
+
+  /**
+   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   *
+   * @generated from field: string invitation_code = 10;
+   */
+  invitationCode: string;
+
+  /**
+   * Keeps an account that is about to be deleted.
+   *
+   * @generated from field: bool cancel_deletion = 11;
+   */
+  cancelDeletion: boolean;
+};
+
+/**
+ * Describes the message signet.auth.v1.ConfirmMagicLinkRequest.
+ * Use `create(ConfirmMagicLinkRequestSchema)` to create a new message.
+ */
+export const ConfirmMagicLinkRequestSchema: GenMessage<ConfirmMagicLinkRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 9);
+
+/**
+ * Tokens for a person who has signed in.
+ *
+ * @generated from message signet.auth.v1.ConfirmMagicLinkResponse
+ */
+export type ConfirmMagicLinkResponse = Message<"signet.auth.v1.ConfirmMagicLinkResponse"> & {
+  /**
+   * The access token for the first audience asked for.
+   *
+   * @generated from field: string access_token = 1;
+   */
+  accessToken: string;
+
+  /**
+   * One access token an audience, the first included.
+   *
+   * @generated from field: map<string, string> access_tokens = 2;
+   */
+  accessTokens: { [key: string]: string };
+
+  /**
+   * `Bearer`.
+   *
+   * @generated from field: string token_type = 3;
+   */
+  tokenType: string;
+
+  /**
+   * Seconds until the access tokens expire.
+   *
+   * @generated from field: uint32 expires_in = 4;
+   */
+  expiresIn: number;
+
+  /**
+   * The refresh token; empty in cookie mode.
+   *
+   * @generated from field: string refresh_token = 5;
+   */
+  refreshToken: string;
+
+  /**
+   * Seconds until the refresh token expires unless it is used.
+   *
+   * @generated from field: uint32 refresh_expires_in = 6;
+   */
+  refreshExpiresIn: number;
+
+  /**
+   * The session that began.
+   *
+   * @generated from field: signet.auth.v1.Session session = 7;
+   */
+  session?: Session | undefined;
+
+  /**
+   * Who is signed in.
+   *
+   * @generated from field: signet.auth.v1.Principal principal = 8;
+   */
+  principal?: Principal | undefined;
+
+  /**
+   * The person.
+   *
+   * @generated from field: signet.auth.v1.Identity identity = 9;
+   */
+  identity?: Identity | undefined;
+
+  /**
+   * Their place in the app.
+   *
+   * @generated from field: signet.auth.v1.Membership membership = 10;
+   */
+  membership?: Membership | undefined;
+
+  /**
+   * True when this was the person's first sign-in ever.
+   *
+   * @generated from field: bool created = 11;
+   */
+  created: boolean;
+};
+
+/**
+ * Describes the message signet.auth.v1.ConfirmMagicLinkResponse.
+ * Use `create(ConfirmMagicLinkResponseSchema)` to create a new message.
+ */
+export const ConfirmMagicLinkResponseSchema: GenMessage<ConfirmMagicLinkResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 10);
+
+/**
  * What a client sends to stay signed in.
  *
  * @generated from message signet.auth.v1.RefreshRequest
@@ -327,7 +806,7 @@ export type RefreshRequest = Message<"signet.auth.v1.RefreshRequest"> & {
  * Use `create(RefreshRequestSchema)` to create a new message.
  */
 export const RefreshRequestSchema: GenMessage<RefreshRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 4);
+  messageDesc(file_signet_auth_v1_auth_service, 11);
 
 /**
  * The next tokens.
@@ -390,7 +869,7 @@ export type RefreshResponse = Message<"signet.auth.v1.RefreshResponse"> & {
  * Use `create(RefreshResponseSchema)` to create a new message.
  */
 export const RefreshResponseSchema: GenMessage<RefreshResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 5);
+  messageDesc(file_signet_auth_v1_auth_service, 12);
 
 /**
  * Which session ends.
@@ -418,7 +897,7 @@ export type LogoutRequest = Message<"signet.auth.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 6);
+  messageDesc(file_signet_auth_v1_auth_service, 13);
 
 /**
  * Nothing: the session has ended.
@@ -433,7 +912,7 @@ export type LogoutResponse = Message<"signet.auth.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 7);
+  messageDesc(file_signet_auth_v1_auth_service, 14);
 
 /**
  * Which sessions end.
@@ -454,7 +933,7 @@ export type LogoutAllRequest = Message<"signet.auth.v1.LogoutAllRequest"> & {
  * Use `create(LogoutAllRequestSchema)` to create a new message.
  */
 export const LogoutAllRequestSchema: GenMessage<LogoutAllRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 8);
+  messageDesc(file_signet_auth_v1_auth_service, 15);
 
 /**
  * What ended.
@@ -475,7 +954,7 @@ export type LogoutAllResponse = Message<"signet.auth.v1.LogoutAllResponse"> & {
  * Use `create(LogoutAllResponseSchema)` to create a new message.
  */
 export const LogoutAllResponseSchema: GenMessage<LogoutAllResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 9);
+  messageDesc(file_signet_auth_v1_auth_service, 16);
 
 /**
  * Nothing: the bearer token says who asks.
@@ -490,7 +969,7 @@ export type MeRequest = Message<"signet.auth.v1.MeRequest"> & {
  * Use `create(MeRequestSchema)` to create a new message.
  */
 export const MeRequestSchema: GenMessage<MeRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 10);
+  messageDesc(file_signet_auth_v1_auth_service, 17);
 
 /**
  * Who is calling.
@@ -539,7 +1018,7 @@ export type MeResponse = Message<"signet.auth.v1.MeResponse"> & {
  * Use `create(MeResponseSchema)` to create a new message.
  */
 export const MeResponseSchema: GenMessage<MeResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 11);
+  messageDesc(file_signet_auth_v1_auth_service, 18);
 
 /**
  * Signs people in and out and keeps them signed in.
@@ -561,7 +1040,7 @@ export const AuthService: GenService<{
    *   UNAUTHENTICATED   PROVIDER_TOKEN_INVALID, PROVIDER_TOKEN_REPLAYED, NONCE_MISMATCH, IDENTITY_INACTIVE,
    *                     PRINCIPAL_INACTIVE
    *   PERMISSION_DENIED PROVIDER_DISABLED, SIGNUP_DISABLED, MEMBERSHIP_INACTIVE, TENANT_SUSPENDED,
-   *                     ORIGIN_NOT_ALLOWED
+   *                     ORIGIN_NOT_ALLOWED, INVITATION_INVALID, IDENTITY_DELETION_PENDING
    *   UNAVAILABLE       UPSTREAM_UNAVAILABLE
    *
    * @generated from rpc signet.auth.v1.AuthService.ExternalLogin
@@ -570,6 +1049,59 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ExternalLoginRequestSchema;
     output: typeof ExternalLoginResponseSchema;
+  },
+  /**
+   * Signs a person in with the address and password that IDP_C knows. The service asks IDP_C itself; IDP_C's tokens never
+   * leave it. The answer is the same for a wrong password and for an address that nobody has.
+   *
+   * Errors:
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
+   *   UNAUTHENTICATED     INVALID_CREDENTIALS, IDENTITY_INACTIVE, PRINCIPAL_INACTIVE
+   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and those of ExternalLogin
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED, LOCKED_OUT
+   *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
+   *
+   * @generated from rpc signet.auth.v1.AuthService.EmailPasswordLogin
+   */
+  emailPasswordLogin: {
+    methodKind: "unary";
+    input: typeof EmailPasswordLoginRequestSchema;
+    output: typeof EmailPasswordLoginResponseSchema;
+  },
+  /**
+   * Has IDP_C send a magic link. The answer is the same whether the address is known or not.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT    REDIRECT_NOT_ALLOWED
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
+   *   PERMISSION_DENIED   PROVIDER_DISABLED
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED
+   *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
+   *
+   * @generated from rpc signet.auth.v1.AuthService.StartMagicLink
+   */
+  startMagicLink: {
+    methodKind: "unary";
+    input: typeof StartMagicLinkRequestSchema;
+    output: typeof StartMagicLinkResponseSchema;
+  },
+  /**
+   * Signs a person in with the token hash of a magic link; once. The page that the link leads to shows a button: a scanner
+   * that opens the link uses nothing up.
+   *
+   * Errors:
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
+   *   UNAUTHENTICATED     MAGIC_LINK_INVALID, IDENTITY_INACTIVE, PRINCIPAL_INACTIVE
+   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and those of ExternalLogin
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED
+   *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
+   *
+   * @generated from rpc signet.auth.v1.AuthService.ConfirmMagicLink
+   */
+  confirmMagicLink: {
+    methodKind: "unary";
+    input: typeof ConfirmMagicLinkRequestSchema;
+    output: typeof ConfirmMagicLinkResponseSchema;
   },
   /**
    * Trades a refresh token for a new one and for new access tokens. Every refresh ends the token it was given.

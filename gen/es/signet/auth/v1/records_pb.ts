@@ -4,6 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { file_google_api_field_behavior } from "../../../google/api/field_behavior_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { PrincipalKind } from "../../authz/v1/context_pb.ts";
@@ -14,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/records.proto.
  */
 export const file_signet_auth_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("ChxzaWduZXQvYXV0aC92MS9yZWNvcmRzLnByb3RvEg5zaWduZXQuYXV0aC52MSKPAgoISWRlbnRpdHkSCgoCaWQYASABKAkSLwoGc3RhdHVzGAIgASgOMh8uc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkuU3RhdHVzEhUKDXByaW1hcnlfZW1haWwYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEhQKEERFTEVUSU9OX1BFTkRJTkcQAhILCgdERUxFVEVEEAMi5QIKD1Byb3ZpZGVyQWNjb3VudBIKCgJpZBgBIAEoCRITCgtpZGVudGl0eV9pZBgCIAEoCRIqCghwcm92aWRlchgDIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyEg4KBmlzc3VlchgEIAEoCRIPCgdzdWJqZWN0GAUgASgJEg0KBWVtYWlsGAYgASgJEhcKD3Byb3ZpZGVyX3RlbmFudBgHIAEoCRI2CgZzdGF0dXMYCCABKA4yJi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQuU3RhdHVzEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlQKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZMSU5LRUQQARILCgdSRVZPS0VEEAISCwoHQkxPQ0tFRBADEgwKCFVOTElOS0VEEAQi8wEKCVByaW5jaXBhbBIKCgJpZBgBIAEoCRIsCgRraW5kGAIgASgOMh4uc2lnbmV0LmF1dGh6LnYxLlByaW5jaXBhbEtpbmQSEwoLaWRlbnRpdHlfaWQYAyABKAkSMAoGc3RhdHVzGAQgASgOMiAuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsLlN0YXR1cyJlCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDQoJU1VTUEVOREVEEAISCgoGTE9DS0VEEAMSDwoLREVBQ1RJVkFURUQQBBILCgdERUxFVEVEEAUi0gIKCk1lbWJlcnNoaXASCgoCaWQYASABKAkSFAoMcHJpbmNpcGFsX2lkGAIgASgJEg4KBmFwcF9pZBgDIAEoCRIRCgl0ZW5hbnRfaWQYBCABKAkSEgoKY29udGV4dF9pZBgFIAEoCRIxCgZzdGF0dXMYBiABKA4yIS5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwLlN0YXR1cxIoCgdwcm9maWxlGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuUHJvZmlsZSKNAQoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgsKB0lOVklURUQQARINCglSRVFVRVNURUQQAhIKCgZBQ1RJVkUQAxINCglTVVNQRU5ERUQQBBILCgdSRU1PVkVEEAUSDAoIREVDTElORUQQBhIMCghSRUpFQ1RFRBAHEgsKB0VYUElSRUQQCCImCgdQcm9maWxlEgwKBG5hbWUYASABKAkSDQoFZW1haWwYAiABKAkinwQKB1Nlc3Npb24SCgoCaWQYASABKAkSDgoGYXBwX2lkGAIgASgJEhEKCXRlbmFudF9pZBgDIAEoCRISCgpjb250ZXh0X2lkGAQgASgJEi4KBnN0YXR1cxgFIAEoDjIeLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24uU3RhdHVzEgsKA2FtchgGIAMoCRItCglhdXRoX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEWxhc3RfcmVmcmVzaGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9pZGxlX2V4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjcKE2Fic29sdXRlX2V4cGlyZXNfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBmRldmljZRgMIAEoCzIWLnNpZ25ldC5hdXRoLnYxLkRldmljZRIPCgdjdXJyZW50GA0gASgIIlcKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdSRVZPS0VEEAISDwoLQ09NUFJPTUlTRUQQAxILCgdFWFBJUkVEEAQiSwoGRGV2aWNlEhEKCWRldmljZV9pZBgBIAEoCRINCgVsYWJlbBgCIAEoCRIKCgJvcxgDIAEoCRITCgthcHBfdmVyc2lvbhgEIAEoCSpFCghQcm92aWRlchIYChRQUk9WSURFUl9VTlNQRUNJRklFRBAAEgkKBUlEUF9BEAESCQoFSURQX0IQAhIJCgVJRFBfQxADKkMKCFBsYXRmb3JtEhgKFFBMQVRGT1JNX1VOU1BFQ0lGSUVEEAASCwoHQU5EUk9JRBABEgcKA0lPUxACEgcKA1dFQhADYgZwcm90bzM", [file_google_protobuf_timestamp, file_signet_authz_v1_context]);
+  fileDesc("ChxzaWduZXQvYXV0aC92MS9yZWNvcmRzLnByb3RvEg5zaWduZXQuYXV0aC52MSK/AgoISWRlbnRpdHkSCgoCaWQYASABKAkSLwoGc3RhdHVzGAIgASgOMh8uc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkuU3RhdHVzEhUKDXByaW1hcnlfZW1haWwYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZGVsZXRlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEhQKEERFTEVUSU9OX1BFTkRJTkcQAhILCgdERUxFVEVEEAMilQMKD1Byb3ZpZGVyQWNjb3VudBIKCgJpZBgBIAEoCRITCgtpZGVudGl0eV9pZBgCIAEoCRIqCghwcm92aWRlchgDIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyEg4KBmlzc3VlchgEIAEoCRIPCgdzdWJqZWN0GAUgASgJEg0KBWVtYWlsGAYgASgJEhcKD3Byb3ZpZGVyX3RlbmFudBgHIAEoCRI2CgZzdGF0dXMYCCABKA4yJi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQuU3RhdHVzEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmlzX3JlbGF5X2VtYWlsGAogASgIEhYKDmlzX2NvbnRhY3RhYmxlGAsgASgIIlQKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZMSU5LRUQQARILCgdSRVZPS0VEEAISCwoHQkxPQ0tFRBADEgwKCFVOTElOS0VEEAQi8wEKCVByaW5jaXBhbBIKCgJpZBgBIAEoCRIsCgRraW5kGAIgASgOMh4uc2lnbmV0LmF1dGh6LnYxLlByaW5jaXBhbEtpbmQSEwoLaWRlbnRpdHlfaWQYAyABKAkSMAoGc3RhdHVzGAQgASgOMiAuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsLlN0YXR1cyJlCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDQoJU1VTUEVOREVEEAISCgoGTE9DS0VEEAMSDwoLREVBQ1RJVkFURUQQBBILCgdERUxFVEVEEAUi/wMKCk1lbWJlcnNoaXASDwoCaWQYASABKAlCA+BBAxIZCgxwcmluY2lwYWxfaWQYAiABKAlCA+BBAxITCgZhcHBfaWQYAyABKAlCA+BBAxIWCgl0ZW5hbnRfaWQYBCABKAlCA+BBAxIXCgpjb250ZXh0X2lkGAUgASgJQgPgQQMSNgoGc3RhdHVzGAYgASgOMiEuc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcC5TdGF0dXNCA+BBAxIoCgdwcm9maWxlGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuUHJvZmlsZRIjCgZzY29wZXMYCCADKAlCE7pIEJIBDRBkGAEiB3IFEAEYgAESMwoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIo0BCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCwoHSU5WSVRFRBABEg0KCVJFUVVFU1RFRBACEgoKBkFDVElWRRADEg0KCVNVU1BFTkRFRBAEEgsKB1JFTU9WRUQQBRIMCghERUNMSU5FRBAGEgwKCFJFSkVDVEVEEAcSCwoHRVhQSVJFRBAIIjoKB1Byb2ZpbGUSFgoEbmFtZRgBIAEoCUIIukgFcgMYgAISFwoFZW1haWwYAiABKAlCCLpIBXIDGMACIp8ECgdTZXNzaW9uEgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSEgoKY29udGV4dF9pZBgEIAEoCRIuCgZzdGF0dXMYBSABKA4yHi5zaWduZXQuYXV0aC52MS5TZXNzaW9uLlN0YXR1cxILCgNhbXIYBiADKAkSLQoJYXV0aF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3JlZnJlc2hlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaWRsZV9leHBpcmVzX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI3ChNhYnNvbHV0ZV9leHBpcmVzX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgZkZXZpY2UYDCABKAsyFi5zaWduZXQuYXV0aC52MS5EZXZpY2USDwoHY3VycmVudBgNIAEoCCJXCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCwoHUkVWT0tFRBACEg8KC0NPTVBST01JU0VEEAMSCwoHRVhQSVJFRBAEIksKBkRldmljZRIRCglkZXZpY2VfaWQYASABKAkSDQoFbGFiZWwYAiABKAkSCgoCb3MYAyABKAkSEwoLYXBwX3ZlcnNpb24YBCABKAkqRQoIUHJvdmlkZXISGAoUUFJPVklERVJfVU5TUEVDSUZJRUQQABIJCgVJRFBfQRABEgkKBUlEUF9CEAISCQoFSURQX0MQAypDCghQbGF0Zm9ybRIYChRQTEFURk9STV9VTlNQRUNJRklFRBAAEgsKB0FORFJPSUQQARIHCgNJT1MQAhIHCgNXRUIQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp, file_signet_authz_v1_context]);
 
 /**
  * A human, once for all apps.
@@ -56,6 +58,13 @@ export type Identity = Message<"signet.auth.v1.Identity"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 5;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * When it is erased; absent unless DELETION_PENDING.
+   *
+   * @generated from field: google.protobuf.Timestamp deletes_at = 6;
+   */
+  deletesAt?: Timestamp | undefined;
 };
 
 /**
@@ -181,6 +190,20 @@ export type ProviderAccount = Message<"signet.auth.v1.ProviderAccount"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The address is the provider's relay for a person who hides theirs.
+   *
+   * @generated from field: bool is_relay_email = 10;
+   */
+  isRelayEmail: boolean;
+
+  /**
+   * The person takes mail at the address, as far as the provider told.
+   *
+   * @generated from field: bool is_contactable = 11;
+   */
+  isContactable: boolean;
 };
 
 /**
@@ -403,6 +426,27 @@ export type Membership = Message<"signet.auth.v1.Membership"> & {
    * @generated from field: signet.auth.v1.Profile profile = 7;
    */
   profile?: Profile | undefined;
+
+  /**
+   * Scopes that the member holds besides the app's defaults.
+   *
+   * @generated from field: repeated string scopes = 8;
+   */
+  scopes: string[];
+
+  /**
+   * When it was made.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it last changed.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_at = 10;
+   */
+  updatedAt?: Timestamp | undefined;
 };
 
 /**
