@@ -71,6 +71,11 @@ export function clientSecretLabel(id: ProviderClientId): string {
   return `provider-client-secret|${id}`
 }
 
+/** What the HS256 secret of this client's project is sealed for. */
+export function tokenSecretLabel(id: ProviderClientId): string {
+  return `provider-token-secret|${id}`
+}
+
 function invalid(claim: string): IdTokenJudgment {
   return { is: "refuse", reason: "PROVIDER_TOKEN_INVALID", claim }
 }

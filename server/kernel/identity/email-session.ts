@@ -1,0 +1,91 @@
+// What a session of IDP_C vouches for. Its signature is server/providers' part.
+import type { Vouched } from "../ports.ts"
+import type { ProviderClient } from "../records.ts"
+import { isPast, isText, isTime, skewSeconds } from "./claim.ts"
+
+/** The project answers with a session that it has just made. */
+const maxAgeSeconds = 600
+
+export interface PresentedEmailSession {
+  /** The payload of the access token, whose signature was verified. */
+  claims: Readonly<Record<string, unknown>>
+  /** The member `user` of the same answer. */
+  user: Readonly<Record<string, unknown>>
+  client: ProviderClient
+  /** `<project_url>/auth/v1`. */
+  issuer: string
+  /** Unix time. */
+  nowSeconds: number
+}
+
+export type EmailSessionJudgment =
+  | { is: "ok"; vouched: Vouched }
+  | { is: "refuse"; reason: "PROVIDER_TOKEN_INVALID" | "EMAIL_NOT_VERIFIED"; claim: string }
+
+/**
+ * Whether the session is of this project, of one person, and of somebody who showed that the address is theirs.
+ *
+ * Token and user must name the same person: the account is found by the id alone.
+ */
+export function judgeEmailSession(presented: PresentedEmailSession): EmailSessionJudgment {
+  const { claims, user, client, issuer, nowSeconds } = presented
+  const { sub, exp, iat } = claims
+  if (claims.iss !== issuer) return invalid("iss")
+  const audiences = Array.isArray(claims.aud) ? claims.aud : [claims.aud]
+  if (audiences.length !== 1 || audiences[0] !== "authenticated") return invalid("aud")
+  if (!isText(sub, 255) || sub === "" || sub !== user.id) return invalid("sub")
+  if (!isTime(exp) || nowSeconds >= exp + skewSeconds) return invalid("exp")
+  if (!isTime(iat) || iat > nowSeconds + skewSeconds || nowSeconds > iat + maxAgeSeconds) return invalid("iat")
+  if (claims.nbf !== undefined && !isPast(claims.nbf, nowSeconds)) return invalid("nbf")
+  if (isAnonymous(claims) || isAnonymous(user)) return invalid("is_anonymous")
+  const email = user.email
+  if (!isText(email, 320) || email === "") return invalid("email")
+  if (claims.email !== undefined && claims.email !== email) return invalid("email")
+  if (!isDate(user.email_confirmed_at)) {
+    return { is: "refuse", reason: "EMAIL_NOT_VERIFIED", claim: "email_confirmed_at" }
+  }
+  return {
+    is: "ok",
+    vouched: {
+      issuer: client.canonicalIssuer,
+      subject: sub,
+      providerTenant: client.providerTenant,
+      email,
+      emailVerified: true,
+      isRelayEmail: false,
+      name: nameOf(user.user_metadata),
+      authTimeMs: authTimeOf(claims.amr, nowSeconds, iat) * 1000,
+      providerRefreshToken: null,
+      singleUse: null,
+    },
+  }
+}
+
+/** Anything but a plain no: a project that marks people in another way is asked no further. */
+function isAnonymous({ is_anonymous: mark }: Readonly<Record<string, unknown>>): boolean {
+  return mark !== undefined && mark !== false
+}
+
+function isDate(value: unknown): boolean {
+  return typeof value === "string" && !Number.isNaN(Date.parse(value))
+}
+
+/** The newest of the methods, each `{method, timestamp}` in seconds; the time of issue where there is none. */
+function authTimeOf(amr: unknown, nowSeconds: number, iat: number): number {
+  const methods: readonly unknown[] = Array.isArray(amr) ? amr : []
+  const times = methods
+    .map((method) => (typeof method === "object" && method !== null && "timestamp" in method ? method.timestamp : null))
+    .filter((time) => isTime(time) && isPast(time, nowSeconds))
+  return times.length === 0 ? iat : Math.max(...times)
+}
+
+/** A hint that the person gave, as far as there is one. */
+function nameOf(metadata: unknown): string | null {
+  if (typeof metadata !== "object" || metadata === null) return null
+  const { full_name: fullName, name } = Object.fromEntries(Object.entries(metadata))
+  return [fullName, name].find((text) => isText(text, 200) && text !== "") ?? null
+}
+
+function invalid(claim: string): EmailSessionJudgment {
+  return { is: "refuse", reason: "PROVIDER_TOKEN_INVALID", claim }
+}

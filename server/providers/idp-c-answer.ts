@@ -1,0 +1,120 @@
+// What IDP_C's answers mean. The project has spelled its errors in three ways over the years.
+import { Refused } from "@signet/kernel/errors"
+import { type JsonAnswer, unavailable } from "./bounded-request.ts"
+
+/** What was asked: a password, a magic link to send, a magic link to confirm. */
+export type Question = "password" | "otp" | "verify"
+
+export interface ProjectSession {
+  accessToken: string
+  user: Readonly<Record<string, unknown>>
+}
+
+/** How long to wait where the project does not say, in seconds. */
+const usualWait = 60
+
+/** What the sentences of projects without error codes stand for. */
+const codesBySentence: readonly [RegExp, string][] = [
+  [/^email not confirmed$/i, "email_not_confirmed"],
+  [/^invalid login credentials$/i, "invalid_credentials"],
+  [/^(email link|token) (is invalid or has expired|has expired or is invalid)$/i, "otp_expired"],
+  [/^error confirming user$/i, "user_banned"],
+  [/^signups not allowed for otp$/i, "otp_disabled"],
+  [/^signups not allowed for this instance$/i, "signup_disabled"],
+  [/^user not found$/i, "user_not_found"],
+  [/^email (logins|signups) are disabled$/i, "email_provider_disabled"],
+]
+
+/** The project or the client is not set up for this, whoever signs in. */
+const configurationCodes = ["email_provider_disabled", "provider_disabled", "captcha_failed", "no_authorization"]
+
+/** A person who is banned is told no more than one who does not exist: the project looks before it asks the password. */
+const wrongPassword = ["invalid_credentials", "user_banned", "user_not_found", "user_sso_managed", "validation_failed"]
+const wrongLink = ["otp_expired", "user_banned", "user_not_found", "validation_failed"]
+
+/** Nobody is written to, and the caller is not told: these depend on who the address belongs to. */
+const silentCodes = [
+  "otp_disabled",
+  "signup_disabled",
+  "user_not_found",
+  "user_banned",
+  "user_sso_managed",
+  "email_address_invalid",
+  "email_address_not_authorized",
+  "validation_failed",
+]
+
+/** @throws Refused what the answer means where it is no session. */
+export function readSession(question: "password" | "verify", { status, body }: JsonAnswer): ProjectSession {
+  if (status !== 200) throw refusalOf(question, { status, body })
+  const { access_token: accessToken, user } = membersOf(body)
+  if (typeof accessToken !== "string" || typeof user !== "object" || user === null) {
+    throw unavailable("the project answers without a session")
+  }
+  return { accessToken, user: membersOf(user) }
+}
+
+/**
+ * Whether a link was sent is not for the caller to know; only what is the same for every address is.
+ *
+ * @param mayCreate Where people are made, the limit on mails is met by known and unknown addresses alike, and is told.
+ *   Elsewhere only known ones meet it.
+ * @returns Why no link was sent, for the log; undefined when one was, or the address is unknown.
+ * @throws Refused RATE_LIMITED, PROVIDER_NOT_CONFIGURED, UPSTREAM_UNAVAILABLE.
+ */
+export function readSent(answer: JsonAnswer, mayCreate: boolean): string | undefined {
+  if (answer.status === 200) return undefined
+  const code = errorCodeOf(answer)
+  if (code === "over_email_send_rate_limit" && !mayCreate) return code
+  if (!silentCodes.includes(code) || answer.status >= 500) throw refusalOf("otp", answer)
+  return code === "otp_disabled" || code === "user_not_found" ? undefined : code
+}
+
+/** The project is there, whatever it says: a 500 is the fault of one request, and anybody can make one. */
+export function isFromProject({ status }: JsonAnswer): boolean {
+  return status <= 500
+}
+
+function refusalOf(question: Question, answer: JsonAnswer): Refused {
+  const { status } = answer
+  const code = errorCodeOf(answer)
+  const cause = new Error(`the project answers ${status} ${code}`)
+  if (status === 429) return new Refused("RATE_LIMITED", { metadata: { retry_after: waitOf(answer) }, cause })
+  if (status >= 500) return unavailable(cause.message)
+  // Without a code it is the gateway in front of the project that refuses the key.
+  const isGateway = code === "" && (status === 401 || status === 403)
+  if (isGateway || configurationCodes.includes(code)) return new Refused("PROVIDER_NOT_CONFIGURED", { cause })
+  if (question === "password" && wrongPassword.includes(code)) return new Refused("INVALID_CREDENTIALS", { cause })
+  if (question === "verify" && wrongLink.includes(code)) return new Refused("MAGIC_LINK_INVALID", { cause })
+  if (code === "email_not_confirmed") return new Refused("EMAIL_NOT_VERIFIED", { cause })
+  return unavailable(cause.message)
+}
+
+/**
+ * The error's code: `{code: 400, error_code, msg}`, `{code, message}` since API version 2024-01-01,
+ * `{error, error_description}` or `{code: 400, msg}` before there were codes. Empty where there is none.
+ */
+export function errorCodeOf({ status, body }: JsonAnswer): string {
+  const { error_code: errorCode, code, msg, error, error_description: description } = membersOf(body)
+  const named = [errorCode, code].find((text) => typeof text === "string" && /^[a-z0-9_]{1,64}$/.test(text))
+  if (typeof named === "string") return named
+  const sentence = typeof description === "string" ? description : msg
+  const known = typeof sentence === "string" && codesBySentence.find(([pattern]) => pattern.test(sentence))
+  if (known) return known[1]
+  // Only mails have a limit that names seconds.
+  if (status === 429 && typeof msg === "string") {
+    return /for security purposes|email rate/i.test(msg) ? "over_email_send_rate_limit" : "over_request_rate_limit"
+  }
+  return error === "invalid_grant" ? "invalid_credentials" : ""
+}
+
+/** Whole seconds. */
+function waitOf({ body }: JsonAnswer): string {
+  const { msg, message } = membersOf(body)
+  const [, seconds] = /after (\d{1,4}) seconds/.exec(`${msg ?? message ?? ""}`) ?? []
+  return String(Math.max(1, Number(seconds ?? usualWait)))
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {}
+}

@@ -1,0 +1,59 @@
+// Verifies the access tokens of IDP_C: with the project's secret, or with its published keys, as it is configured.
+import { Refused } from "@signet/kernel/errors"
+import { tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import type { Secrets } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { compactVerify } from "jose"
+import type { ProviderKeys } from "./provider-keys.ts"
+import { invalid, verifySignedToken } from "./signed-token.ts"
+
+export interface ProjectTokenDeps {
+  keys: ProviderKeys
+  secrets: Pick<Secrets, "open">
+}
+
+const maxLength = 16_384
+/** RFC 7518 section 3.2, in bytes. */
+const minSecretLength = 32
+
+/**
+ * The claims of a token whose signature is right. A project has one way to sign, so a token is never verified with the
+ * other: whoever has the published keys could else sign with them as if they were a secret.
+ *
+ * @param issuer `<project_url>/auth/v1`, below which the keys are.
+ * @throws Refused PROVIDER_TOKEN_INVALID, UPSTREAM_UNAVAILABLE, PROVIDER_NOT_CONFIGURED for a secret that is too short.
+ */
+export function verifyProjectToken(
+  deps: ProjectTokenDeps,
+  client: ProviderClient,
+  issuer: string,
+  token: string,
+): Promise<Record<string, unknown>> {
+  if (client.tokenSecretSealed !== null) return verifyWithSecret(openTokenSecret(deps.secrets, client), token)
+  const published = { keys: deps.keys, algorithms: ["ES256", "RS256"] as const }
+  return verifySignedToken(published, `${issuer}/.well-known/jwks.json`, token)
+}
+
+async function verifyWithSecret(secret: Uint8Array, token: string): Promise<Record<string, unknown>> {
+  if (token.length > maxLength) throw invalid("size")
+  try {
+    const { payload, protectedHeader } = await compactVerify(token, secret, { algorithms: ["HS256"] })
+    if (protectedHeader.typ !== undefined && protectedHeader.typ !== "JWT") throw invalid("typ")
+    const claims: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload))
+    if (typeof claims === "object" && claims !== null && !Array.isArray(claims))
+      return Object.fromEntries(Object.entries(claims))
+  } catch (cause) {
+    throw cause instanceof Refused ? cause : invalid("signature", cause)
+  }
+  throw invalid("form")
+}
+
+function openTokenSecret(secrets: Pick<Secrets, "open">, client: ProviderClient): Uint8Array {
+  const opened = client.tokenSecretSealed && secrets.open(tokenSecretLabel(client.id), client.tokenSecretSealed)
+  // A fault of the installation, and nothing the caller could mend.
+  if (!opened) throw new Error("the token secret of a provider client does not open under the sealing key")
+  if (opened.length < minSecretLength) {
+    throw new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error("the project's token secret is too short") })
+  }
+  return opened
+}

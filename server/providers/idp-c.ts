@@ -1,0 +1,135 @@
+// IDP_C: a hosted backend that knows people by email and password, and sends magic links. Asked from here only; neither
+// its tokens nor its secret key leave this file and the project.
+import { Refused } from "@signet/kernel/errors"
+import { isText } from "@signet/kernel/identity/claim"
+import { judgeEmailSession } from "@signet/kernel/identity/email-session"
+import type { Clock, EmailProvider, Secrets, Vouched } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { type Fetch, isAllowedUrl, type JsonAnswer, requestEffect, requestJson } from "./bounded-request.ts"
+import { createCircuitBreaker } from "./circuit-breaker.ts"
+import { openClientSecret } from "./code-exchange.ts"
+import { isFromProject, type ProjectSession, readSent, readSession } from "./idp-c-answer.ts"
+import { type ProjectTokenDeps, verifyProjectToken } from "./idp-c-token.ts"
+import { createProviderKeys } from "./provider-keys.ts"
+
+export interface IdpCDeps {
+  clock: Clock
+  secrets: Pick<Secrets, "digest" | "open">
+  /** A project may be on this machine itself, without TLS: the development profile and tests. */
+  isLoopbackAllowed: boolean
+  /** Where requests go out; the platform's own when left out. */
+  fetch?: Fetch
+  /** Told of what went wrong without failing the call, for the log: no address, no token. */
+  report?: (fault: Error) => void
+}
+
+/** The errors of a project are spelled as in this version of its API, where it knows versions. */
+const apiVersion = "2024-01-01"
+/** Longer than projects let a link live, in milliseconds. */
+const linkUseMs = 86_400_000
+
+interface Project {
+  /** `<project_url>/auth/v1`, which its tokens name as their issuer. */
+  issuer: string
+  secretKey: string
+}
+
+export function createIdpC(deps: IdpCDeps): EmailProvider {
+  const send: Fetch = deps.fetch ?? ((url, init) => fetch(url, init))
+  const breaker = createCircuitBreaker(deps)
+  const tokens: ProjectTokenDeps = {
+    keys: createProviderKeys({ clock: deps.clock, fetch: send }),
+    secrets: deps.secrets,
+  }
+
+  function ask({ issuer, secretKey }: Project, path: string, body: object): Promise<JsonAnswer> {
+    const headers = headersOf(secretKey)
+    const init = { method: "POST", headers, body: JSON.stringify(body) }
+    return breaker.run(issuer, () => requestJson(send, issuer + path, init), isFromProject)
+  }
+
+  /** What the session vouches for. It ends here, whether it vouches for somebody or not. */
+  async function takeSession(client: ProviderClient, project: Project, session: ProjectSession): Promise<Vouched> {
+    try {
+      const claims = await verifyProjectToken(tokens, client, project.issuer, session.accessToken)
+      const nowSeconds = Math.floor(deps.clock.nowMs() / 1000)
+      const { issuer } = project
+      const judgment = judgeEmailSession({ claims, user: session.user, client, issuer, nowSeconds })
+      if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
+      return judgment.vouched
+    } finally {
+      await signOut(project, session.accessToken)
+    }
+  }
+
+  /**
+   * Ends the session at the project. A failure is reported and no more: who signed in has shown who they are, the
+   * session's tokens are in nobody's hands, and the project ends it by itself.
+   */
+  async function signOut({ issuer, secretKey }: Project, accessToken: string): Promise<void> {
+    const headers = { ...headersOf(secretKey), authorization: `Bearer ${accessToken}` }
+    const end = () => requestEffect(send, `${issuer}/logout?scope=local`, { method: "POST", headers })
+    const answer = await breaker.run(issuer, end, isFromProject).catch((fault: unknown) => {
+      deps.report?.(new Error("a session of IDP_C was not ended", { cause: fault }))
+    })
+    if (answer && answer.status >= 400) deps.report?.(new Error(`a session of IDP_C was not ended: ${answer.status}`))
+  }
+
+  return {
+    async signIn(client, { email, password }) {
+      const project = projectOf(deps, client)
+      // Such text is nobody's, and the project would fail over it.
+      if (!isText(email, 320) || !isText(password, 1_024)) throw new Refused("INVALID_CREDENTIALS")
+      const answer = await ask(project, "/token?grant_type=password", { email, password })
+      return takeSession(client, project, readSession("password", answer))
+    },
+
+    async sendMagicLink(client, { email, redirectUri, mayCreate }) {
+      const project = projectOf(deps, client)
+      if (!isText(email, 320)) return
+      const query = new URLSearchParams({ redirect_to: redirectUri })
+      const answer = await ask(project, `/otp?${query}`, { email, create_user: mayCreate })
+      const silenced = readSent(answer, mayCreate)
+      if (silenced !== undefined) deps.report?.(new Error(`IDP_C sent no magic link: ${silenced}`))
+    },
+
+    async confirmMagicLink(client, tokenHash) {
+      const project = projectOf(deps, client)
+      if (!/^[A-Za-z0-9_-]{8,256}$/.test(tokenHash)) throw new Refused("MAGIC_LINK_INVALID")
+      // "email" is for people whom the project knew and for those it did not; "magiclink" only for the former.
+      const answer = await ask(project, "/verify", { type: "email", token_hash: tokenHash })
+      const vouched = await takeSession(client, project, readSession("verify", answer))
+      // The project takes a link once, but all who bring it at the same moment.
+      const use = deps.secrets.digest(`${project.issuer}|${tokenHash}`)
+      return { ...vouched, singleUse: { tokenHash: use, expiresAtMs: deps.clock.nowMs() + linkUseMs } }
+    },
+  }
+}
+
+/** The key goes where the gateway reads it and nowhere else: as a bearer it would be the token of an administrator. */
+function headersOf(secretKey: string): Record<string, string> {
+  return {
+    accept: "application/json",
+    "content-type": "application/json",
+    apikey: secretKey,
+    "x-supabase-api-version": apiVersion,
+  }
+}
+
+/** @throws Refused PROVIDER_NOT_CONFIGURED unless address, reference and key are there. */
+function projectOf(deps: IdpCDeps, client: ProviderClient): Project {
+  const issuer = client.projectUrl === null ? undefined : issuerOf(client.projectUrl, deps.isLoopbackAllowed)
+  const secretKey = openClientSecret(deps.secrets, client)
+  if (issuer === undefined || client.providerTenant === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  if (secretKey === undefined || !/^[\x21-\x7e]{1,2048}$/.test(secretKey)) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  return { issuer, secretKey }
+}
+
+/** Undefined for an address that is not asked. All that is asked is below it. */
+export function issuerOf(projectUrl: string, isLoopbackAllowed: boolean): string | undefined {
+  if (!isAllowedUrl(projectUrl)) return undefined
+  const { protocol, origin, pathname, search, hash } = new URL(projectUrl)
+  if (protocol !== "https:" && !isLoopbackAllowed) return undefined
+  if (search !== "" || hash !== "") return undefined
+  return `${origin}${pathname.replace(/\/+$/, "")}/auth/v1`
+}
