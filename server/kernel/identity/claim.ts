@@ -20,6 +20,6 @@ export function isTime(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 2 ** 40
 }
 
-export function isPast(value: unknown, nowSeconds: number): boolean {
+export function isPast(value: unknown, nowSeconds: number): value is number {
   return isTime(value) && value <= nowSeconds + skewSeconds
 }

@@ -42,7 +42,7 @@ export function judgeNotification(
   const { iss, aud, iat, exp, jti } = claims
   if (!isOneOf(iss, client.issuers)) return refuse("iss")
   if (!isOneOf(aud, client.audiences)) return refuse("aud")
-  if (!isTime(iat) || !isPast(iat, nowSeconds) || nowSeconds > iat + maxAgeSeconds) return refuse("iat")
+  if (!isPast(iat, nowSeconds) || nowSeconds > iat + maxAgeSeconds) return refuse("iat")
   if (exp !== undefined && (!isTime(exp) || nowSeconds >= exp + skewSeconds)) return refuse("exp")
   if (!isText(jti, 255) || jti === "") return refuse("jti")
   const event = parseEvent(claims.events)
