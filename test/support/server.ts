@@ -17,6 +17,7 @@ import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
+import { createIdpB } from "../../server/providers/idp-b.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
 import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
@@ -92,7 +93,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     clock,
     random,
     limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
-    providers: { IDP_A: createIdpA({ clock, secrets }) },
+    providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
     issuer: "https://auth.example",
     authAudience: "auth",
     accessTokenSeconds: 600,
