@@ -107,10 +107,11 @@ export function opaque(reader: Reader, what: string, exactly?: number): Uint8Arr
 
 /** A vector of uint16. @throws FramingRefused MLS_TOO_LARGE before the first is read. */
 export function uint16s(reader: Reader, what: string, most: number): number[] {
-  const inside = vector(reader, what)
-  if (inside.end - inside.at > most * 2) refuse(inside, "MLS_TOO_LARGE", what)
+  const { bytes, at, end } = vector(reader, what)
+  if (end - at > most * 2) refuse(reader, "MLS_TOO_LARGE", what, at)
+  if ((end - at) % 2 !== 0) refuse(reader, "MLS_MALFORMED", what, at)
   const numbers: number[] = []
-  while (!atEnd(inside)) numbers.push(uint16(inside, what))
+  for (let i = at; i < end; i += 2) numbers.push(((bytes[i] ?? 0) << 8) | (bytes[i + 1] ?? 0))
   return numbers
 }
 

@@ -27,7 +27,10 @@ export function verifyCommitSignature(
  *
  * @param previousInterim `interimTranscriptHash` of the epoch that the commit was framed in.
  */
-export function nextConfirmedTranscriptHash(previousInterim: Uint8Array, { transcript }: Commit): Uint8Array {
+export function nextConfirmedTranscriptHash(
+  previousInterim: Uint8Array,
+  { transcript }: Pick<Commit, "transcript">,
+): Uint8Array {
   return sha256(concat(previousInterim, transcript))
 }
 

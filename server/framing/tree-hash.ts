@@ -1,10 +1,11 @@
 import { sha256 } from "@noble/hashes/sha2.js"
+import { concat } from "@signet/canonical/bytes"
 import type { RatchetTree, TreeNode } from "./tree.ts"
 import { uint32Bytes } from "./writer.ts"
 
-const leafType = 1
-const parentType = 2
-const hashBytes = 32
+const leafType = Uint8Array.of(1)
+const parentType = Uint8Array.of(2)
+const hashLength = Uint8Array.of(32)
 const absent = Uint8Array.of(0)
 const present = Uint8Array.of(1)
 
@@ -37,17 +38,11 @@ function isPowerOfTwo(value: number): boolean {
 
 /** The tree hash of one leaf. @param leaf encoded LeafNode; undefined for a blank. */
 export function leafHash(leafIndex: number, leaf: Uint8Array | undefined): Uint8Array {
-  const hash = sha256.create().update(Uint8Array.of(leafType)).update(uint32Bytes(leafIndex))
-  return leaf === undefined ? hash.update(absent).digest() : hash.update(present).update(leaf).digest()
+  const head = concat(leafType, uint32Bytes(leafIndex))
+  return sha256(leaf === undefined ? concat(head, absent) : concat(head, present, leaf))
 }
 
-const parentAbsent = Uint8Array.of(parentType, 0)
-const parentPresent = Uint8Array.of(parentType, 1)
-const hashLength = Uint8Array.of(hashBytes)
-
 function parentHash(node: TreeNode | undefined, left: Uint8Array, right: Uint8Array): Uint8Array {
-  const hash = sha256.create()
-  if (node?.kind === "parent") hash.update(parentPresent).update(node.bytes)
-  else hash.update(parentAbsent)
-  return hash.update(hashLength).update(left).update(hashLength).update(right).digest()
+  const parent = node?.kind === "parent" ? concat(present, node.bytes) : absent
+  return sha256(concat(parentType, parent, hashLength, left, hashLength, right))
 }

@@ -38,6 +38,14 @@ interface Welcome {
   initial_epoch_authenticator: string
 }
 
+interface TranscriptHashes {
+  cipher_suite: number
+  authenticated_content: string
+  interim_transcript_hash_before: string
+  confirmed_transcript_hash_after: string
+  interim_transcript_hash_after: string
+}
+
 const folder = process.env.RFC9420_VECTORS
 
 /** Why the vectors' tests are skipped, or undefined when they run. */
@@ -53,6 +61,7 @@ function suiteOne<Vector extends { cipher_suite: number }>(name: string): readon
 export const vectors = {
   treeValidation: suiteOne<TreeValidation>("tree-validation"),
   secretTree: suiteOne<SecretTree>("secret-tree"),
+  transcriptHashes: suiteOne<TranscriptHashes>("transcript-hashes"),
   treekem: suiteOne<TreeKem>("treekem"),
   // Pre-shared keys are refused in V1.
   welcome: suiteOne<Welcome>("passive-client-welcome").filter((vector) => vector.external_psks.length === 0),
