@@ -52,6 +52,18 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
       }
     },
 
+    emailPasswordLogin() {
+      throw new Refused("PROVIDER_NOT_CONFIGURED")
+    },
+
+    startMagicLink() {
+      throw new Refused("PROVIDER_NOT_CONFIGURED")
+    },
+
+    confirmMagicLink() {
+      throw new Refused("PROVIDER_NOT_CONFIGURED")
+    },
+
     async refresh(request, context) {
       await limit(deps, context, "refresh", { ip: networkOf(context) })
       const presented = presentedToken(context, request)
