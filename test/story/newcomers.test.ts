@@ -12,6 +12,8 @@ const docs = readFileSync(join(import.meta.dirname, "../../docs/machines.md"), "
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8")
 const firstMinutes = /## The first five minutes[\s\S]*?```sh\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? ""
 const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
+const providers = readFileSync(join(import.meta.dirname, "../../docs/providers.md"), "utf8")
+const withIdpB = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(providers)?.[1] ?? ""
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
 
 describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skipped: no ${missing})` : ""}`, () => {
@@ -57,6 +59,15 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     ])
     expect(answers[4]).toEqual({})
     expect(answers[5]).toEqual({})
+  }, 60_000)
+
+  test("the tour of docs/providers.md signs one person in twice with IDP_B", () => {
+    const [first, switched, second, ...rest] = run(withIdpB)
+    expect(first).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
+    expect(switched).toEqual({ down: false, delayMs: 0, issuer: "second" })
+    expect(second).toMatchObject({ identity: { primaryEmail: "ada@example.com" } })
+    expect(second).not.toHaveProperty("created")
+    expect(rest).toEqual([])
   }, 60_000)
 
   test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {

@@ -90,6 +90,8 @@ describeOnPostgres("production", () => {
     expect(await statusOf("/readyz")).toBe(200)
     expect(await statusOf("/dev/idp-a/login-request", "POST")).toBe(404)
     expect(await statusOf("/dev/idp-a/.well-known/openid-configuration")).toBe(404)
+    expect(await statusOf("/dev/idp-b/login-request", "POST")).toBe(404)
+    expect(await statusOf("/dev/idp-b/auth/keys")).toBe(404)
     const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: program.url }))
     const asked = async () => {
       for await (const _ of reflection.serverReflectionInfo(listServices())) return
