@@ -15,7 +15,8 @@ export const maxBytes = {
   /** A piece of a tree, as it is kept and as it is handed out. */
   treeChunk: mib,
   welcome: mib,
-  welcomeRecipient: 16 * kib,
+  /** With a proof of 256 subjects in its GroupInfo. */
+  welcomeRecipient: 24 * kib,
   append: 4 * mib,
   keyPackage: 8 * kib,
   /** Signed, as it is in the AAD. */

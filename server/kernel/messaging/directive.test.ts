@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest"
+import { decideLease, decideLeave, decideRejoin, decideRevocation, directivesAfter, holdsLease } from "./directive.ts"
+import type { Conversation, Directive } from "./records.ts"
+import { conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
+
+const open: Conversation = { ...conversation, directives: [directive] }
+const lease = (by: number, change: Partial<Directive> = {}, where: Partial<Conversation> = {}) =>
+  decideLease({ ...open, directives: [{ ...directive, ...change }], ...where }, directive.id, device(by), nowMs)
+
+describe("a lease", () => {
+  test("is for ten seconds, and may be taken again by whoever has it", () => {
+    const first = lease(10)
+    expect(first).toMatchObject({
+      is: "lease",
+      directive: { lease: { deviceId: device(10), untilMs: nowMs + 10_000 } },
+    })
+    if (first.is !== "lease") throw new Error("refused")
+    expect(holdsLease(first.directive, device(10))).toBe(true)
+    expect(holdsLease(first.directive, device(20))).toBe(false)
+    expect(lease(10, first.directive)).toMatchObject({ is: "lease" })
+    expect(lease(20, first.directive)).toEqual({ is: "refuse", reason: "DIRECTIVE_LEASED", retryAtMs: nowMs + 10_000 })
+    expect(lease(20, { lease: { deviceId: device(10), untilMs: nowMs } })).toMatchObject({ is: "lease" })
+  })
+
+  test.each<[string, ReturnType<typeof lease>, string]>([
+    ["its target", lease(21), "DEVICE_REVOKED"],
+    ["who asked to rejoin by it", lease(21, { kind: "REJOIN" }), "NOT_MEMBER"],
+    ["a stranger", lease(30), "NOT_MEMBER"],
+    ["anybody when it is done", lease(10, { status: "DONE" }), "NOTHING_TO_DO"],
+    ["anybody when it is not there", lease(10, {}, { directives: [] }), "NOT_FOUND"],
+  ])("is not for %s", (_, decision, reason) => {
+    expect(decision).toMatchObject({ is: "refuse", reason })
+  })
+})
+
+const asked = { id: directive.id, userId: user(2), deviceId: null, nowMs }
+
+describe("leaving", () => {
+  test("is asked for once", () => {
+    const decision = decideLeave(conversation, asked)
+    expect(decision).toMatchObject({ is: "issue", directive: { kind: "LEAVE", deviceId: null, userId: user(2) } })
+    if (decision.is !== "issue") throw new Error("refused")
+    expect(decideLeave({ ...conversation, directives: [decision.directive] }, asked)).toEqual({
+      is: "there",
+      directive: decision.directive,
+    })
+  })
+
+  test("closes the conversation when nobody could commit it", () => {
+    expect(decideLeave({ ...conversation, roster: [leaf(1, 20)] }, asked)).toEqual({ is: "close" })
+    const other = { ...directive, kind: "LEAVE", userId: user(1), deviceId: null } as const
+    expect(decideLeave({ ...conversation, directives: [other] }, asked)).toEqual({ is: "close" })
+  })
+
+  test("is not for strangers, and not from a direct conversation", () => {
+    expect(decideLeave(conversation, { ...asked, userId: user(3) })).toMatchObject({ reason: "NOT_MEMBER" })
+    expect(decideLeave({ ...conversation, kind: "DIRECT" }, asked)).toMatchObject({
+      reason: "MEMBERSHIP_CHANGE_NOT_ALLOWED",
+    })
+  })
+})
+
+describe("a revocation", () => {
+  const revoked = { ...asked, deviceId: device(21) }
+
+  test("asks for the leaf of the device, once, and for nothing where there is none", () => {
+    expect(decideRevocation(conversation, revoked)).toMatchObject({ is: "issue", directive: { deviceId: device(21) } })
+    expect(decideRevocation(open, revoked)).toEqual({ is: "there", directive })
+    expect(decideRevocation(conversation, { ...revoked, deviceId: device(29) })).toEqual({
+      is: "there",
+      directive: null,
+    })
+    expect(decideRevocation({ ...conversation, status: "CLOSED" }, revoked)).toEqual({ is: "there", directive: null })
+  })
+
+  test("of the last device closes, direct or group", () => {
+    const alone = { ...conversation, roster: [leaf(2, 21)] }
+    expect(decideRevocation(alone, revoked)).toEqual({ is: "close" })
+    expect(decideRevocation({ ...alone, kind: "DIRECT" }, revoked)).toEqual({ is: "close" })
+  })
+})
+
+test("a rejoin is removal and re-addition, and the second asking is the first", () => {
+  const decision = decideRejoin(conversation, { ...asked, deviceId: device(21) })
+  if (decision.is !== "issue") throw new Error("refused")
+  const { directive: rejoin } = decision
+  expect(decideRejoin({ ...conversation, directives: [rejoin] }, { ...asked, deviceId: device(21) })).toMatchObject({
+    is: "there",
+  })
+  const [removed] = directivesAfter([rejoin], [leaf(0, 10), leaf(1, 20)])
+  expect(removed).toMatchObject({ status: "REMOVED", lease: null })
+  const [still] = directivesAfter(removed === undefined ? [] : [removed], [leaf(0, 10)])
+  expect(still).toMatchObject({ status: "REMOVED" })
+  const [done] = directivesAfter(removed === undefined ? [] : [removed], conversation.roster)
+  expect(done).toMatchObject({ status: "DONE" })
+  expect(decideRejoin(open, { ...asked, deviceId: device(21) })).toMatchObject({ reason: "NOT_MEMBER" })
+})
+
+test("a removal is done when its last leaf is gone", () => {
+  const all = { ...directive, deviceId: null }
+  expect(directivesAfter([all], [leaf(0, 10), leaf(1, 20)])[0]?.status).toBe("OPEN")
+  expect(directivesAfter([all], [leaf(0, 10)])[0]?.status).toBe("DONE")
+})
