@@ -1,0 +1,56 @@
+// What the stand-in for IDP_C and the development app's clients of it have agreed on.
+import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import { newId } from "@signet/kernel/ids"
+import type { Secrets } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { developmentAppId, developmentClients, fixed, madeAtMs } from "./app.ts"
+
+/** Where the stand-in is mounted: the address of its one project. */
+export const idpCPath = "/dev/idp-c"
+
+/** The page that its mails lead to where no other is asked for: with a button, because programs open links too. */
+export const linkPath = `${idpCPath}/link`
+
+export const projectReference = "devproject"
+
+/** @param tokenSecret What the project signs with; null where it publishes its keys. */
+export function buildIdpCClients(
+  origin: string,
+  project: { secretKey: string; tokenSecret: string | null },
+  secrets: Pick<Secrets, "seal">,
+): readonly ProviderClient[] {
+  const issuer = `${origin}${idpCPath}/auth/v1`
+  const encode = (text: string) => new TextEncoder().encode(text)
+  return developmentClients(origin).map(({ platform }, index) => {
+    const id = newId("pcl", madeAtMs, fixed(index + 7))
+    return {
+      id,
+      appId: developmentAppId,
+      provider: "IDP_C",
+      platform,
+      status: "ACTIVE",
+      clientId: projectReference,
+      issuers: [issuer],
+      // Without the port, so that people stay who they are when the port is another.
+      canonicalIssuer: "https://idp-c.invalid/auth/v1",
+      audiences: ["authenticated"],
+      authorizedParties: [],
+      nonceMode: "RAW",
+      requireNonce: false,
+      hostedDomains: [],
+      signupEnabled: true,
+      redirectUris: [],
+      jwksUri: `${issuer}/.well-known/jwks.json`,
+      tokenEndpoint: null,
+      clientSecretSealed: secrets.seal(clientSecretLabel(id), encode(project.secretKey)),
+      providerTenant: projectReference,
+      clientKeyId: null,
+      revocationEndpoint: null,
+      projectUrl: origin + idpCPath,
+      tokenSecretSealed:
+        project.tokenSecret === null ? null : secrets.seal(tokenSecretLabel(id), encode(project.tokenSecret)),
+      createdAtMs: madeAtMs,
+      updatedAtMs: madeAtMs,
+    }
+  })
+}

@@ -1,0 +1,29 @@
+// The page of an app that a magic link leads to: it shows a button. Mail scanners open links; only a person presses.
+import { developmentAppId } from "./app.ts"
+
+/** @param scriptNonce What the one script of the page is allowed by. */
+export function linkPage(scriptNonce: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="referrer" content="no-referrer">
+<title>Sign in</title>
+<h1>Sign in</h1>
+<p>The page of an app under development that magic links lead to.</p>
+<button>Sign in</button>
+<pre></pre>
+<script nonce="${scriptNonce}">
+const tokenHash = new URLSearchParams(location.search).get("token_hash")
+document.querySelector("button").onclick = async () => {
+  const answer = await fetch("/auth/magic-link/confirm", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ appId: "${developmentAppId}", platform: "WEB", tokenHash }),
+  })
+  document.querySelector("pre").textContent = answer.ok ? "Signed in." : await answer.text()
+}
+</script>
+</html>
+`
+}

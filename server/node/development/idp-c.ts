@@ -1,0 +1,185 @@
+// The development profile's stand-in for IDP_C: one project behind its gateway, and a box with the mails that it sent.
+import { randomBytes } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { setTimeout as delay } from "node:timers/promises"
+import type { Clock } from "@signet/kernel/ports"
+import { decodeJwt } from "jose"
+import { type Answer, refuse } from "./idp-c-answers.ts"
+import { idpCPath, linkPath } from "./idp-c-clients.ts"
+import { createProjectKeys, newTokenSecret, type ProjectSigning } from "./idp-c-keys.ts"
+import { linkPage } from "./idp-c-link-page.ts"
+import { createProjectPeople } from "./idp-c-people.ts"
+import {
+  answerOtp,
+  answerPassword,
+  answerSignup,
+  answerVerify,
+  answerVerifyLink,
+  type Project,
+  type ProjectCall,
+} from "./idp-c-project.ts"
+import type { StandIn } from "./plugin.ts"
+import { answer, answerJson, parseFields, readText } from "./raw-http.ts"
+
+export interface DevelopmentIdpC extends StandIn {
+  /** Of the service itself. */
+  origin(): string
+  /** What its gateway asks for in the header apikey; another at every start. */
+  readonly secretKey: string
+  /** What the project signs with; null where it publishes its keys. */
+  readonly tokenSecret: string | null
+  readonly switches: { down: boolean; delayMs: number }
+  /** The project from inside, for tests. */
+  project(): Promise<Project>
+}
+
+export interface DevelopmentIdpCOptions {
+  /** Anything but "development" is refused. */
+  profile: string
+  /** Of the service itself; asked at the first request, when the port is known. */
+  origin: () => string
+  clock: Clock
+  signing?: ProjectSigning
+}
+
+/** Whom it knows from the start. */
+export const developmentPassword = "development"
+const firstPeople = [
+  { email: "ada@example.com", password: developmentPassword, isConfirmed: true, name: "Ada Lovelace" },
+  { email: "unconfirmed@example.com", password: developmentPassword },
+  { email: "anonymous@example.com", password: developmentPassword, isAnonymous: true },
+]
+
+/** @throws Error outside of the development profile: whoever reads its box is whoever they want to be. */
+export function createDevelopmentIdpC(options: DevelopmentIdpCOptions): DevelopmentIdpC {
+  const { profile, origin, clock, signing = "ES256" } = options
+  if (profile !== "development") throw new Error("the stand-in for IDP_C is for the development profile only")
+  const secretKey = `sb_secret_${randomBytes(18).toString("base64url")}`
+  const tokenSecret = newTokenSecret()
+  const switches = { down: false, delayMs: 0 }
+  let started: Promise<Project> | undefined
+  const project = () => {
+    started ??= startProject(origin(), clock, signing, tokenSecret)
+    return started
+  }
+  return {
+    path: idpCPath,
+    origin,
+    secretKey,
+    tokenSecret: signing === "HS256" ? tokenSecret : null,
+    switches,
+    project,
+    async handle(request, response) {
+      const url = new URL(request.url ?? "", origin())
+      const path = url.pathname.slice(idpCPath.length)
+      if (!path.startsWith("/auth/v1/")) return direct(await project(), path, request, response)
+      if (switches.delayMs > 0) await delay(switches.delayMs, undefined, { ref: false })
+      if (switches.down) return answer(response, 503, "text/html", "<h1>Service Unavailable</h1>\n")
+      await gateway(await project(), secretKey, { path: path.slice("/auth/v1".length), url }, request, response)
+    },
+  }
+}
+
+async function startProject(origin: string, clock: Clock, signing: ProjectSigning, secret: string): Promise<Project> {
+  const people = createProjectPeople(clock)
+  for (const person of firstPeople) people.put(person)
+  return {
+    people,
+    settings: {
+      spelling: "codes",
+      isSignupDisabled: false,
+      mailsLeft: Infinity,
+      requestsLeft: Infinity,
+      redirectUris: [origin + linkPath, `${origin}/`, "http://localhost:", "http://127.0.0.1:"],
+    },
+    outbox: [],
+    sessions: new Map(),
+    keys: await createProjectKeys(signing, secret),
+    issuer: `${origin}${idpCPath}/auth/v1`,
+    clock,
+  }
+}
+
+/** What is beside the protocol: the mails, newest first, and the page that they lead to. Reading takes no link. */
+async function direct(
+  { outbox }: Project,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method === "POST") return answerJson(response, 405, { error: "method_not_allowed" })
+  if (path === "/outbox") return answerJson(response, 200, { mails: outbox.toReversed() })
+  if (path !== "/link") return answerJson(response, 404, { error: "not_found" })
+  const nonce = randomBytes(12).toString("base64")
+  response.setHeader("referrer-policy", "no-referrer")
+  response.setHeader(
+    "content-security-policy",
+    `default-src 'none'; script-src 'nonce-${nonce}'; connect-src 'self'; frame-ancestors 'none'`,
+  )
+  answer(response, 200, "text/html; charset=utf-8", linkPage(nonce))
+}
+
+/** The gateway wants the key in its header, and takes it for no bearer. */
+async function gateway(
+  project: Project,
+  secretKey: string,
+  { path, url }: { path: string; url: URL },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (path === "/.well-known/jwks.json") return answerJson(response, 200, { keys: project.keys.published })
+  const { apikey, authorization } = request.headers
+  if (apikey !== secretKey || authorization?.includes(secretKey)) {
+    return answerJson(response, 401, { message: "Invalid API key", hint: "Double check your API key." })
+  }
+  const isVersioned = request.headers["x-supabase-api-version"] === "2024-01-01"
+  const { settings } = project
+  const spelling = settings.spelling === "codes" && isVersioned ? "version" : settings.spelling
+  if (settings.requestsLeft <= 0) return send(response, refuse("over_request_rate_limit", spelling))
+  settings.requestsLeft -= 1
+  const fields = request.method === "POST" ? parseFields(await readText(request)) : {}
+  if (fields === undefined) return send(response, refuse("validation_failed", spelling))
+  const call = { query: url.searchParams, fields, spelling }
+  send(response, await route(project, `${request.method} ${path}`, call, authorization))
+}
+
+function route(
+  project: Project,
+  what: string,
+  call: ProjectCall,
+  authorization: string | undefined,
+): Promise<Answer> | Answer {
+  switch (what) {
+    case "POST /token":
+      return answerPassword(project, call)
+    case "POST /otp":
+      return answerOtp(project, call)
+    case "POST /verify":
+      return answerVerify(project, call)
+    case "GET /verify":
+      return answerVerifyLink(project, call)
+    case "POST /signup":
+      return answerSignup(project, call)
+    case "POST /logout":
+      return answerLogout(project, call, authorization)
+    case "HEAD /verify":
+      return { status: 405, body: {} }
+    default:
+      return { status: 404, body: {} }
+  }
+}
+
+/** POST /logout?scope=local. The stand-in made the token, and asks only which session it is of. */
+function answerLogout({ sessions }: Project, { spelling }: ProjectCall, authorization: string | undefined): Answer {
+  const [, token] = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/.exec(authorization ?? "") ?? []
+  if (token === undefined) return refuse("no_authorization", spelling)
+  const id = decodeJwt(token).session_id
+  if (typeof id !== "string" || !sessions.delete(id)) return refuse("session_not_found", spelling)
+  return { status: 204, body: undefined }
+}
+
+function send(response: ServerResponse, { status, body, location }: Answer): void {
+  if (location !== undefined) response.setHeader("location", location)
+  if (body === undefined) response.writeHead(status).end()
+  else answerJson(response, status, body)
+}

@@ -1,0 +1,301 @@
+// What IDP_C is for the service, against whatever project a test brings: the stand-in, or Supabase Auth itself.
+import { Refused } from "@signet/kernel/errors"
+import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import type { EmailProvider } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { providerClient } from "@signet/kernel/testing/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createSecrets } from "../../server/keys/secrets.ts"
+import { createIdpC } from "../../server/providers/idp-c.ts"
+import type { EmailProject } from "./email-project.ts"
+
+export const secrets = createSecrets({
+  peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
+  sealingKey: new Uint8Array(32).fill(2),
+})
+const clock = { nowMs: () => Date.now() }
+const redirectUri = "https://notes.example/signed-in"
+const password = "correct-horse-1"
+
+/** A client as an administrator would make it for the project. */
+export function clientOfProject(project: EmailProject): ProviderClient {
+  const encode = (text: string) => new TextEncoder().encode(text)
+  const { id } = providerClient
+  return {
+    ...providerClient,
+    provider: "IDP_C",
+    canonicalIssuer: `${project.projectUrl}/auth/v1`,
+    providerTenant: "projectref",
+    projectUrl: project.projectUrl,
+    clientSecretSealed: secrets.seal(clientSecretLabel(id), encode(project.secretKey)),
+    tokenSecretSealed:
+      project.tokenSecret === null ? null : secrets.seal(tokenSecretLabel(id), encode(project.tokenSecret)),
+  }
+}
+
+/** The reason, and what is said besides. */
+export async function reasonOf(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return "ok"
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return [error.reason, ...Object.values(error.metadata)].join(" ")
+  }
+}
+
+interface Fact {
+  what: string
+  path: string
+  body: unknown
+  headers?: Record<string, string>
+  status: number
+  /** Undefined where the answer has no body. */
+  answer: Record<string, unknown> | undefined
+}
+
+const version = { "x-supabase-api-version": "2024-01-01" }
+const refusals: readonly Fact[] = [
+  {
+    what: "a wrong password",
+    path: "/token?grant_type=password",
+    body: { email: "ada@example.com", password: "wrong" },
+    status: 400,
+    answer: { code: 400, error_code: "invalid_credentials", msg: "Invalid login credentials" },
+  },
+  {
+    what: "a wrong password, by version",
+    path: "/token?grant_type=password",
+    body: { email: "ada@example.com", password: "wrong" },
+    headers: version,
+    status: 400,
+    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
+  },
+  {
+    what: "an unknown address, by version",
+    path: "/token?grant_type=password",
+    body: { email: "nobody@example.com", password },
+    headers: version,
+    status: 400,
+    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
+  },
+  {
+    what: "an address that was not shown to be theirs",
+    path: "/token?grant_type=password",
+    body: { email: "una@example.com", password },
+    headers: version,
+    status: 400,
+    answer: { code: "email_not_confirmed", message: "Email not confirmed" },
+  },
+  {
+    what: "the same with a wrong password, which is looked at first",
+    path: "/token?grant_type=password",
+    body: { email: "una@example.com", password: "wrong" },
+    headers: version,
+    status: 400,
+    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
+  },
+  {
+    what: "text that no database keeps",
+    path: "/token?grant_type=password",
+    body: { email: "a\0@example.com", password },
+    headers: version,
+    status: 500,
+    answer: { code: "unexpected_failure", message: "Database error querying schema" },
+  },
+  {
+    what: "a link for nobody, where nobody is made",
+    path: "/otp",
+    body: { email: "nobody@example.com", create_user: false },
+    status: 422,
+    answer: { code: 422, error_code: "otp_disabled", msg: "Signups not allowed for otp" },
+  },
+  {
+    what: "a link for no address",
+    path: "/otp",
+    body: { email: "nobody" },
+    headers: version,
+    status: 400,
+    answer: { code: "validation_failed", message: "Unable to validate email address: invalid format" },
+  },
+  {
+    what: "a link that nobody sent",
+    path: "/verify",
+    body: { type: "email", token_hash: "made-up-by-a-stranger" },
+    headers: version,
+    status: 403,
+    answer: { code: "otp_expired", message: "Email link is invalid or has expired" },
+  },
+  {
+    what: "a sign-out without a session",
+    path: "/logout?scope=local",
+    body: {},
+    headers: version,
+    status: 401,
+    answer: { code: "no_authorization", message: "This endpoint requires a valid Bearer token" },
+  },
+]
+
+/** @param start Undefined answers where the project cannot be had; the caller says so. */
+export function testEmailProject(start: () => Promise<EmailProject>): void {
+  let project: EmailProject
+  let client: ProviderClient
+  let idpC: EmailProvider
+  let ada: { id: string }
+
+  beforeAll(async () => {
+    project = await start()
+    client = clientOfProject(project)
+    idpC = createIdpC({ clock, secrets, isLoopbackAllowed: true })
+    ada = await project.addPerson({ email: "ada@example.com", password, isConfirmed: true })
+    await project.addPerson({ email: "una@example.com", password, isConfirmed: false })
+  }, 60_000)
+  afterAll(() => project?.stop())
+
+  const linkFor = async (email: string, mayCreate = false) => {
+    await idpC.sendMagicLink(client, { email, redirectUri, mayCreate })
+    const mail = project.mails().at(-1)
+    if (mail?.to !== email) throw new Error("no mail was sent")
+    return mail
+  }
+
+  test.each(refusals)("the project refuses $what as it always has", async ({ path, body, headers, status, answer }) => {
+    const refused = await project.ask(path, body, headers)
+    const { error_id: _, ...said } = await refused.json()
+    expect([refused.status, said]).toEqual([status, answer])
+  })
+
+  test("a password vouches for the person under the account key, and leaves no session behind", async () => {
+    const before = await project.countSessions()
+    const vouched = await idpC.signIn(client, { email: "Ada@Example.com", password })
+    expect(vouched).toEqual({
+      issuer: `${project.projectUrl}/auth/v1`,
+      subject: ada.id,
+      providerTenant: "projectref",
+      email: "ada@example.com",
+      emailVerified: true,
+      isRelayEmail: false,
+      name: null,
+      authTimeMs: expect.any(Number),
+      providerRefreshToken: null,
+      singleUse: null,
+    })
+    expect(Math.abs(vouched.authTimeMs - Date.now())).toBeLessThan(10_000)
+    expect(await project.countSessions()).toBe(before)
+  })
+
+  test("the secret key is in the header apikey and nowhere else; the session ends as its own bearer", async () => {
+    project.requests.length = 0
+    await idpC.signIn(client, { email: "ada@example.com", password })
+    const calls = project.requests.filter(({ url }) => !url.includes("/.well-known/"))
+    expect(calls.map(({ method, url }) => `${method} ${new URL(url, "http://x").pathname}`)).toEqual([
+      expect.stringMatching(/^POST .*\/auth\/v1\/token$/),
+      expect.stringMatching(/^POST .*\/auth\/v1\/logout$/),
+    ])
+    for (const { url, headers, body } of calls) {
+      const { apikey, ...others } = headers
+      expect(apikey).toBe(project.secretKey)
+      expect(JSON.stringify([url, others, body])).not.toContain(project.secretKey)
+    }
+    expect(calls.map(({ headers }) => headers.authorization)).toEqual([undefined, expect.stringMatching(/^Bearer ey/)])
+    const keyFetches = project.requests.filter(({ url }) => url.includes("/.well-known/"))
+    expect(JSON.stringify(keyFetches)).not.toContain(project.secretKey)
+  })
+
+  test("nobody learns whether an address is known, nor who has not shown it, without the password", async () => {
+    expect(await reasonOf(idpC.signIn(client, { email: "ada@example.com", password: "wrong" }))).toBe(
+      "INVALID_CREDENTIALS",
+    )
+    expect(await reasonOf(idpC.signIn(client, { email: "nobody@example.com", password }))).toBe("INVALID_CREDENTIALS")
+    expect(await reasonOf(idpC.signIn(client, { email: "una@example.com", password: "wrong" }))).toBe(
+      "INVALID_CREDENTIALS",
+    )
+    expect(await reasonOf(idpC.signIn(client, { email: "una@example.com", password }))).toBe("EMAIL_NOT_VERIFIED")
+  })
+
+  test("a magic link leads where it was asked to, vouches for the person, and is taken once", async () => {
+    const before = await project.countSessions()
+    const { tokenHash, link, type } = await linkFor("ada@example.com")
+    expect(link.startsWith(redirectUri)).toBe(true)
+    expect(type).toBe("magiclink")
+    const vouched = await idpC.confirmMagicLink(client, tokenHash)
+    expect(vouched).toMatchObject({ subject: ada.id, email: "ada@example.com", emailVerified: true })
+    expect(vouched.singleUse?.tokenHash).toHaveLength(32)
+    expect(await reasonOf(idpC.confirmMagicLink(client, tokenHash))).toBe("MAGIC_LINK_INVALID")
+    expect(await project.countSessions()).toBe(before)
+  })
+
+  test("of those who bring one link at the same moment, what they are given lets one through", async () => {
+    const { tokenHash } = await linkFor("ada@example.com")
+    const tries = await Promise.allSettled(Array.from({ length: 4 }, () => idpC.confirmMagicLink(client, tokenHash)))
+    const uses = tries.flatMap((one) => (one.status === "fulfilled" ? [one.value.singleUse?.tokenHash] : []))
+    expect(uses.length).toBeGreaterThan(0)
+    expect(new Set(uses.map((use) => Buffer.from(use ?? []).toString("hex"))).size).toBe(1)
+  })
+
+  test("a newcomer's link makes them known, and a second one finds the same person", async () => {
+    const first = await linkFor("new@example.com", true)
+    expect(first.type).toBe("signup")
+    const { subject } = await idpC.confirmMagicLink(client, first.tokenHash)
+    const second = await linkFor("new@example.com")
+    expect(second.type).toBe("magiclink")
+    expect((await idpC.confirmMagicLink(client, second.tokenHash)).subject).toBe(subject)
+  })
+
+  test("a link for nobody resolves alike, and nothing is sent", async () => {
+    const before = project.mails().length
+    await idpC.sendMagicLink(client, { email: "nobody@example.com", redirectUri, mayCreate: false })
+    expect(project.mails().length).toBe(before)
+  })
+
+  test("a link to a page that the project does not allow leads to its site, so no other page is told the hash", async () => {
+    await idpC.sendMagicLink(client, {
+      email: "ada@example.com",
+      redirectUri: "https://evil.example/",
+      mayCreate: false,
+    })
+    expect(project.mails().at(-1)?.link).not.toContain("evil.example")
+  })
+
+  test("a scanner's HEAD takes no link, not even at the project's own address", async () => {
+    const { tokenHash } = await linkFor("ada@example.com")
+    const address = `${project.projectUrl}/auth/v1/verify?token=${tokenHash}&type=magiclink`
+    const head = await fetch(address, { method: "HEAD", redirect: "manual", headers: { apikey: project.secretKey } })
+    expect(head.status).toBe(405)
+    expect((await idpC.confirmMagicLink(client, tokenHash)).subject).toBe(ada.id)
+  })
+
+  test("a scanner's GET takes the link at the project's own address: mails must lead to the app's page", async () => {
+    const { tokenHash } = await linkFor("ada@example.com")
+    const address = `${project.projectUrl}/auth/v1/verify?token=${tokenHash}&type=magiclink`
+    const get = await fetch(address, { redirect: "manual", headers: { apikey: project.secretKey } })
+    expect(get.status).toBe(303)
+    expect(await reasonOf(idpC.confirmMagicLink(client, tokenHash))).toBe("MAGIC_LINK_INVALID")
+  })
+
+  test("another key than the project's is a matter of configuration", async () => {
+    const clientSecretSealed = secrets.seal(clientSecretLabel(client.id), new TextEncoder().encode("sb_secret_other"))
+    const other = { ...client, clientSecretSealed }
+    expect(await reasonOf(idpC.signIn(other, { email: "ada@example.com", password }))).toBe("PROVIDER_NOT_CONFIGURED")
+  })
+
+  test("a project that signs in another way than it is configured to is not believed", async () => {
+    const sealed = secrets.seal(tokenSecretLabel(client.id), new TextEncoder().encode("another secret ".repeat(3)))
+    const tokenSecretSealed = client.tokenSecretSealed === null ? sealed : null
+    const before = await project.countSessions()
+    expect(
+      await reasonOf(idpC.signIn({ ...client, tokenSecretSealed }, { email: "ada@example.com", password })),
+    ).toMatch(/^PROVIDER_TOKEN_INVALID (alg|signature)$/)
+    expect(await project.countSessions()).toBe(before)
+  })
+
+  // Who set the password may be another than who pressed the link. Nothing here can tell them apart: see the document.
+  test("a password set before the address was shown to be theirs lives on at the project", async () => {
+    await project.ask("/signup", { email: "victim@example.com", password: "set-by-a-stranger-1" })
+    const stranger = { email: "victim@example.com", password: "set-by-a-stranger-1" }
+    expect(await reasonOf(idpC.signIn(client, stranger))).toBe("EMAIL_NOT_VERIFIED")
+    const { tokenHash } = await linkFor("victim@example.com", true)
+    const { subject } = await idpC.confirmMagicLink(client, tokenHash)
+    expect((await idpC.signIn(client, stranger)).subject).toBe(subject)
+  })
+}
