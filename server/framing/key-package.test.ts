@@ -1,13 +1,18 @@
-import type { KeyPackage } from "ts-mls/keyPackage.js"
+import { type KeyPackage, signKeyPackage } from "ts-mls/keyPackage.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
 import { beforeAll, expect, test } from "vitest"
+import type { Identity } from "../../clients/core/messaging/mls.ts"
+import { testKit } from "../../clients/core/messaging/testing/forge.ts"
 import { lifetime, newIdentity, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
 import { parseKeyPackage, verifyKeyPackage } from "./key-package.ts"
-import { bent, bentKeyPackage, refusalWithPlace } from "./testing/bent.ts"
+import { bent, bentKeyPackage, refusalWithPlace, theirs } from "./testing/bent.ts"
 import { suite } from "./testing/recording.ts"
 
 let good: Uint8Array
+let identity: Identity
 beforeAll(async () => {
-  good = (await testEngine(suite).newKeyPackage(await newIdentity(suite, "a device"), lifetime)).keyPackage
+  identity = await newIdentity(suite, "a device")
+  good = (await testEngine(suite).newKeyPackage(identity, lifetime)).keyPackage
 })
 
 const grease = 0x1a1a
@@ -137,4 +142,15 @@ test.each<[string, (keyPackage: KeyPackage) => object]>([
 ])("a key package that was given %s does not verify", (_, bend) => {
   expect(verifyKeyPackage(parseKeyPackage(good))).toBe(true)
   expect(verifyKeyPackage(parseKeyPackage(bentKeyPackage(good, bend)))).toBe(false)
+})
+
+test("a key package that is well signed around a leaf that is not does not verify", async () => {
+  const { keyPackage } = theirs(good, "mls_key_package")
+  const leafNode = { ...keyPackage.leafNode, lifetime: { notBefore: 0n, notAfter: 2n ** 63n } }
+  const signed = await signKeyPackage({ ...keyPackage, leafNode }, identity.key, testKit(suite).cs.signature)
+  const bytes = encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage: signed })
+  expect(verifyKeyPackage(parseKeyPackage(bytes))).toBe(false)
+  const again = await signKeyPackage(keyPackage, identity.key, testKit(suite).cs.signature)
+  const same = encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage: again })
+  expect(verifyKeyPackage(parseKeyPackage(same))).toBe(true)
 })

@@ -1,5 +1,7 @@
 import { canonicalMutants } from "./canonical.ts"
 import { engineMutants } from "./engine.ts"
+import { framingMutants } from "./framing.ts"
+import { idpBMutants } from "./idp-b.ts"
 import type { Mutant } from "./mutant.ts"
 
-export const mutants: readonly Mutant[] = [...engineMutants, ...canonicalMutants]
+export const mutants: readonly Mutant[] = [...engineMutants, ...canonicalMutants, ...framingMutants, ...idpBMutants]
