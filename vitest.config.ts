@@ -1,4 +1,9 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { slowestFiles } from "./test/support/slowest-files.ts"
+
+/** Where .ci/run wants the counts. */
+const report = process.env.SIGNET_TEST_REPORT
 
 export default defineConfig({
   test: {
@@ -7,8 +12,13 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
-    // One a core: a test that waits for a database leaves its core to another.
-    maxWorkers: "100%",
+    // Files share a process, and so what it has imported and compiled: that is nearly half of the time. See put-back.ts.
+    isolate: false,
+    // One more than cores: some tests wait for a database, a program or a time limit.
+    maxWorkers: availableParallelism() + 1,
     globalSetup: ["test/support/postgres-setup.ts"],
+    setupFiles: ["test/support/put-back.ts"],
+    reporters: ["default", slowestFiles(), ...(report ? ["json"] : [])],
+    ...(report ? { outputFile: { json: report } } : {}),
   },
 })

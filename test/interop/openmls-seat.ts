@@ -8,7 +8,7 @@ const wasmPath = "../../node_modules/@wireapp/core-crypto/dist/browser/autogener
 /**
  * OpenMLS, through core-crypto 10.3.0's browser build: GPL-3.0, so a test dependency and nothing else.
  *
- * It believes that it is in a browser: a window, a fetch that answers with its .wasm, and Error.isError.
+ * It believes that it is in a browser, while it loads: a window, a fetch that answers with its .wasm, and Error.isError.
  */
 export async function loadOpenMls(): Promise<void> {
   const wasm = await readFile(new URL(wasmPath, import.meta.url))
@@ -19,7 +19,8 @@ export async function loadOpenMls(): Promise<void> {
   })
   if (!("isError" in Error)) Object.assign(Error, { isError: (value: unknown) => value instanceof Error })
   await core.initWasmModule("core-crypto.wasm")
-  globalThis.fetch = fetch
+  Object.assign(globalThis, { fetch })
+  Reflect.deleteProperty(globalThis, "window")
 }
 
 /** The credential that core-crypto gives to a numbered client: `user:device@domain`. */
