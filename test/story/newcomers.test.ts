@@ -2,10 +2,10 @@
 // npm start runs it. Then a stock client finds everything by discovery alone.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as oauth from "oauth4webapi"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const docs = readFileSync(join(import.meta.dirname, "../../docs/machines.md"), "utf8")
@@ -20,7 +20,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
   let program: RunningProgram
   let folder: string
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "signet-tour-"))
+    folder = mkdtempSync(join(fastTmpdir(), "signet-tour-"))
     program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: join(folder, "data") })
   }, 60_000)
   afterAll(async () => {

@@ -1,7 +1,6 @@
 // The program as an operator meets it: what it refuses, what it says, and what it never says.
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -13,10 +12,11 @@ import { openPostgres } from "../../server/store/postgres/open.ts"
 import { lockFolder } from "../../server/store/postgres/pglite/folder-lock.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { refusal } from "../support/clients.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type Refusal, refusedProgram, startProgram } from "../support/program.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "signet-program-"))
+const folder = mkdtempSync(join(fastTmpdir(), "signet-program-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const key = Buffer.alloc(32, 7).toString("base64")

@@ -6,6 +6,7 @@ import net from "node:net"
 import os from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
+import { fastTmpdir } from "./fast-tmpdir.ts"
 import { findPostgresBinaries } from "./postgres-binaries.ts"
 
 export interface PostgresServer {
@@ -14,23 +15,24 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-// Ends PostgreSQL, and removes its folder, when standard input closes: also when the tests were killed.
+// Ends PostgreSQL, and removes its folders, when standard input closes: also when the tests were killed.
 const keeper = `"$@" & server=$!
 read _
 kill -INT $server
 wait $server
-rm -rf -- "$SIGNET_TEST_FOLDER"`
+rm -rf -- "$SIGNET_TEST_FOLDER" "$SIGNET_TEST_DATA"`
 
 /** @returns Undefined where no PostgreSQL can be had. @param settings For postgresql.conf, such as fsync. */
 export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer | undefined> {
   const found = findPostgresBinaries()
   if (found === undefined) return undefined
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "signet-postgres-"))
+  // Only data: programs may not run from a folder in memory.
+  const data = fs.mkdtempSync(path.join(settings.fsync === undefined ? fastTmpdir() : folder, "signet-postgres-data-"))
   const user = unprivilegedUser()
-  if (user) fs.chownSync(folder, user.uid, user.gid)
+  if (user) for (const own of [folder, data]) fs.chownSync(own, user.uid, user.gid)
   const binaries = user ? readableBinaries(found, folder) : found
-  const data = path.join(folder, "data")
-  const env = { ...process.env, LC_ALL: "C", TZ: "UTC", SIGNET_TEST_FOLDER: folder }
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC", SIGNET_TEST_FOLDER: folder, SIGNET_TEST_DATA: data }
   const options = { ...user, env, cwd: folder }
 
   const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "--locale=C", "-E", "UTF8", "--no-sync"]
@@ -45,6 +47,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
     fsync: "off",
     synchronous_commit: "off",
     full_page_writes: "off",
+    max_wal_size: "128MB",
     ...settings,
   }
   const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`])
