@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
 import { toHex } from "./bytes.ts"
 import { decode, encode } from "./canonical.ts"
 import { codeOf } from "./testing/code-of.ts"
@@ -6,7 +7,7 @@ import { mutate, randomOf } from "./testing/mutations.ts"
 import { accepts } from "./testing/oracle.ts"
 import { samples } from "./testing/samples.ts"
 
-const inputs = process.env.SIGNET_NIGHTLY === "1" ? 1_000_000 : 20_000
+const inputs = effort(5_000, 100_000, 1_000_000)
 const seed = Number(process.env.SIGNET_SEED ?? 20_261_121)
 const small = samples.filter(({ bytes }) => bytes.length < 1000)
 

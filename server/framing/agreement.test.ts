@@ -8,7 +8,7 @@ import { encodeWelcome } from "ts-mls/welcome.js"
 import { beforeAll, describe, expect, test } from "vitest"
 import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { testKit } from "../../clients/core/messaging/testing/forge.ts"
-import { share } from "../../clients/core/messaging/testing/history.ts"
+import { effort } from "../../test/support/effort.ts"
 import { parseCommit } from "./commit.ts"
 import { firstGroupContext, fitsGroup, parseGroupInfo, verifyGroupInfo } from "./group-info.ts"
 import { keyPackageMessage, keyPackageRef, parseKeyPackage, verifyKeyPackage } from "./key-package.ts"
@@ -24,7 +24,7 @@ import { treeHash } from "./tree-hash.ts"
 import { parseWelcome, splitWelcome } from "./welcome.ts"
 
 // A random history of our engine, read by ts-mls and by us: two readers that share no code agree on every field.
-const size = share({ steps: 24, members: 12 }, { steps: 600, members: 60 })
+const size = effort({ steps: 24, members: 12 }, { steps: 150, members: 30 }, { steps: 600, members: 60 })
 const seed = Math.floor(Math.random() * 2 ** 31)
 let recording: Recording
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest"
 import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
-import { share } from "../../clients/core/messaging/testing/history.ts"
+import { effort } from "../../test/support/effort.ts"
 import { refusal } from "./testing/bent.ts"
 import { type Sample, samples } from "./testing/samples.ts"
 
@@ -25,7 +25,7 @@ function flipped(bytes: Uint8Array, bit: number): Uint8Array {
 }
 
 // Every bit by night; by day another part of them at each run.
-const step = share(29, 1)
+const step = effort(29, 3, 1)
 
 test("a message of each kind is read, and its signatures are good", () => {
   expect(all).toHaveLength(8)

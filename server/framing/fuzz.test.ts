@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest"
 import { equal, hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { decodeTree, encodeTree } from "../../clients/core/messaging/engine/tree-bytes.ts"
 import { decoded } from "../../clients/core/messaging/testing/bare-seat.ts"
-import { share } from "../../clients/core/messaging/testing/history.ts"
+import { effort } from "../../test/support/effort.ts"
 import { refusal, refusalWithPlace } from "./testing/bent.ts"
 import { type Sample, samples } from "./testing/samples.ts"
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   all = await samples()
 })
 
-const runs = share(2_000, 1_000_000)
+const runs = effort(2_000, 100_000, 1_000_000)
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 /** mulberry32: the same numbers for the same seed. */

@@ -3,10 +3,11 @@
 import { refusals } from "@signet/kernel/errors"
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
 import { createVerifier } from "./access-token.ts"
 import { webTokenCrypto } from "./token-crypto.ts"
 
-const numRuns = process.env.SIGNET_NIGHTLY ? 100_000 : 2_000
+const numRuns = effort(1_000, 20_000, 100_000)
 const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url")
 const key = { verify: () => true }
 // Every signature is taken, so that what is behind it is reached, too.

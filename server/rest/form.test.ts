@@ -2,6 +2,7 @@ import { Refused } from "@signet/kernel/errors"
 import { TokenRequestSchema } from "@signet/proto/auth/v1/token_service"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
 import { formJson, parseForm } from "./form.ts"
 
 const parse = (text: string) => Object.fromEntries(parseForm(new TextEncoder().encode(text)))
@@ -14,7 +15,7 @@ const reasonOf = (work: () => unknown): string => {
   }
   return "none"
 }
-const numRuns = process.env.SIGNET_NIGHTLY ? 100_000 : 2_000
+const numRuns = effort(1_000, 20_000, 100_000)
 
 describe("a form", () => {
   test.each<[string, Record<string, string>]>([

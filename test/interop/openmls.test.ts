@@ -1,9 +1,10 @@
 import * as fc from "fast-check"
 import { beforeAll, expect, test } from "vitest"
-import { histories, play, share } from "../../clients/core/messaging/testing/history.ts"
+import { histories, play } from "../../clients/core/messaging/testing/history.ts"
 import { ourSeat } from "../../clients/core/messaging/testing/our-seat.ts"
 import { openRoom } from "../../clients/core/messaging/testing/seat.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
+import { effort } from "../support/effort.ts"
 import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-seat.ts"
 
 beforeAll(loadOpenMls)
@@ -40,7 +41,11 @@ test("a path that leaves out the root leads both engines to the same epoch", asy
 test(
   "random histories with commits from both engines show no difference",
   async () => {
-    const size = share({ runs: 4, steps: 40, members: 9 }, { runs: 40, steps: 400, members: 40 })
+    const size = effort(
+      { runs: 2, steps: 40, members: 9 },
+      { runs: 40, steps: 60, members: 12 },
+      { runs: 40, steps: 400, members: 40 },
+    )
     await fc.assert(
       fc.asyncProperty(histories({ min: size.steps / 2, max: size.steps }), async (steps) => {
         const room = await openRoom(await ours(1), openMlsGroupId)
@@ -50,5 +55,5 @@ test(
       { numRuns: size.runs },
     )
   },
-  share(60_000, 3600_000),
+  effort(60_000, 600_000, 3600_000),
 )

@@ -1,7 +1,6 @@
 // The program is killed while it works: what it had answered is there afterwards, and who lost an answer gets it.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -12,12 +11,14 @@ import { type OpenDatabase, openPostgres } from "../../server/store/postgres/ope
 import { openPglite } from "../../server/store/postgres/pglite/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 // A start of the program takes seconds where two cores have more to do, and there are many.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: effort(120_000, 600_000, 3_600_000) })
 
 /** A device, as a client keeps it: the last token that it was given and the retry key that it made for it. */
 interface Device {
@@ -149,7 +150,7 @@ describeOnPostgres("the program, killed", () => {
     })
   }
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "signet-crash-"))
+    folder = mkdtempSync(join(fastTmpdir(), "signet-crash-"))
     database = await createTestDatabase()
     proxy = await startPostgresProxy(database.url)
     direct = openPostgres(database.url, { maxConnections: 2 })
@@ -166,7 +167,7 @@ describeOnPostgres("the program, killed", () => {
 
   test("at random moments loses nothing that it had answered", async () => {
     const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < effort(1, 15, 300); round++) {
       await killAtWork(program, devices, 25)
       await expectOneSuccessorEach(direct.db)
       await startAgain()
@@ -238,15 +239,18 @@ async function isSomebodyWaiting(db: Database): Promise<boolean> {
 }
 
 describe("the program on a folder, killed (PGlite)", () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-crash-"))
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-crash-"))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   test("loses nothing that it had answered", async () => {
     const settings = { SIGNET_DATA: folder, SIGNET_LIMITS: "off", PORT: String(await freePort()) }
     const devices = Array.from({ length: 4 }, (_, i) => newDevice(i))
-    await killAtWork(await startProgram(settings), devices, 12)
-    const program = await startProgram(settings)
-    await comeBack(program.url, devices)
+    let program = await startProgram(settings)
+    for (let round = 0; round < effort(1, 8, 100); round++) {
+      await killAtWork(program, devices, 12)
+      program = await startProgram(settings)
+      await comeBack(program.url, devices)
+    }
     expect(await program.end("SIGTERM")).toBe(0)
     const { db, close } = await openPglite(join(folder, "pglite"))
     await expectOneSuccessorEach(db)

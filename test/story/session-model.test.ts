@@ -6,10 +6,10 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { sweep } from "../../server/store/postgres/sweep.ts"
 import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 import { type Limits, liveTokens, type Model, nothingYet, resolve, type Step, tell } from "../support/session-model.ts"
 
-const nightly = process.env.SIGNET_NIGHTLY === "1"
 const seed = Number(process.env.SIGNET_SEED ?? Date.now() % 0x7fffffff)
 const limits: Limits = { idle: 400, absolute: 1_000, retryWindow: 60, accessToken: 600 + 30 }
 const keys = { none: "", own: "0123456789abcdefghijkl", another: "lkjihgfedcba9876543210" }
@@ -96,13 +96,13 @@ describe("sessions under any history (PGlite)", () => {
     await server?.close()
   })
 
-  test(`follow the model (seed ${seed})`, { timeout: nightly ? 600_000 : 60_000 }, async () => {
+  test(`follow the model (seed ${seed})`, { timeout: effort(60_000, 120_000, 600_000) }, async () => {
     await fc.assert(
       fc.asyncProperty(history, ({ retryWindow, moments }) => follow({ ...limits, retryWindow }, moments)),
       {
         seed,
-        numRuns: nightly ? 5_000 : 100,
-        interruptAfterTimeLimit: nightly ? 540_000 : 10_000,
+        numRuns: effort(25, 1_000, 5_000),
+        interruptAfterTimeLimit: effort(10_000, 60_000, 540_000),
         markInterruptAsFailure: false,
         examples: examples.map((moments) => [{ retryWindow: limits.retryWindow, moments }]),
       },

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../node/crypto/suite.ts"
 import { equal, hex, utf8 } from "./crypto/bytes.ts"
 import { withIdentities } from "./crypto/identity.ts"
@@ -21,7 +22,6 @@ import {
   uncheckedEngine,
 } from "./mls.ts"
 import { contains, refusal, roomOf } from "./testing/cast.ts"
-import { share } from "./testing/history.ts"
 import { deviceOf, lifetime, newIdentity, ourSeat, testEngine, text, today } from "./testing/our-seat.ts"
 
 const suite = makeNodeSuite()
@@ -240,7 +240,7 @@ test("a tree that is not the group's is refused", async () => {
   expect(await refusal(joining.join(welcome, staged.tree()))).toBe("accepted")
 })
 
-// Every 11th bit in each run, all of them nightly.
+// Every 11th bit in npm test, all of them before a change is taken.
 test("every bit of a commit, a message, a Welcome and a tree counts", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
@@ -259,7 +259,7 @@ test("every bit of a commit, a message, a Welcome and a tree counts", async () =
   ]
   for (const [bytes, use] of ways) {
     expect(await refusal(use(bytes))).toBe("accepted")
-    for (let bit = 0; bit < bytes.length * 8; bit += share(11, 1)) {
+    for (let bit = 0; bit < bytes.length * 8; bit += effort(11, 1, 1)) {
       const bent = Uint8Array.from(bytes)
       bent[bit >> 3] = (bent[bit >> 3] ?? 0) ^ (1 << (bit & 7))
       expect(await refusal(use(bent)), `bit ${bit} of ${bytes.length} bytes`).not.toBe("accepted")
@@ -304,10 +304,10 @@ test(
         fc.pre(!equal(bent, bytes))
         expect(await refusal(use(bent))).not.toBe("accepted")
       }),
-      { numRuns: share(1500, 100_000) },
+      { numRuns: effort(500, 10_000, 100_000) },
     )
   },
-  share(60_000, 3600_000),
+  effort(60_000, 600_000, 3600_000),
 )
 
 test("messages and commits of another group, another epoch and one's own are refused by name", async () => {

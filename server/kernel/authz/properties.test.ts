@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { parseClaims } from "../token/claims.ts"
 import { authorize, type Question } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
@@ -146,7 +147,7 @@ test("taking authority away never turns deny into allow", () => {
       const after = authorize({ ...before, ...remove(before, before.context) })
       if (!decision.allow) expect(after.allow).toBe(false)
     }),
-    { numRuns: 5_000 },
+    { numRuns: effort(1_500, 20_000, 100_000) },
   )
   // Both happen often, or the property says nothing.
   expect(denied).toBeGreaterThan(100)
@@ -172,7 +173,7 @@ test("the order of parts changes neither the decision nor the step, only which r
       expect(other.statusCode).toBe(one.statusCode)
       expect(other.introspect).toBe(one.introspect)
     }),
-    { numRuns: 5_000 },
+    { numRuns: effort(1_500, 20_000, 100_000) },
   )
 })
 
@@ -187,7 +188,7 @@ test("allOf is what all parts say alone, and anyOf what any says, where nobody a
       expect(authorize({ ...question, requirement: { is: "allOf", of } }).allow).toBe(alone.every(Boolean))
       expect(authorize({ ...question, requirement: { is: "anyOf", of } }).allow).toBe(alone.some(Boolean))
     }),
-    { numRuns: 5_000 },
+    { numRuns: effort(1_500, 20_000, 100_000) },
   )
 })
 
@@ -201,7 +202,7 @@ test("a delegated call passes an anyOf only by a part that passes alone", () => 
       const decision = authorize({ ...question, context, requirement: { is: "anyOf", of: [first, ...rest] } })
       expect(decision.allow).toBe(alone.some(Boolean))
     }),
-    { numRuns: 2_000 },
+    { numRuns: effort(1_000, 20_000, 100_000) },
   )
 })
 

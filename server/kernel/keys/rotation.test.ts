@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import type { SigningKeyRecord } from "../ports.ts"
 import { type FreshKey, isPublished, planCompromise, planRotation } from "./rotation.ts"
 
@@ -141,6 +142,6 @@ test("whatever happens in whatever order, the promises of the key set hold", () 
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: effort(500, 10_000, 50_000) },
   )
 })

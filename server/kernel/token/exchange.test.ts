@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { type AuthContext, contextOf } from "../authz/context.ts"
 import { newId } from "../ids.ts"
 import type { DelegationPolicy, StandingDelegation } from "../machine-records.ts"
@@ -278,7 +279,7 @@ test("nothing is ever granted beyond the subject, the policy, the actor and the 
       expect(of.audience).not.toBe("auth")
       expect(decision.lifetimeSeconds).toBeLessThanOrEqual(300)
     }),
-    { numRuns: process.env.SIGNET_NIGHTLY ? 100_000 : 3_000 },
+    { numRuns: effort(1_000, 20_000, 100_000) },
   )
   // A property that never grants proves nothing.
   expect(granted).toBeGreaterThan(50)

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { narrowed } from "./narrow.ts"
 
 describe("narrowing", () => {
@@ -23,7 +24,7 @@ describe("narrowing", () => {
         expect(granted.every((scope) => from.includes(scope))).toBe(true)
         expect(granted.every((scope) => ceilings.every((ceiling) => ceiling.includes(scope)))).toBe(true)
       }),
-      { numRuns: process.env.SIGNET_NIGHTLY ? 100_000 : 1_000 },
+      { numRuns: effort(1_000, 20_000, 100_000) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { buildOpaque, lookupIdOf, type OpaquePrefix, parseOpaque, randomBase62 } from "./opaque.ts"
 
 const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
@@ -32,7 +33,7 @@ describe("an opaque secret", () => {
         const changed = known.slice(0, at) + put + known.slice(at + 1)
         expect(parseOpaque("sgpat_", changed)).toBe(changed === known ? known : undefined)
       }),
-      { numRuns: 2_000 },
+      { numRuns: effort(1_000, 20_000, 100_000) },
     )
   })
 

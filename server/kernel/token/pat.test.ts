@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { scopesHeld } from "../authz/scopes.ts"
 import type { Reason } from "../errors.ts"
 import { newId } from "../ids.ts"
@@ -171,7 +172,7 @@ test("a granted scope is always of the token, of the request and of what the own
         }
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: effort(1_000, 20_000, 100_000) },
   )
   // A property that never grants proves nothing.
   expect(granted).toBeGreaterThan(10)

@@ -1,8 +1,9 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { parseAssertion } from "./client-assertion.ts"
 
-const numRuns = process.env.SIGNET_NIGHTLY ? 100_000 : 2_000
+const numRuns = effort(1_000, 20_000, 100_000)
 const expected = { issuer: "https://auth.example", clientId: "", nowMs: 1_000_000 }
 const encode = (part: unknown) =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url")

@@ -1,9 +1,10 @@
 import { Refused } from "@signet/kernel/errors"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { clientCredentialOf, parseBasic } from "./client-credential.ts"
 
-const numRuns = process.env.SIGNET_NIGHTLY ? 100_000 : 2_000
+const numRuns = effort(1_000, 20_000, 100_000)
 const encode = (text: string) => Buffer.from(text).toString("base64")
 const jwtBearer = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 const nothing = { clientId: "", clientAssertionType: "" }

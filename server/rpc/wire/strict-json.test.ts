@@ -1,6 +1,7 @@
 import { Refused } from "@signet/kernel/errors"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
 import { maxDepth, parseStrictJson } from "./strict-json.ts"
 
 const parse = (text: string) => parseStrictJson(new TextEncoder().encode(text))
@@ -38,7 +39,7 @@ describe("strict JSON", () => {
         if (!isJson) expect(reasonOf(text)).not.toBe("")
         else expect(["", "DUPLICATE_FIELD"]).toContain(reasonOf(text))
       }),
-      { numRuns: 2_000 },
+      { numRuns: effort(1_000, 20_000, 100_000) },
     )
   })
 

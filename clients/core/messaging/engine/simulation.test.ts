@@ -1,13 +1,18 @@
 import * as fc from "fast-check"
 import { test } from "vitest"
+import { effort } from "../../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
-import { histories, play, share } from "../testing/history.ts"
+import { histories, play } from "../testing/history.ts"
 import { ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
 
 const suite = makeNodeSuite()
-const size = share({ runs: 12, steps: 60, members: 14 }, { runs: 4, steps: 1500, members: 100 })
+const size = effort(
+  { runs: 3, steps: 60, members: 14 },
+  { runs: 60, steps: 80, members: 16 },
+  { runs: 4, steps: 1500, members: 100 },
+)
 
 // Every step is checked by the room: one epoch authenticator, one roster, every message read by all members with its
 // sender, by nobody who was removed. A failure prints its seed, its path and the shortest history that shows it.
@@ -23,5 +28,5 @@ test(
       { numRuns: size.runs },
     )
   },
-  share(60_000, 8 * 3600_000),
+  effort(60_000, 600_000, 8 * 3600_000),
 )

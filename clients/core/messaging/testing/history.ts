@@ -64,8 +64,3 @@ export async function play(
     }
   }
 }
-
-/** The share of a random test that runs now: SIGNET_NIGHTLY=1 asks for the large one. */
-export function share<T>(always: T, nightly: T): T {
-  return globalThis.process?.env.SIGNET_NIGHTLY === "1" ? nightly : always
-}
