@@ -19,7 +19,7 @@ export interface IssuerKeys {
 }
 
 /** What issuers sign, by the prefix of its refusals. */
-export type IssuedPrefix = "CRED" | "PROOF" | "RECEIPT" | "LIST"
+export type IssuedPrefix = "CRED" | "PROOF" | "RECEIPT" | "TICKET" | "LIST"
 
 /** One kind of thing that issuers sign. */
 export interface IssuedKind<Body extends IssuedBody> {

@@ -114,6 +114,7 @@ test("a signed device credential has at most 240 bytes, whatever is in it", () =
 test("each kind of signed body has a label of its own, and what is not signed has none", () => {
   const labels = schemas.map((schema) => rulesOf(schema).label).filter((label) => label !== "")
   expect(labels.toSorted()).toEqual([
+    "claim-ticket/v1",
     "commit-receipt/v1",
     "device-credential/v1",
     "device-list/v1",

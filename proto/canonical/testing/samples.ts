@@ -1,6 +1,7 @@
 // One message of each kind and more, as vectors and properties use them.
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
 import type { GenMessage } from "@bufbuild/protobuf/codegenv2"
+import { ClaimTicketBodyV1Schema } from "@signet/proto/credential/v1/claim_ticket"
 import { CommitReceiptBodyV1Schema } from "@signet/proto/credential/v1/commit_receipt"
 import { DeviceCredentialBodyV1Schema } from "@signet/proto/credential/v1/device_credential"
 import { DeviceListBodyV1Schema, DeviceListEntryV1Schema } from "@signet/proto/credential/v1/device_list"
@@ -136,7 +137,18 @@ const receiptOf = (name: string, change: object) =>
     "commit-receipt",
   )
 
+const ticketOf = (name: string, change: object) =>
+  sample(
+    "claim-ticket",
+    name,
+    ClaimTicketBodyV1Schema,
+    { ...decode(ClaimTicketBodyV1Schema, decode(SignedBytesV1Schema, world.ticketBytes).body), ...change },
+    world.receiptKey,
+  )
+
 export const samples: readonly Sample[] = [
+  ticketOf("two packages that Alice's phone claimed", {}),
+  ticketOf("outside any tenant", { tenantId: none }),
   sample("signed", "the credential of Alice's phone", SignedBytesV1Schema, {
     ...decode(SignedBytesV1Schema, world.credentialBytes),
   }),

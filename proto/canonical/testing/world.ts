@@ -4,6 +4,7 @@ import { ConversationKind } from "@signet/proto/credential/v1/envelope_aad"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import { SignatureScheme } from "@signet/proto/credential/v1/signed"
+import { issueClaimTicket, type TicketExpectation } from "../claim-ticket.ts"
 import { issueCommitReceipt, type ReceiptExpectation } from "../commit-receipt.ts"
 import { type CredentialExpectation, issueDeviceCredential } from "../device-credential.ts"
 import { type DeviceListExpectation, issueDeviceList } from "../device-list.ts"
@@ -144,6 +145,30 @@ export const receiptExpectation: ReceiptExpectation = {
   proofHash: hash("membership-proof", proofBytes),
   previous: { hash: bytes32(0xc4), acceptedAtMs: now * 1000n },
   nowMs: now * 1000n + 400n,
+}
+
+/** Two packages that Alice's phone claimed, to add their owners. */
+export const ticketFields = {
+  issuerId,
+  tenantId,
+  appId,
+  claimId: id(0xf1),
+  conversationId,
+  requesterDeviceId: phone,
+  packages: [
+    { deviceId: id(0xf2), credentialHash: bytes32(0xa1), keyPackageRef: bytes32(0xb1) },
+    { deviceId: id(0xf3), credentialHash: bytes32(0xa2), keyPackageRef: bytes32(0xb2) },
+  ],
+  issuedAt: now - 60n,
+}
+export const ticketBytes = issueClaimTicket(ticketFields, receiptKey)
+export const ticketExpectation: TicketExpectation = {
+  issuerKeys,
+  tenantId,
+  appId,
+  conversationId,
+  requesterDeviceId: phone,
+  atSeconds: now,
 }
 
 /** Alice's devices: the phone, and one that was revoked. */

@@ -5,6 +5,7 @@ import { listRefusals } from "./list.ts"
 import { proofRefusals } from "./proof.ts"
 import { receiptRefusals } from "./receipt.ts"
 import type { Refusal } from "./refusal.ts"
+import { ticketRefusals } from "./ticket.ts"
 
 /** Every row of every kind. */
 export const refusals: readonly Refusal[] = [
@@ -12,6 +13,7 @@ export const refusals: readonly Refusal[] = [
   ...credentialRefusals,
   ...proofRefusals,
   ...receiptRefusals,
+  ...ticketRefusals,
   ...listRefusals,
   ...requestRefusals,
   ...deviceProofRefusals,

@@ -131,6 +131,23 @@ def verify_receipt(data, given):
     ensure(accepted <= given["now_ms"] + 300_000, "RECEIPT_FROM_FUTURE")
 
 
+def ticket_is_sound(body):
+    devices = {package["device_id"] for package in body["packages"]}
+    return len(devices) == len(body["packages"]) and 0 < body["expires_at"] - body["issued_at"] <= 86_400
+
+
+def verify_ticket(data, given):
+    body, key = open_issued("TICKET", "ClaimTicketBodyV1", 3, data, ticket_is_sound)
+    at = given["at_seconds"]
+    ensure_key_time("TICKET", key, at)
+    ensure(body.get("tenant_id") == given["tenant_id"], "TICKET_WRONG_TENANT")
+    ensure(body["app_id"] == given["app_id"], "TICKET_WRONG_APP")
+    ensure(body["conversation_id"] == given["conversation_id"], "TICKET_WRONG_CONVERSATION")
+    ensure(body["requester_device_id"] == given["requester_device_id"], "TICKET_WRONG_DEVICE")
+    ensure(body["issued_at"] <= at, "TICKET_NOT_YET_VALID")
+    ensure(at < body["expires_at"], "TICKET_EXPIRED")
+
+
 def list_is_sound(body):
     devices = {entry["device_id"] for entry in body["entries"]}
     first = body["list_version"] == 1
@@ -180,6 +197,7 @@ VERIFIERS = {
     "credential": verify_credential,
     "proof": verify_proof,
     "receipt": verify_receipt,
+    "ticket": verify_ticket,
     "list": verify_list,
     "request": verify_request,
     "device-proof": verify_device_proof,

@@ -10,6 +10,7 @@ var verifiers = map[string]func(data []byte, given message){
 	"credential":   verifyCredential,
 	"proof":        verifyProof,
 	"receipt":      verifyReceipt,
+	"ticket":       verifyTicket,
 	"list":         verifyList,
 	"request":      verifyRequest,
 	"device-proof": verifyDeviceProof,
@@ -143,6 +144,25 @@ func verifyReceipt(data []byte, given message) {
 		ensure(accepted >= numberOf(previous, "accepted_at_ms"), "RECEIPT_TIME_BACKWARDS")
 	}
 	ensure(accepted <= numberOf(given, "now_ms")+300_000, "RECEIPT_FROM_FUTURE")
+}
+
+func verifyTicket(data []byte, given message) {
+	body, key := openIssued("TICKET", "ClaimTicketBodyV1", 3, data, func(body message) bool {
+		devices := map[string]bool{}
+		for _, one := range listOf(body, "packages") {
+			devices[string(bytesOf(one, "device_id"))] = true
+		}
+		issued, expires := numberOf(body, "issued_at"), numberOf(body, "expires_at")
+		return len(devices) == len(listOf(body, "packages")) && issued < expires && expires-issued <= 86400
+	})
+	at := numberOf(given, "at_seconds")
+	ensureKeyTime("TICKET", key, at)
+	ensure(agrees(body, given, "tenant_id"), "TICKET_WRONG_TENANT")
+	ensure(agrees(body, given, "app_id"), "TICKET_WRONG_APP")
+	ensure(agrees(body, given, "conversation_id"), "TICKET_WRONG_CONVERSATION")
+	ensure(agrees(body, given, "requester_device_id"), "TICKET_WRONG_DEVICE")
+	ensure(numberOf(body, "issued_at") <= at, "TICKET_NOT_YET_VALID")
+	ensure(at < numberOf(body, "expires_at"), "TICKET_EXPIRED")
 }
 
 func verifyList(data []byte, given message) {
