@@ -45,15 +45,27 @@ const publicHead = concat(bytesOf(0, 1, 0, 1), frame, member)
 const commitHead = concat(publicHead, noAad, bytesOf(3))
 const key = vectorBytes(new Uint8Array(32))
 const signature = vectorBytes(new Uint8Array(64))
-const basic = concat(bytesOf(0, 1), vectorBytes(new Uint8Array(200)))
+const basic = (size: number) => concat(bytesOf(0, 1), vectorBytes(new Uint8Array(size)))
 const suiteOne = bytesOf(0, 1)
 
 /** A leaf that can do as much as it may say. */
-function wideLeaf(source: Uint8Array, each = 256): Uint8Array {
-  const many = vectorBytes(repeated(suiteOne, each))
+function wideLeaf(source: Uint8Array, credential = 200): Uint8Array {
+  const many = vectorBytes(repeated(suiteOne, 64))
   const extension = (n: number) => bytesOf(0, n, 0)
   const extensions = vectorBytes(...Array.from({ length: 5 }, (_, i) => extension(i + 1)))
-  return concat(key, key, basic, vectorBytes(suiteOne), many, many, many, many, source, extensions, signature)
+  return concat(
+    key,
+    key,
+    basic(credential),
+    vectorBytes(suiteOne),
+    many,
+    many,
+    many,
+    many,
+    source,
+    extensions,
+    signature,
+  )
 }
 
 const lifetime = concat(bytesOf(1), new Uint8Array(16))
@@ -65,7 +77,7 @@ function wideAdd(n: number): Uint8Array {
     bytes.set(uint32Bytes(n * 3 + i + 1))
     return vectorBytes(bytes)
   })
-  const leaf = wideLeaf(lifetime)
+  const leaf = wideLeaf(lifetime, 2100)
   const [init = key, encryption = key, sign = key] = keys
   leaf.set(encryption, 0)
   leaf.set(sign, encryption.length)
@@ -149,7 +161,7 @@ test.each<[string, () => Uint8Array, (bytes: Uint8Array) => unknown, string]>([
   ],
   [
     "capabilities of a million numbers",
-    () => concat(bytesOf(0, 1, 0, 5, 0, 1, 0, 1), key, key, key, basic, vectorBytes(new Uint8Array(2e6))),
+    () => concat(bytesOf(0, 1, 0, 5, 0, 1, 0, 1), key, key, key, basic(200), vectorBytes(new Uint8Array(2e6))),
     (b) => parseKeyPackage(b, huge),
     "MLS_TOO_LARGE",
   ],
@@ -188,7 +200,7 @@ describe("the largest that is taken is read within 50 ms of CPU", () => {
   })
 
   test("a tree of 4 MiB with 2,048 leaves", () => {
-    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime, 200))
+    const leaf = concat(bytesOf(1, 1), wideLeaf(lifetime, 1300))
     const nodes = Array.from({ length: 4095 }, (_, i) => (i % 2 === 0 ? leaf : bytesOf(0)))
     const bytes = vectorBytes(...nodes)
     expect(bytes.length).toBeGreaterThan(3.8 * mebibyte)

@@ -70,7 +70,7 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
   ],
   [
     "that can do more than anybody",
-    can(() => ({ proposals: new Array(257).fill(grease) })),
+    can(() => ({ proposals: new Array(65).fill(grease) })),
     "MLS_TOO_LARGE capabilities.proposals",
   ],
   [

@@ -27,7 +27,7 @@ export const maxInside = {
   /** Recipients of one UpdatePath: the leaves of such a tree. */
   pathSecrets: 2048,
   /** Elements of one list of capabilities. */
-  capabilities: 256,
+  capabilities: 64,
   /** Extensions of one list; V1 uses two. */
   extensions: 16,
 }
