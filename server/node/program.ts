@@ -11,6 +11,7 @@ import { createKeyRing } from "../keys/key-ring.ts"
 import { createSecrets } from "../keys/secrets.ts"
 import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
+import { createIdpC } from "../providers/idp-c.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
 import { migrate } from "../store/postgres/migrate.ts"
@@ -24,6 +25,7 @@ import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { createDevelopmentIdpB } from "./development/idp-b.ts"
+import { createDevelopmentIdpC } from "./development/idp-c.ts"
 import { developmentPlugin } from "./development/plugin.ts"
 import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
@@ -75,6 +77,14 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       random,
       limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
       providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
+      emailProviders: {
+        IDP_C: createIdpC({
+          clock,
+          secrets,
+          isLoopbackAllowed: config.profile === "development",
+          report: (fault) => log.warn({ err: fault }, "IDP_C"),
+        }),
+      },
       issuer: config.issuer,
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
@@ -102,8 +112,9 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       const standIn = { profile: config.profile, origin: () => config.issuer, clock }
       const idp = createDevelopmentIdp(standIn)
       const idpB = createDevelopmentIdpB(standIn)
-      for (const one of [idp, idpB]) await app.register(developmentPlugin, { idp: one })
-      await seedDevelopment({ store, secrets, idp, idpB, authAudience: config.authAudience })
+      const idpC = createDevelopmentIdpC(standIn)
+      for (const one of [idp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
+      await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience: config.authAudience })
     } else await refuseDevelopmentData(store)
     const admin = createAdmin(metrics.registry)
     closing.push(() => admin.close())

@@ -1,4 +1,4 @@
-import type { Clock, IdentityProvider, KeyRing, Random, Secrets, Store } from "@signet/kernel/ports"
+import type { Clock, EmailProvider, IdentityProvider, KeyRing, Random, Secrets, Store } from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
 import type { Limiter } from "./limit.ts"
 
@@ -12,6 +12,8 @@ export interface Deps {
   /** Null counts no calls: for development. */
   readonly limiter: Limiter | null
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
+  /** The providers that know people by email: asked from here, and not by apps. */
+  readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>
   /** The tokens' `iss`. */
   readonly issuer: string
   /** The service's own audience, which its session and administration routes ask for. */

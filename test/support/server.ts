@@ -18,6 +18,7 @@ import { createApp } from "../../server/node/app.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import { createIdpB } from "../../server/providers/idp-b.ts"
+import { createIdpC } from "../../server/providers/idp-c.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
 import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
@@ -94,6 +95,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     random,
     limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
     providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
+    emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },
     issuer: "https://auth.example",
     authAudience: "auth",
     accessTokenSeconds: 600,

@@ -53,7 +53,11 @@ export function buildDevelopmentApp(origin: string, authAudience: string): App {
       sessionAbsoluteSeconds: 90 * day,
       retryWindowSeconds: 600,
       allowedOrigins: [origin, ...usualOrigins],
-      allowedRedirectUris: [`${origin}/signed-in`, ...usualOrigins.map((usual) => `${usual}/signed-in`)],
+      allowedRedirectUris: [
+        `${origin}/signed-in`,
+        `${origin}/dev/idp-c/link`,
+        ...usualOrigins.map((usual) => `${usual}/signed-in`),
+      ],
       requireSameDevice: false,
     },
     isInstallation: false,

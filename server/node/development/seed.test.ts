@@ -4,6 +4,7 @@ import { createSecrets } from "../../keys/secrets.ts"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import { buildIdpBClients } from "./idp-b-clients.ts"
 import { createTeamKey } from "./idp-b-keys.ts"
+import { buildIdpCClients } from "./idp-c-clients.ts"
 import { seedDevelopment } from "./seed.ts"
 
 const secrets = createSecrets({
@@ -18,12 +19,14 @@ beforeAll(async () => {
 afterAll(() => opened.close())
 
 const teamKey = createTeamKey()
+const idpC = { secretKey: "sb_secret_1", tokenSecret: null }
 const seedAt = (origin: string, webSecret: string) =>
   seedDevelopment({
     store: opened.store,
     secrets,
     idp: { origin: () => origin, webSecret },
     idpB: { teamKey },
+    idpC,
     authAudience: "auth",
   })
 const platforms = ["WEB", "ANDROID", "IOS"] as const
@@ -34,10 +37,11 @@ test("the development app and its clients are in the store after the start", asy
   const expected = {
     IDP_A: buildProviderClients(origin, "s3cret", secrets),
     IDP_B: buildIdpBClients(origin, teamKey.privatePem, secrets),
+    IDP_C: buildIdpCClients(origin, idpC, secrets),
   }
   await opened.store.transaction(async (tx) => {
     expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin, "auth"))
-    for (const provider of ["IDP_A", "IDP_B"] as const) {
+    for (const provider of ["IDP_A", "IDP_B", "IDP_C"] as const) {
       for (const platform of platforms) {
         const client = await tx.apps.findProviderClient(developmentAppId, provider, platform)
         const wanted = expected[provider].find((one) => one.platform === platform)

@@ -3,6 +3,8 @@ import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./a
 import type { DevelopmentIdp } from "./idp.ts"
 import type { DevelopmentIdpB } from "./idp-b.ts"
 import { buildIdpBClients } from "./idp-b-clients.ts"
+import type { DevelopmentIdpC } from "./idp-c.ts"
+import { buildIdpCClients } from "./idp-c-clients.ts"
 
 /**
  * Puts the development app and its provider clients, or replaces what an earlier start put. Once the origin is known,
@@ -13,12 +15,14 @@ export async function seedDevelopment(deps: {
   secrets: Pick<Secrets, "seal">
   idp: Pick<DevelopmentIdp, "origin" | "webSecret">
   idpB: Pick<DevelopmentIdpB, "teamKey">
+  idpC: Pick<DevelopmentIdpC, "secretKey" | "tokenSecret">
   authAudience: string
 }): Promise<void> {
   const origin = deps.idp.origin()
   const clients = [
     ...buildProviderClients(origin, deps.idp.webSecret, deps.secrets),
     ...buildIdpBClients(origin, deps.idpB.teamKey.privatePem, deps.secrets),
+    ...buildIdpCClients(origin, deps.idpC, deps.secrets),
   ]
   await deps.store.transaction(async (tx) => {
     await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience))
