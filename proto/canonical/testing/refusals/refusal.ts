@@ -9,7 +9,7 @@ import { signatureInput, signNow } from "../../signed.ts"
 
 /** One verification and its outcome: a row of the refusals test and of the vectors. */
 export interface Refusal {
-  readonly kind: "issuer-keys" | "credential" | "proof" | "receipt" | "list" | "request" | "device-proof"
+  readonly kind: "issuer-keys" | "credential" | "proof" | "receipt" | "ticket" | "list" | "request" | "device-proof"
   readonly name: string
   readonly bytes: Uint8Array
   /** What the verifier expects, without keys and functions. */
