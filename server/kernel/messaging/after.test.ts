@@ -1,0 +1,44 @@
+import { expect, test } from "vitest"
+import { conversationAfter } from "./after.ts"
+import { bytes, conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
+import type { VerifiedCommit } from "./verified.ts"
+
+const decided = { is: "append", seq: 8n, nextEpoch: 4n, acceptedAtMs: nowMs } as const
+const state = { stateTag: bytes(30), groupContext: bytes(31), interimTranscriptHash: bytes(32), treeHash: bytes(33) }
+const commit: VerifiedCommit = {
+  membership: null,
+  roster: [leaf(0, 10), leaf(1, 20)],
+  groupInfo: bytes(1),
+  groupInfoHash: bytes(2),
+  tree: null,
+  state,
+  welcomes: [],
+}
+const report = {
+  ...{ deviceId: device(21), userId: user(2), epoch: 2n, seq: 7n, fault: "COMMIT_UNPROCESSABLE" as const },
+  ...{ stateTag: null, reportedAtMs: nowMs },
+}
+
+test("a message moves the head and nothing else", () => {
+  const after = conversationAfter(conversation, { commit: null }, { ...decided, nextEpoch: 3n }, bytes(9))
+  expect(after).toEqual({ conversation: { ...conversation, headSeq: 8n, headAtMs: nowMs }, directives: [] })
+})
+
+test("a commit ends the epoch, what was to be removed, and quarantine when nobody is left who reported", () => {
+  const before = { ...conversation, status: "QUARANTINED" as const, directives: [directive], forkReports: [report] }
+  const after = conversationAfter(before, { commit }, decided, bytes(9))
+  expect(after.conversation).toMatchObject({
+    status: "ACTIVE",
+    epoch: 4n,
+    roster: commit.roster,
+    directives: [],
+    forkReports: [],
+  })
+  expect(after.conversation.state).toEqual({ ...state, receiptHash: bytes(9) })
+  expect(after.directives).toEqual([{ id: directive.id, status: "DONE" }])
+})
+
+test("quarantine lasts while one who reported has not rejoined", () => {
+  const before = { ...conversation, status: "QUARANTINED" as const, forkReports: [{ ...report, deviceId: device(20) }] }
+  expect(conversationAfter(before, { commit }, decided, bytes(9)).conversation.status).toBe("QUARANTINED")
+})

@@ -1,0 +1,36 @@
+import type { AppendDecision } from "./append.ts"
+import { directivesAfter } from "./directive.ts"
+import { openReports } from "./fork.ts"
+import type { Conversation } from "./records.ts"
+import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
+
+/**
+ * The conversation after an append that was decided: what the store writes, the same in every backend.
+ *
+ * @param receiptHash Of the commit's receipt; unused for an application message.
+ */
+export function conversationAfter(
+  conversation: Conversation,
+  { commit }: Pick<VerifiedAppend, "commit">,
+  decided: Extract<AppendDecision, { is: "append" }>,
+  receiptHash: Uint8Array,
+): { conversation: Conversation; directives: readonly DirectiveOutcome[] } {
+  const grown = { ...conversation, headSeq: decided.seq, headAtMs: decided.acceptedAtMs }
+  if (commit === null) return { conversation: grown, directives: [] }
+  const all = directivesAfter(conversation.directives, commit.roster)
+  const changed = all.filter((directive, i) => directive.status !== conversation.directives[i]?.status)
+  const forkReports = openReports(conversation.forkReports, commit.roster)
+  const isRecovered = conversation.status === "QUARANTINED" && forkReports.length === 0
+  return {
+    conversation: {
+      ...grown,
+      status: isRecovered ? "ACTIVE" : conversation.status,
+      epoch: decided.nextEpoch,
+      roster: commit.roster,
+      state: { ...commit.state, receiptHash },
+      directives: all.filter(({ status }) => status !== "DONE"),
+      forkReports,
+    },
+    directives: changed.flatMap(({ id, status }) => (status === "OPEN" ? [] : [{ id, status }])),
+  }
+}
