@@ -11,7 +11,17 @@ import type { ProjectSigning } from "../../server/node/development/idp-c-keys.ts
 import type { Project } from "../../server/node/development/idp-c-project.ts"
 import type { EmailProject } from "./email-project.ts"
 
-export type Misbehaviour = "slow" | "redirect" | "huge" | "endless" | "html" | "garbage" | "down" | "fails" | "hangUp"
+export type Misbehaviour =
+  | "silent"
+  | "slow"
+  | "redirect"
+  | "huge"
+  | "endless"
+  | "html"
+  | "garbage"
+  | "down"
+  | "fails"
+  | "hangUp"
 
 export interface FakeIdpC extends EmailProject {
   readonly project: Project
@@ -111,6 +121,8 @@ function unread({ socket, method, url, headers }: IncomingMessage, body: string)
 
 function misbehave(how: Misbehaviour, response: ServerResponse): void {
   switch (how) {
+    case "silent":
+      return
     case "slow":
       // Headers at once and the body never: the time limit must cover the whole answer.
       response.writeHead(200, json).write("{")

@@ -6,8 +6,8 @@ import type { Clock } from "@signet/kernel/ports"
 import { decodeJwt } from "jose"
 import { type Answer, refuse } from "./idp-c-answers.ts"
 import { idpCPath, linkPath } from "./idp-c-clients.ts"
+import { answerDirectly, type Switches } from "./idp-c-direct.ts"
 import { createProjectKeys, newTokenSecret, type ProjectSigning } from "./idp-c-keys.ts"
-import { linkPage } from "./idp-c-link-page.ts"
 import { createProjectPeople } from "./idp-c-people.ts"
 import {
   answerOtp,
@@ -28,7 +28,7 @@ export interface DevelopmentIdpC extends StandIn {
   readonly secretKey: string
   /** What the project signs with; null where it publishes its keys. */
   readonly tokenSecret: string | null
-  readonly switches: { down: boolean; delayMs: number }
+  readonly switches: Switches
   /** The project from inside, for tests. */
   project(): Promise<Project>
 }
@@ -56,7 +56,7 @@ export function createDevelopmentIdpC(options: DevelopmentIdpCOptions): Developm
   if (profile !== "development") throw new Error("the stand-in for IDP_C is for the development profile only")
   const secretKey = `sb_secret_${randomBytes(18).toString("base64url")}`
   const tokenSecret = newTokenSecret()
-  const switches = { down: false, delayMs: 0 }
+  const switches: Switches = { down: false, delayMs: 0 }
   let started: Promise<Project> | undefined
   const project = () => {
     started ??= startProject(origin(), clock, signing, tokenSecret)
@@ -72,7 +72,9 @@ export function createDevelopmentIdpC(options: DevelopmentIdpCOptions): Developm
     async handle(request, response) {
       const url = new URL(request.url ?? "", origin())
       const path = url.pathname.slice(idpCPath.length)
-      if (!path.startsWith("/auth/v1/")) return direct(await project(), path, request, response)
+      if (!path.startsWith("/auth/v1/")) {
+        return answerDirectly({ project: await project(), switches }, path, request, response)
+      }
       if (switches.delayMs > 0) await delay(switches.delayMs, undefined, { ref: false })
       if (switches.down) return answer(response, 503, "text/html", "<h1>Service Unavailable</h1>\n")
       await gateway(await project(), secretKey, { path: path.slice("/auth/v1".length), url }, request, response)
@@ -98,25 +100,6 @@ async function startProject(origin: string, clock: Clock, signing: ProjectSignin
     issuer: `${origin}${idpCPath}/auth/v1`,
     clock,
   }
-}
-
-/** What is beside the protocol: the mails, newest first, and the page that they lead to. Reading takes no link. */
-async function direct(
-  { outbox }: Project,
-  path: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  if (request.method === "POST") return answerJson(response, 405, { error: "method_not_allowed" })
-  if (path === "/outbox") return answerJson(response, 200, { mails: outbox.toReversed() })
-  if (path !== "/link") return answerJson(response, 404, { error: "not_found" })
-  const nonce = randomBytes(12).toString("base64")
-  response.setHeader("referrer-policy", "no-referrer")
-  response.setHeader(
-    "content-security-policy",
-    `default-src 'none'; script-src 'nonce-${nonce}'; connect-src 'self'; frame-ancestors 'none'`,
-  )
-  answer(response, 200, "text/html; charset=utf-8", linkPage(nonce))
 }
 
 /** The gateway wants the key in its header, and takes it for no bearer. */

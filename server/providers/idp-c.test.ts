@@ -1,0 +1,340 @@
+import { tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import type { EmailProvider } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import { exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { clientOfProject, reasonOf, secrets } from "../../test/support/email-project-suite.ts"
+import { type FakeIdpC, type Misbehaviour, startFakeIdpC } from "../../test/support/idp-c.ts"
+import { limits } from "./bounded-request.ts"
+import { createIdpC, issuerOf } from "./idp-c.ts"
+
+let nowMs = 1_800_000_000_000
+const clock = { nowMs: () => nowMs }
+const now = () => Math.floor(nowMs / 1000)
+const ada = { email: "ada@example.com", password: "correct-horse-1" }
+const { timeoutMs } = limits
+const reports: string[] = []
+
+let idp: FakeIdpC
+let withSecret: FakeIdpC
+let client: ProviderClient
+let adaId = ""
+
+beforeAll(async () => {
+  idp = await startFakeIdpC({ clock, secrets })
+  withSecret = await startFakeIdpC({ clock, secrets, signing: "HS256" })
+  client = clientOfProject(idp)
+  for (const one of [idp, withSecret]) adaId = (await one.addPerson({ ...ada, isConfirmed: true })).id
+})
+afterEach(() => {
+  limits.timeoutMs = timeoutMs
+  reports.length = 0
+  idp.requests.length = 0
+  idp.misbehaviour.clear()
+  idp.instead.clear()
+  Object.assign(idp.project.settings, {
+    spelling: "codes",
+    isSignupDisabled: false,
+    mailsLeft: Infinity,
+    requestsLeft: Infinity,
+  })
+})
+afterAll(() => Promise.all([idp.stop(), withSecret.stop()]))
+
+/** A provider of its own, so that no test opens another's circuit. */
+const newIdpC = (): EmailProvider =>
+  createIdpC({ clock, secrets, isLoopbackAllowed: true, report: (fault) => reports.push(fault.message) })
+const signIn = (change: Partial<ProviderClient> = {}, credential = ada) =>
+  reasonOf(newIdpC().signIn({ ...client, ...change }, credential))
+const redirectUri = "https://notes.example/signed-in"
+const askedPaths = () => idp.requests.map(({ url }) => new URL(url, "http://x").pathname.replace(/.*\/auth\/v1/, ""))
+
+/** The project answers a password with this token and this person. */
+function answerWith(accessToken: string, user: Record<string, unknown> = {}): void {
+  const usual = { id: adaId, email: ada.email, email_confirmed_at: "2026-01-01T00:00:00Z", is_anonymous: false }
+  idp.instead.set("/token", { status: 200, body: { access_token: accessToken, user: { ...usual, ...user } } })
+}
+
+describe("a session of the project", () => {
+  test("tells who it is, and when they showed it", async () => {
+    const amr = [
+      { method: "password", timestamp: now() - 5 },
+      { method: "otp", timestamp: now() - 90 },
+    ]
+    answerWith(await idp.mint(adaId, { amr, iat: now() }), { user_metadata: { full_name: "Ada Lovelace" } })
+    expect(await newIdpC().signIn(client, ada)).toEqual({
+      issuer: `${idp.projectUrl}/auth/v1`,
+      subject: adaId,
+      providerTenant: "projectref",
+      email: "ada@example.com",
+      emailVerified: true,
+      isRelayEmail: false,
+      name: "Ada Lovelace",
+      authTimeMs: (now() - 5) * 1000,
+      providerRefreshToken: null,
+      singleUse: null,
+    })
+  })
+
+  test.each<[string, JWTPayload, Record<string, unknown>, string]>([
+    ["of another project", { iss: "https://other.example/auth/v1" }, {}, "PROVIDER_TOKEN_INVALID iss"],
+    ["of the project's bare address", { iss: "PROJECT" }, {}, "PROVIDER_TOKEN_INVALID iss"],
+    ["for another audience", { aud: "service" }, {}, "PROVIDER_TOKEN_INVALID aud"],
+    ["for another audience as well", { aud: ["authenticated", "service"] }, {}, "PROVIDER_TOKEN_INVALID aud"],
+    [
+      "of another person than the answer's",
+      {},
+      { id: "6b9ed617-63cb-424f-a433-e6d91698f11b" },
+      "PROVIDER_TOKEN_INVALID sub",
+    ],
+    ["beside nobody", {}, { id: undefined }, "PROVIDER_TOKEN_INVALID sub"],
+    ["of nobody", { sub: undefined }, { id: undefined }, "PROVIDER_TOKEN_INVALID sub"],
+    ["that has expired", { exp: 1_700_000_000 }, {}, "PROVIDER_TOKEN_INVALID exp"],
+    ["that is old", { iat: 1_700_000_000 }, {}, "PROVIDER_TOKEN_INVALID iat"],
+    ["from the future", { iat: 1_900_000_000 }, {}, "PROVIDER_TOKEN_INVALID iat"],
+    ["that starts later", { nbf: 1_900_000_000 }, {}, "PROVIDER_TOKEN_INVALID nbf"],
+    ["of somebody anonymous", { is_anonymous: true }, {}, "PROVIDER_TOKEN_INVALID is_anonymous"],
+    ["beside somebody anonymous", {}, { is_anonymous: true }, "PROVIDER_TOKEN_INVALID is_anonymous"],
+    ["beside somebody marked otherwise", {}, { is_anonymous: "true" }, "PROVIDER_TOKEN_INVALID is_anonymous"],
+    ["beside no address", {}, { email: "" }, "PROVIDER_TOKEN_INVALID email"],
+    ["of another address", { email: "bob@example.com" }, {}, "PROVIDER_TOKEN_INVALID email"],
+    ["beside an address that was not shown", {}, { email_confirmed_at: null }, "EMAIL_NOT_VERIFIED email_confirmed_at"],
+    ["beside one shown in no time", {}, { email_confirmed_at: "" }, "EMAIL_NOT_VERIFIED email_confirmed_at"],
+    [
+      "beside one with a phone that was",
+      {},
+      { email_confirmed_at: undefined, confirmed_at: "2026-01-01T00:00:00Z" },
+      "EMAIL_NOT_VERIFIED email_confirmed_at",
+    ],
+  ])("%s is refused, and ended all the same", async (_, claims, user, expected) => {
+    const iss = claims.iss === "PROJECT" ? { iss: idp.projectUrl } : {}
+    answerWith(await idp.mint(adaId, { ...claims, ...iss }), user)
+    expect(await signIn()).toBe(expected)
+    expect(askedPaths().at(-1)).toBe("/logout")
+  })
+
+  test("of somebody anonymous is refused for a link too", async () => {
+    idp.project.people.put({ email: "anonymous@example.com", isAnonymous: true })
+    await newIdpC().sendMagicLink(client, { email: "anonymous@example.com", redirectUri, mayCreate: false })
+    const { tokenHash = "" } = idp.mails().at(-1) ?? {}
+    expect(await reasonOf(newIdpC().confirmMagicLink(client, tokenHash))).toBe("PROVIDER_TOKEN_INVALID is_anonymous")
+  })
+})
+
+describe("a token", () => {
+  const hs256 = (secret: Uint8Array, header = {}) =>
+    new SignJWT({ iss: `${idp.projectUrl}/auth/v1`, aud: "authenticated", sub: adaId, iat: now(), exp: now() + 60 })
+      .setProtectedHeader({ alg: "HS256", typ: "JWT", ...header })
+      .sign(secret)
+  const encode = (text: string) => new TextEncoder().encode(text)
+
+  test("made with the published key as if it were a secret is refused", async () => {
+    const [jwk] = idp.project.keys.published
+    const key = await importJWK({ ...jwk, alg: "ES256" }, "ES256")
+    if (key instanceof Uint8Array || jwk === undefined) throw new Error("no key")
+    for (const secret of [await exportSPKI(key), JSON.stringify(jwk), String(jwk.x)]) {
+      answerWith(await hs256(encode(secret), { kid: jwk.kid }))
+      expect(await signIn()).toBe("PROVIDER_TOKEN_INVALID alg")
+    }
+  })
+
+  test("made with a secret is refused where keys are published, and the other way round", async () => {
+    answerWith(await hs256(encode(withSecret.tokenSecret ?? "")))
+    expect(await signIn()).toBe("PROVIDER_TOKEN_INVALID alg")
+    answerWith(await idp.mint(adaId))
+    expect(await signIn({ tokenSecretSealed: clientOfProject(withSecret).tokenSecretSealed })).toBe(
+      "PROVIDER_TOKEN_INVALID signature",
+    )
+  })
+
+  test("of another project that has the same person is refused", async () => {
+    answerWith(await withSecret.mint(adaId))
+    const { tokenSecretSealed } = clientOfProject(withSecret)
+    expect(await signIn({ tokenSecretSealed })).toBe("PROVIDER_TOKEN_INVALID iss")
+  })
+
+  test.each(["e30.e30.", "not a token", "", "a.b.c", `e30.${"e30".repeat(6_000)}.e30`])(
+    "that is none is refused (%#)",
+    async (token) => {
+      const { tokenSecretSealed } = clientOfProject(withSecret)
+      answerWith(token)
+      expect(await signIn()).toMatch(/^PROVIDER_TOKEN_INVALID (form|header|alg|size)$/)
+      expect(await signIn({ tokenSecretSealed })).toMatch(/^PROVIDER_TOKEN_INVALID (signature|size)$/)
+    },
+  )
+
+  test("is verified with no secret that anybody could guess", async () => {
+    const short = secrets.seal(tokenSecretLabel(client.id), encode("x".repeat(31)))
+    answerWith(await hs256(encode("x".repeat(31))))
+    expect(await signIn({ tokenSecretSealed: short })).toBe("PROVIDER_NOT_CONFIGURED")
+    const foreign = secrets.seal("another label", encode("x".repeat(40)))
+    await expect(newIdpC().signIn({ ...client, tokenSecretSealed: foreign }, ada)).rejects.toThrow("does not open")
+  })
+})
+
+describe("a project that misbehaves", () => {
+  test.each<[Misbehaviour]>([
+    ["redirect"],
+    ["huge"],
+    ["endless"],
+    ["html"],
+    ["garbage"],
+    ["down"],
+    ["fails"],
+    ["hangUp"],
+    ["silent"],
+    ["slow"],
+  ])("(%s) is one that does not answer", async (how) => {
+    limits.timeoutMs = how === "slow" || how === "silent" ? 50 : timeoutMs
+    for (const path of ["/token", "/otp", "/verify"]) idp.misbehaviour.set(path, how)
+    const idpC = newIdpC()
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("UPSTREAM_UNAVAILABLE")
+    const link = { email: ada.email, redirectUri, mayCreate: true }
+    expect(await reasonOf(idpC.sendMagicLink(client, link))).toBe("UPSTREAM_UNAVAILABLE")
+    expect(await reasonOf(idpC.confirmMagicLink(client, "a-hash-of-some-link"))).toBe("UPSTREAM_UNAVAILABLE")
+    expect(idp.requests.map(({ url }) => url)).not.toContain("/elsewhere")
+  })
+
+  test.each<[Misbehaviour]>([["down"], ["fails"], ["hangUp"], ["redirect"], ["silent"]])(
+    "only when a session should end (%s) does not keep the person out, and is reported",
+    async (how) => {
+      limits.timeoutMs = how === "silent" ? 100 : timeoutMs
+      idp.misbehaviour.set("/logout", how)
+      expect(await signIn()).toBe("ok")
+      expect(reports).toEqual([expect.stringContaining("was not ended")])
+      expect(reports.join()).not.toMatch(/ey|@|sb_secret/)
+    },
+  )
+
+  test("is left alone for ten seconds once it has not answered five times", async () => {
+    const idpC = newIdpC()
+    idp.misbehaviour.set("/token", "down")
+    for (let i = 0; i < 5; i++) expect(await reasonOf(idpC.signIn(client, ada))).toBe("UPSTREAM_UNAVAILABLE")
+    idp.misbehaviour.clear()
+    idp.requests.length = 0
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("UPSTREAM_UNAVAILABLE")
+    expect(idp.requests).toEqual([])
+    expect(await reasonOf(idpC.signIn(clientOfProject(withSecret), ada))).toBe("ok")
+    nowMs += 10_000
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("ok")
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("ok")
+  })
+
+  test("is asked on while it refuses: nobody shuts others out with wrong passwords or strange text", async () => {
+    const idpC = newIdpC()
+    const tries = ["wrong", "a\0b", "\ud800"].flatMap((password) => Array.from({ length: 6 }, () => password))
+    for (const password of tries) {
+      expect(await reasonOf(idpC.signIn(client, { ...ada, password }))).toBe("INVALID_CREDENTIALS")
+      expect(await reasonOf(idpC.signIn(client, { ...ada, email: `${password}@example.com` }))).toBe(
+        "INVALID_CREDENTIALS",
+      )
+      expect(await reasonOf(idpC.confirmMagicLink(client, `${password}-hash`))).toBe("MAGIC_LINK_INVALID")
+    }
+    idp.misbehaviour.set("/token", "fails")
+    for (let i = 0; i < 6; i++) expect(await reasonOf(idpC.signIn(client, ada))).toBe("UPSTREAM_UNAVAILABLE")
+    idp.misbehaviour.clear()
+    idp.project.settings.requestsLeft = 0
+    for (let i = 0; i < 6; i++) expect(await reasonOf(idpC.signIn(client, ada))).toBe("RATE_LIMITED 60")
+    idp.project.settings.requestsLeft = Infinity
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("ok")
+  })
+})
+
+describe("a project from before errors had codes", () => {
+  test("means the same", async () => {
+    idp.project.settings.spelling = "sentences"
+    await idp.addPerson({ email: "una@example.com", password: ada.password, isConfirmed: false })
+    idp.project.people.put({ email: "banned@example.com", password: ada.password, isConfirmed: true, isBanned: true })
+    expect(await signIn()).toBe("ok")
+    expect(await signIn({}, { ...ada, password: "wrong" })).toBe("INVALID_CREDENTIALS")
+    expect(await signIn({}, { ...ada, email: "banned@example.com" })).toBe("INVALID_CREDENTIALS")
+    expect(await signIn({}, { ...ada, email: "una@example.com" })).toBe("EMAIL_NOT_VERIFIED")
+    expect(await reasonOf(newIdpC().confirmMagicLink(client, "a-hash-of-no-link"))).toBe("MAGIC_LINK_INVALID")
+    const nobody = { email: "nobody@example.com", redirectUri, mayCreate: false }
+    expect(await reasonOf(newIdpC().sendMagicLink(client, nobody))).toBe("ok")
+    idp.project.settings.mailsLeft = 0
+    const somebody = { email: ada.email, redirectUri, mayCreate: true }
+    expect(await reasonOf(newIdpC().sendMagicLink(client, somebody))).toBe("RATE_LIMITED 42")
+  })
+})
+
+describe("asking for a link", () => {
+  const send = (email: string, mayCreate: boolean) =>
+    reasonOf(newIdpC().sendMagicLink(client, { email, redirectUri, mayCreate }))
+
+  test("asks with the page in the query, as the API takes it", async () => {
+    await send(ada.email, false)
+    const [request] = idp.requests
+    expect(request?.url).toBe(`/dev/idp-c/auth/v1/otp?redirect_to=${encodeURIComponent(redirectUri)}`)
+    expect(JSON.parse(request?.body ?? "")).toEqual({ email: ada.email, create_user: false })
+  })
+
+  test("answers alike for people who are known, unknown, banned or no people at all", async () => {
+    idp.project.people.put({ email: "banned@example.com", isConfirmed: true, isBanned: true })
+    for (const email of [ada.email, "nobody@example.com", "banned@example.com", "no address", "a\0b@example.com"]) {
+      expect(await send(email, false)).toBe("ok")
+    }
+    idp.project.settings.isSignupDisabled = true
+    expect(await send("another@example.com", true)).toBe("ok")
+  })
+
+  test("answers alike when the project sends no more mails: only people it knows would meet the limit", async () => {
+    idp.project.settings.mailsLeft = 0
+    expect([await send(ada.email, false), await send("nobody@example.com", false)]).toEqual(["ok", "ok"])
+    expect(reports).toEqual(["IDP_C sent no magic link: over_email_send_rate_limit"])
+    expect([await send(ada.email, true), await send("nobody@example.com", true)]).toEqual([
+      "RATE_LIMITED 42",
+      "RATE_LIMITED 42",
+    ])
+  })
+})
+
+describe("a link's hash", () => {
+  test.each(["", "short", "with space in it", "a/../../admin", "ü".repeat(20), "x".repeat(257)])(
+    "that is none asks nobody: %j",
+    async (tokenHash) => {
+      expect(await reasonOf(newIdpC().confirmMagicLink(client, tokenHash))).toBe("MAGIC_LINK_INVALID")
+      expect(idp.requests).toEqual([])
+    },
+  )
+})
+
+describe("the configuration", () => {
+  test.each<[string, Partial<ProviderClient>]>([
+    ["without an address", { projectUrl: null }],
+    ["without a reference", { providerTenant: null }],
+    ["without a key", { clientSecretSealed: null }],
+    ["with an address in cleartext", { projectUrl: "http://project.example" }],
+    ["with an address of another kind", { projectUrl: "file:///etc/passwd" }],
+    ["with a password in the address", { projectUrl: "https://user:secret@project.example" }],
+    ["with a query in the address", { projectUrl: "https://project.example/?a=" }],
+  ])("%s asks nobody", async (_, change) => {
+    expect(await signIn(change)).toBe("PROVIDER_NOT_CONFIGURED")
+    expect(idp.requests).toEqual([])
+  })
+
+  test("leads to this machine only in development", async () => {
+    const idpC = createIdpC({ clock, secrets, isLoopbackAllowed: false })
+    expect(await reasonOf(idpC.signIn(client, ada))).toBe("PROVIDER_NOT_CONFIGURED")
+    expect(idp.requests).toEqual([])
+    expect(issuerOf("http://127.0.0.1:9464", false)).toBeUndefined()
+    expect(issuerOf("https://project.example/", false)).toBe("https://project.example/auth/v1")
+    expect(issuerOf("https://host.example/project//", false)).toBe("https://host.example/project/auth/v1")
+  })
+
+  test("is asked at its own address alone, whatever comes with a request", async () => {
+    const urls: string[] = []
+    const send = async (url: string, init: RequestInit) => {
+      urls.push(url)
+      return fetch(url, init)
+    }
+    const idpC = createIdpC({ clock, secrets, isLoopbackAllowed: true, fetch: send })
+    await reasonOf(idpC.signIn(client, { email: "@evil.example/", password: "http://evil.example" }))
+    await reasonOf(
+      idpC.sendMagicLink(client, { email: ada.email, redirectUri: "https://evil.example/&x=", mayCreate: true }),
+    )
+    await reasonOf(idpC.confirmMagicLink(client, "evil-example-token-hash"))
+    expect(urls.map((url) => url.startsWith(`${idp.projectUrl}/auth/v1/`))).toEqual(urls.map(() => true))
+    expect(urls.length).toBe(3)
+  })
+})
