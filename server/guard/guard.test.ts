@@ -16,6 +16,8 @@ const active: LivenessFacts = {
   session: { status: "ACTIVE", idleExpiresAtMs: Infinity, absoluteExpiresAtMs: Infinity },
   membership: "ACTIVE",
   app: "ACTIVE",
+  tenant: null,
+  context: null,
   revoked: [],
 }
 

@@ -1,6 +1,6 @@
 // The store as administration needs it: more members of Tx. What `lock` returns is locked until the transaction ends.
 // Lists are newest first.
-import type { Context, Grant, Invitation, Permission, Role, Tenant } from "./admin-records.ts"
+import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./admin-records.ts"
 import type {
   AppId,
   ContextId,
@@ -21,6 +21,7 @@ import type { App, Identity, Membership, ProviderAccount, ProviderClient } from 
 /** What administration adds to a unit of work. */
 export interface AdministrationTx {
   readonly administration: AppAdministration
+  readonly places: Places
   readonly tenants: Tenants
   readonly contexts: Contexts
   readonly members: Members
@@ -46,6 +47,31 @@ export interface AppAdministration {
   findProviderClients(provider: ProviderClient["provider"]): Promise<readonly ProviderClient[]>
 }
 
+/** Where somebody acts: an app, and inside of it a tenant, a context, both or neither. */
+export interface Place {
+  appId: AppId
+  tenantId: TenantId | null
+  contextId: ContextId | null
+}
+
+/** Where an app, a tenant and a context stand. Undefined for what does not exist there, null for what no one asked for. */
+export interface PlaceFacts {
+  app: PlaceStatus | undefined
+  /** Of this app. */
+  tenant: PlaceStatus | undefined | null
+  /** Of this app and this tenant; without a tenant, of the app itself. */
+  context: PlaceStatus | undefined | null
+}
+
+export interface Places {
+  find(place: Place): Promise<PlaceFacts>
+  /**
+   * The same, held until the transaction ends: who suspends or archives one of them waits, and then sees the session that
+   * was made. Any number of transactions may hold them at once.
+   */
+  hold(place: Place): Promise<PlaceFacts>
+}
+
 export interface Tenants {
   insert(tenant: Tenant): Promise<void>
   find(id: TenantId): Promise<Tenant | undefined>
@@ -61,6 +87,7 @@ export interface Contexts {
   lock(id: ContextId): Promise<Context | undefined>
   /** Of the app; with a tenant, of that tenant only. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Context[]>
+  /** Writes what may change: type, name, status, updatedAtMs. */
   update(context: Context): Promise<void>
 }
 
@@ -95,8 +122,10 @@ export interface Invitations {
 export interface Roles {
   /** False when the app has a permission of this key. */
   insertPermission(permission: Permission): Promise<boolean>
+  /** Held until the transaction ends: none of them is deleted before the role that will name them is there. */
   findPermissions(appId: AppId, keys: readonly string[]): Promise<readonly Permission[]>
   listPermissions(appId: AppId, page: Page): Promise<readonly Permission[]>
+  /** Writes what may change: the description. */
   updatePermission(permission: Permission): Promise<void>
   /** False when a role that is not archived names it. */
   deletePermission(permission: Permission): Promise<boolean>
@@ -106,6 +135,7 @@ export interface Roles {
   lock(id: RoleId): Promise<Role | undefined>
   /** The app's own roles, and with a tenant also that tenant's; never another tenant's. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Role[]>
+  /** Writes what may change: description, permissions, inheritable, assignableAt, status, updatedAtMs. */
   update(role: Role): Promise<void>
 }
 
@@ -117,12 +147,15 @@ export interface GrantFilter {
 }
 
 export interface Grants {
-  /** False when the principal has the role at this node; nothing is inserted then. */
+  /**
+   * False when the principal has the role at this node; nothing is inserted then. A grant there that ran out before
+   * createdAtMs is no obstacle: it becomes REVOKED as of its expiry.
+   */
   insert(grant: Grant): Promise<boolean>
   find(id: GrantId): Promise<Grant | undefined>
   lock(id: GrantId): Promise<Grant | undefined>
   list(appId: AppId, filter: GrantFilter, page: Page): Promise<readonly Grant[]>
-  /** Live grants of the principal in the app. */
+  /** Grants of the principal in the app that are ACTIVE, those that ran out among them. */
   listOfPrincipal(principalId: PrincipalId, appId: AppId): Promise<readonly Grant[]>
   revoke(id: GrantId, nowMs: number): Promise<boolean>
   /** Ends every live grant of the role, as when it is archived. Returns the ended ones. */
@@ -153,14 +186,10 @@ export interface SessionEndings {
   endByClient(id: ProviderClientId, reason: string, nowMs: number): Promise<readonly SessionId[]>
   /** Of a principal in an app; with a tenant or context, those that are signed in there. */
   endByMembership(
-    of: { principalId: PrincipalId; appId: AppId; tenantId: TenantId | null; contextId: ContextId | null },
+    of: Place & { principalId: PrincipalId },
     reason: string,
     nowMs: number,
   ): Promise<readonly SessionId[]>
   /** Of everybody in the app; with a tenant or context, those that are signed in there. */
-  endByPlace(
-    of: { appId: AppId; tenantId: TenantId | null; contextId: ContextId | null },
-    reason: string,
-    nowMs: number,
-  ): Promise<readonly SessionId[]>
+  endByPlace(of: Place, reason: string, nowMs: number): Promise<readonly SessionId[]>
 }

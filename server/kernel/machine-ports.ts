@@ -88,10 +88,15 @@ export interface AssertionUses {
   use(clientId: string, jti: string, expiresAtMs: number): Promise<boolean>
 }
 
+/** How long a DEACTIVATED principal may come back. */
+export const reactivationMs = 30 * 86_400_000
+
 export interface Principals {
   lock(id: PrincipalId): Promise<Principal | undefined>
   /** Changes the status and ends its sessions, personal access tokens, secrets and keys. False when it was that, or gone. */
   end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
   /** SUSPENDED becomes ACTIVE. What was ended stays ended. */
   resume(id: PrincipalId): Promise<boolean>
+  /** DEACTIVATED becomes ACTIVE, before reactivationMs are over. What was ended stays ended. */
+  reactivate(id: PrincipalId, nowMs: number): Promise<boolean>
 }

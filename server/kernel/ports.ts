@@ -1,5 +1,6 @@
 // Where the kernel stops: what the handlers are handed to act with. Implemented by server/store, server/keys and
 // server/providers, and put together by the programs.
+import type { AdministrationTx, PlaceFacts } from "./admin-ports.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type {
   AppId,
@@ -48,7 +49,7 @@ export interface Store {
   isReady(): Promise<boolean>
 }
 
-export interface Tx {
+export interface Tx extends AdministrationTx {
   readonly apps: Apps
   readonly identities: Identities
   readonly sessions: Sessions
@@ -171,7 +172,7 @@ export interface Liveness {
   }): Promise<LivenessFacts>
 }
 
-export interface LivenessFacts {
+export interface LivenessFacts extends PlaceFacts {
   /** SUSPENDED also for a service account that is disabled. */
   principal: Principal["status"] | undefined
   /** The same of the acting service. */
@@ -180,7 +181,6 @@ export interface LivenessFacts {
   session: { status: Session["status"]; idleExpiresAtMs: number; absoluteExpiresAtMs: number } | undefined
   /** Of the app as a whole; and when that is ACTIVE, of the tenant and context, if the question names any. */
   membership: Membership["status"] | undefined
-  app: App["status"] | undefined
   /** Which of the question's principal, session, credential and token were revoked and not yet forgotten. */
   revoked: readonly Revocation["kind"][]
 }

@@ -1,3 +1,4 @@
+import type { PlaceFacts } from "../admin-ports.ts"
 import type { Reason } from "../errors.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
@@ -27,9 +28,14 @@ export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: nu
   return undefined
 }
 
+/** Whether anybody may act at the place: app, tenant and context are ACTIVE, as far as they are asked for. What is missing is not. */
+export function isOpen({ app, tenant, context }: PlaceFacts): boolean {
+  return app === "ACTIVE" && (tenant === null || tenant === "ACTIVE") && (context === null || context === "ACTIVE")
+}
+
 /** Step 4: why the principal has no place in the app now; undefined when it has. Services need no membership. */
 export function displacement(context: AuthContext, facts: LivenessFacts): Reason | undefined {
-  if (facts.app !== "ACTIVE") return "TENANT_SUSPENDED"
+  if (!isOpen(facts)) return "TENANT_SUSPENDED"
   if (context.principal.kind === "SERVICE" && facts.membership === undefined) return undefined
   return facts.membership === "ACTIVE" ? undefined : "MEMBERSHIP_INACTIVE"
 }

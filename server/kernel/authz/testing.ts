@@ -82,6 +82,8 @@ export function alive(
     actor: "ACTIVE",
     membership: "ACTIVE",
     app: "ACTIVE",
+    tenant: "ACTIVE",
+    context: null,
     revoked: [],
   } as const
   return { liveness: { asOfMs: now, facts: { ...active, session: { ...session, ...sessionChange }, ...change } } }

@@ -94,7 +94,7 @@ export function apps(db: Database): Apps {
   }
 }
 
-const appFromRow = (row: Selectable<AppTable>): App => ({
+export const appFromRow = (row: Selectable<AppTable>): App => ({
   id: row.id,
   name: row.name,
   status: row.status,
@@ -115,7 +115,7 @@ const appFromRow = (row: Selectable<AppTable>): App => ({
   updatedAtMs: row.updated_at.getTime(),
 })
 
-const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
+export const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
   id: app.id,
   name: app.name,
   status: app.status,
@@ -134,7 +134,7 @@ const appToRow = ({ settings, ...app }: App): Insertable<AppTable> => ({
   updated_at: new Date(app.updatedAtMs),
 })
 
-const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => ({
+export const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => ({
   id: row.id,
   appId: row.app_id,
   provider: row.provider,
@@ -162,7 +162,7 @@ const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderClient => 
   updatedAtMs: row.updated_at.getTime(),
 })
 
-const clientToRow = (client: ProviderClient): ProviderClientTable => ({
+export const clientToRow = (client: ProviderClient): ProviderClientTable => ({
   id: client.id,
   app_id: client.appId,
   provider: client.provider,

@@ -6,7 +6,7 @@ import { memberships } from "./memberships.ts"
 import type { IdentityTable, PrincipalTable, ProviderAccountTable } from "./schema.ts"
 import { at, bytesOrNull, type Database, run } from "./sql.ts"
 
-const accountColumns = [
+export const accountColumns = [
   "id",
   "identity_id",
   "provider",
@@ -133,7 +133,7 @@ export function identities(db: Database): Identities {
   }
 }
 
-const accountFromRow = (row: Pick<Selectable<ProviderAccountTable>, (typeof accountColumns)[number]>) =>
+export const accountFromRow = (row: Pick<Selectable<ProviderAccountTable>, (typeof accountColumns)[number]>) =>
   ({
     id: row.id,
     identityId: row.identity_id,
@@ -149,7 +149,7 @@ const accountFromRow = (row: Pick<Selectable<ProviderAccountTable>, (typeof acco
     createdAtMs: row.created_at.getTime(),
   }) satisfies ProviderAccount
 
-const identityFromRow = (row: Selectable<IdentityTable>): Identity => ({
+export const identityFromRow = (row: Selectable<IdentityTable>): Identity => ({
   id: row.id,
   status: row.status,
   primaryEmail: row.primary_email,

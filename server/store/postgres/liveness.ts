@@ -1,5 +1,6 @@
 import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
-import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
+import type { Identity, Membership, Principal, Session } from "@signet/kernel/records"
+import { type PlaceRow, placeFactsOf, placeText } from "./places.ts"
 import { at, type Database, run } from "./sql.ts"
 
 // A session of somebody else, or of another app, is no session. A membership that ended counts when there is no other.
@@ -10,7 +11,8 @@ const membershipIn = (place: string) => `(
 const statusOf = (table: string) =>
   `case when ${table}_account.status = 'DISABLED' then 'SUSPENDED' else ${table}.status end as ${table}`
 const findText = `
-select ${statusOf("principal")}, ${statusOf("actor")}, identity.status as identity, app.status as app,
+select ${statusOf("principal")}, ${statusOf("actor")}, identity.status as identity,
+  ${placeText({ appId: "$3", tenantId: "$4", contextId: "$5" })},
   session.status as session, session.idle_expires_at, session.absolute_expires_at,
   ${membershipIn("tenant_id is null and context_id is null")} as membership,
   ${membershipIn("coalesce(tenant_id, '') = $4 and coalesce(context_id, '') = $5")} as inner_membership,
@@ -24,15 +26,13 @@ left join service_account as principal_account on principal_account.principal_id
 left join principal as actor on actor.id = asked.actor_id
 left join service_account as actor_account on actor_account.principal_id = asked.actor_id
 left join identity on identity.id = principal.identity_id
-left join app on app.id = asked.app_id
 left join session on session.id = asked.session_id
   and session.principal_id = asked.principal_id and session.app_id = asked.app_id`
 
-interface Row {
+interface Row extends PlaceRow {
   principal: Principal["status"] | null
   actor: Principal["status"] | null
   identity: Identity["status"] | null
-  app: App["status"] | null
   membership: Membership["status"] | null
   inner_membership: Membership["status"] | null
   session: Session["status"] | null
@@ -61,7 +61,7 @@ export function createLiveness(db: Database): Liveness {
         principal: row?.principal ?? undefined,
         actor: row?.actor ?? undefined,
         identity: row?.identity ?? undefined,
-        app: row?.app ?? undefined,
+        ...placeFactsOf(row, asked),
         membership: membership ?? undefined,
         session: row && sessionOf(row),
         revoked: row?.revoked ?? [],

@@ -4,7 +4,18 @@ import { type Selectable, sql } from "kysely"
 import type { MembershipTable } from "./schema.ts"
 import { at, type Database } from "./sql.ts"
 
-const columns = ["id", "principal_id", "app_id", "tenant_id", "context_id", "status", "profile", "scopes", "created_at", "updated_at"] as const
+const columns = [
+  "id",
+  "principal_id",
+  "app_id",
+  "tenant_id",
+  "context_id",
+  "status",
+  "profile",
+  "scopes",
+  "created_at",
+  "updated_at",
+] as const
 
 const ended = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
 
@@ -64,7 +75,7 @@ export function memberships(db: Database): Memberships {
   }
 }
 
-const membershipFromRow = (row: Selectable<MembershipTable>): Membership => ({
+export const membershipFromRow = (row: Selectable<MembershipTable>): Membership => ({
   id: row.id,
   principalId: row.principal_id,
   appId: row.app_id,

@@ -1,8 +1,21 @@
 import type { Page } from "@signet/kernel/machine-ports"
-import { type RawBuilder, sql } from "kysely"
+import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely"
 import { at } from "./sql.ts"
 
 /** Of a list that is newest first and by id: what comes after the cursor. */
 export function after(before: Page["before"]): RawBuilder<boolean> {
   return before === null ? sql`true` : sql`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`
+}
+
+/** A page of one table's rows, newest first. */
+export function newestFirst<DB, T extends keyof DB, Row>(
+  query: SelectQueryBuilder<DB, T, Row>,
+  { size, before }: Page,
+): SelectQueryBuilder<DB, T, Row> {
+  return query.where(after(before)).orderBy(sql`created_at`, "desc").orderBy(sql`id`, "desc").limit(size)
+}
+
+/** Rows that have this value; all of them for null. */
+export function only(column: string, value: string | null): RawBuilder<boolean> {
+  return value === null ? sql`true` : sql`${sql.ref(column)} = ${value}`
 }

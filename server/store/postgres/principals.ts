@@ -1,9 +1,10 @@
-import type { PrincipalId, SessionId } from "@signet/kernel/ids"
+import type { PrincipalId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
-import type { Principals } from "@signet/kernel/machine-ports"
+import { type Principals, reactivationMs } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
+import { only } from "./page.ts"
 import { revocations } from "./revocations.ts"
-import { endActive } from "./sessions.ts"
+import { endWhere } from "./session-endings.ts"
 import { at, type Database } from "./sql.ts"
 
 export function principals(db: Database): Principals {
@@ -20,19 +21,13 @@ export function principals(db: Database): Principals {
         status === "SUSPENDED" ? (["ACTIVE", "LOCKED"] as const) : (["ACTIVE", "LOCKED", "SUSPENDED"] as const)
       const changed = await db
         .updateTable("principal")
-        .set({ status })
+        .set({ status, deactivated_at: status === "DEACTIVATED" ? at(nowMs) : null })
         .where("id", "=", id)
         .where("status", "in", from)
         .returning("id")
         .execute()
       if (changed.length === 0) return false
-      await endSessions(db, id, nowMs)
-      const credentials = [...(await endPats(db, id, nowMs)), ...(await endSecrets(db, id, nowMs))]
-      const expiresAtMs = nowMs + longestTokenMs
-      await revocations(db).add([
-        { kind: "PRINCIPAL", key: id, expiresAtMs },
-        ...credentials.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs }) as const),
-      ])
+      await endCredentials(db, id, nowMs)
       return true
     },
 
@@ -44,25 +39,38 @@ export function principals(db: Database): Principals {
         .where("status", "=", "SUSPENDED")
         .returning("id")
         .execute()
-      if (changed.length === 0) return false
-      // What it signed in with stays ended; what it signs in with from now on counts.
-      await db.deleteFrom("revocation").where("kind", "=", "PRINCIPAL").where("key", "=", id).execute()
-      return true
+      return changed.length === 1 && comeBack(db, id)
+    },
+
+    async reactivate(id, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "ACTIVE", deactivated_at: null })
+        .where("id", "=", id)
+        .where("status", "=", "DEACTIVATED")
+        .where("deactivated_at", ">", at(nowMs - reactivationMs))
+        .returning("id")
+        .execute()
+      return changed.length === 1 && comeBack(db, id)
     },
   }
 }
 
-async function endSessions(db: Database, id: PrincipalId, nowMs: number): Promise<readonly SessionId[]> {
-  const found = await db
-    .selectFrom("session")
-    .select("id")
-    .where("principal_id", "=", id)
-    .where("status", "=", "ACTIVE")
-    .orderBy("id")
-    .forUpdate()
-    .execute()
-  const ids = found.map((row) => row.id)
-  return endActive(db, ids, "REVOKED", "principal_ended", nowMs)
+/** What it signed in with stays ended; what it signs in with from now on counts. */
+async function comeBack(db: Database, id: PrincipalId): Promise<true> {
+  await db.deleteFrom("revocation").where("kind", "=", "PRINCIPAL").where("key", "=", id).execute()
+  return true
+}
+
+/** Sessions, personal access tokens, secrets and keys, with their revocations and that of the principal itself. */
+export async function endCredentials(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
+  await endWhere(db, [only("principal_id", id)], "principal_ended", nowMs)
+  const credentials = [...(await endPats(db, id, nowMs)), ...(await endSecrets(db, id, nowMs))]
+  const expiresAtMs = nowMs + longestTokenMs
+  await revocations(db).add([
+    { kind: "PRINCIPAL", key: id, expiresAtMs },
+    ...credentials.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs }) as const),
+  ])
 }
 
 async function endPats(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {

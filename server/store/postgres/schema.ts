@@ -27,12 +27,13 @@ import type {
   Session,
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
+import type { AdminTables } from "./admin-schema.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 
 type Texts = readonly string[]
 
-export interface Tables extends MachineTables, LimitTables {
+export interface Tables extends MachineTables, LimitTables, AdminTables {
   app: AppTable
   provider_client: ProviderClientTable
   identity: IdentityTable

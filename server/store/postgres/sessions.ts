@@ -1,10 +1,9 @@
-import type { SessionId } from "@signet/kernel/ids"
 import type { Sessions } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
-import { longestTokenMs } from "@signet/kernel/token/claims"
 import { type Selectable, sql } from "kysely"
-import { revocations } from "./revocations.ts"
+import { only } from "./page.ts"
 import type { SessionTable } from "./schema.ts"
+import { endActive, endWhere } from "./session-endings.ts"
 import { at, atOrNull, type Database, insertInto, msOrNull, run } from "./sql.ts"
 
 const columns = [
@@ -95,57 +94,11 @@ export function sessions(db: Database): Sessions {
       return ended.length === 1
     },
 
-    async endAll(identityId, except, reason, nowMs) {
-      // Locked in one order, so that two calls at once do not wait for each other.
-      let query = db
-        .selectFrom("session")
-        .select("id")
-        .where("identity_id", "=", identityId)
-        .where("status", "=", "ACTIVE")
-        .orderBy("id")
-        .forUpdate()
-      if (except !== null) query = query.where("id", "<>", except)
-      const found = await query.execute()
-      return endActive(
-        db,
-        found.map((row) => row.id),
-        "REVOKED",
-        reason,
-        nowMs,
-      )
+    endAll(identityId, except, reason, nowMs) {
+      const others = except === null ? sql<boolean>`true` : sql<boolean>`id <> ${except}`
+      return endWhere(db, [only("identity_id", identityId), others], reason, nowMs)
     },
   }
-}
-
-/** Two statements for session and tokens: only the second sees the successor of a refresh that the first one waited for. */
-export async function endActive(
-  db: Database,
-  ids: readonly SessionId[],
-  status: "REVOKED" | "COMPROMISED",
-  reason: string,
-  nowMs: number,
-): Promise<readonly SessionId[]> {
-  if (ids.length === 0) return []
-  const ended = await db
-    .updateTable("session")
-    .set({ status, revoked_at: at(nowMs), revoke_reason: reason })
-    .where("id", "=", sql<SessionId>`any(${ids})`)
-    .where("status", "=", "ACTIVE")
-    .returning("id")
-    .execute()
-  const endedIds = ended.map((row) => row.id)
-  if (endedIds.length > 0) {
-    await db
-      .updateTable("refresh_token")
-      .set({ revoked_at: at(nowMs), successor_sealed: null, retry_key_hash: null })
-      .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
-      .where("revoked_at", "is", null)
-      .execute()
-    // For those who verify its access tokens without asking.
-    const expiresAtMs = nowMs + longestTokenMs
-    await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
-  }
-  return endedIds
 }
 
 const fromRow = (row: Selectable<SessionTable>): Session => ({

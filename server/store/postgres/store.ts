@@ -1,20 +1,30 @@
 import type { Store } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
+import { accountAdministration } from "./accounts.ts"
+import { appAdministration } from "./app-administration.ts"
 import { apps } from "./apps.ts"
 import { auditLog } from "./audit.ts"
+import { contexts } from "./contexts.ts"
 import { delegations } from "./delegations.ts"
+import { grants } from "./grants.ts"
 import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
+import { invitations } from "./invitations.ts"
 import { limitCounts } from "./limits.ts"
+import { members } from "./members.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
 import { pats } from "./pats.ts"
+import { places } from "./places.ts"
 import { principals } from "./principals.ts"
 import { refreshTokens } from "./refresh-tokens.ts"
 import { retried } from "./retry.ts"
 import { assertionUses, revocations } from "./revocations.ts"
+import { roles } from "./roles.ts"
 import { serviceAccounts } from "./service-accounts.ts"
+import { sessionEndings } from "./session-endings.ts"
 import { sessions } from "./sessions.ts"
 import type { Database } from "./sql.ts"
+import { tenants } from "./tenants.ts"
 
 /**
  * @param options.isolationLevel READ COMMITTED unless told otherwise; the row locks are enough for it, and everything
@@ -53,6 +63,16 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
               principals: principals(trx),
               limits: limitCounts(trx),
               audit: auditLog(trx),
+              administration: appAdministration(trx),
+              places: places(trx),
+              tenants: tenants(trx),
+              contexts: contexts(trx),
+              members: members(trx),
+              invitations: invitations(trx),
+              roles: roles(trx),
+              grants: grants(trx),
+              accounts: accountAdministration(trx),
+              endings: sessionEndings(trx),
             }),
           ),
       ),

@@ -1,0 +1,72 @@
+import type { SessionEndings } from "@signet/kernel/admin-ports"
+import type { SessionId } from "@signet/kernel/ids"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { type RawBuilder, sql } from "kysely"
+import { only } from "./page.ts"
+import { revocations } from "./revocations.ts"
+import { at, type Database } from "./sql.ts"
+
+export function sessionEndings(db: Database): SessionEndings {
+  return {
+    endByAccount: (id, reason, nowMs) => endWhere(db, [only("provider_account_id", id)], reason, nowMs),
+
+    endByClient: (id, reason, nowMs) => endWhere(db, [only("provider_client_id", id)], reason, nowMs),
+
+    endByMembership: ({ principalId, ...place }, reason, nowMs) =>
+      endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs),
+
+    endByPlace: (place, reason, nowMs) => endWhere(db, signedInAt(place), reason, nowMs),
+  }
+}
+
+const signedInAt = ({ appId, tenantId, contextId }: Place) => [
+  only("app_id", appId),
+  only("tenant_id", tenantId),
+  only("context_id", contextId),
+]
+
+type Place = Parameters<SessionEndings["endByPlace"]>[0]
+
+/** Ends the ACTIVE sessions that meet all conditions. Locked in one order, so that two calls at once do not wait for each other. */
+export async function endWhere(
+  db: Database,
+  conditions: readonly RawBuilder<boolean>[],
+  reason: string,
+  nowMs: number,
+): Promise<readonly SessionId[]> {
+  let query = db.selectFrom("session").select("id").where("status", "=", "ACTIVE").orderBy("id").forUpdate()
+  for (const condition of conditions) query = query.where(condition)
+  const ids = (await query.execute()).map((row) => row.id)
+  return endActive(db, ids, "REVOKED", reason, nowMs)
+}
+
+/** Two statements for session and tokens: only the second sees the successor of a refresh that the first one waited for. */
+export async function endActive(
+  db: Database,
+  ids: readonly SessionId[],
+  status: "REVOKED" | "COMPROMISED",
+  reason: string,
+  nowMs: number,
+): Promise<readonly SessionId[]> {
+  if (ids.length === 0) return []
+  const ended = await db
+    .updateTable("session")
+    .set({ status, revoked_at: at(nowMs), revoke_reason: reason })
+    .where("id", "=", sql<SessionId>`any(${ids})`)
+    .where("status", "=", "ACTIVE")
+    .returning("id")
+    .execute()
+  const endedIds = ended.map((row) => row.id)
+  if (endedIds.length > 0) {
+    await db
+      .updateTable("refresh_token")
+      .set({ revoked_at: at(nowMs), successor_sealed: null, retry_key_hash: null })
+      .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
+      .where("revoked_at", "is", null)
+      .execute()
+    // For those who verify its access tokens without asking.
+    const expiresAtMs = nowMs + longestTokenMs
+    await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
+  }
+  return endedIds
+}
