@@ -2,6 +2,13 @@ import { canonicalMutants } from "./canonical.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
 import { idpBMutants } from "./idp-b.ts"
+import { idpCMutants } from "./idp-c.ts"
 import type { Mutant } from "./mutant.ts"
 
-export const mutants: readonly Mutant[] = [...engineMutants, ...canonicalMutants, ...framingMutants, ...idpBMutants]
+export const mutants: readonly Mutant[] = [
+  ...engineMutants,
+  ...canonicalMutants,
+  ...framingMutants,
+  ...idpBMutants,
+  ...idpCMutants,
+]
