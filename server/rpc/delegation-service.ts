@@ -18,6 +18,7 @@ import { delegationShape, policyShape } from "./delegation-shape.ts"
 import type { Deps } from "./deps.ts"
 import { limitWrite } from "./limit.ts"
 import { pageAsked, pageFound } from "./page.ts"
+import { isPlaceOpen } from "./place.ts"
 import { placeIn } from "./token/pat-grant.ts"
 
 export function delegationService(deps: Deps): ServiceImpl<typeof DelegationService> {
@@ -143,6 +144,7 @@ async function createDelegation(
     const memberships = await tx.identities.findMemberships(user.principal.id, user.appId)
     const membership = placeIn(memberships, user.tenantId, user.contextId)
     if (app === undefined || membership === undefined) return new Refused("MEMBERSHIP_INACTIVE")
+    if (!(await isPlaceOpen(tx, app, user))) return new Refused("TENANT_SUSPENDED")
     const fault = standingFault({ audiences, scopes }, { policy, held: scopesHeldAnywhere(app, membership) })
     if (fault !== undefined) return invalid(fault)
     const delegation: StandingDelegation = {

@@ -13,7 +13,7 @@ import type { Deps } from "./deps.ts"
 import { limitWrite } from "./limit.ts"
 import { patShape } from "./machine-shape.ts"
 import { pageAsked, pageFound } from "./page.ts"
-import { activeMembership } from "./place.ts"
+import { activeMembership, isPlaceOpen } from "./place.ts"
 import { exchangePat } from "./token/pat-grant.ts"
 
 export function patService(deps: Deps): ServiceImpl<typeof PatService> {
@@ -105,7 +105,8 @@ async function plan(deps: Deps, tx: Tx, user: UserContext, request: CreatePatReq
     { audiences: request.allowedAudiences, scopes: request.scopes, lifeDays: request.expiresInDays },
     { app, membership: await activeMembership(tx, principal.id, user), authAudience: deps.authAudience, nowMs },
   )
-  return typeof planned === "string" ? new Refused(planned) : planned
+  if (typeof planned === "string") return new Refused(planned)
+  return (await isPlaceOpen(tx, app, user)) ? planned : new Refused("TENANT_SUSPENDED")
 }
 
 const factsOf = (user: UserContext, pat: Pat) => ({

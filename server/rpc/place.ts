@@ -1,12 +1,17 @@
-import type { AppId, ContextId, PrincipalId, TenantId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/admin-ports"
+import { isOpen } from "@signet/kernel/authz/liveness"
+import type { PrincipalId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
-import type { Membership } from "@signet/kernel/records"
+import type { App, Membership } from "@signet/kernel/records"
 
-/** Where somebody acts: an app, and inside of it a tenant, a context, both or neither. */
-export interface Place {
-  appId: AppId
-  tenantId: TenantId | null
-  contextId: ContextId | null
+/** Whether anybody may act at this place of the app now. Asks the store only for a tenant or a context. */
+export async function isPlaceOpen(
+  tx: Tx,
+  app: Pick<App, "id" | "status">,
+  { tenantId, contextId }: Omit<Place, "appId">,
+): Promise<boolean> {
+  if (tenantId === null && contextId === null) return isOpen({ app: app.status, tenant: null, context: null })
+  return isOpen(await tx.places.find({ appId: app.id, tenantId, contextId }))
 }
 
 /**

@@ -11,8 +11,8 @@ import { auditEvent, ofSession } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { limit } from "./limit.ts"
-import { newRefreshToken } from "./login.ts"
-import { activeMembership } from "./place.ts"
+import { activeMembership, isPlaceOpen } from "./place.ts"
+import { newRefreshToken } from "./sign-in/session.ts"
 
 export interface RefreshCall {
   token: string
@@ -115,6 +115,7 @@ async function checkEntitled(
   const { appId, tenantId, contextId } = session
   const membership = await activeMembership(tx, principal.id, { appId, tenantId, contextId })
   if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
+  if (!(await isPlaceOpen(tx, app, session))) return { reason: "TENANT_SUSPENDED" }
   const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
   return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, app, membership, audiences }
 }

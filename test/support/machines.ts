@@ -4,6 +4,7 @@ import { newId } from "@signet/kernel/ids"
 import type { DelegationPolicy, Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
 import type { Membership } from "@signet/kernel/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"
+import { openPlace } from "./places.ts"
 import type { TestServer } from "./server.ts"
 
 const day = 86_400_000
@@ -67,6 +68,7 @@ export async function addMachine(server: Makes, change: Partial<ServiceAccount> 
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
   }
+  await openPlace(server.deps.store, { appId: account.appId, tenantId: account.tenantId, contextId: null })
   const added = await server.deps.store.transaction(async (tx) => {
     const isNew = await tx.serviceAccounts.insert(
       account,

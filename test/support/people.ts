@@ -3,6 +3,7 @@ import type { ContextId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import { newId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
 import type { Clients } from "./clients.ts"
+import { openPlace } from "./places.ts"
 import type { TestServer } from "./server.ts"
 
 export interface SignedInPerson {
@@ -33,19 +34,20 @@ export async function signIn(
   let answer = await clients.auth.externalLogin(await request())
   const principalId = answer.principal?.id as PrincipalId
   if (scopes.length > 0 || tenantId !== undefined || contextId !== undefined) {
+    const place = { tenantId: tenantId ?? null, contextId: contextId ?? null }
+    await openPlace(server.deps.store, { appId: app.id, ...place })
     await server.deps.store.transaction(async (tx) => {
       const [own] = await tx.identities.findMemberships(principalId, app.id)
       if (own === undefined) throw new Error("no membership")
       if (tenantId === undefined && contextId === undefined) return
       const id = newId("mem", server.deps.clock.nowMs(), server.deps.random.bytes(10))
-      const place = { tenantId: tenantId ?? null, contextId: contextId ?? null }
       await tx.identities.insertMembership({ ...own, ...place, id, scopes })
     })
     if (tenantId === undefined && contextId === undefined) {
       await server.store.db.updateTable("membership").set({ scopes }).where("principal_id", "=", principalId).execute()
     }
-    const place = { tenantId: tenantId ?? "", contextId: contextId ?? "" }
-    answer = await clients.auth.externalLogin({ ...(await request()), ...place })
+    const asked = { tenantId: tenantId ?? "", contextId: contextId ?? "" }
+    answer = await clients.auth.externalLogin({ ...(await request()), ...asked })
   }
   const tokens = answer.accessTokens
   return { token: tokens.auth ?? "", tokens, refreshToken: answer.refreshToken, principalId }

@@ -6,6 +6,7 @@ import type { Membership } from "@signet/kernel/records"
 import { buildServiceClaims } from "@signet/kernel/token/machine-claims"
 import { narrowed } from "@signet/kernel/token/narrow"
 import { auditEvent } from "../audit.ts"
+import { isPlaceOpen } from "../place.ts"
 import type { Client } from "./authenticate-client.ts"
 import type { TokenDeps } from "./deps.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
@@ -39,6 +40,7 @@ export async function clientCredentials(
   const tenantId = call.tenantId ?? account.tenantId
   const memberships = await tx.identities.findMemberships(account.principalId, account.appId)
   if (!isMember(memberships, tenantId, call.contextId)) return refusal("MEMBERSHIP_INACTIVE")
+  if (!(await isPlaceOpen(tx, app, { tenantId, contextId: call.contextId }))) return refusal("TENANT_SUSPENDED")
 
   const claims = buildServiceClaims({
     ...issueOf(deps, nowMs, { audience: call.audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),

@@ -11,6 +11,7 @@ import { decideExchange, type ExchangeSubject } from "@signet/kernel/token/excha
 import { buildDelegatedClaims, type DelegatedSubject, subjectOfToken } from "@signet/kernel/token/machine-claims"
 import { auditEvent } from "../audit.ts"
 import { limited, refuseKnown } from "../limit.ts"
+import { isPlaceOpen } from "../place.ts"
 import { authenticateClient, type Client, clientOfToken } from "./authenticate-client.ts"
 import type { ClientCredential } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
@@ -193,6 +194,7 @@ async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Pr
     authTimeMs: null,
   }
   const membership = await membershipOf(tx, who, delegation.appId)
+  const isOpen = await isPlaceOpen(tx, app, who)
   const inactive: Reason | undefined =
     principal.status !== "ACTIVE"
       ? "PRINCIPAL_INACTIVE"
@@ -200,7 +202,9 @@ async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Pr
         ? "IDENTITY_INACTIVE"
         : membership === undefined
           ? "MEMBERSHIP_INACTIVE"
-          : undefined
+          : isOpen
+            ? undefined
+            : "TENANT_SUSPENDED"
   return { subject, who, inactive, scopes: scopesHeldAnywhere(app, membership) }
 }
 

@@ -11,6 +11,7 @@ import { contextAsked, decidePatExchange, type PatExchange, type PatFacts } from
 import { auditEvent } from "../audit.ts"
 import type { Deps } from "../deps.ts"
 import { limit, limited, networkOf } from "../limit.ts"
+import { isPlaceOpen } from "../place.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { invalidRequest, refusal } from "./refuse.ts"
 
@@ -55,9 +56,12 @@ async function exchange(
   const nowMs = deps.clock.nowMs()
   const tooMany = await limited(deps, context, "pat", { pat: pat.id }, { counts: tx.limits })
   if (tooMany !== undefined) return tooMany
-  const decision = decidePatExchange(await factsOf(tx, pat, call), call, { authAudience: deps.authAudience, nowMs })
+  const facts = await factsOf(tx, pat, call)
+  const decision = decidePatExchange(facts, call, { authAudience: deps.authAudience, nowMs })
   if (decision.is === "refuse") return refusalOf(decision)
   const { audience, scopes, contextId } = decision
+  const isOpen = facts.app !== undefined && (await isPlaceOpen(tx, facts.app, { tenantId: pat.tenantId, contextId }))
+  if (!isOpen) return refusalOf({ is: "refuse", reason: "TENANT_SUSPENDED" })
 
   const claims = buildPatClaims({
     ...issueOf(deps, nowMs, { audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),

@@ -1,0 +1,16 @@
+// Tenants and contexts of a test's app, with ids that the test chose.
+import type { Place } from "@signet/kernel/admin-ports"
+import type { Store } from "@signet/kernel/ports"
+
+/** Makes the tenant and the context of the place, where they are not there yet. */
+export function openPlace(store: Store, { appId, tenantId, contextId }: Place): Promise<void> {
+  const common = { appId, status: "ACTIVE", createdAtMs: 1, updatedAtMs: 1 } as const
+  return store.transaction(async (tx) => {
+    if (tenantId !== null && (await tx.tenants.find(tenantId)) === undefined) {
+      await tx.tenants.insert({ ...common, id: tenantId, name: "Tenant" })
+    }
+    if (contextId !== null && (await tx.contexts.find(contextId)) === undefined) {
+      await tx.contexts.insert({ ...common, id: contextId, tenantId, type: "project", name: "Project" })
+    }
+  })
+}
