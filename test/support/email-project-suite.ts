@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { createSecrets } from "../../server/keys/secrets.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
 import type { EmailProject } from "./email-project.ts"
+import { password, refusals, version } from "./email-project-facts.ts"
 
 export const secrets = createSecrets({
   peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
@@ -15,7 +16,6 @@ export const secrets = createSecrets({
 })
 const clock = { nowMs: () => Date.now() }
 const redirectUri = "https://notes.example/signed-in"
-const password = "correct-horse-1"
 
 /** A client as an administrator would make it for the project. */
 export function clientOfProject(project: EmailProject): ProviderClient {
@@ -44,99 +44,6 @@ export async function reasonOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-interface Fact {
-  what: string
-  path: string
-  body: unknown
-  headers?: Record<string, string>
-  status: number
-  /** Undefined where the answer has no body. */
-  answer: Record<string, unknown> | undefined
-}
-
-const version = { "x-supabase-api-version": "2024-01-01" }
-const refusals: readonly Fact[] = [
-  {
-    what: "a wrong password",
-    path: "/token?grant_type=password",
-    body: { email: "ada@example.com", password: "wrong" },
-    status: 400,
-    answer: { code: 400, error_code: "invalid_credentials", msg: "Invalid login credentials" },
-  },
-  {
-    what: "a wrong password, by version",
-    path: "/token?grant_type=password",
-    body: { email: "ada@example.com", password: "wrong" },
-    headers: version,
-    status: 400,
-    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
-  },
-  {
-    what: "an unknown address, by version",
-    path: "/token?grant_type=password",
-    body: { email: "nobody@example.com", password },
-    headers: version,
-    status: 400,
-    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
-  },
-  {
-    what: "an address that was not shown to be theirs",
-    path: "/token?grant_type=password",
-    body: { email: "una@example.com", password },
-    headers: version,
-    status: 400,
-    answer: { code: "email_not_confirmed", message: "Email not confirmed" },
-  },
-  {
-    what: "the same with a wrong password, which is looked at first",
-    path: "/token?grant_type=password",
-    body: { email: "una@example.com", password: "wrong" },
-    headers: version,
-    status: 400,
-    answer: { code: "invalid_credentials", message: "Invalid login credentials" },
-  },
-  {
-    what: "text that no database keeps",
-    path: "/token?grant_type=password",
-    body: { email: "a\0@example.com", password },
-    headers: version,
-    status: 500,
-    answer: { code: "unexpected_failure", message: "Database error querying schema" },
-  },
-  {
-    what: "a link for nobody, where nobody is made",
-    path: "/otp",
-    body: { email: "nobody@example.com", create_user: false },
-    status: 422,
-    answer: { code: 422, error_code: "otp_disabled", msg: "Signups not allowed for otp" },
-  },
-  {
-    what: "a link for no address",
-    path: "/otp",
-    body: { email: "nobody" },
-    headers: version,
-    status: 400,
-    answer: { code: "validation_failed", message: "Unable to validate email address: invalid format" },
-  },
-  {
-    what: "a link that nobody sent",
-    path: "/verify",
-    body: { type: "email", token_hash: "made-up-by-a-stranger" },
-    headers: version,
-    status: 403,
-    answer: { code: "otp_expired", message: "Email link is invalid or has expired" },
-  },
-  {
-    what: "a sign-out without a session",
-    path: "/logout?scope=local",
-    body: {},
-    headers: version,
-    status: 401,
-    answer: { code: "no_authorization", message: "This endpoint requires a valid Bearer token" },
-  },
-]
-
-/** @param start Undefined answers where the project cannot be had; the caller says so. */
 export function testEmailProject(start: () => Promise<EmailProject>): void {
   let project: EmailProject
   let client: ProviderClient
@@ -297,5 +204,41 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     const { tokenHash } = await linkFor("victim@example.com", true)
     const { subject } = await idpC.confirmMagicLink(client, tokenHash)
     expect((await idpC.signIn(client, stranger)).subject).toBe(subject)
+  })
+}
+
+/** Of a project that takes no new people, and sends nobody a second mail within a minute. */
+export function testClosedProject(start: () => Promise<EmailProject>): void {
+  let project: EmailProject
+  const idpC = createIdpC({ clock, secrets, isLoopbackAllowed: true })
+  beforeAll(async () => {
+    project = await start()
+    await project.addPerson({ email: "ada@example.com", password, isConfirmed: true })
+  }, 60_000)
+  afterAll(() => project?.stop())
+
+  const send = (email: string, mayCreate: boolean) =>
+    reasonOf(idpC.sendMagicLink(clientOfProject(project), { email, redirectUri, mayCreate }))
+
+  test("links for known and unknown people are answered alike, the first time and the second", async () => {
+    expect(await send("ada@example.com", false)).toBe("ok")
+    expect(project.mails()).toHaveLength(1)
+    expect(await send("ada@example.com", false)).toBe("ok")
+    for (const mayCreate of [false, true]) expect(await send("nobody@example.com", mayCreate)).toBe("ok")
+    expect(project.mails()).toHaveLength(1)
+  })
+
+  test("the limit is told, with the seconds, to a client that says that it takes new people", async () => {
+    expect(await send("ada@example.com", true)).toMatch(/^RATE_LIMITED ([1-9]|[1-5][0-9]|60)$/)
+  })
+
+  test("the refusals behind that are these", async () => {
+    const ask = async (email: string, create_user: boolean) => {
+      const answer = await project.ask("/otp", { email, create_user }, version)
+      return [answer.status, (await answer.json()).code]
+    }
+    expect(await ask("ada@example.com", false)).toEqual([429, "over_email_send_rate_limit"])
+    expect(await ask("nobody@example.com", true)).toEqual([422, "signup_disabled"])
+    expect(await ask("nobody@example.com", false)).toEqual([422, "otp_disabled"])
   })
 }
