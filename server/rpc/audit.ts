@@ -8,7 +8,12 @@ import type { Deps } from "./deps.ts"
 type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
 
 /** An event of this call; what is not said is null, and the outcome is SUCCESS. */
-export function auditEvent(deps: Deps, context: HandlerContext, nowMs: number, facts: Facts): AuditEvent {
+export function auditEvent(
+  deps: Pick<Deps, "random">,
+  context: HandlerContext,
+  nowMs: number,
+  facts: Facts,
+): AuditEvent {
   const call = context.values.get(kCall)
   return {
     outcome: "SUCCESS",

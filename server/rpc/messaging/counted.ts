@@ -1,0 +1,18 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import type { Route } from "@signet/kernel/limits/policy"
+import { limit, type Subjects } from "../limit.ts"
+import type { MessagingDeps } from "./deps.ts"
+
+/**
+ * Counts a call against windows of its route, as `limit` does.
+ *
+ * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
+ */
+export function counted<R extends Route>(
+  { limiter, clock, secrets, accounts }: Pick<MessagingDeps, "limiter" | "clock" | "secrets" | "accounts">,
+  context: HandlerContext,
+  route: R,
+  subjects: Subjects<R>,
+): Promise<void> {
+  return limit({ limiter, clock, secrets, store: accounts }, context, route, subjects)
+}
