@@ -1,3 +1,4 @@
+import { inspect } from "node:util"
 import { tokenSecretLabel } from "@signet/kernel/identity/provider-client"
 import type { EmailProvider } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
@@ -297,6 +298,50 @@ describe("a link's hash", () => {
       expect(idp.requests).toEqual([])
     },
   )
+})
+
+describe("what is thrown and reported", () => {
+  test("has no address, password, key or token in it, however deep one looks", async () => {
+    const seen: unknown[] = []
+    const idpC = () => createIdpC({ clock, secrets, isLoopbackAllowed: true, report: (fault) => seen.push(fault) })
+    const password = "a-password-of-ada"
+    const attempt = async () => {
+      await idpC()
+        .signIn(client, { email: ada.email, password })
+        .catch((error) => seen.push(error))
+      await idpC()
+        .confirmMagicLink(client, "a-hash-of-some-link")
+        .catch((error) => seen.push(error))
+      const link = { email: ada.email, redirectUri, mayCreate: true }
+      await idpC()
+        .sendMagicLink(client, link)
+        .catch((error) => seen.push(error))
+    }
+    await attempt()
+    for (const how of ["down", "fails", "hangUp", "redirect", "huge", "html"] as const) {
+      for (const path of ["/token", "/verify", "/otp"]) idp.misbehaviour.set(path, how)
+      await attempt()
+    }
+    idp.misbehaviour.clear()
+    const said = `${ada.email} ${password} eyJhbGciOiJub25lIn0`
+    for (const [status, code] of [
+      [400, said],
+      [429, said],
+      [418, "teapot"],
+      [400, "email_not_confirmed"],
+    ] as const) {
+      const body = { code, message: said, error: said, error_description: said, hint: said }
+      for (const path of ["/token", "/verify", "/otp"]) idp.instead.set(path, { status, body })
+      await attempt()
+    }
+    for (const token of ["eyJhbGciOiJub25lIn0\n", "eyJhbGciOiJub25lIn0.\u20ac", await idp.mint("somebody else")]) {
+      answerWith(token)
+      await attempt()
+    }
+    expect(seen.length).toBeGreaterThan(30)
+    const text = seen.map((one) => inspect(one, { depth: null, showHidden: true })).join()
+    for (const secret of [ada.email, password, idp.secretKey, "eyJ", "a-hash-of"]) expect(text).not.toContain(secret)
+  })
 })
 
 describe("the configuration", () => {

@@ -67,6 +67,8 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
    * session's tokens are in nobody's hands, and the project ends it by itself.
    */
   async function signOut({ issuer, secretKey }: Project, accessToken: string): Promise<void> {
+    // The platform's complaint about a header that is none would quote it.
+    if (!/^[\x21-\x7e]+$/.test(accessToken)) return deps.report?.(new Error("IDP_C gave a token that is none"))
     const headers = { ...headersOf(secretKey), authorization: `Bearer ${accessToken}` }
     const end = () => requestEffect(send, `${issuer}/logout?scope=local`, { method: "POST", headers })
     const answer = await breaker.run(issuer, end, isFromProject).catch((fault: unknown) => {
