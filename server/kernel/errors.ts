@@ -99,7 +99,11 @@ export const refusals = {
     status: 403,
     message: "the app does not sign in this way at the moment",
   },
-  SIGNUP_DISABLED: { code: "permission_denied", status: 403, message: "the app takes no new people this way" },
+  SIGNUP_DISABLED: {
+    code: "permission_denied",
+    status: 403,
+    message: "the app takes no new people this way; if you have been here before, sign in the way you did, then link",
+  },
   AUDIENCE_NOT_REGISTERED: {
     code: "invalid_argument",
     status: 400,

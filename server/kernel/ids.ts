@@ -31,6 +31,7 @@ export type PermissionId = Brand<"PermissionId">
 export type RoleId = Brand<"RoleId">
 export type GrantId = Brand<"GrantId">
 export type InvitationId = Brand<"InvitationId">
+export type MagicLinkRequestId = Brand<"MagicLinkRequestId">
 
 /** The prefix of each kind of id. */
 export interface IdKinds {
@@ -62,6 +63,7 @@ export interface IdKinds {
   rol: RoleId
   grt: GrantId
   inv: InvitationId
+  mlr: MagicLinkRequestId
 }
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -6,8 +6,10 @@ import type {
   AppId,
   ContextId,
   IdentityId,
+  MagicLinkRequestId,
   PrincipalId,
   ProviderAccountId,
+  ProviderClientId,
   RefreshTokenId,
   SessionId,
   TenantId,
@@ -55,6 +57,7 @@ export interface Tx extends AdministrationTx {
   readonly sessions: Sessions
   readonly refreshTokens: RefreshTokens
   readonly idTokenUses: IdTokenUses
+  readonly magicLinks: MagicLinks
   readonly pats: Pats
   readonly serviceAccounts: ServiceAccounts
   readonly delegations: Delegations
@@ -69,6 +72,11 @@ export interface Tx extends AdministrationTx {
 export interface Apps {
   findApp(id: AppId): Promise<App | undefined>
   findProviderClient(appId: AppId, provider: Provider, platform: Platform): Promise<ProviderClient | undefined>
+  /**
+   * The client's status, held until the transaction ends: who disables it waits, and then sees the session that was made.
+   * Any number of sign-ins may hold it at once.
+   */
+  holdProviderClient(id: ProviderClientId): Promise<ProviderClient["status"] | undefined>
   /** Every origin that some active app lists, once: for CORS preflights, which name no app. */
   listAllowedOrigins(): Promise<readonly string[]>
   /** Inserts, or replaces what has the same id. For seeding and, later, administration. */
@@ -147,6 +155,26 @@ export interface RefreshTokens {
 export interface IdTokenUses {
   /** Remembers a provider token's SHA-256 until it expires. False when it was there: a replay. */
   use(tokenHash: Uint8Array, expiresAtMs: number): Promise<boolean>
+}
+
+/** A magic link that was asked for; the link itself is nobody's business. */
+export interface MagicLinkRequest {
+  id: MagicLinkRequestId
+  /** HMAC of whom it was sent to, under the pepper: 32 bytes. */
+  emailHash: Uint8Array
+  appId: AppId
+  /** BASE64URL(SHA-256(code verifier)); null when the client sent none. */
+  codeChallenge: string | null
+  expiresAtMs: number
+}
+
+export interface MagicLinks {
+  /** Inserted alike for addresses that are known and for those that are not. */
+  insert(request: MagicLinkRequest): Promise<void>
+  /** Those that have not expired, newest first. */
+  findLive(emailHashes: readonly Uint8Array[], nowMs: number): Promise<readonly MagicLinkRequest[]>
+  /** A link of these was taken: forgets them all. */
+  forget(emailHashes: readonly Uint8Array[]): Promise<void>
 }
 
 export interface AuditLog {
@@ -234,6 +262,7 @@ export type SecretPurpose =
   | "service-secret"
   | "rate-limit"
   | "invitation"
+  | "email"
 
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {

@@ -1,68 +1,21 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { kAuth } from "@signet/guard/connect"
 import { Refused } from "@signet/kernel/errors"
-import { parseId } from "@signet/kernel/ids"
-import type { ExternalCredential } from "@signet/kernel/ports"
 import { parseOpaque } from "@signet/kernel/token/opaque"
-import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
+import type { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { auditEvent, ofSession } from "./audit.ts"
 import { sessionIdOf, sessionUserOf, userOf } from "./call.ts"
 import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { issueTokens } from "./issue-tokens.ts"
 import { limit, networkOf } from "./limit.ts"
-import { signIn } from "./login.ts"
-import { platformOf, providerOf } from "./parse.ts"
 import { refresh } from "./refresh.ts"
 import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "./shape.ts"
+import { signInMethods } from "./sign-in/methods.ts"
 
 export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
   return {
-    async externalLogin(request, context) {
-      const { deviceId = "" } = request.device ?? {}
-      const device = deviceId === "" ? undefined : `${request.appId} ${deviceId}`
-      await limit(deps, context, "login", { ip: networkOf(context), ...(device && { device }) })
-      const appId = parseId("app", request.appId)
-      if (appId === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
-      const signedIn = await signIn(deps, context, {
-        appId,
-        provider: providerOf(request.provider),
-        platform: platformOf(request.platform),
-        nonce: request.nonce,
-        credential: credentialOf(request),
-        audiences: request.audiences,
-        tenantId: parseId("ten", request.tenantId) ?? null,
-        contextId: parseId("ctx", request.contextId) ?? null,
-        device: {
-          deviceId: request.device?.deviceId ?? "",
-          label: request.device?.label ?? "",
-          os: request.device?.os ?? "",
-          appVersion: request.device?.appVersion ?? "",
-        },
-        cookieMode: request.cookieMode,
-      })
-      const { session, principal, identity, membership, created } = signedIn
-      return {
-        ...issueTokens(deps, context, signedIn),
-        session: sessionShape(session, deps.clock.nowMs(), session.id),
-        principal: principalShape(principal),
-        identity: identityShape(identity),
-        membership: membershipShape(membership),
-        created,
-      }
-    },
-
-    emailPasswordLogin() {
-      throw new Refused("PROVIDER_NOT_CONFIGURED")
-    },
-
-    startMagicLink() {
-      throw new Refused("PROVIDER_NOT_CONFIGURED")
-    },
-
-    confirmMagicLink() {
-      throw new Refused("PROVIDER_NOT_CONFIGURED")
-    },
+    ...signInMethods(deps),
 
     async refresh(request, context) {
       await limit(deps, context, "refresh", { ip: networkOf(context) })
@@ -137,18 +90,5 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
         providerAccounts: accounts.map(providerAccountShape),
       }
     },
-  }
-}
-
-function credentialOf({ credential }: ExternalLoginRequest): ExternalCredential {
-  switch (credential.case) {
-    case "idToken":
-      return { is: "idToken", idToken: credential.value }
-    case "authorizationCode": {
-      const { code, codeVerifier, redirectUri } = credential.value
-      return { is: "code", code, codeVerifier, redirectUri }
-    }
-    case undefined:
-      throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
   }
 }

@@ -3,7 +3,14 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { nextAtMs, remaining } from "@signet/kernel/limits/bucket"
-import type { Limits, Route, Window, WindowName } from "@signet/kernel/limits/policy"
+import {
+  type Limits,
+  type LockoutName,
+  type Route,
+  strangersMayUseUp,
+  type Window,
+  type WindowName,
+} from "@signet/kernel/limits/policy"
 import type { Ask, LimitCounts } from "@signet/kernel/limits/ports"
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { kCall, userOf } from "./call.ts"
@@ -15,12 +22,25 @@ export interface Limiter {
   readonly memory: RefusedMemory
 }
 
-/** Whose calls are counted, by window. */
-type Subjects<R extends Route> = { readonly [W in WindowName<R>]?: string }
+/** Counting needs no more than this, so that it serves every area. */
+export type CountingDeps = Pick<Deps, "limiter" | "clock" | "secrets"> & {
+  readonly store: Pick<Deps["store"], "limits">
+}
+
+/** Whose calls are counted, by window: one, or several of which each has its own bucket. */
+export type Subjects<R extends Route> = { readonly [W in WindowName<R>]?: string | readonly string[] }
+type Named = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Whose failures are counted: a client's, or those with a person's password. */
+export interface Guessed {
+  readonly of: LockoutName
+  /** The client's id; of a person only a keyed hash. */
+  readonly subject: string
+}
 
 interface Options {
-  /** The client whose failures stand in the way: see `failed`. */
-  readonly client?: string
+  /** Whose failures stand in the way: see `failed`. */
+  readonly lock?: Guessed
   /** Where to count: the transaction's own counts inside of one, else the store's. */
   readonly counts?: LimitCounts
 }
@@ -37,7 +57,7 @@ export const networkOf = (context: HandlerContext): string => context.values.get
  * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
  */
 export async function limit<R extends Route>(
-  deps: Deps,
+  deps: CountingDeps,
   context: HandlerContext,
   route: R,
   subjects: Subjects<R>,
@@ -49,7 +69,7 @@ export async function limit<R extends Route>(
 
 /** The same for a transaction that is to commit although the call is refused: the refusal is returned. */
 export async function limited<R extends Route>(
-  deps: Deps,
+  deps: CountingDeps,
   context: HandlerContext,
   route: R,
   subjects: Subjects<R>,
@@ -62,10 +82,10 @@ export async function limited<R extends Route>(
   if (known !== undefined) return known
   const parts = partsOf(limiter.limits, route, subjects)
   const asks = parts.map(({ text, window }): Ask => ({ key: deps.secrets.hash(purpose, text), window }))
-  const lock = options.client === undefined ? undefined : lockText(context, options.client)
+  const lock = lockOf(context, options.lock)
 
   const counts = options.counts ?? deps.store.limits
-  const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock)]
+  const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock.text)]
   const { counted, lockedUntilMs } = await counts.take(asks, locks, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let refusedUntilMs = 0
@@ -85,7 +105,7 @@ export async function limited<R extends Route>(
 }
 
 /** Counts a signed-in user's change of credentials or of who may act for whom. */
-export const limitWrite = (deps: Deps, context: HandlerContext): Promise<void> =>
+export const limitWrite = (deps: CountingDeps, context: HandlerContext): Promise<void> =>
   limit(deps, context, "admin_write", { caller: userOf(context).principal.id })
 
 /**
@@ -95,7 +115,7 @@ export const limitWrite = (deps: Deps, context: HandlerContext): Promise<void> =
  * @throws Refused RATE_LIMITED with `retry_after` (whole seconds).
  */
 export function refuseKnown<R extends Route>(
-  deps: Deps,
+  deps: CountingDeps,
   context: HandlerContext,
   route: R,
   subjects: Subjects<R>,
@@ -111,12 +131,12 @@ function knownRefusal(
   limiter: Limiter,
   context: HandlerContext,
   route: Route,
-  subjects: Readonly<Record<string, string | undefined>>,
-  { client }: Options,
+  subjects: Named,
+  options: Options,
   nowMs: number,
 ): Refused | undefined {
-  const lock = client === undefined ? undefined : lockText(context, client)
-  const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock, nowMs)
+  const lock = lockOf(context, options.lock)
+  const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock.text, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let untilMs = 0
   for (const part of partsOf(limiter.limits, route, subjects)) {
@@ -129,19 +149,22 @@ function knownRefusal(
 }
 
 /**
- * Counts a failed proof of a client's secret or key, known or unknown, against the pair of client and network: others
- * cannot lock a service out. Returns when the failure was counted, and the caller then refuses as it always does.
+ * Counts a failed proof of a secret, known or unknown, against the pair of its subject and the caller's network: others
+ * cannot lock a service or a person out. Returns when the failure was counted, and the caller then refuses as it always
+ * does.
  *
- * @throws Refused RATE_LIMITED while the pair is locked, whether the proof would have been right or not.
+ * @throws Refused while the pair is locked, whether the proof would have been right or not: RATE_LIMITED for a client,
+ *   LOCKED_OUT for a person.
  */
-export async function failed(deps: Deps, context: HandlerContext, client: string): Promise<void> {
+export async function failed(deps: CountingDeps, context: HandlerContext, guessed: Guessed): Promise<void> {
   const { limiter } = deps
   if (limiter === null) return
   const nowMs = deps.clock.nowMs()
-  const lock = lockText(context, client)
+  const lock = lockOf(context, guessed)
+  const policy = limiter.limits.lockouts[guessed.of]
   const lockedUntilMs =
-    limiter.memory.until(lock, nowMs) ??
-    (await deps.store.limits.fail(deps.secrets.hash(purpose, lock), limiter.limits.lockouts.client, nowMs))
+    limiter.memory.until(lock.text, nowMs) ??
+    (await deps.store.limits.fail(deps.secrets.hash(purpose, lock.text), policy, nowMs))
   if (lockedUntilMs !== null) throw lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
 }
 
@@ -150,39 +173,46 @@ const purpose = "rate-limit"
 interface Part {
   /** What is hashed for the store. In this process it may be in clear. */
   text: string
-  /** As the headers call it: `refresh-session`. */
-  name: string
+  /** As the headers call it: `refresh-session`; null for what they say nothing of. */
+  name: string | null
   window: Window
 }
 
-function partsOf(limits: Limits, route: Route, subjects: Readonly<Record<string, string | undefined>>): Part[] {
+function partsOf(limits: Limits, route: Route, subjects: Named): Part[] {
   const windows: Readonly<Record<string, Window>> = limits.windows[route]
   return Object.entries(subjects).flatMap(([of, subject]) => {
     const window = windows[of]
     if (window === undefined || subject === undefined) return []
-    return [{ text: JSON.stringify([route, of, subject]), name: `${route}-${of}`, window }]
+    const name = strangersMayUseUp.has(of) ? null : `${route}-${of}`
+    return [subject].flat().map((one) => ({ text: JSON.stringify([route, of, one]), name, window }))
   })
 }
 
-const lockText = (context: HandlerContext, client: string): string =>
-  JSON.stringify(["lockout", "client", client, networkOf(context)])
-
-/** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
-function lockedRefusal(
-  limiter: Limiter,
-  context: HandlerContext,
-  lock: string,
-  untilMs: number,
-  nowMs: number,
-): Refused {
-  limiter.memory.remember(lock, untilMs)
-  for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
-  return refusedUntil(untilMs, nowMs)
+interface Lock {
+  /** What is hashed for the store. */
+  text: string
+  reason: "RATE_LIMITED" | "LOCKED_OUT"
 }
 
-function refusedUntil(untilMs: number, nowMs: number): Refused {
+function lockOf(context: HandlerContext, guessed: Guessed): Lock
+function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | undefined
+function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | undefined {
+  if (guessed === undefined) return undefined
+  const { of, subject } = guessed
+  const text = JSON.stringify(["lockout", of, subject, networkOf(context)])
+  return { text, reason: of === "client" ? "RATE_LIMITED" : "LOCKED_OUT" }
+}
+
+/** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
+function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
+  limiter.memory.remember(lock.text, untilMs)
+  for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
+  return refusedUntil(untilMs, nowMs, lock.reason)
+}
+
+function refusedUntil(untilMs: number, nowMs: number, reason: Lock["reason"] = "RATE_LIMITED"): Refused {
   const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000))
-  return new Refused("RATE_LIMITED", { metadata: { retry_after: String(seconds) } })
+  return new Refused(reason, { metadata: { retry_after: String(seconds) } })
 }
 
 /** Adds to what an earlier count of the same call told; a transaction that runs again tells nothing twice. */
@@ -191,7 +221,7 @@ function tell(
   { name, window }: Part,
   { left, fullAtMs, nowMs }: { left: number; fullAtMs: number; nowMs: number },
 ): void {
-  if (context.responseHeader.get("ratelimit-policy")?.includes(`"${name}"`)) return
+  if (name === null || context.responseHeader.get("ratelimit-policy")?.includes(`"${name}"`)) return
   const seconds = Math.max(0, Math.ceil((fullAtMs - nowMs) / 1_000))
   context.responseHeader.append("ratelimit-policy", `"${name}";q=${window.limit};w=${window.seconds}`)
   context.responseHeader.append("ratelimit", `"${name}";r=${left};t=${seconds}`)

@@ -11,8 +11,8 @@ import { auditEvent, ofSession } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { limit } from "./limit.ts"
-import { newRefreshToken } from "./login.ts"
 import { activeMembership, isPlaceOpen } from "./place.ts"
+import { newRefreshToken } from "./sign-in/session.ts"
 
 export interface RefreshCall {
   token: string

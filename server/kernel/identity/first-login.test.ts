@@ -1,7 +1,16 @@
 import { expect, test } from "vitest"
+import type { Invitation } from "../admin-records.ts"
+import { newId } from "../ids.ts"
 import type { Membership, Principal } from "../records.ts"
 import { account, app, identity, membership, principal, providerClient } from "../testing/records.ts"
-import { normalizeEmail, planSignIn, type SignInFacts, type SignInPlan, verifiedEmail } from "./first-login.ts"
+import {
+  emailKey,
+  normalizeEmail,
+  planSignIn,
+  type SignInFacts,
+  type SignInPlan,
+  verifiedEmail,
+} from "./first-login.ts"
 
 const known: SignInFacts = {
   app,
@@ -11,19 +20,48 @@ const known: SignInFacts = {
   principal,
   membership,
   innerMembership: null,
+  invitation: null,
+  invitedMembership: null,
+  cancelDeletion: false,
+  asked: { tenantId: null, contextId: null },
+  places: [],
+  nowMs: 1_000,
 }
+const enter = { is: "enter", joins: false, cancelsDeletion: false, takes: null } as const
+const newcomer = { is: "newcomer" } as const
+const tenantId = newId("ten", 1, new Uint8Array(10))
+const open = { app: "ACTIVE", tenant: null, context: null } as const
+const inTenant = { asked: { tenantId, contextId: null }, places: [open] } as const
+const invitation: Invitation = {
+  id: newId("inv", 1, new Uint8Array(10)),
+  appId: app.id,
+  tenantId: null,
+  contextId: null,
+  principalId: null,
+  codeHash: new Uint8Array(32),
+  scopes: [],
+  invitedBy: principal.id,
+  status: "PENDING",
+  createdAtMs: 0,
+  expiresAtMs: 2_000,
+  answeredAtMs: null,
+  membershipId: null,
+}
+const toTenant: Invitation = { ...invitation, tenantId }
+const invited = { invitation, invitedMembership: undefined }
+const leaving = { ...identity, status: "DELETION_PENDING", deletesAtMs: 9_000 } as const
 const refuse = (reason: string) => ({ is: "refuse", reason })
 const closed = { ...app, settings: { ...app.settings, signupEnabled: false } }
 const suspended: Membership = { ...membership, status: "SUSPENDED" }
 const locked: Principal = { ...principal, status: "LOCKED" }
 
 test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]>([
-  ["a known person signs in", {}, { is: "known" }],
-  ["an unknown subject is a newcomer", { account: undefined }, { is: "newcomer" }],
-  ["a known person joins another app", { membership: undefined }, { is: "join" }],
+  ["a known person signs in", {}, enter],
+  ["an unknown subject is a newcomer", { account: undefined }, newcomer],
+  ["a known person joins another app", { membership: undefined }, { ...enter, joins: true }],
   ["a closed app takes no newcomers", { account: undefined, app: closed }, refuse("SIGNUP_DISABLED")],
   ["a closed app takes no joiners", { membership: undefined, app: closed }, refuse("SIGNUP_DISABLED")],
-  ["a closed app still signs its members in", { app: closed }, { is: "known" }],
+  ["a closed app still signs its members in", { app: closed }, enter],
   [
     "a client may be closed on its own",
     { account: undefined, client: { ...providerClient, signupEnabled: false } },
@@ -41,20 +79,84 @@ test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]
     { account: { ...account, status: "UNLINKED" } },
     refuse("SIGNUP_DISABLED"),
   ],
-  ["a revoked account links again", { account: { ...account, status: "REVOKED" } }, { is: "known" }],
+  ["a revoked account links again", { account: { ...account, status: "REVOKED" } }, enter],
   [
-    "an identity to be deleted does not sign in",
-    { identity: { ...identity, status: "DELETION_PENDING" } },
+    "an identity to be deleted does not sign in by accident",
+    { identity: leaving },
+    refuse("IDENTITY_DELETION_PENDING"),
+  ],
+  ["one that is to be kept does", { identity: leaving, cancelDeletion: true }, { ...enter, cancelsDeletion: true }],
+  [
+    "a deleted one never does",
+    { identity: { ...identity, status: "DELETED" }, cancelDeletion: true },
     refuse("IDENTITY_INACTIVE"),
   ],
+  [
+    "a suspended place signs nobody in",
+    { ...inTenant, innerMembership: membership, places: [{ ...open, tenant: "SUSPENDED" }] },
+    refuse("TENANT_SUSPENDED"),
+  ],
+  [
+    "a place that is not there neither",
+    { ...inTenant, innerMembership: membership, places: [{ ...open, tenant: undefined }] },
+    refuse("TENANT_SUSPENDED"),
+  ],
+  ["an invitation lets a newcomer into a closed app", { ...invited, account: undefined, app: closed }, newcomer],
+  [
+    "and a person of other apps",
+    { ...invited, membership: undefined, app: closed },
+    { ...enter, joins: true, takes: invitation },
+  ],
+  [
+    "and who was removed",
+    { ...invited, membership: { ...membership, status: "REMOVED" } },
+    { ...enter, joins: true, takes: invitation },
+  ],
+  [
+    "and who was asked",
+    { ...invited, membership: { ...membership, status: "INVITED" } },
+    { ...enter, takes: invitation },
+  ],
+  ["but to its own place only", { ...invited, ...inTenant, innerMembership: undefined }, refuse("MEMBERSHIP_INACTIVE")],
+  [
+    "into a tenant, too",
+    { ...inTenant, invitation: toTenant, invitedMembership: undefined, innerMembership: undefined },
+    { ...enter, takes: toTenant },
+  ],
+  [
+    "it lifts no suspension",
+    { ...invited, membership: suspended, invitedMembership: suspended },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
+  [
+    "nor the suspension of the place that it is for",
+    { invitation: toTenant, invitedMembership: suspended },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
+  ["nor a block", { ...invited, account: { ...account, status: "BLOCKED" } }, refuse("IDENTITY_INACTIVE")],
+  ["nor what was unlinked", { ...invited, account: { ...account, status: "UNLINKED" } }, refuse("SIGNUP_DISABLED")],
+  ["an unknown code is refused", { invitation: undefined, invitedMembership: undefined }, refuse("INVITATION_INVALID")],
+  ...(
+    [
+      ["taken", { status: "ACCEPTED" }],
+      ["revoked", { status: "REVOKED" }],
+      ["out of time", { expiresAtMs: 1_000 }],
+      ["of another app", { appId: newId("app", 9, new Uint8Array(10)) }],
+      ["somebody else's", { principalId: newId("prn", 9, new Uint8Array(10)) }],
+    ] as const
+  ).map(([what, change]): [string, Partial<SignInFacts>, ReturnType<typeof refuse>] => [
+    `one that is ${what} too`,
+    { ...invited, invitation: { ...invitation, ...change } },
+    refuse("INVITATION_INVALID"),
+  ]),
   ["a locked principal does not sign in", { principal: locked }, refuse("PRINCIPAL_INACTIVE")],
   ["a suspended member does not sign in", { membership: suspended }, refuse("MEMBERSHIP_INACTIVE")],
   ["a tenant needs a membership of its own", { innerMembership: undefined }, refuse("MEMBERSHIP_INACTIVE")],
   ["a suspended tenant membership does not serve", { innerMembership: suspended }, refuse("MEMBERSHIP_INACTIVE")],
-  ["an active tenant membership does", { innerMembership: membership }, { is: "known" }],
+  ["an active tenant membership does", { ...inTenant, innerMembership: membership }, enter],
   [
     "a newcomer cannot begin in a tenant",
-    { account: undefined, innerMembership: undefined },
+    { ...inTenant, account: undefined, innerMembership: undefined },
     refuse("MEMBERSHIP_INACTIVE"),
   ],
 ])("%s", (_, change, expected) => {
@@ -82,4 +184,14 @@ test.each<[string, string | null, boolean, string | null]>([
   ["nor is none", null, true, null],
 ])("as the primary address %s", (_, email, isVerified, kept) => {
   expect(verifiedEmail(email, isVerified)).toBe(kept)
+})
+
+test.each([
+  ["Ada@Example.COM", "ada@example.com", true],
+  [" ada@example.com ", "ada@example.com", true],
+  ["ａｄａ@example.com", "ada@example.com", true],
+  ["a.da@example.com", "ada@example.com", false],
+  ["аda@example.com", "ada@example.com", false],
+])("the addresses %j and %j are counted together: %j", (a, b, together) => {
+  expect(emailKey(a) === emailKey(b)).toBe(together)
 })

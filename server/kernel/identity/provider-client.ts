@@ -1,5 +1,5 @@
 // What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
-import type { ProviderClientId } from "../ids.ts"
+import { type ProviderAccountId, type ProviderClientId, parseId } from "../ids.ts"
 import type { Vouched } from "../ports.ts"
 import type { ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
@@ -74,6 +74,27 @@ export function clientSecretLabel(id: ProviderClientId): string {
 /** What the HS256 secret of this client's project is sealed for. */
 export function tokenSecretLabel(id: ProviderClientId): string {
   return `provider-token-secret|${id}`
+}
+
+/** What the provider's refresh token of this account is sealed for. */
+export function providerTokenLabel(id: ProviderAccountId): string {
+  return `provider-refresh-token|${id}`
+}
+
+/** A provider's refresh token, and the client that it was given to: only that one can end it. */
+export interface ProviderToken {
+  clientId: ProviderClientId
+  token: string
+}
+
+/** What is sealed. */
+export function formatProviderToken({ clientId, token }: ProviderToken): string {
+  return `${clientId} ${token}`
+}
+
+export function parseProviderToken(text: string): ProviderToken | undefined {
+  const clientId = parseId("pcl", text.slice(0, 30))
+  return clientId !== undefined && text.charAt(30) === " " ? { clientId, token: text.slice(31) } : undefined
 }
 
 function invalid(claim: string): IdTokenJudgment {

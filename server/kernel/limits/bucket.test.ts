@@ -101,6 +101,14 @@ test("the windows are those of the design", () => {
   const a = (limit: number) => ({ limit, seconds: 60 })
   expect(defaultWindows).toEqual({
     login: { ip: a(30), device: a(10) },
+    login_email: { ip: a(10), email: { limit: 50, seconds: 3_600 } },
+    magic_link_start: {
+      ip: a(5),
+      email: { limit: 3, seconds: 900 },
+      email_day: { limit: 20, seconds: 86_400 },
+    },
+    magic_link_confirm: { ip: a(20), token: { limit: 5, seconds: 86_400 } },
+    notification: { ip: a(600) },
     refresh: { ip: a(120), session: a(30) },
     client_credentials: { ip: a(600), client: a(300) },
     pat: { ip: a(120), pat: a(60) },

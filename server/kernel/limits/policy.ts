@@ -1,5 +1,6 @@
 // How much of what: the windows of each route and the locks of each credential that can be guessed. The numbers are
 // the defaults; SIGNET_LIMITS changes them one by one.
+import { rates } from "../messaging/limits.ts"
 
 /** A bucket of `limit` calls that fills up again within `seconds`: as many at once, and that rate for good. */
 export interface Window {
@@ -20,10 +21,19 @@ const minute = (limit: number): Window => ({ limit, seconds: 60 })
 
 /**
  * By route, then by whose calls are counted. `ip` is the caller's network (/32 of IPv4, /64 of IPv6); everybody else is
- * counted only after having proved who they are, so that nobody uses up what is another's.
+ * counted only after having proved who they are, so that nobody uses up what is another's; but for the windows of
+ * `strangersMayUseUp`.
  */
 export const defaultWindows = {
   login: { ip: minute(30), device: minute(10) },
+  login_email: { ip: minute(10), email: { limit: 50, seconds: 3_600 } },
+  magic_link_start: {
+    ip: minute(5),
+    email: { limit: 3, seconds: 900 },
+    email_day: { limit: 20, seconds: 86_400 },
+  },
+  magic_link_confirm: { ip: minute(20), token: { limit: 5, seconds: 86_400 } },
+  notification: { ip: minute(600) },
   refresh: { ip: minute(120), session: minute(30) },
   client_credentials: { ip: minute(600), client: minute(300) },
   pat: { ip: minute(120), pat: minute(60) },
@@ -31,10 +41,26 @@ export const defaultWindows = {
   introspect: { caller: minute(6_000) },
   revoke: { ip: minute(600) },
   admin_write: { caller: minute(60) },
+  messaging_register: { user: rates.register },
+  messaging_claim: { user: rates.claim, target: rates.claimPerTarget },
+  messaging_create: { user: rates.createConversation },
+  messaging_append: { device: rates.append },
+  messaging_commit: { conversation: rates.commit },
+  messaging_rejoin: { device: rates.rejoin },
+  messaging_fork_report: { device: rates.forkReport },
+  messaging_attachment: { device: rates.attachment },
 } as const satisfies Record<string, Record<string, Window>>
+
+/**
+ * Windows whose subject anybody can name: an address, a link. What is left of them is told to nobody, because it would
+ * tell what others do.
+ */
+export const strangersMayUseUp: ReadonlySet<string> = new Set(["email", "email_day", "token"])
 
 export const defaultLockouts = {
   client: { failures: 10, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 },
+  /** A person's password, guessed from one network. */
+  email: { failures: 5, seconds: 900, lockSeconds: 900, mostLockSeconds: 86_400 },
 } as const satisfies Record<string, LockoutPolicy>
 
 export type Route = keyof typeof defaultWindows

@@ -9,7 +9,10 @@ test("only what is said changes", () => {
       ...defaultLimits.windows,
       refresh: { ...defaultLimits.windows.refresh, ip: { limit: 500, seconds: 60 } },
     },
-    lockouts: { client: { ...defaultLimits.lockouts.client, mostLockSeconds: 3_600 } },
+    lockouts: {
+      ...defaultLimits.lockouts,
+      client: { ...defaultLimits.lockouts.client, mostLockSeconds: 3_600 },
+    },
   })
   expect(parseLimits("{}")).toEqual(defaultLimits)
 })

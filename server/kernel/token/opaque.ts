@@ -1,8 +1,8 @@
 // Opaque secrets: a prefix that scanners know, 12 characters to look up by, 32 that are secret, 6 that check the rest.
 import type { Random } from "../ports.ts"
 
-/** Of a refresh token, a personal access token, a service's secret. */
-export type OpaquePrefix = "sgrt_" | "sgpat_" | "sgsec_"
+/** Of a refresh token, a personal access token, a service's secret, an invitation. */
+export type OpaquePrefix = "sgrt_" | "sgpat_" | "sgsec_" | "sginv_"
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const lookupLength = 12

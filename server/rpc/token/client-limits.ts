@@ -1,18 +1,18 @@
 // Clients that guess: a failed proof counts against the client that it names and the network that it came from.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
-import { failed } from "../limit.ts"
+import { failed, type Guessed } from "../limit.ts"
 import { claimedClientOf } from "./client-assertion.ts"
 import type { ClientCredential } from "./client-credential.ts"
 import type { TokenDeps } from "./deps.ts"
 
 /** The client whose lock stands in the way: the one that the credential names, proved or not. */
-export function lockOf(credential: ClientCredential): { client?: string } {
+export function lockOf(credential: ClientCredential): { lock?: Guessed } {
   switch (credential.is) {
     case "secret":
-      return { client: credential.clientId }
+      return { lock: { of: "client", subject: credential.clientId } }
     case "assertion":
-      return { client: credential.clientId || claimedClientOf(credential.assertion) }
+      return { lock: { of: "client", subject: credential.clientId || claimedClientOf(credential.assertion) } }
     case "none":
     case "bearer":
       return {}
@@ -30,7 +30,7 @@ export async function throwCounted(
   credential: ClientCredential,
   refused: Refused,
 ): Promise<never> {
-  const { client } = lockOf(credential)
-  if (refused.reason === "CLIENT_INVALID" && client !== undefined) await failed(deps, context, client)
+  const { lock } = lockOf(credential)
+  if (refused.reason === "CLIENT_INVALID" && lock !== undefined) await failed(deps, context, lock)
   throw refused
 }

@@ -2,7 +2,7 @@ import type { Apps } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import type { Insertable, Selectable } from "kysely"
 import type { AppTable, ProviderClientTable } from "./schema.ts"
-import { bytesOrNull, type Database } from "./sql.ts"
+import { bytesOrNull, type Database, run } from "./sql.ts"
 
 const appColumns = [
   "id",
@@ -51,6 +51,8 @@ const clientColumns = [
   "updated_at",
 ] as const satisfies readonly (keyof ProviderClientTable)[]
 
+const holdText = "select status from provider_client where id = $1 for key share"
+
 export function apps(db: Database): Apps {
   return {
     async findApp(id) {
@@ -67,6 +69,11 @@ export function apps(db: Database): Apps {
         .where("platform", "=", platform)
         .executeTakeFirst()
       return row && clientFromRow(row)
+    },
+
+    async holdProviderClient(id) {
+      const [row] = await run<Pick<ProviderClientTable, "status">>(db, holdText, [id])
+      return row?.status
     },
 
     async listAllowedOrigins() {

@@ -5,6 +5,7 @@ import type {
   AuditEventId,
   ContextId,
   IdentityId,
+  MagicLinkRequestId,
   MembershipId,
   PrincipalId,
   ProviderAccountId,
@@ -42,6 +43,7 @@ export interface Tables extends MachineTables, LimitTables, AdminTables {
   membership: MembershipTable
   session: SessionTable
   refresh_token: RefreshTokenTable
+  magic_link_request: MagicLinkRequestTable
   id_token_use: { token_hash: Uint8Array; expires_at: Date }
   audit_event: AuditEventTable
   signing_key: SigningKeyTable
@@ -185,6 +187,14 @@ export interface RefreshTokenTable {
   retry_key_hash: Uint8Array | null
   successor_sealed: Uint8Array | null
   confirmed_at: Date | null
+}
+
+export interface MagicLinkRequestTable {
+  id: MagicLinkRequestId
+  email_hash: Uint8Array
+  app_id: AppId
+  code_challenge: string | null
+  expires_at: Date
 }
 
 export interface AuditEventTable {

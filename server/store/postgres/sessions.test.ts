@@ -1,3 +1,4 @@
+import { newId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -242,6 +243,14 @@ describeOnEachStore("the sweep", (kind) => {
       }
     })
 
+    await store.transaction(async (tx) => {
+      for (const [i, expiresAtMs] of [nowMs, nowMs + 1].entries()) {
+        const id = newId("mlr", i, new Uint8Array(10))
+        const emailHash = new Uint8Array(32)
+        await tx.magicLinks.insert({ id, emailHash, appId: app.id, codeChallenge: null, expiresAtMs })
+      }
+    })
+
     const key = new Uint8Array(32)
     for (const [i, countedAtMs] of [nowMs - 1_000, nowMs].entries()) {
       await store.limits.take([{ key: key.fill(i), window: { limit: 1, seconds: 1 } }], [], countedAtMs)
@@ -252,6 +261,7 @@ describeOnEachStore("the sweep", (kind) => {
     // The first tokens of both sessions expired long ago.
     const swept = {
       idTokenUses: 1_400,
+      magicLinks: 1,
       sealedSuccessors: 2,
       refreshTokens: 3,
       sessions: 1,

@@ -11,6 +11,7 @@ import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
 import { invitations } from "./invitations.ts"
 import { limitCounts } from "./limits.ts"
+import { magicLinks } from "./magic-links.ts"
 import { members } from "./members.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
 import { pats } from "./pats.ts"
@@ -55,6 +56,7 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
               sessions: sessions(trx),
               refreshTokens: refreshTokens(trx),
               idTokenUses: idTokenUses(trx),
+              magicLinks: magicLinks(trx),
               pats: pats(trx),
               serviceAccounts: serviceAccounts(trx),
               delegations: delegations(trx),

@@ -11,6 +11,7 @@ const mostBatches = 50
 
 export interface Swept {
   idTokenUses: number
+  magicLinks: number
   /** Successors erased because their retry window ended or they were confirmed. */
   sealedSuccessors: number
   refreshTokens: number
@@ -25,6 +26,9 @@ export interface Swept {
 
 const deleteIdTokenUses = `delete from id_token_use where token_hash in (
   select token_hash from id_token_use where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+
+const deleteMagicLinks = `delete from magic_link_request where id in (
+  select id from magic_link_request where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
 
 const eraseSuccessors = `update refresh_token set successor_sealed = null, retry_key_hash = null where id in (
   select refresh_token.id from refresh_token
@@ -69,6 +73,7 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   const kept = at(nowMs - keepMs)
   return {
     idTokenUses: await inBatches(db, deleteIdTokenUses, now),
+    magicLinks: await inBatches(db, deleteMagicLinks, now),
     sealedSuccessors: await inBatches(db, eraseSuccessors, now),
     refreshTokens: await inBatches(db, deleteRefreshTokens, kept),
     sessions: await inBatches(db, deleteSessions, kept),

@@ -133,3 +133,14 @@ create table invitation (
   check ((status = 'PENDING') = (answered_at is null))
 );
 create index invitation_listing on invitation (app_id, created_at desc, id desc);
+
+-- Magic links that were asked for, by the keyed hash of whom they went to; a row is made whether anybody has the address.
+create table magic_link_request (
+  id text primary key,
+  email_hash bytea not null check (octet_length(email_hash) = 32),
+  app_id text not null references app (id),
+  code_challenge text,
+  expires_at timestamptz not null
+);
+create index magic_link_request_email on magic_link_request (email_hash);
+create index magic_link_request_expiry on magic_link_request (expires_at);

@@ -1,0 +1,52 @@
+// A magic link is taken for the app that asked for it, and where a challenge was sent along, from who shows its verifier.
+import { emailKey } from "@signet/kernel/identity/first-login"
+import { judgeLink } from "@signet/kernel/identity/magic-link"
+import { newId } from "@signet/kernel/ids"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import { encode } from "../base64url.ts"
+import type { Deps } from "../deps.ts"
+import type { Entry } from "./entry.ts"
+import type { Proof } from "./proof.ts"
+
+/** As long as providers let a link live at most, in milliseconds. */
+const linkLifeMs = 86_400_000
+
+/** Whom a link goes to: an address at one project. */
+const addressee = (client: ProviderClient, email: string): string =>
+  JSON.stringify([client.canonicalIssuer, client.providerTenant, emailKey(email)])
+
+/** Remembers who asks, whether anybody has the address or not. */
+export async function rememberRequest(
+  deps: Deps,
+  of: { app: App; client: ProviderClient; email: string; codeChallenge: string },
+): Promise<void> {
+  const nowMs = deps.clock.nowMs()
+  await deps.store.transaction((tx) =>
+    tx.magicLinks.insert({
+      id: newId("mlr", nowMs, deps.random.bytes(10)),
+      emailHash: deps.secrets.hash("email", addressee(of.client, of.email)),
+      appId: of.app.id,
+      codeChallenge: of.codeChallenge === "" ? null : of.codeChallenge,
+      expiresAtMs: nowMs + linkLifeMs,
+    }),
+  )
+}
+
+/** False where the link would be used up for nothing. */
+export function mayTake(app: App, proof: Proof): boolean {
+  return proof.is !== "magicLink" || !app.settings.requireSameDevice || proof.codeVerifier !== ""
+}
+
+/** Whether the link was asked for by this app, and by this device where that is asked. Forgets the requests if so. */
+export async function isRequester({ deps, tx, request, app, client, vouched, nowMs }: Entry): Promise<boolean> {
+  if (request.proof.is !== "magicLink" || vouched.email === null) return false
+  const { codeVerifier } = request.proof
+  const hashes = deps.secrets.hashes("email", addressee(client, vouched.email))
+  const isTaken = judgeLink({
+    requests: await tx.magicLinks.findLive(hashes, nowMs),
+    app,
+    challengeShown: codeVerifier === "" ? null : encode(deps.secrets.digest(codeVerifier)),
+  })
+  if (isTaken) await tx.magicLinks.forget(hashes)
+  return isTaken
+}

@@ -1,0 +1,90 @@
+// The memberships that a sign-in makes: that of the app as a whole, and the one that an invitation is for.
+import type { Invitation } from "@signet/kernel/admin-records"
+import { isText } from "@signet/kernel/identity/claim"
+import { normalizeEmail } from "@signet/kernel/identity/first-login"
+import { newId } from "@signet/kernel/ids"
+import type { Membership, Principal } from "@signet/kernel/records"
+import { auditEvent } from "../audit.ts"
+import type { Entry } from "./entry.ts"
+
+type InnerPlace = Pick<Membership, "tenantId" | "contextId">
+const wholeApp: InnerPlace = { tenantId: null, contextId: null }
+
+/** The membership of the app as a whole, made now. */
+export function joinApp(entry: Entry, principal: Principal): Promise<Membership> {
+  return insert(entry, principal, wholeApp, [])
+}
+
+/**
+ * Takes the invitation, which is locked and good: its membership is active afterwards, with the invitation's scopes
+ * besides those that were there.
+ */
+export async function takeInvitation(entry: Entry, principal: Principal, invitation: Invitation): Promise<Membership> {
+  const { deps, context, tx, nowMs } = entry
+  const { appId, tenantId, contextId, scopes } = invitation
+  const there = await tx.identities.findMembership(principal.id, appId, tenantId, contextId)
+  const membership =
+    there !== undefined && isOpen(there)
+      ? await accept(entry, there, scopes)
+      : await insert(entry, principal, invitation, scopes)
+  await tx.invitations.update({
+    ...invitation,
+    status: "ACCEPTED",
+    answeredAtMs: nowMs,
+    membershipId: membership.id,
+  })
+  const facts = {
+    kind: "membership.accepted",
+    appId,
+    tenantId,
+    contextId,
+    actorPrincipalId: principal.id,
+    subjectPrincipalId: principal.id,
+    subjectIdentityId: principal.identityId,
+    target: { type: "membership", id: membership.id },
+  } as const
+  await tx.audit.append(auditEvent(deps, context, nowMs, facts))
+  return membership
+}
+
+const isOpen = ({ status }: Membership): boolean =>
+  status === "ACTIVE" || status === "INVITED" || status === "REQUESTED"
+
+async function accept({ tx, nowMs }: Entry, there: Membership, scopes: readonly string[]): Promise<Membership> {
+  const locked = (await tx.members.lock(there.id)) ?? there
+  const all = [...new Set([...locked.scopes, ...scopes])]
+  const membership: Membership = { ...locked, status: "ACTIVE", scopes: all, updatedAtMs: nowMs }
+  await tx.members.update(membership)
+  return membership
+}
+
+async function insert(
+  entry: Entry,
+  principal: Principal,
+  { tenantId, contextId }: InnerPlace,
+  scopes: readonly string[],
+): Promise<Membership> {
+  const { deps, tx, request, nowMs } = entry
+  return tx.identities.insertMembership({
+    id: newId("mem", nowMs, deps.random.bytes(10)),
+    principalId: principal.id,
+    appId: request.appId,
+    tenantId,
+    contextId,
+    status: "ACTIVE",
+    profile: profileOf(entry),
+    scopes,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  })
+}
+
+/** The provider's word before the client's; neither is verified, and neither is asked for again. */
+function profileOf({ vouched, request }: Entry): Membership["profile"] {
+  const name = vouched.name ?? request.hints.name ?? ""
+  const email = normalizeEmail(request.hints.email ?? null)
+  return {
+    ...(name !== "" && isText(name, 256) ? { name } : {}),
+    ...(email !== null && isText(email, 320) ? { email } : {}),
+  }
+}

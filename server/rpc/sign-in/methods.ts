@@ -1,0 +1,124 @@
+// The four calls that begin a session, and the one that has a link sent.
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { emailKey } from "@signet/kernel/identity/first-login"
+import { type AppId, parseId } from "@signet/kernel/ids"
+import type { ExternalCredential } from "@signet/kernel/ports"
+import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
+import { encode } from "../base64url.ts"
+import type { Deps } from "../deps.ts"
+import { isKnownNetwork, rememberNetwork } from "../known-networks.ts"
+import { failed, type Guessed, limit, limited, networkOf } from "../limit.ts"
+import { signIn } from "../login.ts"
+import { platformOf, providerOf } from "../parse.ts"
+import { signedInShape } from "./answer.ts"
+import { loadConfiguration } from "./configuration.ts"
+import { rememberRequest } from "./magic-link.ts"
+import { emailProviderOf } from "./proof.ts"
+import { commonOf } from "./request.ts"
+
+type Methods = "externalLogin" | "emailPasswordLogin" | "startMagicLink" | "confirmMagicLink"
+
+export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>, Methods> {
+  return {
+    async externalLogin(request, context) {
+      const { deviceId = "" } = request.device ?? {}
+      const device = deviceId === "" ? undefined : `${request.appId} ${deviceId}`
+      await limit(deps, context, "login", { ip: networkOf(context), ...(device && { device }) })
+      const { name = "", email = "" } = request.profileHints ?? {}
+      const signedIn = await signIn(deps, context, {
+        ...commonOf(request),
+        appId: appIdOf(request),
+        provider: providerOf(request.provider),
+        proof: { is: "external", credential: credentialOf(request), nonce: request.nonce },
+        hints: { name, email },
+      })
+      return signedInShape(deps, context, signedIn)
+    },
+
+    async emailPasswordLogin(request, context) {
+      const { email, password } = request
+      const guessed: Guessed = { of: "email", subject: emailSubject(deps, email) }
+      await limitPassword(deps, context, guessed)
+      try {
+        const signedIn = await signIn(deps, context, {
+          ...commonOf(request),
+          appId: appIdOf(request),
+          provider: "IDP_C",
+          proof: { is: "password", email: email.trim(), password },
+          hints: {},
+        })
+        await rememberNetwork(deps, context, guessed.subject)
+        return signedInShape(deps, context, signedIn)
+      } catch (error) {
+        const isGuess = error instanceof Refused && error.reason === "INVALID_CREDENTIALS"
+        if (isGuess) await failed(deps, context, guessed)
+        throw error
+      }
+    },
+
+    async startMagicLink(request, context) {
+      const { platform, email, redirectUri, codeChallenge } = request
+      const subject = emailSubject(deps, email)
+      await limit(deps, context, "magic_link_start", { ip: networkOf(context) })
+      const appId = appIdOf(request)
+      const way = { appId, provider: "IDP_C", platform: platformOf(platform) } as const
+      const { app, client } = await loadConfiguration(deps, way)
+      // As a text, whole: whatever a parser would make of it, only what the app wrote down is led to.
+      if (!app.settings.allowedRedirectUris.includes(redirectUri)) throw new Refused("REDIRECT_NOT_ALLOWED")
+      if (app.settings.requireSameDevice && codeChallenge === "") {
+        throw new Refused("INVALID_FIELD", { metadata: { field: "code_challenge" } })
+      }
+      const emailProvider = emailProviderOf(deps, client)
+      // Last, so that what is refused for all addresses alike uses up nobody's links.
+      await limit(deps, context, "magic_link_start", { email: subject, email_day: subject })
+      await rememberRequest(deps, { app, client, email, codeChallenge })
+      const mayCreate = app.settings.signupEnabled && client.signupEnabled
+      await emailProvider.sendMagicLink(client, { email: email.trim(), redirectUri, mayCreate })
+      return {}
+    },
+
+    async confirmMagicLink(request, context) {
+      const { tokenHash, codeVerifier } = request
+      const token = encode(deps.secrets.hash("rate-limit", tokenHash))
+      await limit(deps, context, "magic_link_confirm", { ip: networkOf(context), token })
+      const signedIn = await signIn(deps, context, {
+        ...commonOf(request),
+        appId: appIdOf(request),
+        provider: "IDP_C",
+        proof: { is: "magicLink", tokenHash, codeVerifier },
+        hints: {},
+      })
+      return signedInShape(deps, context, signedIn)
+    },
+  }
+}
+
+/** Whom an email is counted as: a keyed hash, the same whether anybody has it. */
+const emailSubject = (deps: Deps, email: string): string => encode(deps.secrets.hash("email", emailKey(email)))
+
+/** A stranger uses up the email's calls for strangers alone: not where its owner has signed in before. */
+async function limitPassword(deps: Deps, context: HandlerContext, guessed: Guessed): Promise<void> {
+  await limit(deps, context, "login_email", { ip: networkOf(context) }, { lock: guessed })
+  const refused = await limited(deps, context, "login_email", { email: guessed.subject })
+  if (refused !== undefined && !(await isKnownNetwork(deps, context, guessed.subject))) throw refused
+}
+
+function appIdOf(request: { appId: string }): AppId {
+  const appId = parseId("app", request.appId)
+  if (appId === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  return appId
+}
+
+function credentialOf({ credential }: ExternalLoginRequest): ExternalCredential {
+  switch (credential.case) {
+    case "idToken":
+      return { is: "idToken", idToken: credential.value }
+    case "authorizationCode": {
+      const { code, codeVerifier, redirectUri } = credential.value
+      return { is: "code", code, codeVerifier, redirectUri }
+    }
+    case undefined:
+      throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
+  }
+}

@@ -1,0 +1,36 @@
+// What a person shows, and the provider that is asked about it.
+import { Refused } from "@signet/kernel/errors"
+import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/ports"
+import type { ProviderClient } from "@signet/kernel/records"
+import type { Deps } from "../deps.ts"
+
+export type Proof =
+  | { readonly is: "external"; readonly credential: ExternalCredential; readonly nonce: string }
+  | { readonly is: "password"; readonly email: string; readonly password: string }
+  | { readonly is: "magicLink"; readonly tokenHash: string; readonly codeVerifier: string }
+
+/**
+ * Asks the client's provider.
+ *
+ * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not take, and what the provider refuses.
+ */
+export async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
+  switch (proof.is) {
+    case "external": {
+      const provider = deps.providers[client.provider]
+      if (provider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+      return provider.verify(client, proof.credential, proof.nonce)
+    }
+    case "password":
+      return emailProviderOf(deps, client).signIn(client, proof)
+    case "magicLink":
+      return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash)
+  }
+}
+
+/** @throws Refused PROVIDER_NOT_CONFIGURED */
+export function emailProviderOf(deps: Deps, { provider }: ProviderClient): EmailProvider {
+  const emailProvider = provider === "IDP_C" ? deps.emailProviders.IDP_C : undefined
+  if (emailProvider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  return emailProvider
+}
