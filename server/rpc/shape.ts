@@ -26,6 +26,7 @@ export const identityShape = (of: kernel.Identity): MessageInitShape<typeof Iden
   primaryEmail: of.primaryEmail ?? "",
   createdAt: timestamp(of.createdAtMs),
   updatedAt: timestamp(of.updatedAtMs),
+  deletesAt: timestamp(of.deletesAtMs),
 })
 
 export const principalShape = (of: kernel.Principal): MessageInitShape<typeof PrincipalSchema> => ({
@@ -43,6 +44,9 @@ export const membershipShape = (of: kernel.Membership): MessageInitShape<typeof 
   contextId: of.contextId ?? "",
   status: Membership_Status[of.status],
   profile: { name: of.profile.name ?? "", email: of.profile.email ?? "" },
+  scopes: [...of.scopes],
+  createdAt: timestamp(of.createdAtMs),
+  updatedAt: timestamp(of.updatedAtMs),
 })
 
 export const providerAccountShape = (of: kernel.ProviderAccount): MessageInitShape<typeof ProviderAccountSchema> => ({
@@ -55,6 +59,8 @@ export const providerAccountShape = (of: kernel.ProviderAccount): MessageInitSha
   providerTenant: of.providerTenant ?? "",
   status: ProviderAccount_Status[of.status],
   createdAt: timestamp(of.createdAtMs),
+  isRelayEmail: of.isRelayEmail,
+  isContactable: of.isContactable,
 })
 
 export const sessionShape = (

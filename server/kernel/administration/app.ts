@@ -1,0 +1,62 @@
+// What an app may be.
+import type { App, AppSettings } from "../records.ts"
+import { isPageAddress, isRedirectAddress } from "./address.ts"
+import { invalid, type Problem } from "./problem.ts"
+import { appScopesProblem } from "./scopes.ts"
+
+/** What administrators say of an app. */
+export type AppValues = Pick<App, "name" | "audiences" | "scopes" | "settings">
+
+const day = 86_400
+
+/** Lifetimes in seconds, where an administrator asks for none. */
+export const defaultSettings = {
+  sessionIdleSecondsWeb: 14 * day,
+  sessionIdleSecondsNative: 30 * day,
+  sessionAbsoluteSeconds: 90 * day,
+  retryWindowSeconds: 600,
+} as const satisfies Partial<AppSettings>
+
+/** @param asked A lifetime of 0 is the default; an absent retry window too, while 0 switches retries off. */
+export function settingsOf(
+  asked: Omit<AppSettings, "retryWindowSeconds"> & { retryWindowSeconds: number | undefined },
+): AppSettings {
+  return {
+    ...asked,
+    sessionIdleSecondsWeb: asked.sessionIdleSecondsWeb || defaultSettings.sessionIdleSecondsWeb,
+    sessionIdleSecondsNative: asked.sessionIdleSecondsNative || defaultSettings.sessionIdleSecondsNative,
+    sessionAbsoluteSeconds: asked.sessionAbsoluteSeconds || defaultSettings.sessionAbsoluteSeconds,
+    retryWindowSeconds: asked.retryWindowSeconds ?? defaultSettings.retryWindowSeconds,
+  }
+}
+
+interface Grounds {
+  /** Null for a new app. */
+  readonly before: AppValues | null
+  readonly authAudience: string
+  readonly isInstallationAdmin: boolean
+  /** In development: pages at loopback. */
+  readonly isLoopbackAllowed: boolean
+}
+
+/** Why an app may not be like this; undefined when it may. */
+export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefined {
+  const { before, authAudience, isInstallationAdmin, isLoopbackAllowed } = grounds
+  const { audiences, settings } = asked
+  if (asked.name.trim() === "") return invalid("app.name")
+  if (audiences.includes(authAudience) && !before?.audiences.includes(authAudience)) {
+    return invalid("app.audiences", "this service is every app's")
+  }
+  const scopes = { before: before?.scopes ?? [], audiences, authAudience, isInstallationAdmin }
+  const problem = appScopesProblem(asked.scopes, scopes)
+  if (problem !== undefined) return problem
+  const isAllowed = (test: typeof isPageAddress, is: readonly string[], was: readonly string[] = []) =>
+    is.every((address) => was.includes(address) || test(address, isLoopbackAllowed))
+  if (!isAllowed(isPageAddress, settings.allowedOrigins, before?.settings.allowedOrigins)) {
+    return invalid("app.settings.allowed_origins")
+  }
+  if (!isAllowed(isRedirectAddress, settings.allowedRedirectUris, before?.settings.allowedRedirectUris)) {
+    return invalid("app.settings.allowed_redirect_uris")
+  }
+  return undefined
+}

@@ -1,0 +1,64 @@
+// What an administrator may make of the state of a thing. Nothing else changes a status from outside.
+import type { Invitation, PlaceStatus, Role } from "../admin-records.ts"
+import type { Membership, Principal, ProviderAccount, ProviderClient } from "../records.ts"
+
+/** A change of status, and where it may begin. */
+export interface Move<Status extends string> {
+  readonly from: readonly Status[]
+  readonly to: Status
+}
+
+/** "stay": it is there already, which is no error and changes nothing. */
+export type Step = "go" | "stay" | "refuse"
+
+export function step<Status extends string>(status: Status, { from, to }: Move<Status>): Step {
+  if (status === to) return "stay"
+  return from.includes(status) ? "go" : "refuse"
+}
+
+/** Of apps, tenants and contexts. An archived one stays. */
+export const placeMoves = {
+  suspend: { from: ["ACTIVE"], to: "SUSPENDED" },
+  resume: { from: ["SUSPENDED"], to: "ACTIVE" },
+  archive: { from: ["ACTIVE", "SUSPENDED"], to: "ARCHIVED" },
+} as const satisfies Record<string, Move<PlaceStatus>>
+
+export const clientMoves = {
+  disable: { from: ["ACTIVE"], to: "DISABLED" },
+  enable: { from: ["DISABLED"], to: "ACTIVE" },
+} as const satisfies Record<string, Move<ProviderClient["status"]>>
+
+/** Whoever was removed joins again as a new member. */
+export const membershipMoves = {
+  suspend: { from: ["ACTIVE"], to: "SUSPENDED" },
+  resume: { from: ["SUSPENDED"], to: "ACTIVE" },
+  approve: { from: ["REQUESTED"], to: "ACTIVE" },
+  reject: { from: ["REQUESTED"], to: "REJECTED" },
+  remove: { from: ["INVITED", "ACTIVE", "SUSPENDED"], to: "REMOVED" },
+} as const satisfies Record<string, Move<Membership["status"]>>
+
+export const invitationMoves = {
+  revoke: { from: ["PENDING"], to: "REVOKED" },
+} as const satisfies Record<string, Move<Invitation["status"]>>
+
+export const roleMoves = {
+  archive: { from: ["ACTIVE"], to: "ARCHIVED" },
+} as const satisfies Record<string, Move<Role["status"]>>
+
+/** How long a deactivated principal may come back is the store's question: only it knows since when. */
+export const principalMoves = {
+  suspend: { from: ["ACTIVE", "LOCKED"], to: "SUSPENDED" },
+  resume: { from: ["SUSPENDED"], to: "ACTIVE" },
+  deactivate: { from: ["ACTIVE", "LOCKED", "SUSPENDED"], to: "DEACTIVATED" },
+  reactivate: { from: ["DEACTIVATED"], to: "ACTIVE" },
+} as const satisfies Record<string, Move<Principal["status"]>>
+
+export const accountMoves = {
+  block: { from: ["LINKED"], to: "BLOCKED" },
+  unblock: { from: ["BLOCKED"], to: "LINKED" },
+} as const satisfies Record<string, Move<ProviderAccount["status"]>>
+
+/** Memberships that have not ended: there is one of them at a place, and only they change. */
+const liveMemberships: readonly Membership["status"][] = ["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED"]
+
+export const isLiveMembership = ({ status }: Pick<Membership, "status">): boolean => liveMemberships.includes(status)

@@ -1,0 +1,131 @@
+// What an app's client at a provider may be: each provider has its own members, and what it has no use for is refused.
+import type { Provider, ProviderClient } from "../records.ts"
+import { isRedirectAddress, isServerAddress, isServerRoot } from "./address.ts"
+import { invalid, type Problem } from "./problem.ts"
+
+/** What administrators say of a client, but for its secrets. */
+export type ClientValues = Omit<
+  ProviderClient,
+  "id" | "appId" | "status" | "clientSecretSealed" | "tokenSecretSealed" | "createdAtMs" | "updatedAtMs"
+>
+
+/** Which secrets there will be. */
+export interface SecretsKept {
+  readonly clientSecret: boolean
+  readonly tokenSecret: boolean
+}
+
+/** Of an IDP_C project, as its tokens are: it has one issuer, one place for its keys and one audience. */
+function ofProject(projectUrl: string) {
+  const issuer = `${projectUrl}/auth/v1`
+  return { issuer, jwksUri: `${issuer}/.well-known/jwks.json`, audience: "authenticated" }
+}
+
+/** What follows from the rest is filled in: the canonical issuer, audiences and authorized parties. */
+export function completed(asked: ClientValues): ClientValues {
+  if (asked.provider === "IDP_C" && asked.projectUrl !== null) {
+    const { issuer, jwksUri, audience } = ofProject(asked.projectUrl)
+    return {
+      ...asked,
+      issuers: asked.issuers.length === 0 ? [issuer] : asked.issuers,
+      canonicalIssuer: asked.canonicalIssuer || issuer,
+      audiences: asked.audiences.length === 0 ? [audience] : asked.audiences,
+      jwksUri: asked.jwksUri || jwksUri,
+    }
+  }
+  return {
+    ...asked,
+    canonicalIssuer: asked.canonicalIssuer || (asked.issuers[0] ?? ""),
+    audiences: asked.audiences.length === 0 ? [asked.clientId] : asked.audiences,
+    authorizedParties: asked.authorizedParties.length === 0 ? [asked.clientId] : asked.authorizedParties,
+  }
+}
+
+interface Grounds {
+  /** Null for a new client. */
+  readonly before: ClientValues | null
+  readonly secrets: SecretsKept
+  /** In development: stand-ins at loopback. */
+  readonly isLoopbackAllowed: boolean
+}
+
+/** Why a client may not be like this; undefined when it may. The field is of the request. */
+export function clientProblem(asked: ClientValues, grounds: Grounds): Problem | undefined {
+  const problem = commonProblem(asked, grounds) ?? problems[asked.provider](asked, grounds)
+  return problem && { ...problem, field: `provider_client.${problem.field}` }
+}
+
+function commonProblem(asked: ClientValues, { before, isLoopbackAllowed }: Grounds): Problem | undefined {
+  const { clientId, redirectUris, jwksUri, tokenEndpoint, revocationEndpoint } = asked
+  if (!/^[\x21-\x7e]{1,255}$/.test(clientId)) return invalid("client_id")
+  const isAsked = (address: string | null, was: string | null | undefined) =>
+    address === null || address === was || isServerAddress(address, isLoopbackAllowed)
+  if (!isAsked(jwksUri, before?.jwksUri)) return invalid("jwks_uri", "HTTPS at a public name is needed")
+  if (!isAsked(tokenEndpoint, before?.tokenEndpoint)) return invalid("token_endpoint")
+  if (!isAsked(revocationEndpoint, before?.revocationEndpoint)) return invalid("revocation_endpoint")
+  const isKnown = (uri: string) => before?.redirectUris.includes(uri) ?? false
+  if (!redirectUris.every((uri) => isKnown(uri) || isRedirectAddress(uri, isLoopbackAllowed))) {
+    return invalid("redirect_uris")
+  }
+  return undefined
+}
+
+const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Problem | undefined> = {
+  IDP_A(asked, { secrets }) {
+    if (asked.providerTenant !== null) return invalid("provider_tenant", "IDP_A has none")
+    if (asked.clientKeyId !== null) return invalid("client_key_id", "IDP_A has none")
+    if (asked.revocationEndpoint !== null) return invalid("revocation_endpoint", "IDP_A has none")
+    return tokenProblem(asked) ?? projectProblem(asked, secrets)
+  },
+
+  IDP_B(asked, { secrets }) {
+    if (!/^[A-Za-z0-9]{1,64}$/.test(asked.providerTenant ?? ""))
+      return invalid("provider_tenant", "the team id is needed")
+    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "IDP_B has none")
+    if (asked.clientKeyId !== null && !/^[A-Za-z0-9]{1,64}$/.test(asked.clientKeyId)) return invalid("client_key_id")
+    if (asked.tokenEndpoint !== null || secrets.clientSecret) {
+      if (asked.clientKeyId === null) return invalid("client_key_id", "the id of the private key is needed")
+      if (!secrets.clientSecret) return invalid("client_secret", "the private key is needed to trade codes")
+    }
+    return tokenProblem(asked) ?? projectProblem(asked, secrets)
+  },
+
+  IDP_C(asked, { before, secrets, isLoopbackAllowed }) {
+    const { projectUrl, issuers, canonicalIssuer } = asked
+    if (projectUrl === null) return invalid("project_url", "the project's address is needed")
+    if (projectUrl !== before?.projectUrl && !isServerRoot(projectUrl, isLoopbackAllowed)) return invalid("project_url")
+    const { issuer, jwksUri } = ofProject(projectUrl)
+    if (!isSame(issuers, before?.issuers) && !isSame(issuers, [issuer])) return invalid("issuers")
+    if (canonicalIssuer !== before?.canonicalIssuer && canonicalIssuer !== issuer) return invalid("canonical_issuer")
+    if (asked.jwksUri !== before?.jwksUri && asked.jwksUri !== jwksUri) return invalid("jwks_uri")
+    if (!/^[A-Za-z0-9_-]{1,128}$/.test(asked.providerTenant ?? "")) {
+      return invalid("provider_tenant", "the project reference is needed")
+    }
+    for (const [field, value] of [
+      ["token_endpoint", asked.tokenEndpoint],
+      ["revocation_endpoint", asked.revocationEndpoint],
+      ["client_key_id", asked.clientKeyId],
+    ] as const) {
+      if (value !== null) return invalid(field, "IDP_C has none")
+    }
+    if (asked.redirectUris.length > 0) return invalid("redirect_uris", "where links lead is a setting of the app")
+    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "IDP_C has none")
+    return secrets.clientSecret ? undefined : invalid("client_secret", "the project's secret key is needed")
+  },
+}
+
+/** Of providers whose ID tokens are verified here. */
+function tokenProblem({ issuers, canonicalIssuer, jwksUri }: ClientValues): Problem | undefined {
+  if (issuers.length === 0) return invalid("issuers", "one is needed")
+  if (!issuers.includes(canonicalIssuer)) return invalid("canonical_issuer", "it is one of the issuers")
+  return jwksUri === "" ? invalid("jwks_uri", "the provider's keys are needed") : undefined
+}
+
+/** Of providers that are no project. */
+function projectProblem({ projectUrl }: ClientValues, { tokenSecret }: SecretsKept): Problem | undefined {
+  if (projectUrl !== null) return invalid("project_url", "only IDP_C has one")
+  return tokenSecret ? invalid("token_secret", "only IDP_C has one") : undefined
+}
+
+const isSame = (is: readonly string[], was: readonly string[] | undefined): boolean =>
+  was !== undefined && is.length === was.length && is.every((each, index) => each === was[index])

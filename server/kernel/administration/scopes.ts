@@ -1,0 +1,73 @@
+// The scopes of this service itself begin with "auth.": they let people administer, so they are not an app's to give away.
+import type { App, AppScope } from "../records.ts"
+import { invalid, type Problem } from "./problem.ts"
+
+export const isOwnKey = (key: string): boolean => key.startsWith("auth.")
+
+/** Scopes that administer. Nobody holds them by being a member. */
+const administrative = /^auth\.(apps|tenants|members|roles|grants|principals|service_accounts|delegation)\./
+
+/** Every administration scope, for those who are to have them all. */
+export const administrationScopes: readonly string[] = [
+  "auth.apps.read",
+  "auth.apps.write",
+  "auth.tenants.read",
+  "auth.tenants.write",
+  "auth.members.read",
+  "auth.members.write",
+  "auth.roles.read",
+  "auth.roles.write",
+  "auth.grants.read",
+  "auth.grants.write",
+  "auth.principals.read",
+  "auth.principals.write",
+]
+
+interface Grounds {
+  readonly before: readonly AppScope[]
+  /** The app's audiences as they are to be. */
+  readonly audiences: readonly string[]
+  readonly authAudience: string
+  readonly isInstallationAdmin: boolean
+}
+
+/** Why an app may not have these scopes; undefined when it may. */
+export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): Problem | undefined {
+  const { before, audiences, authAudience, isInstallationAdmin } = grounds
+  const field = "app.scopes"
+  if (new Set(asked.map(({ key }) => key)).size !== asked.length) return invalid(field, "a key comes twice")
+  for (const { key, audience, isDefault } of asked) {
+    if (isOwnKey(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
+      return invalid(field, "an audience is not the app's")
+    }
+    if (isDefault && administrative.test(key)) return invalid(field, "who administers is said by memberships")
+  }
+  if (!isInstallationAdmin && ownScopes(asked) !== ownScopes(before)) return { reason: "SCOPE_NOT_GRANTED", field }
+  return undefined
+}
+
+const ownScopes = (scopes: readonly AppScope[]): string =>
+  scopes
+    .filter(({ key }) => isOwnKey(key))
+    .map(({ key, audience, isDefault }) => JSON.stringify([key, audience, isDefault]))
+    .toSorted()
+    .join()
+
+/**
+ * Why a membership or an invitation may not name these scopes; undefined when it may. They are scopes of the app, and
+ * whoever gives one of this service's own holds it. What was there before may stay.
+ *
+ * @param held The scopes of the giver's token, which is for this service.
+ */
+export function memberScopesProblem(
+  app: Pick<App, "scopes">,
+  scopes: readonly string[],
+  grounds: { before: readonly string[]; held: ReadonlySet<string> },
+  field = "scopes",
+): Problem | undefined {
+  const added = scopes.filter((key) => !grounds.before.includes(key))
+  const known = new Set(app.scopes.map(({ key }) => key))
+  if (!added.every((key) => known.has(key))) return invalid(field, "a scope is not the app's")
+  if (!added.every((key) => !isOwnKey(key) || grounds.held.has(key))) return { reason: "SCOPE_NOT_GRANTED", field }
+  return undefined
+}
