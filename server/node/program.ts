@@ -69,6 +69,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     closing.push(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
     closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
 
+    const idpB = createIdpB({ clock, secrets })
     const deps: Deps = {
       store,
       keys,
@@ -76,7 +77,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       clock,
       random,
       limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
-      providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
+      providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: idpB },
+      notificationReaders: { IDP_B: idpB },
       emailProviders: {
         IDP_C: createIdpC({
           clock,

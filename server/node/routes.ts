@@ -1,6 +1,7 @@
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { ProviderNotificationService } from "@signet/proto/auth/v1/provider_notification_service"
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
@@ -8,6 +9,7 @@ import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
 import { patService } from "../rpc/pat-service.ts"
+import { providerNotificationService } from "../rpc/provider-notification-service.ts"
 import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
@@ -21,6 +23,7 @@ export const services = [
   DelegationService,
   PatService,
   ServiceAccountService,
+  ProviderNotificationService,
 ] as const
 
 export const serviceRoutes =
@@ -32,4 +35,5 @@ export const serviceRoutes =
     router.service(DelegationService, delegationService(deps))
     router.service(PatService, patService(deps))
     router.service(ServiceAccountService, serviceAccountService(deps))
+    router.service(ProviderNotificationService, providerNotificationService(deps))
   }

@@ -1,4 +1,13 @@
-import type { Clock, EmailProvider, IdentityProvider, KeyRing, Random, Secrets, Store } from "@signet/kernel/ports"
+import type {
+  Clock,
+  EmailProvider,
+  IdentityProvider,
+  KeyRing,
+  NotificationReader,
+  Random,
+  Secrets,
+  Store,
+} from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
 import type { Limiter } from "./limit.ts"
 
@@ -14,6 +23,8 @@ export interface Deps {
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
   /** The providers that know people by email: asked from here, and not by apps. */
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>
+  /** The providers that tell of accounts by themselves. */
+  readonly notificationReaders: Readonly<Partial<Record<"IDP_B", NotificationReader>>>
   /** The tokens' `iss`. */
   readonly issuer: string
   /** The service's own audience, which its session and administration routes ask for. */

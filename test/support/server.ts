@@ -87,6 +87,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     await tx.apps.putProviderClient(client)
   })
 
+  const idpB = createIdpB({ clock, secrets })
   const deps: Deps = {
     store: store.store,
     keys,
@@ -94,7 +95,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     clock,
     random,
     limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
-    providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: createIdpB({ clock, secrets }) },
+    providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: idpB },
+    notificationReaders: { IDP_B: idpB },
     emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },
     issuer: "https://auth.example",
     authAudience: "auth",

@@ -80,6 +80,7 @@ export type AuditKind =
   | "provider_account.unlinked"
   | "provider_account.conflict"
   | "provider_account.revoked"
+  | "provider_account.updated"
   | "provider_account.blocked"
   | "provider_account.unblocked"
   | "identity.exported"

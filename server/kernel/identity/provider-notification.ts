@@ -1,6 +1,6 @@
 // What a provider tells by itself. Signature and keys are server/providers' part.
 import type { ProviderNotification } from "../ports.ts"
-import type { ProviderClient } from "../records.ts"
+import type { ProviderAccount, ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 
 /** How long after it was made a notification is taken: the provider tries again when nobody answers. */
@@ -62,6 +62,40 @@ export function judgeNotification(
       change,
       expiresAtMs: Math.ceil(iat + maxAgeSeconds + 1) * 1000,
     },
+  }
+}
+
+export interface AccountChange {
+  account: ProviderAccount
+  /** Its sessions end. */
+  isEnded: boolean
+}
+
+/**
+ * What a notification makes of the account that it is about; undefined where it changes nothing. One that an
+ * administrator blocked stays blocked, and one that was unlinked stays so; their sessions have ended. The provider's
+ * refresh token has ended with the consent.
+ */
+export function applyNotification(
+  account: ProviderAccount,
+  change: ProviderNotification["change"],
+): AccountChange | undefined {
+  switch (change) {
+    case "CONSENT_REVOKED":
+    case "ACCOUNT_DELETED": {
+      if (account.status !== "LINKED") {
+        if (account.refreshTokenSealed === null) return undefined
+        return { account: { ...account, refreshTokenSealed: null }, isEnded: false }
+      }
+      return { account: { ...account, status: "REVOKED", refreshTokenSealed: null }, isEnded: true }
+    }
+    case "EMAIL_DISABLED":
+    case "EMAIL_ENABLED": {
+      const isContactable = change === "EMAIL_ENABLED"
+      return account.isContactable === isContactable
+        ? undefined
+        : { account: { ...account, isContactable }, isEnded: false }
+    }
   }
 }
 
