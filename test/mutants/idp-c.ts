@@ -3,7 +3,8 @@ import type { Mutant } from "./mutant.ts"
 const providers = "server/providers"
 const judging = "server/kernel/identity/email-session.ts"
 const test = `${providers}/idp-c.test.ts`
-const ended = (what: string) => ({ test, name: `${what} is refused, and ended all the same`, row: what })
+const sessions = `${providers}/idp-c-session.test.ts`
+const ended = (what: string) => ({ test: sessions, name: `${what} is refused, and ended all the same`, row: what })
 
 /** Faults in how IDP_C is believed, and in how it is asked. */
 export const idpCMutants: readonly Mutant[] = [
@@ -40,7 +41,7 @@ export const idpCMutants: readonly Mutant[] = [
     file: `${providers}/idp-c-token.ts`,
     from: "if (client.tokenSecretSealed !== null) return",
     to: 'if (client.tokenSecretSealed !== null && token.startsWith("eyJhbGciOiJIUzI1NiIs")) return',
-    test,
+    test: sessions,
     name: "made with a secret is refused where keys are published, and the other way round",
   },
   {
@@ -48,7 +49,7 @@ export const idpCMutants: readonly Mutant[] = [
     file: `${providers}/idp-c-token.ts`,
     from: "const minSecretLength = 32",
     to: "const minSecretLength = 1",
-    test,
+    test: sessions,
     name: "is verified with no secret that anybody could guess",
   },
   {
