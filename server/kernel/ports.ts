@@ -324,7 +324,12 @@ export interface IdentityProvider {
   revoke?(client: ProviderClient, providerRefreshToken: string): Promise<void>
 }
 
-/** A provider that knows people by email: what the service asks it for them. Its tokens never leave the call. */
+/**
+ * A provider that knows people by email: what the service asks it for them. Its tokens never leave the call.
+ *
+ * Every call may also be Refused PROVIDER_NOT_CONFIGURED, and RATE_LIMITED with `retry_after`; those that vouch,
+ * PROVIDER_TOKEN_INVALID.
+ */
 export interface EmailProvider {
   /** @throws Refused INVALID_CREDENTIALS (also for an unknown address), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
   signIn(client: ProviderClient, credential: { email: string; password: string }): Promise<Vouched>
@@ -336,7 +341,11 @@ export interface EmailProvider {
    * @throws Refused RATE_LIMITED (the provider's own limit), UPSTREAM_UNAVAILABLE.
    */
   sendMagicLink(client: ProviderClient, to: { email: string; redirectUri: string; mayCreate: boolean }): Promise<void>
-  /** @throws Refused MAGIC_LINK_INVALID (unknown, used or expired), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
+  /**
+   * Several calls at the same moment may each vouch: only one of them has a single use that was not used before.
+   *
+   * @throws Refused MAGIC_LINK_INVALID (unknown, used or expired), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE.
+   */
   confirmMagicLink(client: ProviderClient, tokenHash: string): Promise<Vouched>
 }
 
