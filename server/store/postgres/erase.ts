@@ -8,6 +8,15 @@ import { at, type Database } from "./sql.ts"
 
 /** Ids stay taken for ever; the account keys do not: who comes back is a newcomer. Again changes nothing. */
 export async function erase(db: Database, id: IdentityId, nowMs: number): Promise<void> {
+  const erased = await db
+    .updateTable("identity")
+    .set({ status: "DELETED", primary_email: null, deletes_at: null, updated_at: at(nowMs) })
+    .where("id", "=", id)
+    .where("status", "<>", "DELETED")
+    .returning("id")
+    .execute()
+  if (erased.length === 0) return
+  // In the order of a sign-in: identity, principal, accounts.
   const [principal] = await db
     .updateTable("principal")
     .set({ status: "DELETED", deactivated_at: null })
@@ -24,12 +33,6 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
   }
   await eraseSessions(db, id)
   await eraseAccounts(db, id)
-  await db
-    .updateTable("identity")
-    .set({ status: "DELETED", primary_email: null, deletes_at: null, updated_at: at(nowMs) })
-    .where("id", "=", id)
-    .where("status", "<>", "DELETED")
-    .execute()
 }
 
 async function endDelegations(db: Database, id: PrincipalId, nowMs: number): Promise<void> {

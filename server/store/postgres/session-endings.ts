@@ -12,8 +12,11 @@ export function sessionEndings(db: Database): SessionEndings {
 
     endByClient: (id, reason, nowMs) => endWhere(db, [only("provider_client_id", id)], reason, nowMs),
 
-    endByMembership: ({ principalId, ...place }, reason, nowMs) =>
-      endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs),
+    async endByMembership({ principalId, ...place }, reason, nowMs) {
+      // A sign-in reads memberships under this lock: its session is among these, or it sees what became of them.
+      await db.selectFrom("principal").select("id").where("id", "=", principalId).forUpdate().execute()
+      return endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs)
+    },
 
     endByPlace: (place, reason, nowMs) => endWhere(db, signedInAt(place), reason, nowMs),
   }
