@@ -19,9 +19,9 @@ const layout: Record<string, Row> = {
   "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
-  "server/keys": { ours: ["server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
+  "server/keys": { ours: ["gen/es", "server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
   "server/rpc": {
-    ours: ["gen/es", "proto/canonical", "server/kernel", "server/guard"],
+    ours: ["gen/es", "proto/canonical", "server/framing", "server/kernel", "server/guard"],
     npm: [...protobuf, ...connect, "@bufbuild/protovalidate"],
   },
   "server/rest": {

@@ -116,5 +116,13 @@ test("the windows are those of the design", () => {
     introspect: { caller: a(6_000) },
     revoke: { ip: a(600) },
     admin_write: { caller: a(60) },
+    messaging_register: { user: { limit: 10, seconds: 86_400 } },
+    messaging_claim: { user: { limit: 300, seconds: 3_600 }, target: { limit: 30, seconds: 3_600 } },
+    messaging_create: { user: { limit: 60, seconds: 3_600 } },
+    messaging_append: { device: { limit: 60, seconds: 3 } },
+    messaging_commit: { conversation: { limit: 4, seconds: 2 } },
+    messaging_rejoin: { device: { limit: 10, seconds: 3_600 } },
+    messaging_fork_report: { device: { limit: 10, seconds: 3_600 } },
+    messaging_attachment: { device: a(60) },
   })
 })

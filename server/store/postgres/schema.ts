@@ -29,6 +29,7 @@ import type {
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
 import type { AdminTables } from "./admin-schema.ts"
+import type { IssuerKeyTable } from "./issuer-keys.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 
@@ -48,6 +49,7 @@ export interface Tables extends MachineTables, LimitTables, AdminTables {
   audit_event: AuditEventTable
   signing_key: SigningKeyTable
   signing_key_set: { id: number; version: number }
+  issuer_key: IssuerKeyTable
   migration_checksum: { name: string; sha256: string }
 }
 

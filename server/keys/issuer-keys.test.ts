@@ -1,0 +1,216 @@
+import { randomBytes } from "node:crypto"
+import { verifyClaimTicket } from "@signet/canonical/claim-ticket"
+import { verifyDeviceCredential } from "@signet/canonical/device-credential"
+import { verifyDeviceList } from "@signet/canonical/device-list"
+import { idBytes, idOf } from "@signet/kernel/ids"
+import type { IssuerKeyRecord, IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
+import { expect, test } from "vitest"
+import { createAuthority, createTicketSigner } from "./authority.ts"
+import { nodeSigner } from "./ed25519.ts"
+import { createIssuerKeyRing, type IssuerKeyRingOptions } from "./issuer-keys.ts"
+import { rootPublicKey, signKeySet } from "./root-key.ts"
+import { createSecrets } from "./secrets.ts"
+
+const issuer = "https://auth.example"
+const rootSeed = new Uint8Array(32).fill(9)
+const secretsUnder = (fill: number) =>
+  createSecrets({ peppers: [{ version: 1, key: new Uint8Array(32) }], sealingKey: new Uint8Array(32).fill(fill) })
+
+function memoryKeys(): IssuerKeyStore & { kept: IssuerKeyRecord[] } {
+  const kept: IssuerKeyRecord[] = []
+  return {
+    kept,
+    list: async () => [...kept],
+    async add(keys) {
+      for (const key of keys) {
+        const isTaken = kept.some(({ purpose, generation }) => purpose === key.purpose && generation === key.generation)
+        if (!isTaken) kept.push(key)
+      }
+    },
+  }
+}
+
+/** A store and a clock that several rings share, and a root that signs what the newest ring has. */
+function installation(change: Partial<IssuerKeyRingOptions> = {}) {
+  const clock = { ms: 1_800_000_000_000, nowMs: () => clock.ms }
+  const keys = memoryKeys()
+  const ring = () =>
+    createIssuerKeyRing({
+      keys,
+      clock,
+      issuer,
+      secrets: secretsUnder(2),
+      random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
+      loadKeySet: (named) =>
+        signKeySet({
+          seed: rootSeed,
+          issuer,
+          keys: named,
+          version: BigInt(clock.ms / 1_000),
+          nowMs: clock.ms,
+          days: 30,
+        }),
+      ...change,
+    })
+  return { clock, keys, ring }
+}
+
+const place = { appId: idOf("app", new Uint8Array(16).fill(1)), tenantId: null }
+const userId = idOf("prn", new Uint8Array(16).fill(2))
+const deviceId = idOf("dev", new Uint8Array(16).fill(3))
+const leaf = nodeSigner(new Uint8Array(32).fill(4))
+
+test("a first start makes one key of each purpose, and what they sign verifies under the set", async () => {
+  const { ring, clock } = installation()
+  const one = ring()
+  await one.start()
+  const authority = createAuthority(one, issuer)
+  const credential = await authority.issueCredential({
+    place,
+    userId,
+    deviceId,
+    leafKey: leaf.publicKey,
+    serial: 1n,
+    notBeforeMs: clock.ms,
+    notAfterMs: clock.ms + 86_400_000,
+    flags: 0,
+  })
+  const known = { issuerKeys: one.issuerKeys(), tenantId: undefined, appId: idBytes(place.appId) }
+  const atSeconds = BigInt(clock.ms / 1_000)
+  const opened = verifyDeviceCredential(credential.bytes, { ...known, leafKey: leaf.publicKey, atSeconds })
+  expect(opened.hash).toEqual(credential.hash)
+  const list = await authority.signDeviceList({
+    place,
+    userId,
+    version: 1n,
+    previousHash: null,
+    entries: [{ id: deviceId, credentialHash: credential.hash, status: "ACTIVE", changedAtMs: clock.ms }],
+    issuedAtMs: clock.ms,
+  })
+  expect(verifyDeviceList(list.bytes, { ...known, userId: idBytes(userId), atSeconds }).hash).toEqual(list.hash)
+  const conversationId = idOf("cnv", new Uint8Array(16).fill(5))
+  const ticket = createTicketSigner(
+    one,
+    issuer,
+  )({
+    place,
+    claimId: idOf("clm", new Uint8Array(16).fill(6)),
+    conversationId,
+    requesterDeviceId: deviceId,
+    packages: [{ deviceId, credentialHash: credential.hash, keyPackageRef: new Uint8Array(32).fill(7) }],
+    issuedAtMs: clock.ms,
+  })
+  const expected = {
+    ...known,
+    conversationId: idBytes(conversationId),
+    requesterDeviceId: idBytes(deviceId),
+    atSeconds,
+  }
+  expect(verifyClaimTicket(ticket, expected).packages).toHaveLength(1)
+  expect(one.keySet()?.rootKey).toEqual(rootPublicKey(rootSeed))
+})
+
+test("no private key is kept in the clear, and another sealing key opens none", async () => {
+  const { ring, keys, clock } = installation()
+  await ring().start()
+  expect(keys.kept.map(({ purpose }) => purpose).toSorted()).toEqual(["CREDENTIAL", "LIST", "PROOF", "RECEIPT"])
+  for (const key of keys.kept) {
+    const seed = secretsUnder(2).open(`issuer-key|${key.purpose}|1`, key.privateSealed)
+    expect(seed).toHaveLength(32)
+    expect(Buffer.from(key.privateSealed).includes(Buffer.from(seed ?? []))).toBe(false)
+  }
+  await expect(
+    installation({ keys, clock, secrets: secretsUnder(3) })
+      .ring()
+      .start(),
+  ).rejects.toThrow("does not open")
+  const [a, b] = keys.kept
+  if (a && b) keys.kept.splice(0, 1, { ...a, publicKey: b.publicKey })
+  await expect(installation({ keys, clock }).ring().start()).rejects.toThrow("is not what its row says")
+})
+
+test("processes that start at once agree on one key of each purpose", async () => {
+  const { ring, keys } = installation()
+  const rings = Array.from({ length: 4 }, ring)
+  await Promise.all(rings.map((one) => one.start()))
+  await Promise.all(rings.map((one) => one.tick()))
+  expect(keys.kept).toHaveLength(4)
+  expect(new Set(rings.map((one) => Buffer.from(one.signer("PROOF").publicKey).toString("hex"))).size).toBe(1)
+})
+
+test("a new key signs once the set names it, and not before", async () => {
+  const { clock, keys, ring } = installation()
+  await ring().start()
+  const named = (await keys.list()).slice()
+  let withAll = false
+  const slow = installation({
+    keys,
+    clock,
+    loadKeySet: (all) =>
+      signKeySet({
+        seed: rootSeed,
+        issuer,
+        keys: withAll ? all : named,
+        version: BigInt(clock.ms / 1_000),
+        nowMs: clock.ms,
+        days: 30,
+      }),
+  }).ring()
+  await slow.start()
+  const before = slow.signer("CREDENTIAL").publicKey
+  await slow.rotate("CREDENTIAL")
+  expect(slow.signer("CREDENTIAL").publicKey).toEqual(before)
+  withAll = true
+  clock.ms += 60_000
+  await slow.tick()
+  expect(slow.signer("CREDENTIAL").publicKey).not.toEqual(before)
+  expect(slow.issuerKeys().keys.size).toBe(5)
+})
+
+test("without a set nothing is signed; an older set is not taken, and one that has ended signs nothing", async () => {
+  const none = installation({ loadKeySet: async () => undefined }).ring()
+  await none.start()
+  expect(() => none.signer("CREDENTIAL")).toThrow("try again later")
+  expect(() => none.issuerKeys()).toThrow("try again later")
+  expect(none.keySet()).toBeUndefined()
+
+  const { clock, keys } = installation()
+  let version = 7n
+  let signedAtMs = clock.ms
+  const ring = installation({
+    keys,
+    clock,
+    loadKeySet: (all) => signKeySet({ seed: rootSeed, issuer, keys: all, version, nowMs: signedAtMs, days: 1 }),
+  }).ring()
+  await ring.start()
+  version = 6n
+  await expect(ring.tick()).rejects.toThrow("ISSUER_KEYS_ROLLBACK")
+  expect(ring.issuerKeys().version).toBe(7n)
+  version = 8n
+  signedAtMs = clock.ms
+  clock.ms += 2 * 86_400_000
+  await expect(ring.tick()).rejects.toThrow("ISSUER_KEYS_EXPIRED")
+  expect(() => ring.signer("RECEIPT")).toThrow("try again later")
+})
+
+test("a set of another issuer, or of a root that did not sign it, is not taken", async () => {
+  const of = (change: Partial<Parameters<typeof signKeySet>[0]>, rootKey?: Uint8Array) => {
+    const { clock, ring } = installation({
+      loadKeySet: async (keys) => {
+        const signed = await signKeySet({
+          seed: rootSeed,
+          issuer,
+          keys,
+          version: 1n,
+          nowMs: clock.ms,
+          days: 30,
+          ...change,
+        })
+        return rootKey === undefined ? signed : { ...signed, rootKey }
+      },
+    })
+    return ring().start()
+  }
+  await expect(of({ issuer: "https://other.example" })).rejects.toThrow("ISSUER_KEYS_WRONG_ISSUER")
+  await expect(of({}, rootPublicKey(new Uint8Array(32).fill(8)))).rejects.toThrow("ISSUER_KEYS_UNKNOWN_ROOT")
+})

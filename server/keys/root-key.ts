@@ -1,0 +1,77 @@
+// The root signs which keys an issuer has. Clients pin its public half; the private half is used offline, and never by a
+// server but in the development profile.
+import { seedSigner } from "@signet/canonical/ed25519"
+import { issuerIdOf } from "@signet/canonical/hash"
+import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
+import type { IssuerKeyRecord, IssuerPurpose } from "@signet/kernel/keys/issuer-keys"
+import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { SignatureScheme } from "@signet/proto/credential/v1/signed"
+import { nodeSigner } from "./ed25519.ts"
+
+/** A key that is to be in the set: no secret. */
+export type IssuerPublicKey = Pick<IssuerKeyRecord, "purpose" | "generation" | "publicKey" | "createdAtMs">
+
+/** A signed key set, with the root that signed it. */
+export interface SignedKeySet {
+  /** 32 bytes. */
+  readonly rootKey: Uint8Array
+  /** A SignedBytesV1 of an IssuerKeySetBodyV1. */
+  readonly issuerKeySet: Uint8Array
+}
+
+const day = 86_400
+/** Five years: longer than anything that a key signs is to verify (credentials live 400 days). */
+const keySeconds = 5 * 365 * day
+/** Clocks may be behind by so much when a key begins. */
+const earlySeconds = 3_600
+
+const purposes: Record<IssuerPurpose, KeyPurpose> = {
+  CREDENTIAL: KeyPurpose.CREDENTIAL,
+  PROOF: KeyPurpose.PROOF,
+  RECEIPT: KeyPurpose.RECEIPT,
+  LIST: KeyPurpose.LIST,
+}
+
+/** The public half of a root's 32-byte seed. */
+export const rootPublicKey = (seed: Uint8Array): Uint8Array => seedSigner(seed).publicKey
+
+/**
+ * Signs the keys of an issuer.
+ *
+ * @param of.seed The root's 32 secret bytes.
+ * @param of.version Higher than that of every set before; Unix seconds do. Two sets of one version are a fork.
+ * @param of.days How long clients take the set: another has to be signed before.
+ * @throws CanonicalError ISSUER_KEYS_MALFORMED for a key that is in it twice, or is the root's.
+ */
+export async function signKeySet(of: {
+  seed: Uint8Array
+  issuer: string
+  keys: readonly IssuerPublicKey[]
+  version: bigint
+  nowMs: number
+  days: number
+}): Promise<SignedKeySet> {
+  const now = BigInt(Math.floor(of.nowMs / 1_000))
+  const root = nodeSigner(of.seed)
+  const keys = of.keys.map(({ purpose, publicKey, createdAtMs }) => {
+    const madeAt = BigInt(Math.floor(createdAtMs / 1_000))
+    return {
+      scheme: SignatureScheme.ED25519,
+      key: publicKey,
+      purpose: purposes[purpose],
+      notBefore: madeAt - BigInt(earlySeconds),
+      notAfter: madeAt + BigInt(keySeconds),
+    }
+  })
+  const issuerKeySet = await issueIssuerKeySet(
+    {
+      issuerId: issuerIdOf(of.issuer),
+      setVersion: of.version,
+      notBefore: now - BigInt(earlySeconds),
+      notAfter: now + BigInt(of.days * day),
+      keys: keys.filter(({ notAfter }) => notAfter > now),
+    },
+    root,
+  )
+  return { rootKey: root.publicKey, issuerKeySet }
+}
