@@ -90,6 +90,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       issuer: config.issuer,
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
+      isLoopbackAllowed: config.profile === "development",
     }
     const metrics = createMetrics()
     const tracing = startTracing(

@@ -18,6 +18,13 @@ export const kCall = createContextKey<Call>(
   { description: "call" },
 )
 
+/** The caller, whoever it is. The guard has let nobody through without a context; anything else is a fault of the service. */
+export function callerOf(context: HandlerContext): AuthContext {
+  const auth = context.values.get(kAuth)
+  if (auth == null) throw new Refused("INTERNAL", { cause: new Error(`${context.method.name} was reached by nobody`) })
+  return auth
+}
+
 /** A signed-in user: what the requirement `kinds: USER` promises of the context. */
 export interface UserContext extends AuthContext {
   readonly identityId: IdentityId

@@ -31,4 +31,6 @@ export interface Deps {
   readonly authAudience: string
   /** Lifetime of a user's access token: 300 to 900 seconds. */
   readonly accessTokenSeconds: number
+  /** Addresses at loopback may be configured: for development. */
+  readonly isLoopbackAllowed: boolean
 }

@@ -51,6 +51,8 @@ export interface TestServerOptions {
   /** A thousand times the defaults, unless a test asks for others. */
   limits?: Limits
   trustedHops?: number
+  /** As in development, unless a test says otherwise. */
+  isLoopbackAllowed?: boolean
   peppers?: readonly { version: number; key: Uint8Array }[]
 }
 
@@ -101,6 +103,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     issuer: "https://auth.example",
     authAudience: "auth",
     accessTokenSeconds: 600,
+    isLoopbackAllowed: options.isLoopbackAllowed ?? true,
   }
   const server = await createApp({
     deps,

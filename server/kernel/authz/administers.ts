@@ -1,13 +1,6 @@
 // Who administers what. The scope says which kind of thing, the place of the token says where.
-import type { AppId, ContextId, TenantId } from "../ids.ts"
+import type { Place } from "../admin-ports.ts"
 import type { AuthContext } from "./context.ts"
-
-/** An app, and inside of it a tenant, a context, both or neither. */
-export interface Place {
-  readonly appId: AppId
-  readonly tenantId: TenantId | null
-  readonly contextId: ContextId | null
-}
 
 /** A token of the installation's own app that is inside of no tenant and no context: it administers every app. */
 export function administersInstallation(caller: Place, callersApp: { isInstallation: boolean } | undefined): boolean {

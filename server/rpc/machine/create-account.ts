@@ -5,13 +5,13 @@ import { accountProblem } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Membership, Principal } from "@signet/kernel/records"
 import type { CreateServiceAccountRequest } from "@signet/proto/auth/v1/service_account_service"
+import { factsOf } from "../admin/administer.ts"
 import { auditEvent } from "../audit.ts"
 import type { UserContext } from "../call.ts"
 import { sessionUserOf } from "../call.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 import { authMethodsOf } from "../machine-shape.ts"
-import { factsOf } from "./administer.ts"
 
 /** @throws Refused AUDIENCE_NOT_REGISTERED, AUDIENCE_TAKEN, INVALID_FIELD, SCOPE_NOT_GRANTED, CONTEXT_MISMATCH. */
 export async function createAccount(

@@ -1,0 +1,41 @@
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { type AppValues, settingsOf } from "@signet/kernel/administration/app"
+import type * as kernel from "@signet/kernel/records"
+import { type App, type AppSchema, PlaceStatus } from "@signet/proto/auth/v1/apps"
+
+export const appShape = (of: kernel.App): MessageInitShape<typeof AppSchema> => ({
+  id: of.id,
+  name: of.name,
+  status: PlaceStatus[of.status],
+  audiences: [...of.audiences],
+  scopes: of.scopes.map(({ key, audience, isDefault }) => ({ key, audience, isDefault })),
+  settings: {
+    ...of.settings,
+    allowedOrigins: [...of.settings.allowedOrigins],
+    allowedRedirectUris: [...of.settings.allowedRedirectUris],
+  },
+  installation: of.isInstallation,
+  createdAt: timestampFromMs(of.createdAtMs),
+  updatedAt: timestampFromMs(of.updatedAtMs),
+})
+
+/** What a message says of an app; nothing else of it is ever read. */
+export function appValues(app: App): AppValues {
+  const { settings } = app
+  return {
+    name: app.name,
+    audiences: app.audiences,
+    scopes: app.scopes.map(({ key, audience, isDefault }) => ({ key, audience, isDefault })),
+    settings: settingsOf({
+      signupEnabled: settings?.signupEnabled ?? false,
+      sessionIdleSecondsWeb: settings?.sessionIdleSecondsWeb ?? 0,
+      sessionIdleSecondsNative: settings?.sessionIdleSecondsNative ?? 0,
+      sessionAbsoluteSeconds: settings?.sessionAbsoluteSeconds ?? 0,
+      retryWindowSeconds: settings?.retryWindowSeconds,
+      allowedOrigins: settings?.allowedOrigins ?? [],
+      allowedRedirectUris: settings?.allowedRedirectUris ?? [],
+      requireSameDevice: settings?.requireSameDevice ?? false,
+    }),
+  }
+}

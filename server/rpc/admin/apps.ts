@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { PlaceStatus } from "@signet/kernel/admin-records"
+import { appProblem } from "@signet/kernel/administration/app"
+import { type Move, placeMoves } from "@signet/kernel/administration/moves"
+import type { AuditKind } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
+import type { App } from "@signet/kernel/records"
+import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AppSchema } from "@signet/proto/auth/v1/apps"
+import type { Deps } from "../deps.ts"
+import { refuseClosed } from "../field-behavior.ts"
+import { changed } from "../field-mask.ts"
+import { pageAsked, pageFound } from "../page.ts"
+import { administer, type Desk, requireInstallation } from "./administer.ts"
+import { appShape, appValues } from "./app-shape.ts"
+import { foundApp, wholeApp } from "./found.ts"
+import { given, isSame, moved, refuse } from "./outcome.ts"
+
+type Methods = "createApp" | "getApp" | "listApps" | "updateApp" | "suspendApp" | "resumeApp" | "archiveApp"
+
+export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  return {
+    createApp: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        if (!desk.isInstallation) throw new Refused("APP_MISMATCH")
+        const asked = given(request.app, "app")
+        refuseClosed(AppSchema, asked, "create", "app")
+        const values = appValues(asked)
+        refuse(appProblem(values, { ...groundsOf(desk), before: null }))
+        const { nowMs } = desk
+        const made = { status: "ACTIVE", isInstallation: false, createdAtMs: nowMs, updatedAtMs: nowMs } as const
+        const app: App = { ...values, ...made, id: desk.newId("app") }
+        if (!(await desk.tx.administration.insertApp(app))) throw new Error("an app's id came twice")
+        await record(desk, "app.created", app)
+        return { app: appShape(app) }
+      }),
+
+    getApp: (request, context) =>
+      administer(deps, context, "read", async (desk) => ({ app: appShape(await foundApp(desk, request.appId)) })),
+
+    listApps: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const filter = ["apps", desk.isInstallation ? "" : desk.caller.appId]
+        const asked = pageAsked(deps.secrets, "app", filter, request)
+        const found = desk.isInstallation
+          ? await desk.tx.administration.listApps(asked)
+          : [await foundApp(desk, desk.caller.appId)]
+        const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+        return { apps: page.map(appShape), nextPageToken }
+      }),
+
+    updateApp: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const app = await foundApp(desk, request.appId, "lock")
+        const current = create(AppSchema, appShape(app))
+        const change = { desc: AppSchema, values: given(request.app, "app"), mask: request.updateMask, path: "app" }
+        const values = appValues(changed(current, change).message)
+        if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
+        refuse(appProblem(values, { ...groundsOf(desk), before: app }))
+        if (isSame(values, appValues(current))) return { app: current }
+        const updated = { ...app, ...values, updatedAtMs: desk.nowMs }
+        await desk.tx.apps.putApp(updated)
+        await record(desk, "app.updated", updated)
+        return { app: appShape(updated) }
+      }),
+
+    suspendApp: (request, context) => move(deps, context, request.appId, "app.suspended", placeMoves.suspend),
+    resumeApp: (request, context) => move(deps, context, request.appId, "app.resumed", placeMoves.resume),
+    archiveApp: (request, context) => move(deps, context, request.appId, "app.archived", placeMoves.archive),
+  }
+}
+
+function move(deps: Deps, context: HandlerContext, id: string, kind: AuditKind, to: Move<PlaceStatus>) {
+  return administer(deps, context, "write", async (desk) => {
+    requireInstallation(desk)
+    const app = await foundApp(desk, id, "lock")
+    // Who could let it go on again would be locked out with it.
+    if (app.isInstallation && to.to !== "ACTIVE") throw new Refused("IN_USE", { message: "the installation needs it" })
+    const next = moved(app, to)
+    if (next === undefined) return { app: appShape(app) }
+    const updated = { ...next, updatedAtMs: desk.nowMs }
+    await desk.tx.apps.putApp(updated)
+    if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(wholeApp(app.id), kind, desk.nowMs)
+    await record(desk, kind, updated)
+    return { app: appShape(updated) }
+  })
+}
+
+const record = (desk: Desk, kind: AuditKind, { id }: App): Promise<void> =>
+  desk.record(kind, { place: wholeApp(id), target: { type: "app", id } })
+
+const groundsOf = ({ deps, isInstallation }: Desk) => ({
+  authAudience: deps.authAudience,
+  isLoopbackAllowed: deps.isLoopbackAllowed,
+  isInstallationAdmin: isInstallation,
+})

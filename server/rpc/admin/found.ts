@@ -1,0 +1,126 @@
+// Look-ups of what a request names, each with its parents: what is of another app, or out of reach, is as good as none.
+import type { Place } from "@signet/kernel/admin-ports"
+import type { Context, Tenant } from "@signet/kernel/admin-records"
+import { outOfReach } from "@signet/kernel/authz/administers"
+import { Refused } from "@signet/kernel/errors"
+import { type AppId, type PrincipalId, parseId } from "@signet/kernel/ids"
+import type { App, Membership } from "@signet/kernel/records"
+import { type Desk, unresolved } from "./administer.ts"
+
+export type Take = "find" | "lock"
+
+/** The app as a whole: out of reach of who is inside of a tenant. */
+export async function foundApp(desk: Desk, idText: string, take: Take = "find"): Promise<App> {
+  const id = parseId("app", idText)
+  const app = id && (await (take === "lock" ? desk.tx.administration.lockApp(id) : desk.tx.apps.findApp(id)))
+  if (app === undefined) throw unresolved()
+  desk.reach(wholeApp(app.id))
+  return app
+}
+
+/** The app that the caller is in, wherever in it: for what all of an app may know. */
+export async function foundOwnApp(desk: Desk, idText: string): Promise<App> {
+  const id = parseId("app", idText)
+  const app = id && (await desk.tx.apps.findApp(id))
+  if (app === undefined) throw unresolved()
+  desk.reach(narrowed(desk, wholeApp(app.id)))
+  return app
+}
+
+export async function foundTenant(desk: Desk, of: { appId: string; tenantId: string }, take: Take): Promise<Tenant> {
+  const id = parseId("ten", of.tenantId)
+  const tenant = foundIn(of.appId, id && (await desk.tx.tenants[take](id)))
+  desk.reach(placeOfTenant(tenant))
+  return tenant
+}
+
+export async function foundContext(desk: Desk, of: { appId: string; contextId: string }, take: Take): Promise<Context> {
+  const id = parseId("ctx", of.contextId)
+  const context = foundIn(of.appId, id && (await desk.tx.contexts[take](id)))
+  desk.reach(placeOfContext(context))
+  return context
+}
+
+/** @throws Refused RESOURCE_UNRESOLVED unless the record is there and of the app that the request names. */
+export function foundIn<T extends { appId: AppId }>(appIdText: string, record: T | undefined): T {
+  if (record === undefined || record.appId !== appIdText) throw unresolved()
+  return record
+}
+
+export const wholeApp = (appId: AppId): Place => ({ appId, tenantId: null, contextId: null })
+export const placeOfTenant = ({ appId, id }: Tenant): Place => ({ appId, tenantId: id, contextId: null })
+export const placeOfContext = ({ appId, tenantId, id }: Context): Place => ({ appId, tenantId, contextId: id })
+export const placeOf = ({ appId, tenantId, contextId }: Place): Place => ({ appId, tenantId, contextId })
+
+interface Asked {
+  readonly appId: string
+  /** Empty for none; a context's own is filled in. */
+  readonly tenantId: string
+  readonly contextId: string
+}
+
+/** A place that a request names, with its app. */
+export async function foundPlace(desk: Desk, asked: Asked): Promise<{ app: App; place: Place }> {
+  const { app, place } = await placeNamed(desk, asked)
+  desk.reach(place)
+  return { app, place }
+}
+
+/** The same for a list: where the request names nothing, the place of the caller. */
+export async function foundListPlace(desk: Desk, asked: Asked): Promise<Place> {
+  const place = narrowed(desk, (await placeNamed(desk, asked)).place)
+  desk.reach(place)
+  return place
+}
+
+/** Not yet held against the caller's reach: whoever is inside of a context may name its tenant. */
+async function placeNamed(desk: Desk, { appId, tenantId, contextId }: Asked): Promise<{ app: App; place: Place }> {
+  const { tenants, contexts } = desk.tx
+  const app = await foundOwnApp(desk, appId)
+  const ten = parseId("ten", tenantId)
+  const tenant = tenantId === "" ? null : foundIn(app.id, ten && (await tenants.find(ten)))
+  if (contextId === "") return { app, place: { ...wholeApp(app.id), tenantId: tenant?.id ?? null } }
+  const ctx = parseId("ctx", contextId)
+  const context = foundIn(app.id, ctx && (await contexts.find(ctx)))
+  if (tenant !== null && context.tenantId !== tenant.id) throw unresolved()
+  return { app, place: placeOfContext(context) }
+}
+
+/** What is not said is the caller's own. */
+function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
+  if (isInstallation || place.appId !== caller.appId) return place
+  const { tenantId, contextId } = place
+  return { ...place, tenantId: tenantId ?? caller.tenantId, contextId: contextId ?? caller.contextId }
+}
+
+/**
+ * Holds a place that something comes to be in.
+ *
+ * @throws Refused STATE_CONFLICT unless app, tenant and context are active.
+ */
+export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
+  const { app, tenant, context } = await tx.places.hold(place)
+  const isActive = [app, tenant, context].every((status) => status === null || status === "ACTIVE")
+  if (!isActive) throw new Refused("STATE_CONFLICT", { message: "what it would be in is not active" })
+}
+
+/**
+ * A principal that the caller may know: an administrator of the installation knows all, others those who are active
+ * members of what they administer. Nobody learns of an id whether it is somebody's elsewhere.
+ *
+ * @returns The memberships that the caller may see, of whatever status.
+ */
+export async function foundMember(
+  desk: Desk,
+  appId: AppId,
+  idText: string,
+): Promise<{ id: PrincipalId; memberships: readonly Membership[] }> {
+  const { tx, caller, isInstallation } = desk
+  const id = parseId("prn", idText)
+  const principal = id && (await tx.identities.findPrincipal(id))
+  if (principal === undefined || principal.status === "DELETED") throw unresolved()
+  const all = await tx.identities.findMemberships(principal.id, appId)
+  const memberships = all.filter((each) => outOfReach(caller, isInstallation, each) === undefined)
+  if (memberships.length === 0 && !isInstallation) throw unresolved()
+  return { id: principal.id, memberships }
+}

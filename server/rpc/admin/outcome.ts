@@ -1,0 +1,39 @@
+// What handlers make of the kernel's decisions.
+import { type Move, step } from "@signet/kernel/administration/moves"
+import type { Problem } from "@signet/kernel/administration/problem"
+import { Refused } from "@signet/kernel/errors"
+
+/** @throws Refused with the problem, if there is one. */
+export function refuse(problem: Problem | undefined): void {
+  if (problem === undefined) return
+  const { reason, field, message } = problem
+  throw new Refused(reason, { metadata: { field }, ...(message === undefined ? {} : { message }) })
+}
+
+/**
+ * The record as the move makes it; undefined when it is so already.
+ *
+ * @throws Refused STATE_CONFLICT
+ */
+export function moved<Status extends string, T extends { status: Status }>(
+  record: T,
+  move: Move<Status>,
+): T | undefined {
+  switch (step(record.status, move)) {
+    case "go":
+      return { ...record, status: move.to }
+    case "stay":
+      return undefined
+    case "refuse":
+      throw new Refused("STATE_CONFLICT", { metadata: { status: record.status } })
+  }
+}
+
+/** A member of a request that validation has found to be there. */
+export function given<T>(message: T | undefined, field: string): T {
+  if (message === undefined) throw new Refused("INVALID_FIELD", { metadata: { field } })
+  return message
+}
+
+/** True when two records say the same. */
+export const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b)

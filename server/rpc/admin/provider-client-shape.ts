@@ -1,0 +1,81 @@
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { type ClientValues, completed } from "@signet/kernel/administration/provider-client"
+import { Refused } from "@signet/kernel/errors"
+import type * as kernel from "@signet/kernel/records"
+import {
+  type ProviderClient,
+  ProviderClient_NonceMode,
+  ProviderClient_Status,
+  type ProviderClientSchema,
+} from "@signet/proto/auth/v1/provider_clients"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { platformOf, providerOf } from "../parse.ts"
+
+/** Without its secrets, which have no way out. */
+export const providerClientShape = (of: kernel.ProviderClient): MessageInitShape<typeof ProviderClientSchema> => ({
+  id: of.id,
+  appId: of.appId,
+  provider: Provider[of.provider],
+  platform: Platform[of.platform],
+  status: ProviderClient_Status[of.status],
+  clientId: of.clientId,
+  issuers: [...of.issuers],
+  canonicalIssuer: of.canonicalIssuer,
+  audiences: [...of.audiences],
+  authorizedParties: [...of.authorizedParties],
+  nonceMode: ProviderClient_NonceMode[of.nonceMode],
+  requireNonce: of.requireNonce,
+  hostedDomains: [...of.hostedDomains],
+  signupEnabled: of.signupEnabled,
+  redirectUris: [...of.redirectUris],
+  jwksUri: of.jwksUri,
+  tokenEndpoint: of.tokenEndpoint ?? "",
+  hasClientSecret: of.clientSecretSealed !== null,
+  providerTenant: of.providerTenant ?? "",
+  clientKeyId: of.clientKeyId ?? "",
+  revocationEndpoint: of.revocationEndpoint ?? "",
+  projectUrl: of.projectUrl ?? "",
+  hasTokenSecret: of.tokenSecretSealed !== null,
+  createdAt: timestampFromMs(of.createdAtMs),
+  updatedAt: timestampFromMs(of.updatedAtMs),
+})
+
+const nonceModes: Record<number, kernel.ProviderClient["nonceMode"]> = {
+  [ProviderClient_NonceMode.NONCE_MODE_UNSPECIFIED]: "RAW",
+  [ProviderClient_NonceMode.RAW]: "RAW",
+  [ProviderClient_NonceMode.SHA256_HEX]: "SHA256_HEX",
+  [ProviderClient_NonceMode.SHA256_B64URL]: "SHA256_B64URL",
+}
+
+/** What a message says of a client, but for its secrets; nothing else of it is ever read. */
+export function clientValues(of: ProviderClient): ClientValues {
+  return completed({
+    provider: named("provider", () => providerOf(of.provider)),
+    platform: named("platform", () => platformOf(of.platform)),
+    clientId: of.clientId,
+    issuers: of.issuers,
+    canonicalIssuer: of.canonicalIssuer,
+    audiences: of.audiences,
+    authorizedParties: of.authorizedParties,
+    nonceMode: nonceModes[of.nonceMode] ?? "RAW",
+    requireNonce: of.requireNonce,
+    hostedDomains: of.hostedDomains,
+    signupEnabled: of.signupEnabled,
+    redirectUris: of.redirectUris,
+    jwksUri: of.jwksUri,
+    tokenEndpoint: of.tokenEndpoint || null,
+    providerTenant: of.providerTenant || null,
+    clientKeyId: of.clientKeyId || null,
+    revocationEndpoint: of.revocationEndpoint || null,
+    projectUrl: of.projectUrl || null,
+  })
+}
+
+function named<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch {
+    throw new Refused("INVALID_FIELD", { metadata: { field: `provider_client.${name}` } })
+  }
+}

@@ -1,0 +1,131 @@
+import { create } from "@bufbuild/protobuf"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import { clientMoves, type Move } from "@signet/kernel/administration/moves"
+import { type ClientValues, clientProblem } from "@signet/kernel/administration/provider-client"
+import type { AuditKind } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import type { ProviderClient } from "@signet/kernel/records"
+import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { ProviderClientSchema } from "@signet/proto/auth/v1/provider_clients"
+import type { Deps } from "../deps.ts"
+import { refuseClosed } from "../field-behavior.ts"
+import { changed } from "../field-mask.ts"
+import { pageAsked, pageFound } from "../page.ts"
+import { administer, type Desk } from "./administer.ts"
+import { foundApp, foundIn, wholeApp } from "./found.ts"
+import { given, isSame, moved, refuse } from "./outcome.ts"
+import { clientValues, providerClientShape } from "./provider-client-shape.ts"
+import { sealed } from "./provider-secrets.ts"
+
+type Methods =
+  | "createProviderClient"
+  | "getProviderClient"
+  | "listProviderClients"
+  | "updateProviderClient"
+  | "disableProviderClient"
+  | "enableProviderClient"
+
+const schema = ProviderClientSchema
+const path = "provider_client"
+
+export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  return {
+    createProviderClient: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const app = await foundApp(desk, request.appId)
+        const asked = given(request.providerClient, path)
+        refuseClosed(schema, asked, "create", path)
+        const values = clientValues(asked)
+        const id = desk.newId("pcl")
+        const kept = await sealed(deps.secrets, { ...values, id }, asked)
+        refuseProblem(desk, { ...values, ...kept }, null)
+        if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
+        const { nowMs } = desk
+        const made = { appId: app.id, status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
+        const client: ProviderClient = { ...values, ...kept, ...made, id }
+        if (!(await desk.tx.administration.insertProviderClient(client))) throw new Refused("ALREADY_EXISTS")
+        await record(desk, "provider_client.created", client)
+        return { providerClient: providerClientShape(client) }
+      }),
+
+    getProviderClient: (request, context) =>
+      administer(deps, context, "read", async (desk) => ({
+        providerClient: providerClientShape(await foundClient(desk, request)),
+      })),
+
+    listProviderClients: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const app = await foundApp(desk, request.appId)
+        const filter = ["provider-clients", app.id]
+        const asked = pageAsked(deps.secrets, "pcl", filter, request)
+        const found = await desk.tx.administration.listProviderClients(app.id, asked)
+        const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+        return { providerClients: page.map(providerClientShape), nextPageToken }
+      }),
+
+    updateProviderClient: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const client = await foundClient(desk, request)
+        const current = create(schema, providerClientShape(client))
+        const values = given(request.providerClient, path)
+        const { message, paths } = changed(current, { desc: schema, values, mask: request.updateMask, path })
+        const next = clientValues(message)
+        const kept = await sealed(deps.secrets, client, message)
+        const secrets = {
+          clientSecretSealed: paths.has("client_secret") ? kept.clientSecretSealed : client.clientSecretSealed,
+          tokenSecretSealed: paths.has("token_secret") ? kept.tokenSecretSealed : client.tokenSecretSealed,
+        }
+        refuseProblem(desk, { ...next, ...secrets }, client)
+        const isAsItWas =
+          isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
+        if (isAsItWas) return { providerClient: current }
+        const updated = { ...client, ...next, ...secrets, updatedAtMs: desk.nowMs }
+        await desk.tx.apps.putProviderClient(updated)
+        await record(desk, "provider_client.updated", updated)
+        return { providerClient: providerClientShape(updated) }
+      }),
+
+    disableProviderClient: (request, context) =>
+      move(deps, context, request, "provider_client.disabled", clientMoves.disable),
+    enableProviderClient: (request, context) =>
+      move(deps, context, request, "provider_client.enabled", clientMoves.enable),
+  }
+}
+
+interface Named {
+  appId: string
+  providerClientId: string
+}
+
+async function foundClient(desk: Desk, { appId, providerClientId }: Named): Promise<ProviderClient> {
+  const id = parseId("pcl", providerClientId)
+  const client = foundIn(appId, id && (await desk.tx.administration.lockProviderClient(id)))
+  desk.reach(wholeApp(client.appId))
+  return client
+}
+
+function refuseProblem(
+  { deps }: Desk,
+  asked: ClientValues & Pick<ProviderClient, "clientSecretSealed" | "tokenSecretSealed">,
+  before: ClientValues | null,
+): void {
+  const secrets = { clientSecret: asked.clientSecretSealed !== null, tokenSecret: asked.tokenSecretSealed !== null }
+  refuse(clientProblem(asked, { before, secrets, isLoopbackAllowed: deps.isLoopbackAllowed }))
+}
+
+function move(deps: Deps, context: HandlerContext, of: Named, kind: AuditKind, to: Move<ProviderClient["status"]>) {
+  return administer(deps, context, "write", async (desk) => {
+    const client = await foundClient(desk, of)
+    const next = moved(client, to)
+    if (next === undefined) return { providerClient: providerClientShape(client) }
+    const updated = { ...next, updatedAtMs: desk.nowMs }
+    await desk.tx.apps.putProviderClient(updated)
+    if (to.to === "DISABLED") await desk.tx.endings.endByClient(client.id, kind, desk.nowMs)
+    await record(desk, kind, updated)
+    return { providerClient: providerClientShape(updated) }
+  })
+}
+
+const record = (desk: Desk, kind: AuditKind, { id, appId }: ProviderClient): Promise<void> =>
+  desk.record(kind, { place: wholeApp(appId), target: { type: "provider_client", id } })

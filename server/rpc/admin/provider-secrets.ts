@@ -1,0 +1,72 @@
+// The secrets of provider clients: they come in, are looked at once, and are sealed. There is no way out.
+
+import { Refused } from "@signet/kernel/errors"
+import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import type { ProviderClientId } from "@signet/kernel/ids"
+import type { Secrets } from "@signet/kernel/ports"
+import type { Provider } from "@signet/kernel/records"
+
+/** RFC 7518 section 3.2, in bytes. */
+const minTokenSecretLength = 32
+
+interface Given {
+  readonly clientSecret: string
+  readonly tokenSecret: string
+}
+
+interface Sealed {
+  readonly clientSecretSealed: Uint8Array | null
+  readonly tokenSecretSealed: Uint8Array | null
+}
+
+/**
+ * What is kept of the secrets; null for an empty one.
+ *
+ * @throws Refused INVALID_FIELD for one that the provider's protocol could not use.
+ */
+export async function sealed(
+  secrets: Secrets,
+  of: { id: ProviderClientId; provider: Provider },
+  { clientSecret, tokenSecret }: Given,
+): Promise<Sealed> {
+  if (clientSecret !== "" && !(await isUsable(of.provider, clientSecret))) throw refused("client_secret")
+  if (tokenSecret !== "" && bytesOf(tokenSecret).length < minTokenSecretLength) throw refused("token_secret")
+  const seal = (label: string, text: string) => (text === "" ? null : secrets.seal(label, bytesOf(text)))
+  return {
+    clientSecretSealed: seal(clientSecretLabel(of.id), clientSecret),
+    tokenSecretSealed: seal(tokenSecretLabel(of.id), tokenSecret),
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+function isUsable(provider: Provider, secret: string): boolean | Promise<boolean> {
+  switch (provider) {
+    case "IDP_A":
+      return /^[\x20-\x7e]{1,2048}$/.test(secret)
+    case "IDP_B":
+      return isPrivateKey(secret)
+    case "IDP_C":
+      return /^[\x21-\x7e]{1,2048}$/.test(secret)
+  }
+}
+
+/** A P-256 key as PKCS #8 in PEM (RFC 7468 section 10). */
+async function isPrivateKey(pem: string): Promise<boolean> {
+  const body = /^-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END PRIVATE KEY-----$/.exec(pem.trim())?.[1]
+  if (body === undefined) return false
+  try {
+    const der = Uint8Array.from(atob(body.replace(/\s/g, "")), (char) => char.charCodeAt(0))
+    await crypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: "P-256" }, false, ["sign"])
+    return true
+  } catch {
+    // The cause could quote the key.
+    return false
+  }
+}
+
+const refused = (name: string): Refused =>
+  new Refused("INVALID_FIELD", {
+    message: "the provider could not use this secret",
+    metadata: { field: `provider_client.${name}` },
+  })
