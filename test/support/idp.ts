@@ -25,6 +25,8 @@ export interface FakeIdp {
   readonly asked: { jwks: number; token: number; elsewhere: number }
   /** The client's secret, when it has one: then the token endpoint takes no request without. */
   clientSecret: string | undefined
+  /** Who may trade codes without a secret. */
+  readonly clientIds: string[]
   /** The key that RS256 tokens are signed with, as it is published. */
   publishedKey(): JWK
   /** New keys under new kids; the old ones are published no more. */
@@ -92,7 +94,8 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
   async function trade(form: URLSearchParams, authorization: string | undefined) {
     const refused = (error: string, status = 400) => ({ status, body: { error } })
     const basic = `Basic ${Buffer.from(`notes-web:${idp.clientSecret ?? ""}`).toString("base64")}`
-    const isKnown = idp.clientSecret === undefined ? form.get("client_id") === "notes-web" : authorization === basic
+    const isKnown =
+      idp.clientSecret === undefined ? idp.clientIds.includes(form.get("client_id") ?? "") : authorization === basic
     if (!isKnown) return refused("invalid_client", 401)
     if (form.get("grant_type") !== "authorization_code") return refused("unsupported_grant_type")
     const code = form.get("code") ?? ""
@@ -107,6 +110,7 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
   }
 
   const idp: FakeIdp = {
+    clientIds: ["notes-web"],
     issuer,
     jwksUri: `${issuer}/jwks`,
     tokenEndpoint: `${issuer}/token`,

@@ -1,0 +1,184 @@
+// Guesses at passwords and floods of mails, and what they do to the person whose address it is.
+import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/policy"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
+
+const many: Window = { limit: 100_000, seconds: 60 }
+const minute = 60_000
+
+/** The defaults, but for the calls of one address: every test has the same. */
+const limits: Limits = {
+  ...defaultLimits,
+  windows: {
+    ...defaultLimits.windows,
+    login_email: { ...defaultLimits.windows.login_email, ip: many },
+    magic_link_start: { ...defaultLimits.windows.magic_link_start, ip: many },
+    magic_link_confirm: { ...defaultLimits.windows.magic_link_confirm, ip: many },
+  },
+}
+
+interface Told {
+  status: number
+  reason?: string
+  retryAfter: string | null
+  policy: string | null
+}
+
+describe("limits on emails", () => {
+  let world: SignInWorld
+  let people = 0
+  beforeAll(async () => {
+    world = await startSignInWorld({ store: "pglite", limits, trustedHops: 1 })
+  })
+  afterAll(() => world?.close())
+
+  async function person(isConfirmed = true): Promise<string> {
+    const email = `limited-${++people}@example.com`
+    await world.idpC.addPerson({ email, password, isConfirmed })
+    return email
+  }
+  async function post(path: string, body: object, address: string): Promise<Told> {
+    const response = await fetch(world.server.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-forwarded-for": address },
+      body: JSON.stringify({ appId: world.app.id, platform: "WEB", ...body }),
+    })
+    const { reason } = response.status === 204 ? { reason: undefined } : await response.json()
+    const { headers } = response
+    return {
+      status: response.status,
+      reason,
+      retryAfter: headers.get("retry-after"),
+      policy: headers.get("ratelimit-policy"),
+    }
+  }
+  const guess = (email: string, address: string, typed = "wrong") =>
+    post("/auth/login/email", { email, password: typed }, address)
+  const start = (email: string, address: string) => post("/auth/magic-link/start", { email, redirectUri }, address)
+
+  test("five wrong passwords lock the address that typed them out, also with the right one", async () => {
+    const email = await person()
+    for (let i = 0; i < 5; i++) expect((await guess(email, "203.0.113.1")).reason).toBe("INVALID_CREDENTIALS")
+    const asked = world.idpC.requests.length
+    const locked = await guess(email, "203.0.113.1", password)
+    expect(locked).toMatchObject({ status: 429, reason: "LOCKED_OUT", retryAfter: "900", policy: null })
+    expect(world.idpC.requests.length).toBe(asked)
+    expect((await guess(email, "203.0.113.2", password)).status).toBe(200)
+    world.server.advance(15 * minute)
+    expect((await guess(email, "203.0.113.1", password)).status).toBe(200)
+  })
+
+  test("each lock is twice as long as the last", async () => {
+    const email = await person()
+    for (const seconds of ["900", "1800", "3600"]) {
+      for (let i = 0; i < 5; i++) await guess(email, "203.0.113.3")
+      const { reason, retryAfter } = await guess(email, "203.0.113.3")
+      expect([reason, retryAfter]).toEqual(["LOCKED_OUT", seconds])
+      world.server.advance(Number(seconds) * 1_000)
+    }
+  })
+
+  test("another way of writing the address is no other address", async () => {
+    const email = await person()
+    const spellings = [email, email.toUpperCase(), ` ${email}`, `${email} `, email.replace("l", "ｌ")]
+    for (const spelling of spellings) await guess(spelling, "203.0.113.4")
+    expect((await guess(email, "203.0.113.4")).reason).toBe("LOCKED_OUT")
+  })
+
+  test("a provider that does not answer is no wrong password", async () => {
+    const email = await person()
+    world.idpC.misbehaviour.set("/token", "fails")
+    for (let i = 0; i < 6; i++) expect((await guess(email, "203.0.113.5")).reason).toBe("UPSTREAM_UNAVAILABLE")
+    world.idpC.misbehaviour.clear()
+    world.server.advance(minute)
+    expect((await guess(email, "203.0.113.5", password)).status).toBe(200)
+  })
+
+  test("fifty guesses an hour from everywhere are all, and the owner signs in where they did before", async () => {
+    const email = await person()
+    expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
+    const answers: Told[] = []
+    for (let i = 0; i < 52; i++) answers.push(await guess(email, `192.0.2.${i}`))
+    expect(answers.map(({ reason }) => reason)).toEqual([
+      ...Array(49).fill("INVALID_CREDENTIALS"),
+      ...Array(3).fill("RATE_LIMITED"),
+    ])
+    expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
+    expect((await guess(email, "192.0.2.200", password)).reason).toBe("RATE_LIMITED")
+  })
+
+  test("what is left for an email is told to nobody", async () => {
+    const { policy } = await guess(await person(), "203.0.113.6")
+    expect(policy).toBe(`"login_email-ip";q=100000;w=60`)
+  })
+
+  test("nobody is sent more than three links in a quarter of an hour, known or not", async () => {
+    const told = async (email: string) => {
+      const answers: Told[] = []
+      for (let i = 0; i < 4; i++) answers.push(await start(email, `203.0.113.${10 + i}`))
+      return answers
+    }
+    const known = await told(await person())
+    expect(known.map(({ status }) => status)).toEqual([204, 204, 204, 429])
+    expect(known[3]).toMatchObject({ reason: "RATE_LIMITED", retryAfter: "300" })
+    expect(await told("nobody-limits@example.com")).toEqual(known)
+    expect(await told(await person(false))).toEqual(known)
+  })
+
+  test("nor more than twenty in a day", async () => {
+    const email = await person()
+    let sent = 0
+    for (let i = 0; i < 40; i++) {
+      if ((await start(email, "203.0.113.20")).status === 204) sent++
+      world.server.advance(10 * minute)
+    }
+    // A bucket fills up while it is emptied: 20 at once and what comes again in 400 minutes.
+    expect(sent).toBeGreaterThanOrEqual(20)
+    expect(sent).toBeLessThanOrEqual(26)
+  })
+
+  test("a link that is refused for all alike uses up nobody's", async () => {
+    const email = await person()
+    const elsewhere = { email, redirectUri: "https://evil.example/" }
+    for (let i = 0; i < 5; i++) {
+      expect((await post("/auth/magic-link/start", elsewhere, "203.0.113.21")).reason).toBe("REDIRECT_NOT_ALLOWED")
+    }
+    expect((await start(email, "203.0.113.21")).status).toBe(204)
+  })
+
+  test("a token hash is tried five times, from wherever", async () => {
+    const answers: Told[] = []
+    for (let i = 0; i < 6; i++) {
+      answers.push(await post("/auth/magic-link/confirm", { tokenHash: "0123456789abcdef" }, `203.0.113.${30 + i}`))
+    }
+    expect(answers.map(({ reason }) => reason)).toEqual([...Array(5).fill("MAGIC_LINK_INVALID"), "RATE_LIMITED"])
+  })
+
+  test("the tables name nobody", async () => {
+    const email = await person()
+    await guess(email, "203.0.113.40", password)
+    await start(email, "203.0.113.40")
+    const { rows } = await world.server.store.db
+      .selectFrom("magic_link_request")
+      .selectAll()
+      .execute()
+      .then((found) => ({ rows: JSON.stringify(found) }))
+    expect(rows).not.toContain("limited-")
+    expect(rows.length).toBeGreaterThan(10)
+  })
+})
+
+describe("an address", () => {
+  test("signs in ten times a minute, asks for five links and brings twenty back", async () => {
+    const world = await startSignInWorld({ store: "pglite", limits: defaultLimits })
+    const passes = async (call: (i: number) => Promise<{ reason?: string }>, most: number) => {
+      const answers = []
+      for (let i = 0; i <= most; i++) answers.push((await call(i)).reason)
+      return answers.indexOf("RATE_LIMITED")
+    }
+    expect(await passes((i) => world.signInC(`ip-${i}@example.com`), 10)).toBe(10)
+    expect(await passes((i) => world.startLink(`ip-${i}@example.com`), 5)).toBe(5)
+    expect(await passes((i) => world.confirmLink(`0123456789abcdef${i}`), 20)).toBe(20)
+    await world.close()
+  })
+})
