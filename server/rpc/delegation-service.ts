@@ -144,7 +144,7 @@ async function createDelegation(
     const memberships = await tx.identities.findMemberships(user.principal.id, user.appId)
     const membership = placeIn(memberships, user.tenantId, user.contextId)
     if (app === undefined || membership === undefined) return new Refused("MEMBERSHIP_INACTIVE")
-    if (!(await isPlaceOpen(tx, app, user))) return new Refused("TENANT_SUSPENDED")
+    if (!(await isPlaceOpen(tx, app.status, user))) return new Refused("TENANT_SUSPENDED")
     const fault = standingFault({ audiences, scopes }, { policy, held: scopesHeldAnywhere(app, membership) })
     if (fault !== undefined) return invalid(fault)
     const delegation: StandingDelegation = {

@@ -106,7 +106,7 @@ async function plan(deps: Deps, tx: Tx, user: UserContext, request: CreatePatReq
     { app, membership: await activeMembership(tx, principal.id, user), authAudience: deps.authAudience, nowMs },
   )
   if (typeof planned === "string") return new Refused(planned)
-  return (await isPlaceOpen(tx, app, user)) ? planned : new Refused("TENANT_SUSPENDED")
+  return (await isPlaceOpen(tx, app.status, user)) ? planned : new Refused("TENANT_SUSPENDED")
 }
 
 const factsOf = (user: UserContext, pat: Pat) => ({

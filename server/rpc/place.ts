@@ -4,14 +4,14 @@ import type { PrincipalId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import type { App, Membership } from "@signet/kernel/records"
 
-/** Whether anybody may act at this place of the app now. Asks the store only for a tenant or a context. */
-export async function isPlaceOpen(
-  tx: Tx,
-  app: Pick<App, "id" | "status">,
-  { tenantId, contextId }: Omit<Place, "appId">,
-): Promise<boolean> {
-  if (tenantId === null && contextId === null) return isOpen({ app: app.status, tenant: null, context: null })
-  return isOpen(await tx.places.find({ appId: app.id, tenantId, contextId }))
+/**
+ * Whether anybody may act at this place now. Asks the store only for a tenant or a context.
+ *
+ * @param app Where the place's app stands.
+ */
+export async function isPlaceOpen(tx: Tx, app: App["status"], place: Place): Promise<boolean> {
+  if (place.tenantId === null && place.contextId === null) return isOpen({ app, tenant: null, context: null })
+  return isOpen(await tx.places.find(place))
 }
 
 /**

@@ -115,7 +115,7 @@ async function checkEntitled(
   const { appId, tenantId, contextId } = session
   const membership = await activeMembership(tx, principal.id, { appId, tenantId, contextId })
   if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
-  if (!(await isPlaceOpen(tx, app, session))) return { reason: "TENANT_SUSPENDED" }
+  if (!(await isPlaceOpen(tx, app.status, session))) return { reason: "TENANT_SUSPENDED" }
   const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
   return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, app, membership, audiences }
 }

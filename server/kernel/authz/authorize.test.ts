@@ -69,6 +69,11 @@ describe("the nine steps", () => {
     ["4: another app's route", { request: { appId: newId("app", 9, new Uint8Array(10)) } }, "APP_MISMATCH", 403, 4],
     ["4: a suspended app", alive({ app: "SUSPENDED" }), "TENANT_SUSPENDED", 403, 4],
     ["4: an app that is not there", alive({ app: undefined }), "TENANT_SUSPENDED", 403, 4],
+    ["4: a suspended tenant", alive({ tenant: "SUSPENDED" }), "TENANT_SUSPENDED", 403, 4],
+    ["4: an archived tenant", alive({ tenant: "ARCHIVED" }), "TENANT_SUSPENDED", 403, 4],
+    ["4: a tenant that is not there", alive({ tenant: undefined }), "TENANT_SUSPENDED", 403, 4],
+    ["4: a suspended context", alive({ context: "SUSPENDED" }), "TENANT_SUSPENDED", 403, 4],
+    ["4: a context that is not there", alive({ context: undefined }), "TENANT_SUSPENDED", 403, 4],
     ["4: a suspended membership", alive({ membership: "SUSPENDED" }), "MEMBERSHIP_INACTIVE", 403, 4],
     ["4: no membership", alive({ membership: undefined }), "MEMBERSHIP_INACTIVE", 403, 4],
     [

@@ -40,7 +40,8 @@ export async function clientCredentials(
   const tenantId = call.tenantId ?? account.tenantId
   const memberships = await tx.identities.findMemberships(account.principalId, account.appId)
   if (!isMember(memberships, tenantId, call.contextId)) return refusal("MEMBERSHIP_INACTIVE")
-  if (!(await isPlaceOpen(tx, app, { tenantId, contextId: call.contextId }))) return refusal("TENANT_SUSPENDED")
+  const place = { appId: account.appId, tenantId, contextId: call.contextId }
+  if (!(await isPlaceOpen(tx, app.status, place))) return refusal("TENANT_SUSPENDED")
 
   const claims = buildServiceClaims({
     ...issueOf(deps, nowMs, { audience: call.audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),

@@ -194,7 +194,7 @@ async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Pr
     authTimeMs: null,
   }
   const membership = await membershipOf(tx, who, delegation.appId)
-  const isOpen = await isPlaceOpen(tx, app, who)
+  const isOpen = await isPlaceOpen(tx, app.status, delegation)
   const inactive: Reason | undefined =
     principal.status !== "ACTIVE"
       ? "PRINCIPAL_INACTIVE"

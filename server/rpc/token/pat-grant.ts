@@ -60,7 +60,7 @@ async function exchange(
   const decision = decidePatExchange(facts, call, { authAudience: deps.authAudience, nowMs })
   if (decision.is === "refuse") return refusalOf(decision)
   const { audience, scopes, contextId } = decision
-  const isOpen = facts.app !== undefined && (await isPlaceOpen(tx, facts.app, { tenantId: pat.tenantId, contextId }))
+  const isOpen = facts.app && (await isPlaceOpen(tx, facts.app.status, { ...pat, contextId }))
   if (!isOpen) return refusalOf({ is: "refuse", reason: "TENANT_SUSPENDED" })
 
   const claims = buildPatClaims({

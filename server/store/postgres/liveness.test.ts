@@ -1,6 +1,7 @@
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { newContext, newTenant } from "./testing/administration.ts"
 import { putService } from "./testing/machines.ts"
 import { app, freshId, putApp, putSession } from "./testing/people.ts"
 
@@ -127,5 +128,26 @@ describeOnEachStore("liveness", (kind) => {
     expect(await find(tenantId)).toBe("ACTIVE")
     await opened.db.updateTable("membership").set({ status: "REMOVED" }).where("id", "=", membership.id).execute()
     expect(await find(tenantId)).toBe("REMOVED")
+  })
+
+  test("tells where the tenant and the context stand, and nothing of what is elsewhere", async () => {
+    const { person } = await putSession(opened.store)
+    const [tenant, other] = [newTenant({ status: "SUSPENDED" }), newTenant()]
+    const context = newContext({ tenantId: tenant.id, status: "ARCHIVED" })
+    await opened.store.transaction(async (tx) => {
+      for (const each of [tenant, other]) await tx.tenants.insert(each)
+      await tx.contexts.insert(context)
+    })
+    const find = async (place: object) => {
+      const asked = { principalId: person.principal.id, sessionId: null, appId: app.id, ...none, ...place }
+      const facts = await opened.liveness.find(asked)
+      return [facts.app, facts.tenant, facts.context]
+    }
+    expect(await find({})).toEqual(["ACTIVE", null, null])
+    expect(await find({ tenantId: tenant.id })).toEqual(["ACTIVE", "SUSPENDED", null])
+    expect(await find({ tenantId: tenant.id, contextId: context.id })).toEqual(["ACTIVE", "SUSPENDED", "ARCHIVED"])
+    expect(await find({ tenantId: other.id, contextId: context.id })).toEqual(["ACTIVE", "ACTIVE", undefined])
+    expect(await find({ tenantId: freshId("ten"), contextId: null })).toEqual(["ACTIVE", undefined, null])
+    expect(await find({ appId: freshId("app"), tenantId: other.id })).toEqual([undefined, undefined, null])
   })
 })

@@ -1,4 +1,5 @@
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
+import { reactivationMs } from "@signet/kernel/machine-ports"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { longestTokenMs } from "@signet/kernel/token/claims"
@@ -120,6 +121,30 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
       expect(await tx.principals.end(person.principal.id, "SUSPENDED", 8_000)).toBe(false)
       expect(await tx.principals.resume(person.principal.id)).toBe(false)
     })
+  })
+
+  test("who was deactivated may come back for 30 days, without what was ended", async () => {
+    const [ada, bob] = [await putUser(), await putUser()]
+    const deactivatedAt = async () => {
+      const query = opened.db.selectFrom("principal").select("deactivated_at").where("id", "=", ada.person.principal.id)
+      return (await query.executeTakeFirstOrThrow()).deactivated_at?.getTime() ?? null
+    }
+    await store.transaction(async (tx) => {
+      const [{ id: adaId }, { id: bobId }] = [ada.person.principal, bob.person.principal]
+      expect(await tx.principals.reactivate(adaId, 5_000)).toBe(false)
+      await tx.principals.end(bobId, "SUSPENDED", 5_000)
+      expect(await tx.principals.reactivate(bobId, 5_001)).toBe(false)
+      await tx.principals.end(bobId, "DEACTIVATED", 6_000)
+      await tx.principals.end(adaId, "DEACTIVATED", 5_000)
+      expect(await tx.principals.reactivate(bobId, 6_000 + reactivationMs)).toBe(false)
+      expect(await tx.principals.reactivate(bobId, 6_000 + reactivationMs - 1)).toBe(true)
+    })
+    expect(await deactivatedAt()).toBe(5_000)
+    await store.transaction((tx) => tx.principals.reactivate(ada.person.principal.id, 7_000))
+    expect(await deactivatedAt()).toBeNull()
+    const back = await ada.state()
+    expect(back).toMatchObject({ principal: "ACTIVE", session: "REVOKED", pat: "PRINCIPAL_ENDED" })
+    expect(back.revoked.toSorted()).toEqual(["CREDENTIAL", "SESSION"])
   })
 
   test("a revocation is kept until the later of its expiries, and found by key", async () => {

@@ -1,0 +1,101 @@
+// A tenant or a context that is suspended, archived or not there gives nobody anything, whatever they hold.
+import type { PlaceStatus } from "@signet/kernel/admin-records"
+import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { bearer, refusal } from "../support/clients.ts"
+import { addMachine, addPolicy, basic, type Machine } from "../support/machines.ts"
+import { type SignedInPerson, signIn } from "../support/people.ts"
+import { startTokenWorld, type TokenWorld } from "../support/token-world.ts"
+
+const tenantId: TenantId = newId("ten", 1, new Uint8Array(10).fill(5))
+const contextId: ContextId = newId("ctx", 1, new Uint8Array(10).fill(5))
+const audiences = ["auth", "svc-notes", "svc-gateway"]
+const scopes = ["notes.read", "notes.write"]
+
+let world: TokenWorld
+let person: SignedInPerson
+let machine: Machine
+/** Everything that gives somebody in the context a token, or lets them do anything with one. */
+let ways: Record<string, () => Promise<string>>
+
+beforeAll(async () => {
+  world = await startTokenWorld({ store: "pglite" })
+  const { server, clients } = world
+  person = await signIn(server, clients, "ada", { tenantId, contextId, audiences, scopes })
+  machine = await addMachine(server, { tenantId })
+  const policy = await addPolicy(server, world.gateway, { allowStanding: true })
+  const made = { allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+  const asked = { policyId: policy.id, audiences: ["svc-notes"], scopes: ["notes.read"] }
+  const { token: pat } = await clients.pats.createPat({ ...made, name: "cli" }, bearer(person.token))
+  const { delegation } = await clients.delegations.createDelegation(asked, bearer(person.token))
+  let { refreshToken } = person
+  const outcome = async (call: Promise<unknown>) => {
+    const [answer] = await Promise.allSettled([call])
+    return answer.status === "fulfilled" ? "ok" : ((await refusal(call)).split(" ").at(-1) ?? "")
+  }
+  const formOutcome = async (answer: ReturnType<TokenWorld["token"]>) => {
+    const { status, body } = await answer
+    return status === 200 ? "ok" : String(body.reason)
+  }
+  ways = {
+    refresh: () => {
+      const call = clients.auth.refresh({ refreshToken }).then((tokens) => {
+        refreshToken = tokens.refreshToken
+      })
+      return outcome(call)
+    },
+    "sign-in": async () =>
+      outcome(clients.auth.externalLogin({ ...(await server.login("ada")), audiences, tenantId, contextId })),
+    "a call": () => outcome(clients.auth.me({}, bearer(person.token))),
+    "a personal access token": () => outcome(clients.pats.exchangePat({ pat })),
+    "a new personal access token": () =>
+      outcome(clients.pats.createPat({ ...made, name: "other" }, bearer(person.token))),
+    "a standing delegation": () =>
+      formOutcome(world.exchange({ delegation_id: delegation?.id ?? "", subject_token_type: undefined })),
+    "a delegated token": () => formOutcome(world.exchange({ subject_token: person.tokens["svc-gateway"] ?? "" })),
+    "a service of the tenant": () =>
+      formOutcome(world.token({ grant_type: "client_credentials", audience: "svc-notes" }, basic(machine))),
+  }
+})
+afterAll(() => world.server.close())
+
+const all = (answer: string) => Object.fromEntries(Object.keys(ways).map((way) => [way, answer]))
+const tryAll = async () => {
+  const found: Record<string, string> = {}
+  for (const [name, way] of Object.entries(ways)) found[name] = await way()
+  return found
+}
+
+async function set(what: "tenant" | "context", status: PlaceStatus): Promise<void> {
+  await world.server.store.db
+    .updateTable(what)
+    .set({ status })
+    .where("id", "=", what === "tenant" ? tenantId : contextId)
+    .execute()
+}
+
+test("everything is given while tenant and context are active", async () => {
+  expect(await tryAll()).toEqual(all("ok"))
+})
+
+test.each<["tenant" | "context", PlaceStatus]>([
+  ["tenant", "SUSPENDED"],
+  ["tenant", "ARCHIVED"],
+  ["context", "SUSPENDED"],
+  ["context", "ARCHIVED"],
+])("a %s that is %s gives nothing, and everything again once it is active", async (what, status) => {
+  await set(what, status)
+  const refusedAll = all("TENANT_SUSPENDED")
+  // The service is in the tenant, not in the context.
+  if (what === "context") refusedAll["a service of the tenant"] = "ok"
+  expect(await tryAll()).toEqual(refusedAll)
+  await set(what, "ACTIVE")
+  expect(await tryAll()).toEqual(all("ok"))
+})
+
+test("a context of another tenant is no context of this one", async () => {
+  const { db } = world.server.store
+  await db.updateTable("context").set({ tenant_id: null }).where("id", "=", contextId).execute()
+  const found = await tryAll()
+  expect(Object.entries(found).filter(([, answer]) => answer === "ok")).toEqual([["a service of the tenant", "ok"]])
+})
