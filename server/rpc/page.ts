@@ -42,7 +42,16 @@ export function pageFound<T extends { id: string; createdAtMs: number }>(
   const page = found.slice(0, sizeOf(asked))
   const last = page.at(-1)
   if (last === undefined || found.length === page.length) return { page, nextPageToken: "" }
-  return { page, nextPageToken: buildPageToken(secrets, filter, `${last.createdAtMs} ${last.id}`) }
+  return { page, nextPageToken: pageTokenAfter(secrets, filter, last) }
+}
+
+/** The token that asks for what comes after this one. */
+export function pageTokenAfter(
+  secrets: Secrets,
+  filter: readonly string[],
+  last: { readonly id: string; readonly createdAtMs: number },
+): string {
+  return buildPageToken(secrets, filter, `${last.createdAtMs} ${last.id}`)
 }
 
 const sizeOf = ({ pageSize }: Asked): number => pageSize || defaultPageSize

@@ -42,6 +42,7 @@ export const defaultWindows = {
   revoke: { ip: minute(600) },
   admin_write: { caller: minute(60) },
   messaging_register: { user: rates.register },
+  messaging_upload: { device: { limit: 60, seconds: 3_600 } },
   messaging_claim: { user: rates.claim, target: rates.claimPerTarget },
   messaging_create: { user: rates.createConversation },
   messaging_append: { device: rates.append },

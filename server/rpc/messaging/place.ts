@@ -1,0 +1,18 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import { idBytes, type PrincipalId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
+import { userOf } from "../call.ts"
+
+/** The calling user, and where the token lets them act. */
+export function callerAt(context: HandlerContext): { userId: PrincipalId; place: Place } {
+  const { principal, appId, tenantId } = userOf(context)
+  return { userId: principal.id, place: { appId, tenantId } }
+}
+
+/** A place as signed messages name it: no tenant is an absent field. */
+export const placeBytes = ({ appId, tenantId }: Place) => ({
+  appId: idBytes(appId),
+  tenantId: tenantId === null ? undefined : idBytes(tenantId),
+})
+
+export const unixSeconds = (ms: number): bigint => BigInt(Math.floor(ms / 1_000))
