@@ -1,10 +1,12 @@
 // Stores for tests: PGlite in memory, and real PostgreSQL where races matter. Each call gives an empty database.
 import { randomUUID } from "node:crypto"
 import { openAsBlob } from "node:fs"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
 import { CompiledQuery, type IsolationLevel } from "kysely"
 import { describe, inject } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { openMemoryPglite } from "../../server/store/postgres/pglite/open.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
@@ -16,6 +18,7 @@ export type StoreKind = "pglite" | "postgres"
 
 export interface TestStore {
   store: Store
+  messaging: MessagingStore
   liveness: Liveness
   signingKeys: SigningKeys
   db: Database
@@ -48,6 +51,7 @@ export async function openTestStore(
   return {
     db,
     store: createStore(db, options),
+    messaging: createMessagingStore(db, options),
     liveness: createLiveness(db),
     signingKeys: createSigningKeys(db),
     close,

@@ -10,6 +10,9 @@ const transient: ReadonlySet<string> = new Set(["40001", "40P01"])
 /** A text with a zero character, which PostgreSQL cannot keep. */
 const unkeepable = "22021"
 
+/** No room on the disk, or more than PostgreSQL keeps in one value (53100, 54000); of the system under PGlite. */
+const full: ReadonlySet<string> = new Set(["53100", "54000", "ENOSPC"])
+
 /** Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300). */
 const lostCodes = /^(08\w{3}|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
 /** What `pg` says of the same without a code. */
@@ -18,8 +21,8 @@ const lostMessages = /^(Connection terminated|timeout exceeded when trying to co
 /**
  * Runs work again while it fails in a way that another run mends: 20 times at most, with growing random pauses.
  *
- * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached. INVALID_FIELD for a text
- *   with a zero character.
+ * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached. STORAGE_FULL when there is
+ *   no room. INVALID_FIELD for a text with a zero character.
  */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -29,6 +32,7 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
       const code = codeOf(error)
       if (!transient.has(code)) {
         if (code === unkeepable) throw new Refused("INVALID_FIELD", { cause: error })
+        if (full.has(code)) throw new Refused("STORAGE_FULL", { cause: error })
         if (isLost(error, code)) throw new Refused("UNAVAILABLE", { cause: error })
         throw error
       }

@@ -4,6 +4,7 @@ import type {
   AppId,
   AuditEventId,
   ContextId,
+  DeviceId,
   IdentityId,
   MagicLinkRequestId,
   MembershipId,
@@ -169,6 +170,7 @@ export interface SessionTable {
   device_label: string
   device_os: string
   device_app_version: string
+  bound_device_id: DeviceId | null
   user_agent: string
   cookie_mode: boolean
   revoked_at: Date | null

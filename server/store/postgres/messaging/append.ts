@@ -1,0 +1,143 @@
+// One sequencer a conversation: the lock on its row. Sequence order is commit order, so that a cursor never skips.
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import { conversationAfter } from "@signet/kernel/messaging/after"
+import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
+import type { ReceiptFacts, ReceiptSigner } from "@signet/kernel/messaging/authority"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
+import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
+import { at, type Database, run } from "../sql.ts"
+import { type Access, appendAudit, isTaken } from "./access.ts"
+import { type AnswerRow, findReplay } from "./answers.ts"
+import {
+  type ConversationRow,
+  conversationColumns,
+  conversationOf,
+  ownLeafColumn,
+  type WithRoster,
+} from "./conversation-rows.ts"
+import { loadLocked, update } from "./load.ts"
+import { writeCommit } from "./write-commit.ts"
+
+// The leaf is of the moment before the wait for the lock, and so is `seen_epoch`: while the epoch is the same, so is the
+// leaf.
+const lockText = `select ${conversationColumns()}, ${ownLeafColumn("$2")},
+  (select epoch from conversation seen where seen.id = $1) as seen_epoch
+from conversation where id = $1 for update of conversation`
+const ownLeafText = `select ${ownLeafColumn("$2")} from conversation where id = $1`
+// Head and envelope in one statement, which is all that an application message changes.
+const appendText = `with head as (
+  update conversation set head_seq = $2::bigint, head_at = $9::timestamptz,
+    prune_at = coalesce(prune_at, $9::timestamptz + interval '${lifetimeMs.log} milliseconds')
+  where id = $1 returning id
+)
+insert into conversation_log
+  (conversation_id, seq, epoch, kind, message, content_hash, sender_device_id, idempotency_key, accepted_at, receipt)
+select id, $2::bigint, $3::bigint, $4::text, $5::bytea, $6::bytea, $7::text, $8::bytea, $9::timestamptz, $10::bytea
+from head`
+
+export const appendMessage =
+  ({ ask, transact }: Access): Conversations["append"] =>
+  async (append, sign, nowMs, audit) => {
+    try {
+      return await transact(async (trx) => {
+        const conversation = await lock(trx, append)
+        const decision = decideAppend(conversation, attemptOf(append), nowMs)
+        if (decision.is !== "append") {
+          const replay = await findReplay((text, values) => run<AnswerRow>(trx, text, values), append)
+          return replay ?? { is: "refused", decision, conversation }
+        }
+        return await write(trx, { conversation, append, decision, sign, audit })
+      })
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      // Nothing was written, and no place in the log is lost.
+      const replay = await findReplay((text, values) => ask<AnswerRow>(text, values), append)
+      if (replay === undefined) throw error
+      return replay
+    }
+  }
+
+const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
+  kind: commit === null ? "APPLICATION" : "COMMIT",
+  deviceId,
+  expectedEpoch: epoch,
+  framedEpoch: epoch,
+  isRejoin: commit?.membership?.op === "REJOIN",
+})
+
+/** For an application message the roster is the caller's leaf alone: all that its decision asks for. */
+async function lock(trx: Database, { conversationId, deviceId, commit }: VerifiedAppend): Promise<Conversation> {
+  if (commit !== null) return there(await loadLocked(trx, conversationId))
+  type Row = ConversationRow & WithRoster & { seen_epoch: number }
+  const [row] = await run<Row>(trx, lockText, [conversationId, deviceId])
+  if (row === undefined || row.seen_epoch === row.epoch) return there(row && conversationOf(row))
+  const [own] = await run<WithRoster>(trx, ownLeafText, [conversationId, deviceId])
+  return conversationOf({ ...row, roster: own?.roster ?? null })
+}
+
+/** Whoever appends has opened it, and a conversation never goes. */
+function there(conversation: Conversation | undefined): Conversation {
+  if (conversation === undefined) throw new Error("there is no such conversation")
+  return conversation
+}
+
+interface Write {
+  conversation: Conversation
+  append: VerifiedAppend
+  decision: Extract<AppendDecision, { is: "append" }>
+  sign: ReceiptSigner
+  audit: readonly AuditEvent[]
+}
+
+async function write(trx: Database, { conversation, append, decision, sign, audit }: Write): Promise<AppendOutcome> {
+  const { commit } = append
+  const receipt = commit && sign(receiptFacts(conversation, append, commit, decision))
+  const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
+  await run(trx, appendText, [
+    append.conversationId,
+    decision.seq,
+    append.epoch,
+    commit === null ? "APPLICATION" : "COMMIT",
+    append.message,
+    append.contentHash,
+    append.deviceId,
+    append.idempotencyKey,
+    at(decision.acceptedAtMs),
+    receipt?.bytes ?? null,
+  ])
+  if (commit !== null && receipt !== null) {
+    await update(trx, after.conversation)
+    await writeCommit(trx, { before: conversation, append, commit, decision, receipt: receipt.bytes })
+  }
+  await appendAudit(trx, audit)
+  const answer = {
+    seq: decision.seq,
+    epoch: decision.nextEpoch,
+    acceptedAtMs: decision.acceptedAtMs,
+    receipt: receipt?.bytes ?? null,
+  }
+  return { is: "appended", answer, conversation: after.conversation, directives: after.directives }
+}
+
+function receiptFacts(
+  { id, mlsGroupId, state }: Conversation,
+  { epoch, contentHash }: VerifiedAppend,
+  commit: VerifiedCommit,
+  { seq, acceptedAtMs }: Write["decision"],
+): ReceiptFacts {
+  return {
+    conversationId: id,
+    mlsGroupId,
+    epoch,
+    seq,
+    commitHash: contentHash,
+    proofHash: commit.membership?.proofHash ?? null,
+    groupInfoHash: commit.groupInfoHash,
+    treeBlobHash: commit.tree?.hash ?? null,
+    previousReceiptHash: state?.receiptHash ?? null,
+    acceptedAtMs,
+    resultingStateTag: commit.state.stateTag,
+  }
+}

@@ -1,0 +1,108 @@
+// One package for each device, never the same one twice, the last resort excepted.
+import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
+import { decideClaim } from "@signet/kernel/messaging/key-package"
+import { keyPackagePool } from "@signet/kernel/messaging/limits"
+import type { KeyPackages } from "@signet/kernel/messaging/ports"
+import type { ClaimRecord } from "@signet/kernel/messaging/records"
+import { at, bytes, type Database, run } from "../sql.ts"
+import { type Access, appendAudit, buffers, placeOf } from "./access.ts"
+import { claimableAt, type KeyPackageRow, keyPackageColumns, keyPackageOf } from "./key-package-rows.ts"
+
+const insertText = `insert into claim
+  (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
+values ($1, $2, $3, $4, '{}', $5) on conflict do nothing returning id`
+const claimable = "status = 'AVAILABLE' and not_before <= $6 and not_after > $7"
+// kernel/messaging/key-package.ts `chooseKeyPackage`, for all devices in one statement. A row that another claim has
+// under its hands is passed over, so that claims do not wait for each other.
+const takeText = `
+with target as (
+  select id as device_id from messaging_device
+  where (user_id = any($1::text[]) or id = any($2::text[]))
+    and app_id = $3 and tenant_id = $4 and status = 'ACTIVE' and id <> $5
+), picked as (
+  select chosen.ref from target cross join lateral (
+    select ref from key_package where device_id = target.device_id and not is_last_resort and ${claimable}
+    order by not_after, ref limit 1 for update skip locked
+  ) chosen
+), taken as (
+  update key_package set status = 'CLAIMED' from picked where key_package.ref = picked.ref
+  returning ${keyPackageColumns.map((column) => `key_package.${column}`).join(", ")}
+)
+select target.device_id as target_id, ${keyPackageColumns.map((column) => `coalesce(taken.${column}, last.${column}) as ${column}`).join(", ")}
+from target left join taken on taken.device_id = target.device_id
+left join lateral (
+  select * from key_package where device_id = target.device_id and is_last_resort and ${claimable} limit 1
+) last on taken.ref is null
+order by target.device_id`
+const recordText = `insert into claim_package (claim_id, ref) select $1::text, ref from unnest($2::bytea[]) as ref`
+const withoutText = "update claim set without_device_ids = $2 where id = $1"
+const lowText = `select device.id from unnest($1::text[]) as device (id)
+where (
+  select count(*) from key_package
+  where device_id = device.id and not is_last_resort and status = 'AVAILABLE' and not_before <= $2 and not_after > $3
+) < ${keyPackagePool.lowWater} order by device.id`
+const findText = "select * from claim where id = $1"
+const packagesText = `select ${keyPackageColumns.map((column) => `key_package.${column}`).join(", ")}
+from claim_package join key_package on key_package.ref = claim_package.ref
+where claim_id = $1 order by device_id`
+
+export const claimPackages =
+  ({ transact }: Access): KeyPackages["claim"] =>
+  (of, nowMs, audit) =>
+    transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx) => {
+      const { id, requester, conversationId, targets, place, requestHash } = of
+      const first = [id, requester.deviceId, conversationId, requestHash, at(nowMs)]
+      if ((await run(trx, insertText, first)).length === 0) {
+        const claim = await findClaim(trx, id)
+        const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
+        if (claim === undefined || decision !== "again") return { is: "mismatch" }
+        return { is: "claimed", claim, low: [] }
+      }
+      const taken = await run<{ target_id: DeviceId } & (KeyPackageRow | { ref: null })>(trx, takeText, [
+        targets.userIds,
+        targets.deviceIds,
+        ...placeOf(place),
+        requester.deviceId,
+        ...claimableAt(nowMs),
+      ])
+      const packages = taken.flatMap((row) => (row.ref === null ? [] : [keyPackageOf(row)]))
+      const withoutDeviceIds = taken.flatMap((row) => (row.ref === null ? [row.target_id] : []))
+      if (packages.length > 0) await run(trx, recordText, [id, buffers(packages.map(({ ref }) => ref))])
+      if (withoutDeviceIds.length > 0) await run(trx, withoutText, [id, withoutDeviceIds])
+      const devices = taken.map((row) => row.target_id)
+      const low = await run<{ id: DeviceId }>(trx, lowText, [devices, ...claimableAt(nowMs)])
+      await appendAudit(trx, [audit])
+      const claim: ClaimRecord = {
+        id,
+        requesterDeviceId: requester.deviceId,
+        conversationId,
+        requestHash,
+        packages,
+        withoutDeviceIds,
+        claimedAtMs: nowMs,
+      }
+      return { is: "claimed", claim, low: low.map((row) => row.id) }
+    })
+
+interface ClaimRow {
+  id: ClaimId
+  requester_device_id: DeviceId
+  conversation_id: ConversationId
+  request_hash: Uint8Array
+  without_device_ids: DeviceId[]
+  claimed_at: Date
+}
+
+async function findClaim(trx: Database, id: ClaimId): Promise<ClaimRecord | undefined> {
+  const [row] = await run<ClaimRow>(trx, findText, [id])
+  if (row === undefined) return undefined
+  return {
+    id: row.id,
+    requesterDeviceId: row.requester_device_id,
+    conversationId: row.conversation_id,
+    requestHash: bytes(row.request_hash),
+    packages: (await run<KeyPackageRow>(trx, packagesText, [id])).map(keyPackageOf),
+    withoutDeviceIds: row.without_device_ids,
+    claimedAtMs: row.claimed_at.getTime(),
+  }
+}

@@ -1,0 +1,51 @@
+// What changes of a conversation besides its log: directives, leases, fork reports. Decided under its lock.
+import { withReport } from "@signet/kernel/messaging/fork"
+import type { Conversations } from "@signet/kernel/messaging/ports"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { type Access, appendAudit } from "./access.ts"
+import { loadLocked, update } from "./load.ts"
+
+export function directing({ transact }: Access): Pick<Conversations, "direct" | "lease" | "reportFork"> {
+  return {
+    direct: (id, decide, audit) =>
+      transact(async (trx) => {
+        const found = await loadLocked(trx, id)
+        if (found === undefined) return undefined
+        const decision = decide(found)
+        if (decision.is === "there" || decision.is === "refuse") return { decision, conversation: found }
+        const conversation: Conversation =
+          decision.is === "close"
+            ? { ...found, status: "CLOSED" }
+            : { ...found, directives: [...found.directives, decision.directive] }
+        await update(trx, conversation)
+        await appendAudit(trx, [audit(decision)])
+        return { decision, conversation }
+      }),
+
+    lease: (id, decide) =>
+      transact(async (trx) => {
+        const found = await loadLocked(trx, id)
+        if (found === undefined) return undefined
+        const decision = decide(found)
+        if (decision.is === "refuse") return { decision, conversation: found }
+        const { directive } = decision
+        const directives = found.directives.map((one) => (one.id === directive.id ? directive : one))
+        const conversation = { ...found, directives }
+        await update(trx, conversation)
+        return { decision, conversation }
+      }),
+
+    reportFork: (id, report, isFork, audit) =>
+      transact(async (trx) => {
+        const found = await loadLocked(trx, id)
+        if (found === undefined) return undefined
+        const forkReports = withReport(found.forkReports, report)
+        const isQuarantined = found.status === "ACTIVE" && isFork(found, forkReports)
+        if (!isQuarantined && forkReports === found.forkReports) return found
+        const conversation = { ...found, forkReports, status: isQuarantined ? "QUARANTINED" : found.status }
+        await update(trx, conversation)
+        await appendAudit(trx, audit(isQuarantined))
+        return conversation
+      }),
+  }
+}

@@ -1,0 +1,63 @@
+import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
+import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
+import { at, bytes } from "../sql.ts"
+
+export const keyPackageColumns = [
+  "ref",
+  "init_key",
+  "device_id",
+  "user_id",
+  "credential_hash",
+  "package",
+  "is_last_resort",
+  "not_before",
+  "not_after",
+  "status",
+] as const
+
+export interface KeyPackageRow {
+  ref: Uint8Array
+  init_key: Uint8Array
+  device_id: DeviceId
+  user_id: PrincipalId
+  credential_hash: Uint8Array
+  package: Uint8Array
+  is_last_resort: boolean
+  not_before: Date
+  not_after: Date
+  status: KeyPackageRecord["status"]
+}
+
+export const keyPackageOf = (row: KeyPackageRow): KeyPackageRecord => ({
+  ref: bytes(row.ref),
+  initKey: bytes(row.init_key),
+  deviceId: row.device_id,
+  userId: row.user_id,
+  credentialHash: bytes(row.credential_hash),
+  bytes: bytes(row.package),
+  isLastResort: row.is_last_resort,
+  notBeforeMs: row.not_before.getTime(),
+  notAfterMs: row.not_after.getTime(),
+  status: row.status,
+})
+
+/** In the order of `keyPackageColumns`. */
+export const keyPackageValues = (one: KeyPackageRecord): readonly unknown[] => [
+  one.ref,
+  one.initKey,
+  one.deviceId,
+  one.userId,
+  one.credentialHash,
+  one.bytes,
+  one.isLastResort,
+  at(one.notBeforeMs),
+  at(one.notAfterMs),
+  one.status,
+]
+
+/** kernel/messaging/key-package.ts `isClaimable`: not_before is at most the first, not_after more than the second. */
+export const claimableAt = (nowMs: number): readonly [Date, Date] => [
+  at(nowMs),
+  at(nowMs + lifetimeMs.keyPackageReserve),
+]

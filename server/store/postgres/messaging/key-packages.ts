@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto"
+import type { DeviceId } from "@signet/kernel/ids"
+import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
+import { type Inventory, inventoryOf, uploadFault } from "@signet/kernel/messaging/key-package"
+import type { KeyPackages } from "@signet/kernel/messaging/ports"
+import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
+import { type Database, run } from "../sql.ts"
+import { type Access, buffers, isTaken } from "./access.ts"
+import { claimPackages } from "./claims.ts"
+import { claimableAt, keyPackageColumns, keyPackageValues } from "./key-package-rows.ts"
+
+// Two uploads of one device come after each other.
+const lockText = "select from messaging_device where id = $1 for no key update"
+const knownText = "select init_key, device_id, package_hash from key_package_init_key where init_key = any($1::bytea[])"
+const insertInitKeysText = `insert into key_package_init_key (init_key, device_id, package_hash)
+select init_key, $1::text, package_hash from unnest($2::bytea[], $3::bytea[]) as new (init_key, package_hash)
+on conflict do nothing returning init_key`
+const retireLastResortText = `update key_package set status = 'RETIRED'
+where device_id = $1 and status = 'AVAILABLE' and is_last_resort`
+const inventoryText = `select count(*) filter (where not is_last_resort) as available,
+  count(*) filter (where is_last_resort) as last_resorts
+from key_package where device_id = $1 and status = 'AVAILABLE' and not_before <= $2 and not_after > $3`
+const retireText = `update key_package set status = 'RETIRED'
+where device_id = $1 and status = 'AVAILABLE' and ref = any($2::bytea[])`
+const retireAllText = "update key_package set status = 'RETIRED' where device_id = $1 and status = 'AVAILABLE'"
+
+/** One row after the other is slower than all in one statement, and 100 are still few enough for one. */
+const insertText = (count: number): string => {
+  const row = (i: number) =>
+    `(${keyPackageColumns.map((_, j) => `$${i * keyPackageColumns.length + j + 1}`).join(", ")})`
+  return `insert into key_package (${keyPackageColumns.join(", ")})
+values ${Array.from({ length: count }, (_, i) => row(i)).join(", ")}`
+}
+
+export function keyPackages(access: Access): KeyPackages {
+  const { ask, transact } = access
+  return {
+    async upload(packages, nowMs) {
+      const [first] = packages
+      if (first === undefined) throw new Error("an upload has a package")
+      type Outcome = Awaited<ReturnType<KeyPackages["upload"]>>
+      try {
+        return await transact<Outcome>(async (trx, undo) => {
+          await run(trx, lockText, [first.deviceId])
+          const fresh = await notKnown(trx, packages)
+          if (fresh === "duplicate") return { is: "duplicate" }
+          const inventory = await inventoryIn(trx, first.deviceId, nowMs)
+          if (fresh.length === 0) return { is: "done", inventory }
+          if (uploadFault(inventory.available, fresh) !== undefined) return { is: "full", inventory }
+          if (!(await insert(trx, fresh))) return undo({ is: "duplicate" })
+          return { is: "done", inventory: await inventoryIn(trx, first.deviceId, nowMs) }
+        })
+      } catch (error) {
+        // A package that is there, under another init key: no honest hash does that.
+        if (isTaken(error)) return { is: "duplicate" }
+        throw error
+      }
+    },
+
+    claim: claimPackages(access),
+
+    async inventory(deviceId, nowMs) {
+      return countedIn(await ask<CountedRow>(inventoryText, [deviceId, ...claimableAt(nowMs)]))
+    },
+
+    async retire(deviceId, refs) {
+      if (refs === "all") await ask(retireAllText, [deviceId])
+      else await ask(retireText, [deviceId, buffers(refs)])
+    },
+  }
+}
+
+interface CountedRow {
+  available: number
+  last_resorts: number
+}
+
+async function inventoryIn(trx: Database, deviceId: DeviceId, nowMs: number): Promise<Inventory> {
+  return countedIn(await run<CountedRow>(trx, inventoryText, [deviceId, ...claimableAt(nowMs)]))
+}
+
+function countedIn([row]: readonly CountedRow[]): Inventory {
+  return inventoryOf({ available: row?.available ?? 0, hasLastResort: (row?.last_resorts ?? 0) > 0 })
+}
+
+const hashOf = (one: KeyPackageRecord): Buffer => createHash("sha256").update(one.bytes).digest()
+
+/** Those of an upload that were never uploaded; "duplicate" when an init key was, with something else or of another. */
+async function notKnown(
+  trx: Database,
+  packages: readonly KeyPackageRecord[],
+): Promise<readonly KeyPackageRecord[] | "duplicate"> {
+  const rows = await run<{ init_key: Uint8Array; device_id: DeviceId; package_hash: Uint8Array }>(trx, knownText, [
+    buffers(packages.map(({ initKey }) => initKey)),
+  ])
+  const known = new Map(rows.map((row) => [hex(row.init_key), row]))
+  const isOther = packages.some((one) => {
+    const row = known.get(hex(one.initKey))
+    return row !== undefined && !(row.device_id === one.deviceId && equalBytes(row.package_hash, hashOf(one)))
+  })
+  const distinct = new Set(packages.map(({ initKey }) => hex(initKey)))
+  if (isOther || distinct.size < packages.length) return "duplicate"
+  return packages.filter(({ initKey }) => !known.has(hex(initKey)))
+}
+
+/** @returns False when somebody else was faster with one of the init keys. */
+async function insert(trx: Database, fresh: readonly KeyPackageRecord[]): Promise<boolean> {
+  const deviceId = fresh[0]?.deviceId
+  const initKeys = buffers(fresh.map(({ initKey }) => initKey))
+  const taken = await run(trx, insertInitKeysText, [deviceId, initKeys, fresh.map(hashOf)])
+  if (taken.length < fresh.length) return false
+  if (fresh.some(({ isLastResort }) => isLastResort)) await run(trx, retireLastResortText, [deviceId])
+  await run(trx, insertText(fresh.length), fresh.flatMap(keyPackageValues))
+  return true
+}

@@ -1,0 +1,28 @@
+// A conversation with its roster: in one statement, so that both are of one moment.
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { type Database, run } from "../sql.ts"
+import {
+  type ConversationRow,
+  changedValues,
+  conversationColumns,
+  conversationOf,
+  rosterColumn,
+  updateText,
+  type WithRoster,
+} from "./conversation-rows.ts"
+
+export const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
+const lockText = "select from conversation where id = $1 for update"
+
+/** Locks it, then reads it: what the statement before waited for is seen by the second. */
+export async function loadLocked(trx: Database, id: ConversationId): Promise<Conversation | undefined> {
+  await run(trx, lockText, [id])
+  const [row] = await run<ConversationRow & WithRoster>(trx, findText, [id])
+  return row && conversationOf(row)
+}
+
+/** Writes what changes of a conversation but its roster. */
+export async function update(trx: Database, conversation: Conversation): Promise<void> {
+  await run(trx, updateText, changedValues(conversation))
+}

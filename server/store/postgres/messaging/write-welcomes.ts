@@ -1,0 +1,57 @@
+// Each newcomer's welcome ends with the same encrypted GroupInfo: it is kept once a commit.
+import type { SplitWelcome } from "@signet/kernel/messaging/verified"
+import { at, type Database, run } from "../sql.ts"
+import { buffers } from "./access.ts"
+import type { CommitWrite } from "./write-commit.ts"
+
+const commitText = `insert into welcome_commit
+  (conversation_id, commit_seq, epoch, tail, tree_hash, receipt, proof, adder_device_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8)`
+const welcomesText = `insert into welcome
+  (conversation_id, commit_seq, status, created_at, id, device_id, key_package_ref, head, expires_at)
+select $1::text, $2::bigint, 'PENDING', $3::timestamptz, new.*
+from unnest($4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::timestamptz[]) as new`
+
+export async function writeWelcomes(
+  trx: Database,
+  { before, append, commit, decision, receipt }: Omit<CommitWrite, "tree">,
+): Promise<void> {
+  const { welcomes, membership, state } = commit
+  if (welcomes.length === 0) return
+  if (state.treeHash === null || membership === null) throw new Error("newcomers need a tree and a proof")
+  const shared = sharedTail(welcomes.map(({ welcome }) => welcome))
+  const tail = welcomes[0]?.welcome.subarray(welcomes[0].welcome.length - shared)
+  const { seq, nextEpoch, acceptedAtMs } = decision
+  const common = [before.id, seq, nextEpoch, tail, state.treeHash, receipt, membership.proof, append.deviceId]
+  await run(trx, commitText, common)
+  await run(trx, welcomesText, [
+    before.id,
+    seq,
+    at(acceptedAtMs),
+    welcomes.map(({ id }) => id),
+    welcomes.map(({ deviceId }) => deviceId),
+    buffers(welcomes.map(({ keyPackageRef }) => keyPackageRef)),
+    buffers(welcomes.map(({ welcome }) => welcome.subarray(0, welcome.length - shared))),
+    welcomes.map(({ expiresAtMs }: SplitWelcome) => at(expiresAtMs)),
+  ])
+}
+
+/**
+ * How many bytes all of them end with alike. Of one alone none: what is kept with the commit is not erased with the
+ * welcome, and must not hold what is sealed for one newcomer.
+ */
+export function sharedTail([first, ...others]: readonly Uint8Array[]): number {
+  if (first === undefined || others.length === 0) return 0
+  let shared = first.length
+  for (const other of others) {
+    const tail = first.subarray(first.length - Math.min(shared, other.length))
+    if (Buffer.compare(tail, other.subarray(other.length - tail.length)) === 0) {
+      shared = tail.length
+      continue
+    }
+    let same = 0
+    while (first.at(-1 - same) === other.at(-1 - same)) same++
+    shared = same
+  }
+  return shared
+}
