@@ -28,6 +28,9 @@ create index identity_deletion on identity (deletes_at) where status = 'DELETION
 
 alter table principal add column deactivated_at timestamptz;
 
+-- Of ended ones too: what they tell of a person goes when the identity does.
+drop index session_identity;
+create index session_identity on session (identity_id);
 create index session_account on session (provider_account_id) where status = 'ACTIVE';
 create index session_client on session (provider_client_id) where status = 'ACTIVE';
 create index session_place on session (app_id, tenant_id) where status = 'ACTIVE';
