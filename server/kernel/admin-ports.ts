@@ -114,7 +114,14 @@ export interface Invitations {
   lock(id: InvitationId): Promise<Invitation | undefined>
   /** By keyed hash, under every pepper in use. Of two who present the code at once, the second sees what the first did. */
   lockByCode(hashes: readonly Uint8Array[]): Promise<Invitation | undefined>
-  list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Invitation[]>
+  /** The pending one that a membership is INVITED by. */
+  lockByMembership(id: MembershipId): Promise<Invitation | undefined>
+  /** A null of the filter does not narrow. */
+  list(
+    appId: AppId,
+    filter: { tenantId: TenantId | null; contextId: ContextId | null },
+    page: Page,
+  ): Promise<readonly Invitation[]>
   /** Writes status, answeredAtMs, membershipId. */
   update(invitation: Invitation): Promise<void>
 }

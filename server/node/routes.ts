@@ -1,3 +1,4 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
@@ -5,6 +6,7 @@ import { ProviderNotificationService } from "@signet/proto/auth/v1/provider_noti
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { appAuthService } from "../rpc/app-auth-service.ts"
 import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
@@ -23,6 +25,7 @@ export const services = [
   DelegationService,
   PatService,
   ServiceAccountService,
+  AppAuthService,
   ProviderNotificationService,
 ] as const
 
@@ -35,5 +38,6 @@ export const serviceRoutes =
     router.service(DelegationService, delegationService(deps))
     router.service(PatService, patService(deps))
     router.service(ServiceAccountService, serviceAccountService(deps))
+    router.service(AppAuthService, appAuthService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
   }

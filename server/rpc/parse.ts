@@ -1,11 +1,24 @@
 // What the contract's enums are called in the kernel. Validation has refused unknown numbers before.
 import type { DescEnum } from "@bufbuild/protobuf"
+import type { GrantLevel } from "@signet/kernel/admin-records"
 import { Refused } from "@signet/kernel/errors"
-import type { Platform, Provider } from "@signet/kernel/records"
-import { PlatformSchema, ProviderSchema } from "@signet/proto/auth/v1/records"
+import type { Membership, Platform, Provider } from "@signet/kernel/records"
+import { Membership_StatusSchema, PlatformSchema, ProviderSchema } from "@signet/proto/auth/v1/records"
+import { GrantLevelSchema } from "@signet/proto/auth/v1/roles"
 
 const providers: readonly Provider[] = ["IDP_A", "IDP_B", "IDP_C"]
 const platforms: readonly Platform[] = ["ANDROID", "IOS", "WEB"]
+const grantLevels: readonly GrantLevel[] = ["APP", "TENANT", "CONTEXT", "RESOURCE"]
+const membershipStatuses: readonly Membership["status"][] = [
+  "INVITED",
+  "REQUESTED",
+  "ACTIVE",
+  "SUSPENDED",
+  "REMOVED",
+  "DECLINED",
+  "REJECTED",
+  "EXPIRED",
+]
 
 function named<Name extends string>(desc: DescEnum, names: readonly Name[], number: number, field: string): Name {
   const name = names.find((candidate) => candidate === desc.value[number]?.name)
@@ -15,3 +28,10 @@ function named<Name extends string>(desc: DescEnum, names: readonly Name[], numb
 
 export const providerOf = (number: number): Provider => named(ProviderSchema, providers, number, "provider")
 export const platformOf = (number: number): Platform => named(PlatformSchema, platforms, number, "platform")
+
+/** Null for none. */
+export const membershipStatusOf = (number: number): Membership["status"] | null =>
+  number === 0 ? null : named(Membership_StatusSchema, membershipStatuses, number, "status")
+
+export const grantLevelOf = (number: number): GrantLevel =>
+  named(GrantLevelSchema, grantLevels, number, "role.assignable_at")

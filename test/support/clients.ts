@@ -1,6 +1,7 @@
 // Every way of calling the server from Node, as one list: a story that holds for one must hold for all.
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
@@ -27,6 +28,7 @@ export interface Clients {
   delegations: Client<typeof DelegationService>
   pats: Client<typeof PatService>
   services: Client<typeof ServiceAccountService>
+  admin: Client<typeof AppAuthService>
 }
 
 export function clientsOver(transport: Transport): Clients {
@@ -37,6 +39,7 @@ export function clientsOver(transport: Transport): Clients {
     delegations: createClient(DelegationService, transport),
     pats: createClient(PatService, transport),
     services: createClient(ServiceAccountService, transport),
+    admin: createClient(AppAuthService, transport),
   }
 }
 

@@ -27,7 +27,7 @@ export function createRestTransport(baseUrl: string): Transport {
   return {
     async unary(method, signal, _timeoutMs, header, input) {
       const { pattern } = getOption(method, http)
-      if (pattern.case !== "get" && pattern.case !== "post") {
+      if (pattern.case === undefined || pattern.case === "custom") {
         throw new ConnectError(`${method.name} has no REST path`, Code.Unimplemented)
       }
       const json = toJson(
@@ -42,13 +42,14 @@ export function createRestTransport(baseUrl: string): Transport {
         return text
       })
       const query = new URLSearchParams()
-      if (pattern.case === "get") for (const [name, value] of Object.entries(json)) query.set(name, String(value))
+      const hasBody = pattern.case === "post" || pattern.case === "patch"
+      if (!hasBody) for (const [name, value] of Object.entries(json)) query.set(name, String(value))
       const headers = new Headers(header)
-      if (pattern.case === "post") headers.set("content-type", "application/json")
+      if (hasBody) headers.set("content-type", "application/json")
       const response = await fetch(`${baseUrl}${path}${query.size > 0 ? `?${query}` : ""}`, {
         method: pattern.case.toUpperCase(),
         headers,
-        ...(pattern.case === "post" ? { body: JSON.stringify(json) } : {}),
+        ...(hasBody ? { body: JSON.stringify(json) } : {}),
         ...(signal ? { signal } : {}),
       })
       const text = await response.text()

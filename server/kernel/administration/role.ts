@@ -45,6 +45,8 @@ export function grantProblem(
     return invalid("role_id", "the role is not assignable there")
   }
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid("expires_at", "the time is over")
+  // The longest that JSON can say (RFC 3339): the end of the year 9999.
+  if (expiresAtMs !== null && !(expiresAtMs < 253_402_300_800_000)) return invalid("expires_at")
   return undefined
 }
 

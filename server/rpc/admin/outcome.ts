@@ -35,5 +35,10 @@ export function given<T>(message: T | undefined, field: string): T {
   return message
 }
 
+/** @throws Refused INVALID_FIELD for a text that shows nothing. */
+export function refuseBlank(text: string, field: string): void {
+  if (text.trim() === "") throw new Refused("INVALID_FIELD", { message: "it has to be said", metadata: { field } })
+}
+
 /** True when two records say the same. */
 export const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b)

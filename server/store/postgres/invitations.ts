@@ -26,12 +26,24 @@ export function invitations(db: Database): Invitations {
       return row && fromRow(row)
     },
 
-    async list(appId, tenantId, page) {
+    async lockByMembership(id) {
+      const row = await db
+        .selectFrom("invitation")
+        .selectAll()
+        .where("membership_id", "=", id)
+        .where("status", "=", "PENDING")
+        .forUpdate()
+        .executeTakeFirst()
+      return row && fromRow(row)
+    },
+
+    async list(appId, { tenantId, contextId }, page) {
       const query = db
         .selectFrom("invitation")
         .selectAll()
         .where("app_id", "=", appId)
         .where(only("tenant_id", tenantId))
+        .where(only("context_id", contextId))
       return (await newestFirst(query, page).execute()).map(fromRow)
     },
 

@@ -1,0 +1,85 @@
+// Memberships as administrators change them, with what hangs on them.
+import type { Place } from "@signet/kernel/admin-ports"
+import { isLiveMembership, membershipMoves } from "@signet/kernel/administration/moves"
+import type { AuditKind } from "@signet/kernel/audit/event"
+import { isInside } from "@signet/kernel/authz/administers"
+import { parseId } from "@signet/kernel/ids"
+import type { Membership } from "@signet/kernel/records"
+import type { Desk } from "./administer.ts"
+import { foundIn, placeOf, type Take } from "./found.ts"
+import { moved } from "./outcome.ts"
+
+export async function foundMembership(
+  desk: Desk,
+  of: { appId: string; membershipId: string },
+  take: Take,
+): Promise<Membership> {
+  const id = parseId("mem", of.membershipId)
+  const membership = foundIn(of.appId, id && (await desk.tx.members[take](id)))
+  desk.reach(membership)
+  return membership
+}
+
+/** With an empty profile. */
+export function newMembership(
+  { nowMs, newId }: Desk,
+  of: Place & Pick<Membership, "principalId" | "status" | "scopes">,
+): Membership {
+  return { ...of, id: newId("mem"), profile: {}, createdAtMs: nowMs, updatedAtMs: nowMs }
+}
+
+export const recordMembership = (desk: Desk, kind: AuditKind, membership: Membership): Promise<void> =>
+  desk.record(kind, {
+    place: placeOf(membership),
+    target: { type: "membership", id: membership.id },
+    subject: membership.principalId,
+  })
+
+export type MoveName = keyof typeof membershipMoves
+
+const kinds = {
+  suspend: "membership.suspended",
+  resume: "membership.resumed",
+  remove: "membership.removed",
+  approve: "membership.approved",
+  reject: "membership.rejected",
+} as const satisfies Record<MoveName, AuditKind>
+
+/**
+ * The membership as it is then. Sessions end with what stops; what is removed takes with it the memberships inside of it,
+ * the invitations to them and the grants there, so that nothing waits for who joins again.
+ */
+export async function changeMembership(desk: Desk, membership: Membership, name: MoveName): Promise<Membership> {
+  const next = moved<Membership["status"], Membership>(membership, membershipMoves[name])
+  if (next === undefined) return membership
+  const { tx, nowMs } = desk
+  const updated = { ...next, updatedAtMs: nowMs }
+  await tx.members.update(updated)
+  const { principalId } = membership
+  if (name === "suspend" || name === "remove") {
+    await tx.endings.endByMembership({ ...placeOf(membership), principalId }, kinds[name], nowMs)
+  }
+  if (name === "remove") await removeInside(desk, membership)
+  await recordMembership(desk, kinds[name], updated)
+  return updated
+}
+
+async function removeInside({ tx, nowMs }: Desk, membership: Membership): Promise<void> {
+  const { appId, principalId } = membership
+  await revokeInvitation(tx, membership, nowMs)
+  for (const { id } of await tx.identities.findMemberships(principalId, appId)) {
+    const inner = await tx.members.lock(id)
+    if (inner === undefined || !isLiveMembership(inner) || !isInside(inner, membership)) continue
+    await tx.members.update({ ...inner, status: "REMOVED", updatedAtMs: nowMs })
+    await revokeInvitation(tx, inner, nowMs)
+  }
+  for (const grant of await tx.grants.listOfPrincipal(principalId, appId)) {
+    if (isInside(grant, membership)) await tx.grants.revoke(grant.id, nowMs)
+  }
+}
+
+async function revokeInvitation(tx: Desk["tx"], { id, status }: Membership, nowMs: number): Promise<void> {
+  const invitation = status === "INVITED" ? await tx.invitations.lockByMembership(id) : undefined
+  if (invitation === undefined) return
+  await tx.invitations.update({ ...invitation, status: "REVOKED", answeredAtMs: nowMs })
+}

@@ -1,0 +1,109 @@
+import { create } from "@bufbuild/protobuf"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { Place } from "@signet/kernel/admin-ports"
+import { isLiveMembership } from "@signet/kernel/administration/moves"
+import { memberScopesProblem } from "@signet/kernel/administration/scopes"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import type { Membership } from "@signet/kernel/records"
+import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { type Membership as Asked, MembershipSchema } from "@signet/proto/auth/v1/records"
+import type { Deps } from "../deps.ts"
+import { changed } from "../field-mask.ts"
+import { pageAsked, pageFound } from "../page.ts"
+import { membershipStatusOf } from "../parse.ts"
+import { membershipShape } from "../shape.ts"
+import { administer, type Desk } from "./administer.ts"
+import { foundListPlace, foundMember, foundOwnApp, foundPlace, requireActive } from "./found.ts"
+import { changeMembership, foundMembership, type MoveName, newMembership, recordMembership } from "./membership.ts"
+import { given, isSame, refuse } from "./outcome.ts"
+
+type Methods =
+  | "createMembership"
+  | "getMembership"
+  | "listMemberships"
+  | "updateMembership"
+  | "suspendMembership"
+  | "resumeMembership"
+  | "removeMembership"
+  | "approveMembership"
+  | "rejectMembership"
+
+export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  return {
+    createMembership: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const { app, place } = await foundPlace(desk, request)
+        const { id, memberships } = await foundMember(desk, app.id, request.principalId)
+        const { scopes } = request
+        refuse(memberScopesProblem(app, scopes, { before: [], held: desk.caller.scopes }))
+        await requireActive(desk, place)
+        requireMember(desk, place, memberships)
+        const membership = newMembership(desk, { ...place, principalId: id, status: "ACTIVE", scopes })
+        const there = await desk.tx.identities.insertMembership(membership)
+        if (there.id !== membership.id) throw new Refused("ALREADY_EXISTS")
+        await recordMembership(desk, "membership.created", membership)
+        return { membership: membershipShape(membership) }
+      }),
+
+    getMembership: (request, context) =>
+      administer(deps, context, "read", async (desk) => ({
+        membership: membershipShape(await foundMembership(desk, request, "find")),
+      })),
+
+    listMemberships: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const { appId, tenantId, contextId } = await foundListPlace(desk, request)
+        const status = membershipStatusOf(request.status)
+        const principalId = parseId("prn", request.principalId) ?? null
+        const filter = ["memberships", appId, tenantId ?? "", contextId ?? "", status ?? "", principalId ?? ""]
+        const asked = pageAsked(deps.secrets, "mem", filter, request)
+        const found = await desk.tx.members.list(appId, { tenantId, contextId, status, principalId }, asked)
+        const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+        return { memberships: page.map(membershipShape), nextPageToken }
+      }),
+
+    updateMembership: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const membership = await foundMembership(desk, request, "lock")
+        const app = await foundOwnApp(desk, request.appId)
+        const current = create(MembershipSchema, membershipShape(membership))
+        const values = given(request.membership, "membership")
+        const change = { desc: MembershipSchema, values, mask: request.updateMask, path: "membership" }
+        const { profile, scopes } = valuesOf(changed(current, change).message)
+        if (!isLiveMembership(membership)) throw new Refused("STATE_CONFLICT")
+        const grounds = { before: membership.scopes, held: desk.caller.scopes }
+        refuse(memberScopesProblem(app, scopes, grounds, "membership.scopes"))
+        if (isSame({ profile, scopes }, valuesOf(current))) return { membership: current }
+        const updated = { ...membership, profile, scopes, updatedAtMs: desk.nowMs }
+        await desk.tx.members.update(updated)
+        await recordMembership(desk, "membership.updated", updated)
+        return { membership: membershipShape(updated) }
+      }),
+
+    suspendMembership: (request, context) => move(deps, context, request, "suspend"),
+    resumeMembership: (request, context) => move(deps, context, request, "resume"),
+    removeMembership: (request, context) => move(deps, context, request, "remove"),
+    approveMembership: (request, context) => move(deps, context, request, "approve"),
+    rejectMembership: (request, context) => move(deps, context, request, "reject"),
+  }
+}
+
+/** Somebody becomes a member without being asked only where they are one, or by an administrator of the installation. */
+function requireMember({ isInstallation }: Desk, { tenantId, contextId }: Place, known: readonly Membership[]): void {
+  if (isInstallation && tenantId === null && contextId === null) return
+  if (known.some(({ status }) => status === "ACTIVE")) return
+  throw new Refused("STATE_CONFLICT", { message: "the principal is no active member of the app" })
+}
+
+function move(deps: Deps, context: HandlerContext, of: { appId: string; membershipId: string }, name: MoveName) {
+  return administer(deps, context, "write", async (desk) => {
+    const membership = await foundMembership(desk, of, "lock")
+    return { membership: membershipShape(await changeMembership(desk, membership, name)) }
+  })
+}
+
+function valuesOf({ profile, scopes }: Asked): Pick<Membership, "profile" | "scopes"> {
+  const { name = "", email = "" } = profile ?? {}
+  return { profile: { ...(name === "" ? {} : { name }), ...(email === "" ? {} : { email }) }, scopes }
+}

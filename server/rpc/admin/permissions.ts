@@ -1,0 +1,92 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { ServiceImpl } from "@connectrpc/connect"
+import type { Permission } from "@signet/kernel/admin-records"
+import { permissionProblem } from "@signet/kernel/administration/role"
+import { Refused } from "@signet/kernel/errors"
+import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { PermissionSchema } from "@signet/proto/auth/v1/roles"
+import type { Deps } from "../deps.ts"
+import { refuseClosed } from "../field-behavior.ts"
+import { changed } from "../field-mask.ts"
+import { pageAsked, pageFound } from "../page.ts"
+import { administer, type Desk, unresolved } from "./administer.ts"
+import { foundApp, foundOwnApp, wholeApp } from "./found.ts"
+import { given, refuse } from "./outcome.ts"
+
+type Methods = "createPermission" | "listPermissions" | "updatePermission" | "deletePermission"
+
+const schema = PermissionSchema
+
+/** What may be done in an app is said by the app as a whole, and read by everybody who makes roles in it. */
+export function permissions(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  return {
+    createPermission: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const app = await foundApp(desk, request.appId)
+        const asked = given(request.permission, "permission")
+        refuseClosed(schema, asked, "create", "permission")
+        refuse(permissionProblem(asked))
+        if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
+        const { key, description } = asked
+        const made = { id: desk.newId("prm"), appId: app.id, createdAtMs: desk.nowMs }
+        const permission: Permission = { ...made, key, description }
+        if (!(await desk.tx.roles.insertPermission(permission))) throw new Refused("ALREADY_EXISTS")
+        await record(desk, "permission.created", permission)
+        return { permission: shape(permission) }
+      }),
+
+    listPermissions: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const app = await foundOwnApp(desk, request.appId)
+        const filter = ["permissions", app.id]
+        const asked = pageAsked(deps.secrets, "prm", filter, request)
+        const found = await desk.tx.roles.listPermissions(app.id, asked)
+        const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+        return { permissions: page.map(shape), nextPageToken }
+      }),
+
+    updatePermission: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const permission = await foundPermission(desk, request)
+        const current = create(schema, shape(permission))
+        const values = given(request.permission, "permission")
+        const change = { desc: schema, values, mask: request.updateMask, path: "permission" }
+        const { description } = changed(current, change).message
+        if (description === permission.description) return { permission: current }
+        const updated = { ...permission, description }
+        await desk.tx.roles.updatePermission(updated)
+        await record(desk, "permission.updated", updated)
+        return { permission: shape(updated) }
+      }),
+
+    deletePermission: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const permission = await foundPermission(desk, request)
+        if (!(await desk.tx.roles.deletePermission(permission))) throw new Refused("IN_USE")
+        await record(desk, "permission.deleted", permission)
+        return {}
+      }),
+  }
+}
+
+async function foundPermission(desk: Desk, of: { appId: string; permissionKey: string }): Promise<Permission> {
+  const app = await foundApp(desk, of.appId)
+  const [permission] = await desk.tx.roles.findPermissions(app.id, [of.permissionKey])
+  if (permission === undefined) throw unresolved()
+  return permission
+}
+
+const record = (
+  desk: Desk,
+  kind: "permission.created" | "permission.updated" | "permission.deleted",
+  { id, appId }: Permission,
+): Promise<void> => desk.record(kind, { place: wholeApp(appId), target: { type: "permission", id } })
+
+const shape = (of: Permission): MessageInitShape<typeof PermissionSchema> => ({
+  id: of.id,
+  appId: of.appId,
+  key: of.key,
+  description: of.description,
+  createdAt: timestampFromMs(of.createdAtMs),
+})

@@ -1,0 +1,120 @@
+// What is of no one app: principals, and the ways of signing in. Only administrators of the installation get here.
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import { accountMoves, type Move, principalMoves } from "@signet/kernel/administration/moves"
+import type { AuditKind } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import type { Principal, ProviderAccount } from "@signet/kernel/records"
+import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import type { Deps } from "../deps.ts"
+import { identityShape, principalShape, providerAccountShape } from "../shape.ts"
+import { administer, type Desk, requireInstallation, unresolved } from "./administer.ts"
+import { moved } from "./outcome.ts"
+
+type Methods =
+  | "getPrincipal"
+  | "suspendPrincipal"
+  | "resumePrincipal"
+  | "deactivatePrincipal"
+  | "reactivatePrincipal"
+  | "blockProviderAccount"
+  | "unblockProviderAccount"
+
+export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Methods> {
+  return {
+    getPrincipal: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        requireInstallation(desk)
+        const { identities } = desk.tx
+        const id = parseId("prn", request.principalId)
+        const principal = id && (await identities.findPrincipal(id))
+        if (principal === undefined) throw unresolved()
+        const { identityId } = principal
+        const identity = identityId && (await identities.findIdentity(identityId))
+        const accounts = identityId ? await identities.findAccounts(identityId) : []
+        return {
+          principal: principalShape(principal),
+          ...(identity ? { identity: identityShape(identity) } : {}),
+          providerAccounts: accounts.map(providerAccountShape),
+        }
+      }),
+
+    suspendPrincipal: (request, context) =>
+      movePrincipal(deps, context, request.principalId, "principal.suspended", ({ tx, nowMs }, { id }) =>
+        tx.principals.end(id, "SUSPENDED", nowMs),
+      ),
+    resumePrincipal: (request, context) =>
+      movePrincipal(deps, context, request.principalId, "principal.resumed", ({ tx }, { id }) =>
+        tx.principals.resume(id),
+      ),
+    deactivatePrincipal: (request, context) =>
+      movePrincipal(deps, context, request.principalId, "principal.deactivated", ({ tx, nowMs }, { id }) =>
+        tx.principals.end(id, "DEACTIVATED", nowMs),
+      ),
+    reactivatePrincipal: (request, context) =>
+      movePrincipal(deps, context, request.principalId, "principal.reactivated", ({ tx, nowMs }, { id }) =>
+        tx.principals.reactivate(id, nowMs),
+      ),
+
+    blockProviderAccount: (request, context) =>
+      moveAccount(deps, context, request.providerAccountId, "provider_account.blocked", accountMoves.block),
+    unblockProviderAccount: (request, context) =>
+      moveAccount(deps, context, request.providerAccountId, "provider_account.unblocked", accountMoves.unblock),
+  }
+}
+
+const moves = {
+  "principal.suspended": principalMoves.suspend,
+  "principal.resumed": principalMoves.resume,
+  "principal.deactivated": principalMoves.deactivate,
+  "principal.reactivated": principalMoves.reactivate,
+} as const satisfies Partial<Record<AuditKind, Move<Principal["status"]>>>
+
+/** @param apply False when the store has another reason, such as that the time to come back is over. */
+function movePrincipal(
+  deps: Deps,
+  context: HandlerContext,
+  idText: string,
+  kind: keyof typeof moves,
+  apply: (desk: Desk, principal: Principal) => Promise<boolean>,
+) {
+  return administer(deps, context, "write", async (desk) => {
+    requireInstallation(desk)
+    const id = parseId("prn", idText)
+    const principal = id && (await desk.tx.principals.lock(id))
+    if (principal === undefined) throw unresolved()
+    const next = moved<Principal["status"], Principal>(principal, moves[kind])
+    if (next === undefined) return { principal: principalShape(principal) }
+    if (!(await apply(desk, principal))) throw new Refused("STATE_CONFLICT")
+    await desk.record(kind, {
+      place: desk.caller,
+      target: { type: "principal", id: principal.id },
+      subject: principal.id,
+    })
+    return { principal: principalShape(next) }
+  })
+}
+
+function moveAccount(
+  deps: Deps,
+  context: HandlerContext,
+  idText: string,
+  kind: "provider_account.blocked" | "provider_account.unblocked",
+  move: Move<ProviderAccount["status"]>,
+) {
+  return administer(deps, context, "write", async (desk) => {
+    requireInstallation(desk)
+    const { tx, nowMs, caller } = desk
+    const id = parseId("pac", idText)
+    const account = id && (await tx.accounts.lockAccount(id))
+    if (account === undefined) throw unresolved()
+    const next = moved(account, move)
+    if (next === undefined) return { providerAccount: providerAccountShape(account) }
+    await tx.accounts.updateAccount(next)
+    if (next.status === "BLOCKED") await tx.endings.endByAccount(account.id, kind, nowMs)
+    const user = await tx.identities.findUserPrincipal(account.identityId)
+    const target = { type: "provider_account", id: account.id }
+    await desk.record(kind, { place: caller, target, subject: user?.id ?? null })
+    return { providerAccount: providerAccountShape(next) }
+  })
+}
