@@ -13,7 +13,7 @@ import { verifyLabeled } from "./labeled.ts"
 import { type LeafNode, supportsExtension } from "./leaf-node.ts"
 import { maxBytes } from "./limits.ts"
 import { openMessage } from "./message.ts"
-import { finish, opaque, type Reader, refuse, since, uint16, uint32, uint64 } from "./reader.ts"
+import { finish, opaque, openReader, type Reader, refuse, since, uint16, uint32, uint64 } from "./reader.ts"
 import { leafHash } from "./tree-hash.ts"
 import { vectorBytes } from "./writer.ts"
 
@@ -61,6 +61,14 @@ export function parseGroupInfo(bytes: Uint8Array, most: number = maxBytes.groupI
   const signature = opaque(reader, "group_info.signature", 64)
   finish(reader, "the group info")
   return { context, proof: extensionData(extensions, membershipProof), confirmationTag, signer, signature, signed }
+}
+
+/** Reads an encoded GroupContext by itself, as it was kept of a GroupInfo. @throws FramingRefused */
+export function parseGroupContext(bytes: Uint8Array): GroupContext {
+  const reader = openReader(bytes, maxBytes.groupInfo, "group_context")
+  const context = readGroupContext(reader)
+  finish(reader, "the group context")
+  return context
 }
 
 function readGroupContext(reader: Reader): GroupContext {

@@ -10,6 +10,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "@signet/proto/google/rpc/error_details"
+import { detailsOf } from "./messaging/detailed.ts"
 
 export type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
 
@@ -23,11 +24,12 @@ const reasonOfCode: Partial<Record<Code, Reason>> = {
 }
 
 /**
- * A refusal as it travels: guard's error, and google.rpc.BadRequest where the refusal names a field, and RetryInfo where
- * it says `retry_after` (seconds).
+ * A refusal as it travels: guard's error, what it is detailed with, google.rpc.BadRequest where it names a field, and
+ * RetryInfo where it says `retry_after` (seconds).
  */
 export function refusalError(refused: Refused, violations: readonly FieldViolation[] = fieldOf(refused)): ConnectError {
   const error = connectErrorOf(refused)
+  error.details.push(...detailsOf(refused))
   if (violations.length > 0) {
     error.details.push({ desc: BadRequestSchema, value: { fieldViolations: [...violations] } })
   }

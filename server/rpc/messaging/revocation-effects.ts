@@ -8,7 +8,7 @@ import type { MessagingDeps } from "./deps.ts"
 
 type Deps = Pick<MessagingDeps, "store" | "wakeups" | "clock" | "random">
 
-interface Revoked {
+export interface Revoked {
   readonly deviceId: DeviceId
   readonly userId: PrincipalId
 }
@@ -44,7 +44,8 @@ async function carryOut(deps: Deps, revoked: Revoked, most: number): Promise<voi
   if (ids.length <= most) await store.devices.effectsDone(deviceId)
 }
 
-async function direct(deps: Deps, { deviceId, userId }: Revoked, conversationId: ConversationId): Promise<void> {
+/** Tells one conversation to remove the device, if it is in it. */
+export async function direct(deps: Deps, { deviceId, userId }: Revoked, conversationId: ConversationId): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const asked = { id: newId("dir", nowMs, deps.random.bytes(10)), userId, deviceId, nowMs }
   const done = await deps.store.conversations.direct(

@@ -1,0 +1,138 @@
+// Appends one message: idempotency, who may, epoch, what the bytes say, and then the store, which asks again under the
+// conversation's lock.
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { HandlerContext } from "@connectrpc/connect"
+import { hash } from "@signet/canonical/hash"
+import { Refused } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import { type AppendDecision, type Attempt, decideAppend, decideReplay } from "@signet/kernel/messaging/append"
+import { maxBytes } from "@signet/kernel/messaging/limits"
+import { sees } from "@signet/kernel/messaging/membership"
+import type { AppendAnswer } from "@signet/kernel/messaging/ports"
+import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
+import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
+import type { AppendMessageRequest } from "@signet/proto/messaging/v1/conversation_service"
+import { parseCommit } from "../../../framing/commit.ts"
+import { parseApplication } from "../../../framing/message.ts"
+import { deviceOf } from "../calling-device.ts"
+import { counted } from "../counted.ts"
+import type { MessagingDeps } from "../deps.ts"
+import { type ConversationFacts, conversationEvent } from "../events.ts"
+import { refusedFor } from "../refusing.ts"
+import { conversationIdOf, isAt, unresolved } from "../seen.ts"
+import { eventsOf, hintsOf, removeRevoked, revokedOf } from "./after.ts"
+import { expired } from "./credential.ts"
+import { openFrame } from "./frame.ts"
+import { appendRefusal } from "./outcome.ts"
+import { reading } from "./refusing.ts"
+import { type JudgedCommit, verifyCommit } from "./verify-commit.ts"
+
+/** @throws Refused what the contract lists of AppendMessage. */
+export async function appendMessage(deps: MessagingDeps, context: HandlerContext, request: AppendMessageRequest) {
+  const device = deviceOf(context)
+  const message = messageOf(request)
+  const contentHash = hash(message.kind === "COMMIT" ? "commit" : "content", message.bytes)
+  await counted(deps, context, "messaging_append", { device: device.id })
+  const id = conversationIdOf(request.conversationId)
+  const opened = await deps.store.conversations.open(id, device.id, request.idempotencyKey)
+  if (opened === undefined || !isAt(opened.conversation, device)) throw unresolved()
+  const { conversation, answered } = opened
+  const replay = decideReplay(answered, contentHash)
+  if (replay === "mismatch") throw new Refused("IDEMPOTENCY_MISMATCH")
+  if (replay === "replay" && answered !== undefined) return answerShape(answered.answer)
+  if (!sees(conversation, device.userId)) throw unresolved()
+  if (message.kind === "COMMIT") await counted(deps, context, "messaging_commit", { conversation: id })
+
+  const nowMs = deps.clock.nowMs()
+  const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
+  const append: VerifiedAppend = {
+    conversationId: id,
+    deviceId: device.id,
+    userId: device.userId,
+    idempotencyKey: request.idempotencyKey,
+    epoch: request.expectedEpoch,
+    message: message.bytes,
+    contentHash,
+    commit: judged?.verified ?? null,
+  }
+  const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
+  const audit = judged === null ? [] : eventsOf(conversation, judged, decided, event)
+  const outcome = await deps.store.conversations.append(append, deps.signReceipt, nowMs, audit)
+  switch (outcome.is) {
+    case "replayed":
+      return answerShape(outcome.answer)
+    case "mismatch":
+      throw new Refused("IDEMPOTENCY_MISMATCH")
+    case "refused":
+      throw await appendRefusal(deps, outcome.conversation, outcome.decision, request.expectedEpoch, device.id)
+    case "appended":
+      deps.wakeups.publish(hintsOf(outcome, judged))
+      await removeRevoked(deps, outcome.conversation, judged?.added ?? [])
+      return answerShape(outcome.answer)
+  }
+}
+
+type Decided = Extract<AppendDecision, { is: "append" }>
+
+/** What the bytes say. @throws Refused */
+async function judge(
+  deps: MessagingDeps,
+  conversation: Conversation,
+  device: MessagingDevice,
+  request: AppendMessageRequest,
+  nowMs: number,
+): Promise<{ judged: JudgedCommit | null; decided: Decided }> {
+  const { payload, expectedEpoch } = request
+  const attempt: Attempt = {
+    kind: payload.case === "commit" ? "COMMIT" : "APPLICATION",
+    deviceId: device.id,
+    expectedEpoch,
+  }
+  const ensure = async (more: Partial<Attempt> = {}) => {
+    const decision = decideAppend(conversation, { ...attempt, ...more }, nowMs)
+    if (decision.is === "append") return decision
+    throw await appendRefusal(deps, conversation, decision, expectedEpoch, device.id)
+  }
+  // Before a byte is parsed: most of what is refused ends here.
+  await ensure()
+  if (nowMs >= device.expiresAtMs) throw expired()
+  if (payload.case !== "commit") {
+    const bytes = payload.value ?? new Uint8Array()
+    const application = reading(["application_message_bytes", maxBytes.application], () => parseApplication(bytes))
+    openFrame(conversation, application, "APPLICATION")
+    return { judged: null, decided: await ensure({ framedEpoch: application.epoch }) }
+  }
+  const commit = reading(["commit_bytes", maxBytes.commit], () => parseCommit(payload.value.commit))
+  const aad = openFrame(conversation, commit, "COMMIT")
+  await ensure({ framedEpoch: commit.epoch })
+  const judged = verifyCommit(
+    {
+      conversation,
+      device,
+      issuerKeys: deps.issuerKeys(),
+      verify: deps.verify,
+      nowMs,
+      newWelcomeId: () => newId("wel", nowMs, deps.random.bytes(10)),
+    },
+    { commit, aad },
+    payload.value,
+  )
+  const isRejoin = judged.verified.membership?.op === "REJOIN"
+  const decided = await ensure({ framedEpoch: commit.epoch, isRejoin })
+  // Nobody comes in with a device that was revoked since its package was claimed.
+  const [revoked] = await revokedOf(deps, conversation, judged.added)
+  if (revoked !== undefined) throw refusedFor("CREDENTIAL_REFUSED", "CRED_REVOKED")
+  return { judged, decided }
+}
+
+function messageOf({ payload }: AppendMessageRequest): { kind: Attempt["kind"]; bytes: Uint8Array } {
+  if (payload.case === "commit") return { kind: "COMMIT", bytes: payload.value.commit }
+  return { kind: "APPLICATION", bytes: payload.value ?? new Uint8Array() }
+}
+
+const answerShape = ({ seq, epoch, acceptedAtMs, receipt }: AppendAnswer) => ({
+  seq,
+  epoch,
+  acceptedAt: timestampFromMs(acceptedAtMs),
+  receipt: receipt ?? new Uint8Array(),
+})

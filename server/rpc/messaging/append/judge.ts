@@ -1,0 +1,27 @@
+// What the checks of a commit are made with, and the shapes that they hand on.
+import type { Verify } from "@signet/canonical/ed25519"
+import type { IssuerKeys } from "@signet/canonical/issuer-keys"
+import { idBytes, type WelcomeId } from "@signet/kernel/ids"
+import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
+import { placeBytes, unixSeconds } from "../place.ts"
+
+export interface Judge {
+  readonly conversation: Conversation
+  /** The calling device. */
+  readonly device: MessagingDevice
+  readonly issuerKeys: IssuerKeys
+  readonly verify: Verify
+  readonly nowMs: number
+  readonly newWelcomeId: () => WelcomeId
+}
+
+/** What every signed paper of a conversation must say: where it is, and that it is good now. */
+export function papersOf({ conversation, issuerKeys, verify, nowMs }: Judge) {
+  return {
+    issuerKeys,
+    verify,
+    ...placeBytes(conversation),
+    conversationId: idBytes(conversation.id),
+    atSeconds: unixSeconds(nowMs),
+  }
+}

@@ -1,0 +1,111 @@
+import type { ServiceImpl } from "@connectrpc/connect"
+import { toHex } from "@signet/canonical/bytes"
+import type { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { Conversation_Status } from "@signet/proto/messaging/v1/records"
+import { pageAsked, pageFound } from "../page.ts"
+import { appendMessage } from "./append/append.ts"
+import { createAttendance } from "./attendance.ts"
+import { authorizeMembership } from "./authorize.ts"
+import { deviceOf } from "./calling-device.ts"
+import { conversationShape, directiveShape, envelopeShape } from "./conversation-shape.ts"
+import { createConversation } from "./create.ts"
+import type { MessagingDeps } from "./deps.ts"
+import { lease, leave, requestRejoin } from "./directives.ts"
+import { reportFork } from "./fork.ts"
+import { limitsShape } from "./limits-shape.ts"
+import { ackMessages, groupInfo, listMessages, openSeen, treeChunk } from "./reads.ts"
+import { conversationIdOf, seen } from "./seen.ts"
+import { createStreams } from "./subscribe/streams.ts"
+import { subscribe } from "./subscribe/subscribe.ts"
+import { type After, realAfter } from "./timers.ts"
+
+/** @param after Timers of the streams. */
+export function conversationService(
+  deps: MessagingDeps,
+  after: After = realAfter,
+): ServiceImpl<typeof ConversationService> {
+  const attendance = createAttendance(deps)
+  const streaming = { ...deps, attendance, after, streams: createStreams() }
+  return {
+    getLimits: () => ({ limits: limitsShape() }),
+    createConversation: (request, context) => createConversation(deps, context, request),
+
+    async getConversation(request, context) {
+      const { conversation, cursor } = await openSeen(deps, context, request.conversationId)
+      return { conversation: conversationShape(conversation, cursor) }
+    },
+
+    async listConversations(request, context) {
+      const device = deviceOf(context)
+      const filter = ["conversations", device.id]
+      const asked = pageAsked(deps.secrets, "cnv", filter, request)
+      const found = await deps.store.conversations.list(
+        { deviceId: device.id, userId: device.userId, place: device },
+        asked,
+      )
+      const rows = found.map(({ conversation, cursor }) => ({ ...conversation, cursor }))
+      const { page, nextPageToken } = pageFound(deps.secrets, filter, request, rows)
+      return {
+        conversations: page.map(({ cursor, ...conversation }) => ({
+          ...conversationShape(conversation, cursor),
+          members: [],
+        })),
+        nextPageToken,
+      }
+    },
+
+    authorizeMembership: async (request, context) => ({
+      authorization: await authorizeMembership(deps, context, request),
+    }),
+
+    async appendMessage(request, context) {
+      const answer = await appendMessage(deps, context, request)
+      await attendance.touch(conversationIdOf(request.conversationId), deviceOf(context).id)
+      return answer
+    },
+
+    async listMessages(request, context) {
+      const { id } = deviceOf(context)
+      const { envelopes, headSeq, isMember } = await listMessages(deps, context, request)
+      if (isMember) await attendance.touch(conversationIdOf(request.conversationId), id)
+      return { envelopes: envelopes.map((envelope) => envelopeShape(envelope, id)), headSeq }
+    },
+
+    async ackMessages(request, context) {
+      const cursor = await ackMessages(deps, context, request)
+      await attendance.touch(conversationIdOf(request.conversationId), deviceOf(context).id)
+      return { cursor }
+    },
+
+    async getGroupInfo(request, context) {
+      const { bytes, epoch, treeHash } = await groupInfo(deps, context, request.conversationId)
+      return { groupInfo: bytes, epoch, treeHash: treeHash === null ? "" : toHex(treeHash) }
+    },
+
+    getTree: (request, context) => treeChunk(deps, context, request),
+
+    async listDirectives(request, context) {
+      const { directives } = await seen(deps, context, request.conversationId)
+      return { directives: directives.map(directiveShape) }
+    },
+
+    leaseDirective: async (request, context) => ({ directive: directiveShape(await lease(deps, context, request)) }),
+
+    async leaveConversation(request, context) {
+      const directive = await leave(deps, context, request.conversationId)
+      return directive === null ? {} : { directive: directiveShape(directive) }
+    },
+
+    async requestRejoin(request, context) {
+      const directive = await requestRejoin(deps, context, request.conversationId)
+      return directive === null ? {} : { directive: directiveShape(directive) }
+    },
+
+    async reportFork(request, context) {
+      const { status } = await reportFork(deps, context, request)
+      return { status: Conversation_Status[status] }
+    },
+
+    subscribe: (request, context) => subscribe(streaming, context, request),
+  }
+}

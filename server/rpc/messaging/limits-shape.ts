@@ -1,0 +1,60 @@
+// What GetLimits answers: the kernel's numbers, each under the contract's name.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt"
+import {
+  directiveTimesMs,
+  heartbeatMs,
+  keyPackagePool,
+  lifetimeMs,
+  maxBytes,
+  maxCount,
+  rates,
+} from "@signet/kernel/messaging/limits"
+import type { LimitsSchema } from "@signet/proto/messaging/v1/conversation_service"
+
+const lasting = (ms: number): Duration => durationFromMs(ms)
+const perSecond = ({ limit, seconds }: { limit: number; seconds: number }): number => Math.floor(limit / seconds)
+
+export function limitsShape(): MessageInitShape<typeof LimitsSchema> {
+  return {
+    applicationMessageBytes: maxBytes.application,
+    commitBytes: maxBytes.commit,
+    groupInfoBytes: maxBytes.groupInfo,
+    treeBytes: maxBytes.tree,
+    welcomeBytes: maxBytes.welcome,
+    welcomeRecipientBytes: maxBytes.welcomeRecipient,
+    appendBytes: maxBytes.append,
+    keyPackageBytes: maxBytes.keyPackage,
+    proofBytes: maxBytes.proof,
+    subjectsPerCommit: maxCount.subjectsPerCommit,
+    leavesPerConversation: maxCount.leaves.default,
+    devicesPerUser: maxCount.devicesPerUser,
+    conversationsPerUser: maxCount.conversationsPerUser,
+    keyPackagesPerUpload: maxCount.keyPackagesPerUpload,
+    keyPackagesPerDevice: maxCount.keyPackages,
+    keyPackagesToKeep: keyPackagePool.keep,
+    keyPackagesLowWater: keyPackagePool.lowWater,
+    keyPackageLifetime: lasting(lifetimeMs.keyPackage),
+    lastResortLifetime: lasting(lifetimeMs.lastResort),
+    credentialLifetime: lasting(lifetimeMs.credential),
+    proofLifetime: lasting(lifetimeMs.proof),
+    claimLifetime: lasting(lifetimeMs.claim),
+    welcomeGrace: lasting(lifetimeMs.welcome),
+    directiveLease: lasting(directiveTimesMs.lease),
+    directiveGrace: lasting(directiveTimesMs.grace),
+    logRetention: lasting(lifetimeMs.log),
+    idempotencyRetention: lasting(lifetimeMs.idempotency),
+    claimsPerTargetAndHour: rates.claimPerTarget.limit,
+    claimsPerHour: rates.claim.limit,
+    appendsPerSecond: perSecond(rates.append),
+    appendsBurst: rates.append.limit,
+    commitsPerSecond: perSecond(rates.commit),
+    registrationsPerDay: rates.register.limit,
+    streamsPerDevice: maxCount.streamsPerDevice,
+    heartbeat: lasting(heartbeatMs),
+    attachmentBytes: BigInt(maxBytes.attachment),
+    attachmentPartBytes: maxBytes.attachmentPart,
+    attachmentRetention: lasting(lifetimeMs.attachment),
+    envelopesPerPage: maxCount.envelopesPerPage,
+  }
+}

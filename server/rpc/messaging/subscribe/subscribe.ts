@@ -1,0 +1,177 @@
+// The stream of hints. Whoever reads slowly costs a bounded queue of small notices and nobody else's time: what a hint
+// brings along is read when it is taken.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import type { ConversationId } from "@signet/kernel/ids"
+import { heartbeatMs } from "@signet/kernel/messaging/limits"
+import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import { userOf } from "../../call.ts"
+import type { Attendance } from "../attendance.ts"
+import { deviceOf } from "../calling-device.ts"
+import type { MessagingDeps } from "../deps.ts"
+import type { After } from "../timers.ts"
+import { endOf } from "./alive.ts"
+import { createHintQueue, type Notice } from "./hint-queue.ts"
+import { type Listening, listeningOf } from "./interest.ts"
+import type { Streams } from "./streams.ts"
+import { type Event, eventOf, type Listener } from "./told.ts"
+
+export interface SubscribeDeps extends MessagingDeps {
+  readonly streams: Streams
+  readonly after: After
+  readonly attendance: Attendance
+}
+
+/** So many heartbeats that nobody took: the reader is gone, or as good as that. */
+const mostUntaken = 3
+
+/**
+ * @throws Refused LIMIT_EXCEEDED; and while it runs TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE for
+ *   a reader that does not keep up.
+ */
+export async function* subscribe(
+  deps: SubscribeDeps,
+  context: HandlerContext,
+  { includeEnvelopes }: { readonly includeEnvelopes: boolean },
+): AsyncGenerator<{ event: Event }> {
+  const device = deviceOf(context)
+  const { sessionId, expiresAtMs } = userOf(context)
+  const release = deps.streams.open(device.id)
+  const queue = createHintQueue()
+  const closing: (() => void)[] = [release, queue.close]
+  let ended: Refused | undefined
+  let untaken = 0
+  const end = (refused: Refused) => {
+    ended ??= refused
+    for (const close of closing.splice(0)) close()
+  }
+  const push = (notice: Notice) => {
+    if (!queue.push(notice)) end(slow())
+  }
+  try {
+    const onGone = () => end(new Refused("CANCELED"))
+    context.signal.addEventListener("abort", onGone)
+    closing.push(() => context.signal.removeEventListener("abort", onGone))
+    if (context.signal.aborted) onGone()
+    closing.push(deps.after(Math.max(0, expiresAtMs - deps.clock.nowMs()), () => end(new Refused("TOKEN_EXPIRED"))))
+
+    let listening = await listeningOf(deps, device)
+    const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map(listening.heads) }
+    const interest = (): Interest => ({
+      deviceId: device.id,
+      userIds: listening.userIds,
+      conversations: listener.told,
+    })
+    const subscription = deps.wakeups.subscribe(interest(), (hint) => {
+      if (isFor(hint, interest())) push(hint)
+    })
+    closing.push(subscription.close)
+    const beat = () => {
+      untaken++
+      if (untaken > mostUntaken) return end(slow())
+      push({ is: "heartbeat" })
+      void watch(deps, listening.waiting, { deviceId: device.id, sessionId }).then((refused) => {
+        if (refused !== undefined) end(refused)
+      })
+      closing.push(deps.after(heartbeatMs, beat))
+    }
+    closing.push(deps.after(heartbeatMs, beat))
+    // Ended while it was being set up: what was set up since closes too.
+    if (ended !== undefined) end(ended)
+
+    yield* opening(deps, listener, listening)
+    for (;;) {
+      const notice = await queue.next()
+      if (notice === undefined || ended !== undefined) throw ended ?? new Refused("CANCELED")
+      untaken = 0
+      if (notice.is === "revoked") throw new Refused("DEVICE_REVOKED")
+      if (notice.is === "member") {
+        listening = await listeningOf(deps, device)
+        yield* joined(deps, listener, listening)
+        subscription.update(interest())
+        continue
+      }
+      const event = await eventOf(deps, listener, notice)
+      if (event !== undefined) yield { event }
+    }
+  } finally {
+    end(new Refused("CANCELED"))
+  }
+}
+
+const slow = () => new Refused("UNAVAILABLE", { message: "the reader did not keep up" })
+
+/** What there is already: logs that are ahead of the cursor, a welcome, few key packages. */
+async function* opening(
+  deps: SubscribeDeps,
+  listener: Listener,
+  { ahead }: Listening,
+): AsyncGenerator<{ event: Event }> {
+  const nowMs = deps.clock.nowMs()
+  for (const { conversationId, headSeq, processedSeq } of ahead) {
+    listener.told.set(conversationId, processedSeq)
+    yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
+  }
+  const { deviceId } = listener
+  const [welcome] = await deps.store.welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 1, after: null })
+  if (welcome !== undefined) {
+    const { id, conversationId } = welcome
+    yield* events(deps, listener, { is: "welcome", deviceId, welcomeId: id, conversationId })
+  }
+  const { isLow } = await deps.store.keyPackages.inventory(deviceId, nowMs)
+  if (isLow) yield* events(deps, listener, { is: "keyPackageLow", deviceId })
+}
+
+/** Forgets the conversations that the device went out of, and tells of those that it came into. */
+async function* joined(
+  deps: SubscribeDeps,
+  listener: Listener,
+  { heads, ahead }: Listening,
+): AsyncGenerator<{ event: Event }> {
+  const { told } = listener
+  const isNew = new Set([...heads.keys()].filter((id) => !told.has(id)))
+  for (const id of told.keys()) if (!heads.has(id)) told.delete(id)
+  for (const id of isNew) told.set(id, 0n)
+  for (const { conversationId, headSeq } of ahead.filter((one) => isNew.has(one.conversationId))) {
+    yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
+  }
+}
+
+async function* events(
+  deps: SubscribeDeps,
+  listener: Listener,
+  notice: Parameters<typeof eventOf>[2],
+): AsyncGenerator<{ event: Event }> {
+  const event = await eventOf(deps, listener, notice)
+  if (event !== undefined) yield { event }
+}
+
+/** A member that streams is online; and a stream ends with its session and its device. */
+async function watch(
+  deps: SubscribeDeps,
+  waiting: ReadonlySet<ConversationId>,
+  of: Parameters<typeof endOf>[1],
+): Promise<Refused | undefined> {
+  try {
+    const refused = await endOf(deps, of)
+    if (refused !== undefined) return refused
+    for (const id of waiting) await deps.attendance.touch(id, of.deviceId)
+    return undefined
+  } catch {
+    // Nobody can say that it may go on.
+    return new Refused("UNAVAILABLE")
+  }
+}
+
+/** Wakeups told by mistake are told to nobody. */
+function isFor(hint: Hint, { deviceId, userIds, conversations }: Interest): boolean {
+  switch (hint.is) {
+    case "envelopes":
+    case "directive":
+      return conversations.has(hint.conversationId)
+    case "deviceList":
+      return userIds.includes(hint.userId)
+    default:
+      return hint.deviceId === deviceId
+  }
+}
