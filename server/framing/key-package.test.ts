@@ -132,6 +132,15 @@ test("last_resort is told", () => {
   expect(parseKeyPackage(good).lastResort).toBe(false)
 })
 
+test("a last resort of our engine is one, and verifies", async () => {
+  const made = await testEngine(suite).newKeyPackage(identity, { ...lifetime, isLastResort: true })
+  const keyPackage = parseKeyPackage(made.keyPackage)
+  expect(keyPackage.lastResort).toBe(true)
+  expect(verifyKeyPackage(keyPackage)).toBe(true)
+  const view = await testEngine(suite).inspectKeyPackage(made.keyPackage)
+  expect(view.reference).toEqual(made.reference)
+})
+
 test.each<[string, (keyPackage: KeyPackage) => object]>([
   ["another lifetime", leaf({ lifetime: { notBefore: 0n, notAfter: 1n } })],
   ["another credential", leaf({ credential: { credentialType: "basic", identity: new Uint8Array(3) } })],

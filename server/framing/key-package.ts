@@ -18,7 +18,7 @@ export interface KeyPackage {
   readonly notBefore: bigint
   readonly notAfter: bigint
   readonly extensions: readonly Extension[]
-  /** Whether it carries the last_resort extension. Our own engine sets none. */
+  /** Whether it carries the last_resort extension. */
   readonly lastResort: boolean
   readonly signature: Uint8Array
   /** KeyPackageTBS. */

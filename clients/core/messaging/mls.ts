@@ -14,7 +14,7 @@ import {
 import { createGroup, type NewGroup } from "./engine/group.ts"
 import { frameOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
 import { type Joined, type JoinInput, join } from "./engine/join.ts"
-import { type Identity, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
+import { type Identity, type KeyPackageLife, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
 import { type Member, memberOf } from "./engine/leaf.ts"
 import { type Decrypted, decrypt, type Encrypted, encrypt } from "./engine/message.ts"
@@ -38,6 +38,7 @@ export type {
   Joined,
   JoinInput,
   Judge,
+  KeyPackageLife,
   Member,
   NewGroup,
   NewKeyPackage,
@@ -60,7 +61,7 @@ export interface EngineOptions {
  * What an operation consumed is wiped by its `finish`, which follows durable storage.
  */
 export interface Engine {
-  newKeyPackage(identity: Identity, lifetime: { notBefore: number; notAfter: number }): Promise<NewKeyPackage>
+  newKeyPackage(identity: Identity, lifetime: KeyPackageLife): Promise<NewKeyPackage>
   /** Looks at somebody's key package before it is used; verify its credential. */
   inspectKeyPackage(keyPackage: Uint8Array): Promise<KeyPackageView>
   createGroup(group: NewGroup): Promise<GroupState>

@@ -15,6 +15,8 @@ import { maxBytes, strictMessage } from "./strict.ts"
 
 /** Lifetime of the longest-lived key package that is accepted: a last resort's 90 days, and 10 more. */
 const maxLifetimeSeconds = 100n * 86_400n
+/** KeyPackage extension last_resort (draft-ietf-mls-extensions). */
+const lastResort = 10
 
 /** Who signs: a public key, and what the suite's `sign` takes for it (a seed, or a reference to a key kept elsewhere). */
 export interface Identity {
@@ -33,12 +35,17 @@ export interface NewKeyPackage {
   readonly secret: Uint8Array
 }
 
-/** Makes a key package. @param lifetime Unix seconds. */
-export async function newKeyPackage(
-  kit: Kit,
-  identity: Identity,
-  lifetime: { readonly notBefore: number; readonly notAfter: number },
-): Promise<NewKeyPackage> {
+/** What a key package is made for. */
+export interface KeyPackageLife {
+  /** Unix seconds. */
+  readonly notBefore: number
+  readonly notAfter: number
+  /** To be used when no other is left, by several groups if need be. */
+  readonly isLastResort?: boolean
+}
+
+/** Makes a key package. */
+export async function newKeyPackage(kit: Kit, identity: Identity, lifetime: KeyPackageLife): Promise<NewKeyPackage> {
   const init = await kit.suite.dhKeyPair()
   const leaf = await kit.suite.dhKeyPair()
   const leafTbs: LeafNodeTBSKeyPackage = {
@@ -56,7 +63,7 @@ export async function newKeyPackage(
     cipherSuite: suiteName,
     initKey: init.publicKey,
     leafNode,
-    extensions: [],
+    extensions: lifetime.isLastResort ? [{ extensionType: lastResort, extensionData: new Uint8Array() }] : [],
   }
   const keyPackage = await signKeyPackage(tbs, identity.key, kit.cs.signature)
   return {
