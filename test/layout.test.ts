@@ -18,6 +18,7 @@ const layout: Record<string, Row> = {
   "server/guard/node": { ours: ["server/guard", "server/kernel"], npm: ["node:"] },
   "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
+  "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
   "server/keys": { ours: ["gen/es", "server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
   "server/rpc": {
@@ -36,6 +37,7 @@ const layout: Record<string, Row> = {
       "server/guard",
       "server/guard/node",
       "server/store/postgres",
+      "server/wakeups",
       "server/providers",
       "server/keys",
       "server/rpc",

@@ -301,6 +301,20 @@ export interface Wakeups {
   subscribe(interest: Interest, listener: (hint: Hint) => void): { update(interest: Interest): void; close(): void }
 }
 
+/** What is to be told now, read from the store: for hints that were lost. */
+export interface MissedHints {
+  /** Conversations whose log goes on after the place that is known. */
+  heads(
+    known: ReadonlyMap<ConversationId, bigint>,
+  ): Promise<readonly { conversationId: ConversationId; headSeq: bigint }[]>
+  /** All but envelopes. The mark is another when what the hint is about has changed. */
+  rest(of: {
+    deviceIds: readonly DeviceId[]
+    userIds: readonly PrincipalId[]
+    conversationIds: readonly ConversationId[]
+  }): Promise<readonly { hint: Hint; mark: string }[]>
+}
+
 /** Opaque bytes by key: parts of attachments. Keys are `[a-z0-9_/-]`, 128 characters at most. */
 export interface BlobStore {
   /**

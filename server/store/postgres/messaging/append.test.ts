@@ -131,7 +131,7 @@ describeOnEachStore("appending", (kind) => {
       [newMessage(group, second), { is: "stale" }],
       [newMessage({ ...group, epoch: 3n }, second), { is: "refuse", reason: "FUTURE_EPOCH" }],
       [
-        newMessage({ ...group, epoch: 2n }, (await putUser(opened.messaging)).devices[0] ?? one),
+        newMessage({ ...group, epoch: 2n }, (await putUser(opened.messaging)).devices[0] ?? expect.fail()),
         { is: "refuse", reason: "NOT_MEMBER" },
       ],
     ]

@@ -1,0 +1,33 @@
+import type { AppId, PrincipalId, TenantId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
+import { type Database, run } from "../sql.ts"
+
+// Devices whose user is gone from where they are. Who is suspended or locked may come back, and keeps them.
+const endedText = `select distinct device.user_id, device.app_id, device.tenant_id
+from messaging_device device
+where device.status = 'ACTIVE' and not (
+  exists (select from principal where id = device.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
+  and exists (select from membership m where m.principal_id = device.user_id and m.app_id = device.app_id
+    and m.tenant_id is null and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED'))
+  and (device.tenant_id = '' or exists (select from membership m where m.principal_id = device.user_id
+    and m.app_id = device.app_id and m.tenant_id = device.tenant_id and m.context_id is null
+    and m.status in ('ACTIVE', 'SUSPENDED')))
+) limit $1`
+
+interface Row {
+  user_id: PrincipalId
+  app_id: AppId
+  tenant_id: TenantId | ""
+}
+
+/** Users who have devices at a place that they are gone from, by the tables of area A. */
+export async function endedUsers(
+  db: Database,
+  limit: number,
+): Promise<readonly { userId: PrincipalId; place: Place }[]> {
+  const rows = await run<Row>(db, endedText, [limit])
+  return rows.map(({ user_id, app_id, tenant_id }) => ({
+    userId: user_id,
+    place: { appId: app_id, tenantId: tenant_id === "" ? null : tenant_id },
+  }))
+}

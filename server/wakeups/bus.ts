@@ -1,0 +1,115 @@
+// From one process to the others: one connection each, which listens and notifies, and comes back when it is lost.
+import type { Hint } from "@signet/kernel/messaging/ports"
+import { Client } from "pg"
+import { decode, encode } from "./payload.ts"
+
+const channel = "signet_wakeups"
+const pauseMs = { first: 100, longest: 5_000 }
+/** Of what waits for a connection. The poll finds the rest. */
+const mostWaiting = 10_000
+
+export interface Bus {
+  /** Does not wait: what comes within some milliseconds goes together. */
+  send(hints: readonly Hint[]): void
+  isListening(): boolean
+  close(): Promise<void>
+}
+
+export interface BusOptions {
+  readonly databaseUrl: string
+  /** Letters and digits that no other process has. */
+  readonly origin: string
+  onHints(hints: readonly Hint[]): void
+  /** It listens from now on, and may have missed what came before. */
+  onListening(): void
+  onError(error: unknown): void
+  /** How long hints wait for others: 10 unless told otherwise. */
+  readonly gatherMs?: number
+}
+
+export function createPostgresBus(options: BusOptions): Bus {
+  const { databaseUrl, origin, onError } = options
+  let client: Client | undefined
+  let isClosed = false
+  let failures = 0
+  let waiting: Hint[] = []
+  let gathering: NodeJS.Timeout | undefined
+  let reconnecting: NodeJS.Timeout | undefined
+
+  const lost = (which: Client, error: unknown) => {
+    if (client !== which || isClosed) return
+    client = undefined
+    onError(error)
+    which.removeAllListeners("end")
+    which.end().catch(() => {})
+    retry()
+  }
+  const retry = () => {
+    if (isClosed) return
+    const pause = Math.min(pauseMs.longest, pauseMs.first * 2 ** failures++)
+    reconnecting = setTimeout(() => {
+      underWay = connect()
+    }, pause).unref()
+  }
+  const connect = async () => {
+    const next = new Client({
+      connectionString: databaseUrl,
+      application_name: "signet wakeups",
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    })
+    next.on("error", (error) => lost(next, error))
+    next.on("end", () => lost(next, new Error("the connection for wake-ups ended")))
+    next.on("notification", ({ payload = "" }) => {
+      const told = decode(payload)
+      if (told.origin !== origin) options.onHints(told.hints)
+    })
+    try {
+      await next.connect()
+      await next.query(`listen ${channel}`)
+      if (isClosed) return await next.end()
+      client = next
+      failures = 0
+      options.onListening()
+      gather()
+    } catch (error) {
+      onError(error)
+      next.removeAllListeners("end")
+      next.end().catch(() => {})
+      retry()
+    }
+  }
+  const gather = () => {
+    if (waiting.length > 0) gathering ??= setTimeout(flush, options.gatherMs ?? 10).unref()
+  }
+  const flush = async () => {
+    gathering = undefined
+    const [to, hints] = [client, waiting]
+    if (to === undefined || hints.length === 0) return
+    waiting = []
+    const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload"
+    await to.query({ name: "notify", text, values: [channel, encode(origin, hints)] }).catch((error) => lost(to, error))
+  }
+  let underWay = connect()
+
+  return {
+    send(hints) {
+      if (isClosed || waiting.length + hints.length > mostWaiting) return
+      waiting.push(...hints)
+      gather()
+    },
+
+    isListening: () => client !== undefined,
+
+    async close() {
+      isClosed = true
+      clearTimeout(gathering)
+      clearTimeout(reconnecting)
+      await flush()
+      const last = client
+      client = undefined
+      await underWay
+      await last?.end().catch(() => {})
+    },
+  }
+}

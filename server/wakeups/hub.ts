@@ -1,0 +1,116 @@
+// Who listens to what in this process.
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+
+export interface Subscription {
+  readonly listener: (hint: Hint) => void
+  interest: Interest
+  /** The newest place of each conversation that the stream was told of. */
+  told: Map<ConversationId, bigint>
+}
+
+export interface Hub {
+  add(interest: Interest, listener: (hint: Hint) => void): Subscription
+  update(subscription: Subscription, interest: Interest): void
+  remove(subscription: Subscription): void
+  tell(hint: Hint): void
+  /** Of each conversation that anybody listens to, the oldest newest place that somebody was told of. */
+  heads(): ReadonlyMap<ConversationId, bigint>
+  readonly subscriptions: ReadonlySet<Subscription>
+}
+
+/** @param onError Told of a listener that threw: the others are told all the same. */
+export function createHub(onError: (error: unknown) => void): Hub {
+  const subscriptions = new Set<Subscription>()
+  const byKey = new Map<string, Set<Subscription>>()
+
+  const enter = (subscription: Subscription) => {
+    for (const key of keysOf(subscription.interest)) {
+      const there = byKey.get(key) ?? new Set()
+      byKey.set(key, there.add(subscription))
+    }
+    subscriptions.add(subscription)
+  }
+  const leave = (subscription: Subscription) => {
+    for (const key of keysOf(subscription.interest)) {
+      const there = byKey.get(key)
+      there?.delete(subscription)
+      if (there?.size === 0) byKey.delete(key)
+    }
+    subscriptions.delete(subscription)
+  }
+
+  return {
+    subscriptions,
+
+    add(interest, listener) {
+      const subscription = { interest, listener, told: new Map(interest.conversations) }
+      enter(subscription)
+      return subscription
+    },
+
+    update(subscription, interest) {
+      if (!subscriptions.has(subscription)) return
+      leave(subscription)
+      const { told } = subscription
+      subscription.told = new Map(
+        Array.from(interest.conversations, ([id, seq]) => {
+          const before = told.get(id) ?? 0n
+          return [id, before > seq ? before : seq]
+        }),
+      )
+      subscription.interest = interest
+      enter(subscription)
+    },
+
+    remove: leave,
+
+    tell(hint) {
+      // A copy: a listener may change its interest.
+      for (const subscription of [...(byKey.get(keyOf(hint)) ?? [])]) {
+        if (hint.is === "envelopes") {
+          if (hint.headSeq <= (subscription.told.get(hint.conversationId) ?? 0n)) continue
+          subscription.told.set(hint.conversationId, hint.headSeq)
+        }
+        try {
+          subscription.listener(hint)
+        } catch (error) {
+          onError(error)
+        }
+      }
+    },
+
+    heads() {
+      const heads = new Map<ConversationId, bigint>()
+      for (const { told } of subscriptions) {
+        for (const [id, seq] of told) {
+          const other = heads.get(id)
+          if (other === undefined || seq < other) heads.set(id, seq)
+        }
+      }
+      return heads
+    },
+  }
+}
+
+/** What a hint is about, and what a stream may listen to: ids, which say of what they are. */
+function keyOf(hint: Hint): string {
+  switch (hint.is) {
+    case "envelopes":
+    case "directive":
+      return hint.conversationId
+    case "deviceList":
+      return hint.userId
+    case "welcome":
+    case "keyPackageLow":
+    case "member":
+    case "revoked":
+      return hint.deviceId
+  }
+}
+
+const keysOf = ({ deviceId, userIds, conversations }: Interest): readonly string[] => [
+  deviceId,
+  ...userIds,
+  ...conversations.keys(),
+]

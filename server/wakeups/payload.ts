@@ -1,0 +1,91 @@
+// Hints as a notification carries them. PostgreSQL takes less than 8000 bytes in one.
+import { parseId } from "@signet/kernel/ids"
+import type { Hint } from "@signet/kernel/messaging/ports"
+
+const mostBytes = 7_900
+
+/** Of several that say the same, one; of several heads of a conversation, the highest. */
+export function merged(hints: readonly Hint[]): readonly Hint[] {
+  const byKey = new Map<string, Hint>()
+  for (const hint of hints) {
+    const key = hint.is === "envelopes" ? `e ${hint.conversationId}` : textOf(hint)
+    const there = byKey.get(key)
+    if (hint.is === "envelopes" && there?.is === "envelopes" && there.headSeq >= hint.headSeq) continue
+    byKey.set(key, hint)
+  }
+  return [...byKey.values()]
+}
+
+/**
+ * As many payloads as it takes.
+ *
+ * @param origin Of this process: letters and digits. Nobody is told twice of what it said itself.
+ */
+export function encode(origin: string, hints: readonly Hint[]): readonly string[] {
+  const payloads: string[] = []
+  let payload = origin
+  for (const text of merged(hints).map(textOf)) {
+    if (payload.length + 1 + text.length > mostBytes) {
+      payloads.push(payload)
+      payload = origin
+    }
+    payload += `\n${text}`
+  }
+  return payload === origin ? payloads : [...payloads, payload]
+}
+
+/** What cannot be read is left out: a newer process may say more. */
+export function decode(payload: string): { origin: string; hints: readonly Hint[] } {
+  const [origin = "", ...lines] = payload.split("\n")
+  return { origin, hints: lines.map(hintOf).filter((hint) => hint !== undefined) }
+}
+
+function textOf(hint: Hint): string {
+  switch (hint.is) {
+    case "envelopes":
+      return `envelopes ${hint.conversationId} ${hint.headSeq}`
+    case "welcome":
+      return `welcome ${hint.deviceId} ${hint.welcomeId} ${hint.conversationId}`
+    case "deviceList":
+      return `deviceList ${hint.userId} ${hint.version}`
+    case "directive":
+      return `directive ${hint.conversationId} ${hint.directiveId}`
+    case "keyPackageLow":
+    case "member":
+    case "revoked":
+      return `${hint.is} ${hint.deviceId}`
+  }
+}
+
+function hintOf(line: string): Hint | undefined {
+  const [is = "", first = "", second = "", third = ""] = line.split(" ")
+  switch (is) {
+    case "envelopes": {
+      const [conversationId, headSeq] = [parseId("cnv", first), parseNumber(second)]
+      return conversationId && headSeq !== undefined ? { is, conversationId, headSeq } : undefined
+    }
+    case "welcome": {
+      const [deviceId, welcomeId] = [parseId("dev", first), parseId("wel", second)]
+      const conversationId = parseId("cnv", third)
+      return deviceId && welcomeId && conversationId ? { is, deviceId, welcomeId, conversationId } : undefined
+    }
+    case "deviceList": {
+      const [userId, version] = [parseId("prn", first), parseNumber(second)]
+      return userId && version !== undefined ? { is, userId, version } : undefined
+    }
+    case "directive": {
+      const [conversationId, directiveId] = [parseId("cnv", first), parseId("dir", second)]
+      return conversationId && directiveId ? { is, conversationId, directiveId } : undefined
+    }
+    case "keyPackageLow":
+    case "member":
+    case "revoked": {
+      const deviceId = parseId("dev", first)
+      return deviceId && { is, deviceId }
+    }
+    default:
+      return undefined
+  }
+}
+
+const parseNumber = (text: string): bigint | undefined => (/^\d{1,19}$/.test(text) ? BigInt(text) : undefined)

@@ -1,0 +1,114 @@
+// What was lost on the way: a process that died between its commit and its notification, a connection that was away.
+import type { ConversationId, DeviceId } from "@signet/kernel/ids"
+import type { Hint, MissedHints } from "@signet/kernel/messaging/ports"
+import type { Hub } from "./hub.ts"
+
+export interface PollOptions {
+  readonly hub: Hub
+  readonly missed: MissedHints
+  /** Whether others are heard at the moment: if not, the poll is all there is. */
+  isListening(): boolean
+  onError(error: unknown): void
+}
+
+export interface Poll {
+  /** Heads of logs. */
+  heads(): Promise<void>
+  /** Everything else. */
+  rest(): Promise<void>
+  /** Remembers what was told another way. */
+  told(hint: Hint): void
+  start(): void
+  stop(): Promise<void>
+}
+
+const headsEveryMs = { listening: 1_500, alone: 200 }
+const restEveryMs = { listening: 15_000, alone: 1_500 }
+
+export function createPoll({ hub, missed, isListening, onError }: PollOptions): Poll {
+  let marks = new Map<string, string>()
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+  let underWay: Promise<void> = Promise.resolve()
+  let restAt = 0
+
+  const heads = async () => {
+    const known = hub.heads()
+    if (known.size === 0) return
+    for (const { conversationId, headSeq } of await missed.heads(known)) {
+      hub.tell({ is: "envelopes", conversationId, headSeq })
+    }
+  }
+  const rest = async () => {
+    if (hub.subscriptions.size === 0) {
+      marks.clear()
+      return
+    }
+    const interests = [...hub.subscriptions].map(({ interest }) => interest)
+    const found = await missed.rest({
+      deviceIds: [...new Set<DeviceId>(interests.map(({ deviceId }) => deviceId))],
+      userIds: [...new Set(interests.flatMap(({ userIds }) => userIds))],
+      conversationIds: [
+        ...new Set<ConversationId>(interests.flatMap(({ conversations }) => [...conversations.keys()])),
+      ],
+    })
+    const before = marks
+    marks = new Map(found.map(({ hint, mark }) => [keyOf(hint), mark]))
+    for (const { hint, mark } of found) if (isNews(hint, mark, before.get(keyOf(hint)))) hub.tell(hint)
+  }
+  const round = async () => {
+    try {
+      await heads()
+      if (performance.now() >= restAt) {
+        restAt = performance.now() + (isListening() ? restEveryMs.listening : restEveryMs.alone)
+        await rest()
+      }
+    } catch (error) {
+      onError(error)
+    }
+    plan()
+  }
+  const plan = () => {
+    if (isStopped) return
+    const ms = isListening() ? headsEveryMs.listening : headsEveryMs.alone
+    timer = setTimeout(() => {
+      underWay = round()
+    }, ms).unref()
+  }
+
+  return {
+    heads,
+    rest,
+    told(hint) {
+      if (hint.is === "deviceList" || hint.is === "member") marks.delete(keyOf(hint))
+      if (hint.is === "welcome" || hint.is === "directive" || hint.is === "revoked") marks.set(keyOf(hint), "")
+    },
+    start: plan,
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+      return underWay
+    },
+  }
+}
+
+/** Lists and memberships are news when they change; what is there for the first time is where they begin. */
+function isNews(hint: Hint, mark: string, before: string | undefined): boolean {
+  if (hint.is === "deviceList" || hint.is === "member") return before !== undefined && before !== mark
+  return before === undefined
+}
+
+function keyOf(hint: Hint): string {
+  switch (hint.is) {
+    case "welcome":
+      return `welcome ${hint.welcomeId}`
+    case "directive":
+      return `directive ${hint.directiveId}`
+    case "deviceList":
+      return `deviceList ${hint.userId}`
+    case "envelopes":
+      return `envelopes ${hint.conversationId}`
+    default:
+      return `${hint.is} ${hint.deviceId}`
+  }
+}

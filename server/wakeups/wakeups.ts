@@ -1,0 +1,75 @@
+import type { Hint, MissedHints, Wakeups } from "@signet/kernel/messaging/ports"
+import { type Bus, createPostgresBus } from "./bus.ts"
+import { createHub } from "./hub.ts"
+import { createPoll } from "./poll.ts"
+
+export interface WakeupsOptions {
+  /** Other processes on the same database; null where there is this one alone. */
+  readonly others: {
+    readonly databaseUrl: string
+    /** Letters and digits that no other process has. */
+    readonly origin: string
+    readonly missed: MissedHints
+    /** How long hints wait for others, in milliseconds. */
+    readonly gatherMs?: number
+  } | null
+  onError(error: unknown): void
+}
+
+export interface OpenWakeups extends Wakeups {
+  close(): Promise<void>
+}
+
+export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups {
+  const hub = createHub(onError)
+  const remote = others && withOthers(others, hub, onError)
+  return {
+    publish(hints) {
+      remote?.bus.send(hints)
+      for (const hint of hints) {
+        remote?.poll.told(hint)
+        hub.tell(hint)
+      }
+    },
+
+    subscribe(interest, listener) {
+      const subscription = hub.add(interest, listener)
+      return { update: (next) => hub.update(subscription, next), close: () => hub.remove(subscription) }
+    },
+
+    async close() {
+      await remote?.poll.stop()
+      await remote?.bus.close()
+    },
+  }
+}
+
+function withOthers(
+  { databaseUrl, origin, missed, gatherMs }: NonNullable<WakeupsOptions["others"]>,
+  hub: ReturnType<typeof createHub>,
+  onError: (error: unknown) => void,
+) {
+  const bus: Bus = createPostgresBus({
+    databaseUrl,
+    origin,
+    ...(gatherMs === undefined ? {} : { gatherMs }),
+    onHints(hints) {
+      for (const hint of hints) {
+        poll.told(hint)
+        hub.tell(hint)
+      }
+    },
+    onListening() {
+      // While nobody listened anything may have been said: everybody looks again at where they are members.
+      for (const { interest } of [...hub.subscriptions]) {
+        const hint: Hint = { is: "member", deviceId: interest.deviceId }
+        hub.tell(hint)
+      }
+      poll.heads().catch(onError)
+    },
+    onError,
+  })
+  const poll = createPoll({ hub, missed, isListening: bus.isListening, onError })
+  poll.start()
+  return { bus, poll }
+}
