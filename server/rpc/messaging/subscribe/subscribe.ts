@@ -57,15 +57,19 @@ export async function* subscribe(
 
     let listening = await listeningOf(deps, device)
     const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map(listening.heads) }
+    // Copies: an interest that was handed over does not change.
     const interest = (): Interest => ({
       deviceId: device.id,
       userIds: listening.userIds,
-      conversations: listener.told,
+      conversations: new Map(listener.told),
     })
-    const subscription = deps.wakeups.subscribe(interest(), (hint) => {
-      if (isFor(hint, interest())) push(hint)
+    let current = interest()
+    const subscription = deps.wakeups.subscribe(current, (hint) => {
+      if (isFor(hint, current)) push(hint)
     })
     closing.push(subscription.close)
+    // What was appended before the stream listened, its first look may have missed.
+    listening = await listeningOf(deps, device)
     const beat = () => {
       untaken++
       if (untaken > mostUntaken) return end(slow())
@@ -87,8 +91,11 @@ export async function* subscribe(
       if (notice.is === "revoked") throw new Refused("DEVICE_REVOKED")
       if (notice.is === "member") {
         listening = await listeningOf(deps, device)
-        yield* joined(deps, listener, listening)
-        subscription.update(interest())
+        const joined = join(listener.told, listening)
+        current = interest()
+        subscription.update(current)
+        listening = await listeningOf(deps, device)
+        yield* ahead(deps, listener, listening, joined)
         continue
       }
       const event = await eventOf(deps, listener, notice)
@@ -105,13 +112,10 @@ const slow = () => new Refused("UNAVAILABLE", { message: "the reader did not kee
 async function* opening(
   deps: SubscribeDeps,
   listener: Listener,
-  { ahead }: Listening,
+  listening: Listening,
 ): AsyncGenerator<{ event: Event }> {
   const nowMs = deps.clock.nowMs()
-  for (const { conversationId, headSeq, processedSeq } of ahead) {
-    listener.told.set(conversationId, processedSeq)
-    yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
-  }
+  yield* ahead(deps, listener, listening, new Set(listening.heads.keys()))
   const { deviceId } = listener
   const [welcome] = await deps.store.welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 1, after: null })
   if (welcome !== undefined) {
@@ -122,19 +126,26 @@ async function* opening(
   if (isLow) yield* events(deps, listener, { is: "keyPackageLow", deviceId })
 }
 
-/** Forgets the conversations that the device went out of, and tells of those that it came into. */
-async function* joined(
+/** The logs of these conversations, as far as the device has not processed them. */
+async function* ahead(
   deps: SubscribeDeps,
   listener: Listener,
-  { heads, ahead }: Listening,
+  listening: Listening,
+  of: ReadonlySet<ConversationId>,
 ): AsyncGenerator<{ event: Event }> {
-  const { told } = listener
-  const isNew = new Set([...heads.keys()].filter((id) => !told.has(id)))
-  for (const id of told.keys()) if (!heads.has(id)) told.delete(id)
-  for (const id of isNew) told.set(id, 0n)
-  for (const { conversationId, headSeq } of ahead.filter((one) => isNew.has(one.conversationId))) {
+  for (const { conversationId, headSeq, processedSeq } of listening.ahead) {
+    if (!of.has(conversationId)) continue
+    listener.told.set(conversationId, processedSeq)
     yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
   }
+}
+
+/** Forgets the conversations that the device went out of. @returns those that it came into. */
+function join(told: Listener["told"], { heads }: Listening): ReadonlySet<ConversationId> {
+  const joined = new Set([...heads.keys()].filter((id) => !told.has(id)))
+  for (const id of told.keys()) if (!heads.has(id)) told.delete(id)
+  for (const [id, headSeq] of heads) if (joined.has(id)) told.set(id, headSeq)
+  return joined
 }
 
 async function* events(

@@ -1,0 +1,226 @@
+// The messaging services on a store, called in this process: the chain of interceptors is the program's, but for the
+// guard, which believes what a token says. For tests of what cannot be seen or timed over the wire.
+import { randomBytes } from "node:crypto"
+import { createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect"
+import { issuerIdOf } from "@signet/canonical/hash"
+import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { kAuth } from "@signet/guard/connect"
+import { requirementOf } from "@signet/guard/requirement"
+import { contextOf } from "@signet/kernel/authz/context"
+import { newId } from "@signet/kernel/ids"
+import { issuerPurposes } from "@signet/kernel/keys/issuer-keys"
+import type { Session } from "@signet/kernel/records"
+import type { AccessTokenClaims } from "@signet/kernel/token/claims"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { newDevice, type TestDevice } from "../../../../test/support/messaging/device.ts"
+import type { SignedIn } from "../../../../test/support/messaging/world.ts"
+import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../keys/authority.ts"
+import { nodeSigner, nodeVerify } from "../../../keys/ed25519.ts"
+import { signKeySet } from "../../../keys/root-key.ts"
+import { createSecrets } from "../../../keys/secrets.ts"
+import { app, newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
+import { createWakeups } from "../../../wakeups/wakeups.ts"
+import { deviceProof } from "../../interceptors/device-proof.ts"
+import { errors } from "../../interceptors/errors.ts"
+import { validate } from "../../interceptors/validate.ts"
+import { conversationService } from "../conversation-service.ts"
+import type { MessagingDeps } from "../deps.ts"
+import { deviceService } from "../device-service.ts"
+import { keyPackageService } from "../key-package-service.ts"
+import type { After } from "../timers.ts"
+import { welcomeService } from "../welcome-service.ts"
+
+const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
+const issuer = "https://auth.example"
+
+export interface MessagingWorld {
+  readonly store: TestStore
+  readonly deps: MessagingDeps
+  readonly transport: Transport
+  /** Faults of the service that calls met: a test that ends has none. */
+  readonly faults: unknown[]
+  /** Moves the clock on; timers whose time has come call back. */
+  advance(ms: number): void
+  /** Timers that wait. */
+  readonly timers: number
+  newUser(): Promise<SignedIn>
+  /** Registered, with so many key packages. Of somebody new, or another device of somebody. */
+  newDevice(options?: { of?: SignedIn; packages?: number }): Promise<TestDevice>
+  close(): Promise<void>
+}
+
+export async function openMessagingWorld(): Promise<MessagingWorld> {
+  const store = await openTestStore("pglite")
+  await putApp(store.store)
+  let offsetMs = 0
+  const clock = { nowMs: () => Date.now() + offsetMs }
+  const timers = new Map<object, { atMs: number; call: () => void }>()
+  const after: After = (ms, call) => {
+    const timer = {}
+    timers.set(timer, { atMs: clock.nowMs() + ms, call })
+    return () => timers.delete(timer)
+  }
+  const keys = await newKeys(clock.nowMs())
+  const wakeups = createWakeups({ others: null, onError: (error) => faults.push(error) })
+  const faults: unknown[] = []
+  const deps: MessagingDeps = {
+    store: store.messaging,
+    accounts: store.store,
+    authority: createAuthority(keys, issuer),
+    signReceipt: createReceiptSigner(keys, issuer),
+    signTicket: createTicketSigner(keys, issuer),
+    issuerKeys: () => keys.issuerKeys,
+    verify: nodeVerify,
+    wakeups,
+    blobs: {
+      put: async () => undefined,
+      get: async () => undefined,
+      size: async () => undefined,
+      delete: async () => undefined,
+      presign: async () => undefined,
+    },
+    clock,
+    random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
+    secrets: createSecrets({
+      peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
+      sealingKey: new Uint8Array(32).fill(2),
+    }),
+    limiter: null,
+    issuer,
+  }
+  const transport = createRouterTransport(
+    (router) => {
+      router.service(DeviceService, deviceService(deps))
+      router.service(KeyPackageService, keyPackageService(deps))
+      router.service(ConversationService, conversationService(deps, after))
+      router.service(WelcomeService, welcomeService(deps))
+    },
+    {
+      router: {
+        interceptors: [
+          errors((fault) => faults.push(fault)),
+          trusting,
+          validator,
+          deviceProof({
+            devices: store.messaging.devices,
+            proofNonces: store.messaging.proofNonces,
+            clock,
+            verify: nodeVerify,
+            requirements: new Map(services.flatMap(({ methods }) => methods.map((one) => [one, requirementOf(one)]))),
+          }),
+        ],
+      },
+    },
+  )
+  const signIn = async (person: Person): Promise<SignedIn> => {
+    const nowMs = clock.nowMs()
+    const times = { createdAtMs: nowMs, lastRefreshedAtMs: nowMs, authTimeMs: nowMs }
+    const expiry = { idleExpiresAtMs: nowMs + 86_400_000, absoluteExpiresAtMs: nowMs + 10 * 86_400_000 }
+    const session = newSession(person, { ...times, ...expiry })
+    await store.store.transaction((tx) => tx.sessions.insert(session))
+    let token = tokenOf(session, clock.nowMs())
+    return {
+      userId: person.principal.id,
+      get accessToken() {
+        return token
+      },
+      async refresh() {
+        const newest = await store.store.transaction((tx) => tx.sessions.find(session.id))
+        token = tokenOf(newest ?? session, clock.nowMs())
+        return token
+      },
+      again: () => signIn(person),
+    }
+  }
+  const newUser = async () => signIn(await putPerson(store.store))
+  return {
+    store,
+    deps,
+    transport,
+    faults,
+    advance(ms) {
+      offsetMs += ms
+      for (const [timer, { atMs, call }] of [...timers]) {
+        if (atMs > clock.nowMs()) continue
+        timers.delete(timer)
+        call()
+      }
+    },
+    get timers() {
+      return timers.size
+    },
+    newUser,
+    async newDevice({ of, packages = 10 } = {}) {
+      const device = await newDevice(transport, (await of?.again()) ?? (await newUser()))
+      await device.register()
+      if (packages > 0) await device.upload(packages)
+      return device
+    },
+    async close() {
+      await wakeups.close()
+      await store.close()
+    },
+  }
+}
+
+async function newKeys(nowMs: number) {
+  const root = new Uint8Array(randomBytes(32))
+  const made = issuerPurposes.map((purpose) => {
+    const signer = nodeSigner(new Uint8Array(randomBytes(32)))
+    return { purpose, generation: 1, publicKey: signer.publicKey, createdAtMs: nowMs - 3_600_000, signer }
+  })
+  const set = await signKeySet({ seed: root, issuer, keys: made, version: 1n, nowMs: nowMs - 60_000, days: 90 })
+  const issuerKeys = verifyIssuerKeySet(set.issuerKeySet, {
+    roots: [set.rootKey],
+    issuerId: issuerIdOf(issuer),
+    atSeconds: BigInt(Math.floor(nowMs / 1_000)),
+  })
+  return {
+    issuerKeys,
+    keySet: () => set,
+    signer: (purpose: (typeof issuerPurposes)[number]) => {
+      const key = made.find((one) => one.purpose === purpose)
+      if (key === undefined) throw new Error(purpose)
+      return key.signer
+    },
+  }
+}
+
+function tokenOf(session: Session, nowMs: number): string {
+  const iat = Math.floor(nowMs / 1_000)
+  const claims: AccessTokenClaims = {
+    iss: issuer,
+    aud: "auth",
+    sub: session.principalId,
+    jti: newId("jti", nowMs, randomBytes(10)),
+    sid: session.id,
+    principal_type: "user",
+    identity_id: session.identityId,
+    app_id: app.id,
+    scp: ["messaging.read", "messaging.write"],
+    perm_ver: 1,
+    amr: [],
+    iat,
+    nbf: iat,
+    exp: iat + 600,
+    client_id: app.id,
+    gty: "session",
+    ...(session.boundDeviceId === null ? {} : { did: session.boundDeviceId }),
+  }
+  return `header.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.signature`
+}
+
+const trusting: Interceptor = (next) => async (req) => {
+  const [, payload] = req.header.get("authorization")?.split(".") ?? []
+  if (payload !== undefined) {
+    const claims: AccessTokenClaims = JSON.parse(Buffer.from(payload, "base64url").toString())
+    req.contextValues.set(kAuth, contextOf(claims))
+  }
+  return next(req)
+}
+
+const validator = validate(services.flatMap(({ methods }) => methods.map(({ input }) => input)))
