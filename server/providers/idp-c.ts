@@ -2,9 +2,10 @@
 // its tokens nor its secret key leave this file and the project.
 import { Refused } from "@signet/kernel/errors"
 import { isText } from "@signet/kernel/identity/claim"
-import { judgeEmailSession } from "@signet/kernel/identity/email-session"
+import { isFirstConfirmed, judgeEmailSession } from "@signet/kernel/identity/email-session"
 import type { Clock, EmailProvider, Secrets, Vouched } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
+import { base64url } from "jose"
 import { type Fetch, isAllowedUrl, type JsonAnswer, requestEffect, requestJson } from "./bounded-request.ts"
 import { createCircuitBreaker } from "./circuit-breaker.ts"
 import { openClientSecret } from "./code-exchange.ts"
@@ -49,13 +50,19 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   }
 
   /** What the session vouches for. It ends here, whether it vouches for somebody or not. */
-  async function takeSession(client: ProviderClient, project: Project, session: ProjectSession): Promise<Vouched> {
+  async function takeSession(
+    client: ProviderClient,
+    project: Project,
+    session: ProjectSession,
+    isLink = false,
+  ): Promise<Vouched> {
     try {
       const claims = await verifyProjectToken(tokens, client, project.issuer, session.accessToken)
       const nowSeconds = Math.floor(deps.clock.nowMs() / 1000)
       const { issuer } = project
       const judgment = judgeEmailSession({ claims, user: session.user, client, issuer, nowSeconds })
       if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
+      if (isLink && isFirstConfirmed(claims, session.user)) await replacePassword(project, session.accessToken)
       return judgment.vouched
     } finally {
       await signOut(project, session.accessToken)
@@ -63,18 +70,38 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   }
 
   /**
+   * Whoever signed up with an address that was not theirs set its password, and the project keeps it when the owner
+   * confirms the address. It becomes one that nobody knows: it is made of a token that nobody else ever has.
+   */
+  async function replacePassword(project: Project, accessToken: string): Promise<void> {
+    const unknown = base64url.encode(deps.secrets.digest(`password|${accessToken}`))
+    await endWith(project, accessToken, { method: "PUT", path: "/user", body: { password: `${unknown}-aA1` } })
+  }
+
+  /**
    * Ends the session at the project. A failure is reported and no more: who signed in has shown who they are, the
    * session's tokens are in nobody's hands, and the project ends it by itself.
    */
-  async function signOut({ issuer, secretKey }: Project, accessToken: string): Promise<void> {
+  async function signOut(project: Project, accessToken: string): Promise<void> {
+    await endWith(project, accessToken, { method: "POST", path: "/logout?scope=local" })
+  }
+
+  /** Ends a session or a password as the session's own bearer. A failure is reported and no more. */
+  async function endWith(
+    { issuer, secretKey }: Project,
+    accessToken: string,
+    { method, path, body }: { method: string; path: string; body?: object },
+  ): Promise<void> {
     // The platform's complaint about a header that is none would quote it.
     if (!/^[\x21-\x7e]+$/.test(accessToken)) return deps.report?.(new Error("IDP_C gave a token that is none"))
+    const what = method === "PUT" ? "a password" : "a session"
     const headers = { ...headersOf(secretKey), authorization: `Bearer ${accessToken}` }
-    const end = () => requestEffect(send, `${issuer}/logout?scope=local`, { method: "POST", headers })
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    const end = () => requestEffect(send, issuer + path, init)
     const answer = await breaker.run(issuer, end, isFromProject).catch((fault: unknown) => {
-      deps.report?.(new Error("a session of IDP_C was not ended", { cause: fault }))
+      deps.report?.(new Error(`${what} of IDP_C was not ended`, { cause: fault }))
     })
-    if (answer && answer.status >= 400) deps.report?.(new Error(`a session of IDP_C was not ended: ${answer.status}`))
+    if (answer && answer.status >= 400) deps.report?.(new Error(`${what} of IDP_C was not ended: ${answer.status}`))
   }
 
   return {
@@ -100,7 +127,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       if (!/^[A-Za-z0-9_-]{8,256}$/.test(tokenHash)) throw new Refused("MAGIC_LINK_INVALID")
       // "email" is for people whom the project knew and for those it did not; "magiclink" only for the former.
       const answer = await ask(project, "/verify", { type: "email", token_hash: tokenHash })
-      const vouched = await takeSession(client, project, readSession("verify", answer))
+      const vouched = await takeSession(client, project, readSession("verify", answer), true)
       // The project takes a link once, but all who bring it at the same moment.
       const use = deps.secrets.digest(`${project.issuer}|${tokenHash}`)
       return { ...vouched, singleUse: { tokenHash: use, expiresAtMs: deps.clock.nowMs() + linkUseMs } }

@@ -106,7 +106,7 @@ describeOnEachStore("a notification of IDP_B", (kind) => {
   test("lifts no block, and takes the provider's refresh token along", async () => {
     const { clientId } = await world.clientOf(world.app.id, "IDP_B", "WEB")
     expect(clientId).not.toBe("")
-    const subject = idpBSubjectOf({ email: "blocked@example.com", name: "B", hidesEmail: false })
+    const subject = idpBSubjectOf({ email: "blocked@example.com", name: "B" })
     await world.signInB(subject)
     const { db } = world.server.store
     const change = { status: "BLOCKED", refresh_token_sealed: new Uint8Array(40) } as const

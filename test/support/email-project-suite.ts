@@ -196,14 +196,23 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
     expect(await project.countSessions()).toBe(before)
   })
 
-  // Who set the password may be another than who pressed the link. Nothing here can tell them apart: see the document.
-  test("a password set before the address was shown to be theirs lives on at the project", async () => {
+  test("a password set before the address was shown to be theirs ends when the link shows it", async () => {
     await project.ask("/signup", { email: "victim@example.com", password: "set-by-a-stranger-1" })
     const stranger = { email: "victim@example.com", password: "set-by-a-stranger-1" }
     expect(await reasonOf(idpC.signIn(client, stranger))).toBe("EMAIL_NOT_VERIFIED")
+    const before = await project.countSessions()
     const { tokenHash } = await linkFor("victim@example.com", true)
     const { subject } = await idpC.confirmMagicLink(client, tokenHash)
-    expect((await idpC.signIn(client, stranger)).subject).toBe(subject)
+    expect(await project.countSessions()).toBe(before)
+    expect(await reasonOf(idpC.signIn(client, stranger))).toBe("INVALID_CREDENTIALS")
+    const again = await linkFor("victim@example.com")
+    expect((await idpC.confirmMagicLink(client, again.tokenHash)).subject).toBe(subject)
+  })
+
+  test("a password of somebody whose address was known is left alone by their links", async () => {
+    const { tokenHash } = await linkFor("ada@example.com")
+    await idpC.confirmMagicLink(client, tokenHash)
+    expect((await idpC.signIn(client, { email: "ada@example.com", password })).subject).toBe(ada.id)
   })
 }
 

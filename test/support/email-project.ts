@@ -27,7 +27,7 @@ export interface EmailProject {
   readonly requests: RecordedRequest[]
   /** Every mail that was sent, oldest first. */
   mails(): readonly Mail[]
-  /** Makes a person, as an administrator of the project does. */
+  /** Makes a person, as an administrator of the project does; one who is confirmed has been so for a day. */
   addPerson(person: { email: string; password: string; isConfirmed: boolean }): Promise<{ id: string }>
   /** Asks below /auth/v1 with the secret key. */
   ask(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>

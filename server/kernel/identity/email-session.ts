@@ -61,6 +61,20 @@ export function judgeEmailSession(presented: PresentedEmailSession): EmailSessio
   }
 }
 
+/** How long before the session the project writes down that the link has shown the address, in seconds. */
+const confirmingSeconds = 10
+
+/**
+ * Whether the link of this session, which was judged good, is what first showed that the address is the person's: both
+ * times are the project's own. Until then anybody may have set the person's password.
+ */
+export function isFirstConfirmed(
+  { iat }: Readonly<Record<string, unknown>>,
+  { email_confirmed_at: confirmedAt }: Readonly<Record<string, unknown>>,
+): boolean {
+  return isTime(iat) && typeof confirmedAt === "string" && Date.parse(confirmedAt) >= (iat - confirmingSeconds) * 1_000
+}
+
 /** Anything but a plain no: a project that marks people in another way is asked no further. */
 function isAnonymous({ is_anonymous: mark }: Readonly<Record<string, unknown>>): boolean {
   return mark !== undefined && mark !== false

@@ -34,6 +34,7 @@ export interface ProjectPeople {
   /** Makes the person, or replaces them. */
   put(person: NewPerson): ProjectPerson
   hasPassword(person: ProjectPerson, password: string): boolean
+  setPassword(email: string, password: string): void
   /** A link for the person, which ends the last one. */
   issueLink(person: ProjectPerson): { tokenHash: string; type: LinkType }
   /** Undefined for a link that is unknown, used or an hour old. */
@@ -66,6 +67,10 @@ export function createProjectPeople(clock: Clock): ProjectPeople {
     },
     hasPassword({ email, passwordHash }, password) {
       return passwordHash !== null && timingSafeEqual(passwordHash, hashOf(email, password))
+    },
+    setPassword(email, password) {
+      const person = byEmail.get(email.toLowerCase())
+      if (person !== undefined) person.passwordHash = hashOf(person.email, password)
     },
     issueLink(person) {
       const code = String(randomInt(1_000_000)).padStart(6, "0")

@@ -120,7 +120,7 @@ async function gateway(
   const spelling = settings.spelling === "codes" && isVersioned ? "version" : settings.spelling
   if (settings.requestsLeft <= 0) return send(response, refuse("over_request_rate_limit", spelling))
   settings.requestsLeft -= 1
-  const fields = request.method === "POST" ? parseFields(await readText(request)) : {}
+  const fields = request.method === "POST" || request.method === "PUT" ? parseFields(await readText(request)) : {}
   if (fields === undefined) return send(response, refuse("validation_failed", spelling))
   const call = { query: url.searchParams, fields, spelling }
   send(response, await route(project, `${request.method} ${path}`, call, authorization))
@@ -145,6 +145,8 @@ function route(
       return answerSignup(project, call)
     case "POST /logout":
       return answerLogout(project, call, authorization)
+    case "PUT /user":
+      return answerUpdate(project, call, authorization)
     case "HEAD /verify":
       return { status: 405, body: {} }
     default:
@@ -154,11 +156,29 @@ function route(
 
 /** POST /logout?scope=local. The stand-in made the token, and asks only which session it is of. */
 function answerLogout({ sessions }: Project, { spelling }: ProjectCall, authorization: string | undefined): Answer {
+  const id = sessionIdOf(authorization)
+  if (id === undefined) return refuse("no_authorization", spelling)
+  return sessions.delete(id) ? { status: 204, body: undefined } : refuse("session_not_found", spelling)
+}
+
+/** PUT /user: the session's person changes their password. */
+function answerUpdate(
+  { sessions, people }: Project,
+  { fields, spelling }: ProjectCall,
+  authorization: string | undefined,
+): Answer {
+  const id = sessionIdOf(authorization)
+  if (id === undefined) return refuse("no_authorization", spelling)
+  const person = sessions.get(id)
+  if (person === undefined) return refuse("session_not_found", spelling)
+  if (typeof fields.password === "string") people.setPassword(person.email, fields.password)
+  return { status: 200, body: { id: person.id, email: person.email } }
+}
+
+function sessionIdOf(authorization: string | undefined): string | undefined {
   const [, token] = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/.exec(authorization ?? "") ?? []
-  if (token === undefined) return refuse("no_authorization", spelling)
-  const id = decodeJwt(token).session_id
-  if (typeof id !== "string" || !sessions.delete(id)) return refuse("session_not_found", spelling)
-  return { status: 204, body: undefined }
+  const id = token === undefined ? undefined : decodeJwt(token).session_id
+  return typeof id === "string" ? id : undefined
 }
 
 function send(response: ServerResponse, { status, body, location }: Answer): void {

@@ -15,7 +15,7 @@ export const developmentPlugin: FastifyPluginCallback<{ idp: StandIn }> = (app, 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   app.route({
-    method: ["GET", "HEAD", "POST", "OPTIONS"],
+    method: ["GET", "HEAD", "POST", "PUT", "OPTIONS"],
     url: `${idp.path}/*`,
     async handler(request, reply) {
       reply.hijack()
