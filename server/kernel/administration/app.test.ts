@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest"
+import { app } from "../testing/records.ts"
+import { type AppValues, appProblem, settingsOf } from "./app.ts"
+
+const grounds = { before: null, authAudience: "auth", isInstallationAdmin: true, isLoopbackAllowed: false }
+const { settings } = app
+
+describe("an app", () => {
+  test.each<[string, Partial<AppValues>, string | undefined]>([
+    ["is as it should be", {}, undefined],
+    ["has no name", { name: "  " }, "app.name"],
+    ["calls this service its own", { audiences: ["svc-notes", "auth"] }, "app.audiences"],
+    ["loses the audience of its scopes", { audiences: [] }, "app.scopes"],
+    ["lets any page in", { settings: { ...settings, allowedOrigins: ["*"] } }, "app.settings.allowed_origins"],
+    [
+      "lets pages in that anybody can change",
+      { settings: { ...settings, allowedOrigins: ["http://app.example"] } },
+      "app.settings.allowed_origins",
+    ],
+    [
+      "leads to a script",
+      { settings: { ...settings, allowedRedirectUris: ["javascript:alert(1)"] } },
+      "app.settings.allowed_redirect_uris",
+    ],
+  ])("%s", (_, change, field) => {
+    expect(appProblem({ ...app, ...change }, grounds)?.field).toBe(field)
+  })
+
+  test("keeps what it was made with elsewhere", () => {
+    const before = { ...app, settings: { ...settings, allowedOrigins: ["http://localhost:5173"] } }
+    expect(appProblem(before, { ...grounds, before })).toBeUndefined()
+    expect(appProblem(before, grounds)?.field).toBe("app.settings.allowed_origins")
+    expect(appProblem(before, { ...grounds, isLoopbackAllowed: true })).toBeUndefined()
+  })
+
+  test("has lifetimes where none are asked for, and no retries where they are switched off", () => {
+    const none = { sessionIdleSecondsWeb: 0, sessionIdleSecondsNative: 0, sessionAbsoluteSeconds: 0 }
+    expect(settingsOf({ ...settings, ...none, retryWindowSeconds: undefined })).toMatchObject({
+      sessionIdleSecondsWeb: 1_209_600,
+      sessionIdleSecondsNative: 2_592_000,
+      sessionAbsoluteSeconds: 7_776_000,
+      retryWindowSeconds: 600,
+    })
+    expect(settingsOf({ ...settings, retryWindowSeconds: 0 })).toEqual({ ...settings, retryWindowSeconds: 0 })
+  })
+})

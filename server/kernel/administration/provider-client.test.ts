@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest"
+import { providerClient } from "../testing/records.ts"
+import { type ClientValues, clientProblem, completed } from "./provider-client.ts"
+
+const idpA: ClientValues = providerClient
+const idpB: ClientValues = {
+  ...idpA,
+  provider: "IDP_B",
+  providerTenant: "TEAM123456",
+  clientKeyId: "KEY1234567",
+  revocationEndpoint: "https://idp-b.example/revoke",
+}
+const idpC: ClientValues = completed({
+  ...idpA,
+  ...{ provider: "IDP_C", clientId: "project", providerTenant: "project", projectUrl: "https://project.example" },
+  ...{ issuers: [], canonicalIssuer: "", audiences: [], authorizedParties: [], jwksUri: "" },
+  ...{ tokenEndpoint: null, redirectUris: [] },
+})
+const kept = { clientSecret: true, tokenSecret: false }
+const grounds = { before: null, secrets: kept, isLoopbackAllowed: false }
+const fieldOf = (asked: ClientValues, change: Partial<typeof grounds> = {}) =>
+  clientProblem(asked, { ...grounds, ...change })?.field.replace("provider_client.", "")
+
+describe("a client", () => {
+  test.each([idpA, idpB, idpC])("of $provider is as it should be", (client) => {
+    expect(fieldOf(client)).toBeUndefined()
+  })
+
+  test.each<[string, ClientValues, Partial<ClientValues>, string]>([
+    ["IDP_A has no team", idpA, { providerTenant: "TEAM" }, "provider_tenant"],
+    ["IDP_A has no key id", idpA, { clientKeyId: "KEY" }, "client_key_id"],
+    ["IDP_A is no project", idpA, { projectUrl: "https://project.example" }, "project_url"],
+    ["IDP_A has nowhere to revoke", idpA, { revocationEndpoint: "https://idp-a.example/r" }, "revocation_endpoint"],
+    ["a client id is needed", idpA, { clientId: "" }, "client_id"],
+    ["an issuer is needed", idpA, { issuers: [] }, "issuers"],
+    ["the canonical issuer is an issuer", idpA, { canonicalIssuer: "https://other.example" }, "canonical_issuer"],
+    ["keys are needed", idpA, { jwksUri: "" }, "jwks_uri"],
+    ["keys come over TLS", idpA, { jwksUri: "http://idp-a.example/jwks" }, "jwks_uri"],
+    ["keys do not come from this machine", idpA, { jwksUri: "http://127.0.0.1/jwks" }, "jwks_uri"],
+    ["codes are traded over TLS", idpA, { tokenEndpoint: "http://idp-a.example/t" }, "token_endpoint"],
+    ["codes do not go to a script", idpA, { redirectUris: ["javascript:alert(1)"] }, "redirect_uris"],
+    ["IDP_B has a team", idpB, { providerTenant: null }, "provider_tenant"],
+    ["IDP_B has a key id to trade codes", idpB, { clientKeyId: null }, "client_key_id"],
+    ["IDP_B knows no domains", idpB, { hostedDomains: ["example.com"] }, "hosted_domains"],
+    ["IDP_B revokes over TLS", idpB, { revocationEndpoint: "http://idp-b.example" }, "revocation_endpoint"],
+    ["IDP_C has a project", idpC, { projectUrl: null }, "project_url"],
+    ["IDP_C's project is a whole server", idpC, { projectUrl: "https://project.example/a" }, "project_url"],
+    ["IDP_C's issuer is the project's", idpC, { issuers: ["https://other.example/auth/v1"] }, "issuers"],
+    ["IDP_C's accounts are the project's", idpC, { canonicalIssuer: "https://other.example" }, "canonical_issuer"],
+    ["IDP_C's keys are the project's", idpC, { jwksUri: "https://other.example/jwks" }, "jwks_uri"],
+    ["IDP_C has a project reference", idpC, { providerTenant: null }, "provider_tenant"],
+    ["IDP_C trades no codes", idpC, { tokenEndpoint: "https://project.example/t" }, "token_endpoint"],
+    ["IDP_C leads where the app says", idpC, { redirectUris: ["https://app.example/cb"] }, "redirect_uris"],
+  ])("%s", (_, client, change, field) => {
+    expect(fieldOf({ ...client, ...change })).toBe(field)
+  })
+
+  test("has the secrets that its provider asks for, and no others", () => {
+    const none = { secrets: { clientSecret: false, tokenSecret: false } }
+    const both = { secrets: { clientSecret: true, tokenSecret: true } }
+    expect([fieldOf(idpA, none), fieldOf(idpB, none), fieldOf(idpC, none)]).toEqual([
+      undefined,
+      "client_secret",
+      "client_secret",
+    ])
+    expect([fieldOf(idpA, both), fieldOf(idpB, both), fieldOf(idpC, both)]).toEqual([
+      "token_secret",
+      "token_secret",
+      undefined,
+    ])
+    expect(fieldOf({ ...idpB, tokenEndpoint: null, clientKeyId: null }, none)).toBeUndefined()
+  })
+
+  test("keeps what it was made with elsewhere", () => {
+    const before = { ...idpA, jwksUri: "http://127.0.0.1:1/jwks" }
+    expect([fieldOf(before, { before: null }), fieldOf(before, { before } as never)]).toEqual(["jwks_uri", undefined])
+    const canonicalIssuer = "https://idp-c.invalid/auth/v1"
+    const stranger = { ...idpC, canonicalIssuer }
+    expect(fieldOf(stranger, { before: stranger } as never)).toBeUndefined()
+  })
+
+  test("gets what follows from the rest", () => {
+    const bare = { ...idpA, canonicalIssuer: "", audiences: [], authorizedParties: [] }
+    expect(completed(bare)).toMatchObject({
+      canonicalIssuer: "https://idp-a.example",
+      audiences: ["notes-web"],
+      authorizedParties: ["notes-web"],
+    })
+    expect(idpC).toMatchObject({
+      issuers: ["https://project.example/auth/v1"],
+      canonicalIssuer: "https://project.example/auth/v1",
+      jwksUri: "https://project.example/auth/v1/.well-known/jwks.json",
+      audiences: ["authenticated"],
+      authorizedParties: [],
+    })
+  })
+})

@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest"
+import type { AppScope } from "../records.ts"
+import { appScopesProblem, memberScopesProblem } from "./scopes.ts"
+
+const scope = (key: string, audience = "svc-notes", isDefault = false): AppScope => ({ key, audience, isDefault })
+const notes = scope("notes.read")
+const introspect = scope("auth.introspect", "auth")
+
+describe("the scopes of an app", () => {
+  const grounds = {
+    before: [notes, introspect],
+    audiences: ["svc-notes"],
+    authAudience: "auth",
+    isInstallationAdmin: false,
+  }
+  test.each<[string, AppScope[], string | undefined]>([
+    ["stay", [notes, introspect], undefined],
+    ["are in another order", [introspect, notes], undefined],
+    ["are one more", [notes, introspect, scope("notes.write")], undefined],
+    ["are one less", [introspect], undefined],
+    ["are of an audience that is not the app's", [introspect, scope("notes.read", "svc-other")], "INVALID_FIELD"],
+    ["have a key twice", [notes, introspect, scope("notes.read", "svc-notes", true)], "INVALID_FIELD"],
+    ["are this service's for another audience", [notes, scope("auth.introspect")], "INVALID_FIELD"],
+    ["are one more of this service's", [notes, introspect, scope("auth.apps.write", "auth")], "SCOPE_NOT_GRANTED"],
+    ["are one less of this service's", [notes], "SCOPE_NOT_GRANTED"],
+    ["give this service's to everybody", [notes, scope("auth.introspect", "auth", true)], "SCOPE_NOT_GRANTED"],
+    ["make everybody an administrator", [notes, introspect, scope("auth.apps.write", "auth", true)], "INVALID_FIELD"],
+  ])("%s", (_, asked, expected) => {
+    expect(appScopesProblem(asked, grounds)?.reason).toBe(expected)
+    const byTheInstallation = expected === "SCOPE_NOT_GRANTED" ? undefined : expected
+    expect(appScopesProblem(asked, { ...grounds, isInstallationAdmin: true })?.reason).toBe(byTheInstallation)
+  })
+})
+
+describe("the scopes of a member", () => {
+  const app = { scopes: [notes, introspect, scope("auth.apps.write", "auth")] }
+  test.each<[string, string[], string[], string[], string | undefined]>([
+    ["are the app's", ["notes.read"], [], [], undefined],
+    ["are of no app", ["notes.burn"], [], [], "INVALID_FIELD"],
+    ["are what the giver holds", ["auth.apps.write"], [], ["auth.apps.write"], undefined],
+    ["are more than the giver holds", ["auth.apps.write"], [], ["auth.introspect"], "SCOPE_NOT_GRANTED"],
+    ["were there before", ["auth.apps.write", "notes.gone"], ["auth.apps.write", "notes.gone"], [], undefined],
+    ["are fewer", [], ["auth.apps.write"], [], undefined],
+    ["are names that every object has", ["constructor"], [], ["constructor"], "INVALID_FIELD"],
+  ])("%s", (_, scopes, before, held, expected) => {
+    expect(memberScopesProblem(app, scopes, { before, held: new Set(held) })?.reason).toBe(expected)
+  })
+})
