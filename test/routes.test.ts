@@ -47,6 +47,8 @@ afterAll(() => server?.close())
 async function routesOf(hasReflection: boolean): Promise<string[]> {
   const app = await createApp({
     deps: server.deps,
+    messaging: server.messaging.deps,
+    messagingAudience: server.deps.authAudience,
     liveness: server.store.liveness,
     log: pino({ level: "silent" }),
     metrics: createMetrics(),

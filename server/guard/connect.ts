@@ -25,6 +25,8 @@ const kCaller = createContextKey<AuthContext | Reason | undefined>(undefined, { 
 
 export interface ConnectGuardOptions {
   readonly guard: Guard
+  /** For services that take tokens of an audience of their own; undefined for those that `guard` is for. */
+  readonly guardOf?: (service: DescService) => Guard | undefined
   /** Every service that is served: a call of another method is refused as unknown. */
   readonly services: readonly DescService[]
   /** The app that all of these services belong to; absent where they serve every app. */
@@ -51,17 +53,18 @@ export interface ConnectGuard {
 }
 
 interface Entry {
+  readonly guard: Guard
   readonly requirement: Requirement
   readonly read: ReadFacts
 }
 
 /** @throws when a method has no requirement, or one that cannot be checked. */
 export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
-  const { guard } = options
   const entries = new Map<DescMethod, Entry>()
   for (const method of options.services.flatMap((service) => service.methods)) {
     const requirement = requirementOf(method)
-    entries.set(method, { requirement, read: readerOf(method, requirement, options) })
+    const guard = options.guardOf?.(method.parent) ?? options.guard
+    entries.set(method, { guard, requirement, read: readerOf(method, requirement, options) })
   }
 
   function entryOf(method: DescMethod): Entry {
@@ -88,7 +91,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     message: Message | undefined,
     values: ContextValues,
   ): Promise<AuthContext | undefined> {
-    const { requirement, read } = entryOf(method)
+    const { guard, requirement, read } = entryOf(method)
     const facts: RequestFacts = typeof caller === "string" ? {} : await read(header, message)
     const decision = await guard.authorize(caller, requirement, facts)
     if (!decision.allow) throw refusalOf(decision, method, caller, values, header)
@@ -99,7 +102,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     requirements: new Map([...entries].map(([method, { requirement }]) => [method, requirement])),
 
     async gate({ method, requestHeader, values }) {
-      const { requirement } = entryOf(method)
+      const { guard, requirement } = entryOf(method)
       if (requirement.is === "public") return
       const caller = await guard.authenticate(requestHeader.get("authorization"))
       values.set(kCaller, caller)
@@ -108,7 +111,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     },
 
     interceptor: (next) => async (req) => {
-      const { requirement } = entryOf(req.method)
+      const { guard, requirement } = entryOf(req.method)
       if (requirement.is === "public") return next(req)
       const caller = req.contextValues.get(kCaller) ?? (await guard.authenticate(req.header.get("authorization")))
       if (!req.stream) {

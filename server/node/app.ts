@@ -1,5 +1,6 @@
 // The public server, put together: one port, every protocol, one chain of interceptors.
 
+import type { DescService } from "@bufbuild/protobuf"
 import type { Tracer } from "@opentelemetry/api"
 import { createVerifier } from "@signet/guard/access-token"
 import { createConnectGuard } from "@signet/guard/connect"
@@ -12,8 +13,10 @@ import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyBaseLogger, FastifyInstance } from "fastify"
 import type { Deps } from "../rpc/deps.ts"
 import { deadline } from "../rpc/interceptors/deadline.ts"
+import { deviceProof } from "../rpc/interceptors/device-proof.ts"
 import { errors } from "../rpc/interceptors/errors.ts"
 import { validate } from "../rpc/interceptors/validate.ts"
+import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { callLog } from "./call-log.ts"
 import { contextValuesOf } from "./caller.ts"
 import { addCors, remembered } from "./cors.ts"
@@ -31,6 +34,9 @@ import { traced } from "./tracing.ts"
 
 export interface AppOptions {
   deps: Deps
+  messaging: MessagingDeps
+  /** The `aud` of area B's tokens. */
+  messagingAudience: string
   liveness: Liveness
   log: FastifyBaseLogger
   metrics: Metrics
@@ -43,9 +49,11 @@ export interface AppOptions {
   callLimitMs: number
 }
 
+const isMessaging = ({ typeName }: DescService): boolean => typeName.startsWith("signet.messaging.")
+
 /** The server without a socket: the caller listens, and closes. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { deps, log } = options
+  const { deps, messaging, log } = options
   const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
   const app = createHttp({
     log,
@@ -62,16 +70,16 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const keySet = createLocalKeySet(deps.keys, nodeTokenCrypto)
   const liveness = createLiveness(options.liveness, deps.clock)
+  const guardFor = (audience: string) =>
+    createGuard({ issuer: deps.issuer, audience, keySet, crypto: nodeTokenCrypto, clock: deps.clock, liveness })
+  const authGuard = guardFor(deps.authAudience)
+  const isSame = options.messagingAudience === deps.authAudience
+  // One guard where the audience is one: it remembers the tokens that it has verified.
+  const messagingGuard = isSame ? authGuard : guardFor(options.messagingAudience)
   const guard = createConnectGuard({
     services,
-    guard: createGuard({
-      issuer: deps.issuer,
-      audience: deps.authAudience,
-      keySet,
-      crypto: nodeTokenCrypto,
-      clock: deps.clock,
-      liveness,
-    }),
+    guard: authGuard,
+    guardOf: (service) => (isMessaging(service) ? messagingGuard : undefined),
     onDeny: auditDenials(deps, onFault),
   })
   const health = healthState(services.map((service) => service.typeName))
@@ -89,14 +97,22 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     deadline(options.callLimitMs),
     guard.interceptor,
     validate(services.flatMap((service) => service.methods.map((method) => method.input))),
+    deviceProof({
+      devices: messaging.store.devices,
+      proofNonces: messaging.store.proofNonces,
+      clock: messaging.clock,
+      verify: messaging.verify,
+      requirements: guard.requirements,
+    }),
   ]
   const { issuer, clock } = deps
-  const routes = serviceRoutes({
+  const tokens = {
     ...deps,
     liveness,
     crypto: nodeTokenCrypto,
     verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
-  })
+  }
+  const routes = serviceRoutes(tokens, messaging)
   const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })

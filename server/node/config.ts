@@ -16,6 +16,7 @@ export interface Config {
   /** The tokens' `iss` and the base of every address that the service tells. Without a slash at the end. */
   issuer: string
   authAudience: string
+  messagingAudience: string
   accessTokenSeconds: number
   /** Null in the development profile, where they are made once and kept in the data folder. */
   secrets: { sealingKey: Uint8Array; peppers: readonly { version: number; key: Uint8Array }[] } | null
@@ -27,6 +28,8 @@ export interface Config {
   databaseConnections: number
   /** Where spans are sent (OTLP over HTTP); null for nowhere. */
   traceEndpoint: string | null
+  /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
+  issuerKeySetFile: string | null
 }
 
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
@@ -60,6 +63,16 @@ export const settings: readonly Setting[] = [
     what: "The tokens' `iss`: an https URL without path.",
   },
   { name: "SIGNET_AUTH_AUDIENCE", default: "auth", what: "The service's own audience." },
+  {
+    name: "SIGNET_MESSAGING_AUDIENCE",
+    default: "SIGNET_AUTH_AUDIENCE",
+    what: "The audience of the messaging services' tokens.",
+  },
+  {
+    name: "SIGNET_ISSUER_KEY_SET",
+    default: "–",
+    what: "File with the issuer key set that the root has signed (see below); production needs it to offer messaging.",
+  },
   { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens, 300 to 900 seconds." },
   {
     name: "SIGNET_SEALING_KEY",
@@ -152,6 +165,7 @@ export function parseConfig(env: Environment): Config {
     dataFolder: text("SIGNET_DATA") ?? "./.signet",
     issuer: issuer ?? "",
     authAudience: text("SIGNET_AUTH_AUDIENCE") ?? "auth",
+    messagingAudience: text("SIGNET_MESSAGING_AUDIENCE") ?? text("SIGNET_AUTH_AUDIENCE") ?? "auth",
     accessTokenSeconds: number("SIGNET_ACCESS_TOKEN_SECONDS", 600, 300, 900),
     secrets: hasSecrets ? { sealingKey, peppers } : null,
     tls: certFile && keyFile ? { certFile, keyFile } : null,
@@ -160,6 +174,7 @@ export function parseConfig(env: Environment): Config {
     logLevel: logLevel ?? "info",
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
+    issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
   }
   if (problems.length > 0) throw new ConfigError(problems.join("\n"))
   return config

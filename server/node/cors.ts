@@ -9,6 +9,7 @@ const allowedHeaders = [
   "content-type",
   "grpc-timeout",
   "idempotency-key",
+  "signet-device-proof",
   "traceparent",
   "tracestate",
   "x-grpc-web",

@@ -2,6 +2,7 @@
 import { createServer } from "node:net"
 import { type Config, ConfigError, parseConfig } from "./config.ts"
 import { createLog } from "./log.ts"
+import type { Program } from "./program.ts"
 
 /** A stop that takes longer is ended. */
 const stopLimitMs = 10_000
@@ -33,7 +34,7 @@ function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : ""
 }
 
-function firstSteps(url: string): string {
+function firstSteps({ url, issuerRootKey }: Program): string {
   return `
 Signet is ready on ${url} (development profile: the provider takes anybody's word).
 
@@ -45,6 +46,7 @@ Then call with the accessToken of the answer:
 
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 
+Messaging clients pin the root key ${issuerRootKey ? Buffer.from(issuerRootKey).toString("base64url") : "–"}
 The contract is at ${url}/docs and ${url}/openapi.json.
 `
 }
@@ -59,7 +61,7 @@ const program = await startProgram(config, log).catch((error: unknown) => {
   console.error(sentenceOf(error) || "the server could not start")
   process.exit(1)
 })
-if (config.profile === "development") console.log(firstSteps(program.url))
+if (config.profile === "development") console.log(firstSteps(program))
 log.info({ url: program.url, profile: config.profile }, "ready")
 
 let isStopping = false

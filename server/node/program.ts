@@ -13,13 +13,18 @@ import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
+import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
+import { missedHints } from "../store/postgres/messaging/missed.ts"
+import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { migrate } from "../store/postgres/migrate.ts"
 import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
 import { openPglite } from "../store/postgres/pglite/open.ts"
 import { createSigningKeys } from "../store/postgres/signing-keys.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
+import { createWakeups } from "../wakeups/wakeups.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
@@ -29,8 +34,10 @@ import { createDevelopmentIdpC } from "./development/idp-c.ts"
 import { developmentPlugin } from "./development/plugin.ts"
 import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
+import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
 import { loadLocalSecrets } from "./local-secrets.ts"
+import { noBlobs, startMessaging } from "./messaging.ts"
 import { createMetrics } from "./metrics.ts"
 import { startTracing } from "./tracing.ts"
 
@@ -40,6 +47,8 @@ export interface Program {
   /** Where metrics are: loopback. */
   readonly adminUrl: string
   readonly deps: Deps
+  /** The public half of the development profile's root, which messaging clients pin; null in production. */
+  readonly issuerRootKey: Uint8Array | null
   /** Ends streams, drains calls, lets go of the database. */
   close(): Promise<void>
 }
@@ -92,6 +101,26 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       accessTokenSeconds: config.accessTokenSeconds,
       isLoopbackAllowed: config.profile === "development",
     }
+    const developmentRoot =
+      config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
+    const { databaseUrl } = config
+    const origin = Buffer.from(random.bytes(8)).toString("hex")
+    const wakeups = createWakeups({
+      others: databaseUrl === null ? null : { databaseUrl, origin, missed: missedHints(database.db) },
+      onError: onFault,
+    })
+    closing.push(() => wakeups.close())
+    const messaging = await startMessaging({
+      accounts: deps,
+      store: createMessagingStore(database.db),
+      issuerKeyStore: createIssuerKeyStore(database.db),
+      loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
+      wakeups,
+      blobs: noBlobs,
+      endedUsers: (limit) => endedUsers(database.db, limit),
+      onFault,
+    })
+    closing.push(() => messaging.stop())
     const metrics = createMetrics()
     const tracing = startTracing(
       config.traceEndpoint ? { exporter: new OTLPTraceExporter({ url: config.traceEndpoint }) } : undefined,
@@ -99,6 +128,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     closing.push(() => tracing.stop())
     const app = await createApp({
       deps,
+      messaging: messaging.deps,
+      messagingAudience: config.messagingAudience,
       liveness: createLiveness(database.db),
       log,
       metrics,
@@ -117,14 +148,16 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       const idpB = createDevelopmentIdpB(standIn)
       const idpC = createDevelopmentIdpC(standIn)
       for (const one of [idp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
-      await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience: config.authAudience })
+      const { authAudience, messagingAudience } = config
+      await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience, messagingAudience })
     } else await refuseDevelopmentData(store)
+    const issuerRootKey = developmentRoot?.rootKey ?? null
     const admin = createAdmin(metrics.registry)
     closing.push(() => admin.close())
     const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
     closing.push(() => app.close())
     await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
-    return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl, deps, close }
+    return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl, deps, issuerRootKey, close }
   } catch (error) {
     await close()
     throw error

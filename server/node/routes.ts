@@ -10,12 +10,14 @@ import { appAuthService } from "../rpc/app-auth-service.ts"
 import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
+import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { patService } from "../rpc/pat-service.ts"
 import { providerNotificationService } from "../rpc/provider-notification-service.ts"
 import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
 import { tokenService } from "../rpc/token-service.ts"
+import { messagingRoutes, messagingServices } from "./messaging-routes.ts"
 
 /** The services of this program. */
 export const services = [
@@ -27,10 +29,11 @@ export const services = [
   ServiceAccountService,
   AppAuthService,
   ProviderNotificationService,
+  ...messagingServices,
 ] as const
 
 export const serviceRoutes =
-  (deps: TokenDeps): Routes =>
+  (deps: TokenDeps, messaging: MessagingDeps): Routes =>
   (router) => {
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
@@ -40,4 +43,5 @@ export const serviceRoutes =
     router.service(ServiceAccountService, serviceAccountService(deps))
     router.service(AppAuthService, appAuthService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
+    messagingRoutes(messaging)(router)
   }

@@ -6,6 +6,7 @@ import { sql } from "kysely"
 import { pino } from "pino"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
@@ -67,6 +68,7 @@ describeOnPostgres("a database that goes", () => {
       db,
       close,
       store: createStore(db),
+      messaging: createMessagingStore(db),
       liveness: createLiveness(db),
       signingKeys: createSigningKeys(db),
     }

@@ -8,6 +8,7 @@ import { ClientDeviceSchema, ExternalLoginRequestSchema } from "@signet/proto/au
 import { RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
@@ -191,7 +192,14 @@ describeOnPostgres("limits in the database", () => {
     const proxy = await startProxy(database.url)
     const { db, close } = openPostgres(proxy.url)
     const server = await startTestServer({
-      store: { db, close, store: createStore(db), liveness: createLiveness(db), signingKeys: createSigningKeys(db) },
+      store: {
+        db,
+        close,
+        store: createStore(db),
+        messaging: createMessagingStore(db),
+        liveness: createLiveness(db),
+        signingKeys: createSigningKeys(db),
+      },
     })
     const { auth, tokens } = clientsOver(protocols.gRPC?.(server.url) ?? fail())
     const login = await server.login("down")

@@ -13,13 +13,18 @@ import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import type { FastifyBaseLogger } from "fastify"
 import { pino } from "pino"
 import { createKeyRing, type RunningKeyRing } from "../../server/keys/key-ring.ts"
+import { rootPublicKey, signKeySet } from "../../server/keys/root-key.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
+import { type Messaging, noBlobs, startMessaging } from "../../server/node/messaging.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import { createIdpB } from "../../server/providers/idp-b.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
+import { createIssuerKeyStore } from "../../server/store/postgres/issuer-keys.ts"
+import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
+import { createWakeups } from "../../server/wakeups/wakeups.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
 import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
 
@@ -33,6 +38,9 @@ export interface TestServer {
   readonly idp: FakeIdp
   readonly store: TestStore
   readonly deps: Deps
+  readonly messaging: Messaging
+  /** What messaging clients pin. */
+  readonly issuerRootKey: Uint8Array
   readonly keys: RunningKeyRing
   readonly secrets: Secrets
   /** Moves the server's clock on; the issuer's goes along. */
@@ -53,6 +61,7 @@ export interface TestServerOptions {
   trustedHops?: number
   /** As in development, unless a test says otherwise. */
   isLoopbackAllowed?: boolean
+  messagingAudience?: string
   peppers?: readonly { version: number; key: Uint8Array }[]
 }
 
@@ -60,6 +69,7 @@ const relaxed: Limits = JSON.parse(
   JSON.stringify(defaultLimits, (name, value) => (name === "limit" || name === "failures" ? value * 1_000 : value)),
 )
 
+const rootSeed = new Uint8Array(32).fill(3)
 const random: Random = { bytes: (length) => randomBytes(length) }
 
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
@@ -105,8 +115,28 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     accessTokenSeconds: 600,
     isLoopbackAllowed: options.isLoopbackAllowed ?? true,
   }
+  const messaging = await startMessaging({
+    accounts: deps,
+    store: store.messaging,
+    issuerKeyStore: createIssuerKeyStore(store.db),
+    loadKeySet: (named) =>
+      signKeySet({
+        seed: rootSeed,
+        issuer: deps.issuer,
+        keys: named,
+        version: BigInt(Math.floor(clock.nowMs() / 1_000)),
+        nowMs: clock.nowMs(),
+        days: 365,
+      }),
+    wakeups: createWakeups({ others: null, onError: () => undefined }),
+    blobs: noBlobs,
+    endedUsers: (limit) => endedUsers(store.db, limit),
+    onFault: () => undefined,
+  })
   const server = await createApp({
     deps,
+    messaging: messaging.deps,
+    messagingAudience: options.messagingAudience ?? deps.authAudience,
     liveness: store.liveness,
     log:
       options.log ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }, pino.destination({ dest: 2, sync: true })),
@@ -127,6 +157,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     idp,
     store,
     deps,
+    messaging,
+    issuerRootKey: rootPublicKey(rootSeed),
     keys,
     secrets,
     advance(ms) {
@@ -144,6 +176,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     },
     async close() {
       await server.close()
+      await messaging.stop()
       await idp.stop()
       if (typeof options.store === "string") await store.close()
     },

@@ -34,16 +34,18 @@ export function developmentClients(origin: string): readonly DevelopmentClient[]
 }
 
 /** @param authAudience The service's own audience. Everybody who signs in administers the development app. */
-export function buildDevelopmentApp(origin: string, authAudience: string): App {
+export function buildDevelopmentApp(origin: string, authAudience: string, messagingAudience = authAudience): App {
   const administration = ["service_accounts.read", "service_accounts.write", "delegation.write", "introspect"]
   return {
     id: developmentAppId,
     name: "Notes (development)",
     status: "ACTIVE",
-    audiences: ["svc-notes"],
+    audiences: [...new Set(["svc-notes", messagingAudience])].filter((audience) => audience !== authAudience),
     scopes: [
       { key: "notes.read", audience: "svc-notes", isDefault: true },
       { key: "notes.write", audience: "svc-notes", isDefault: true },
+      { key: "messaging.read", audience: messagingAudience, isDefault: true },
+      { key: "messaging.write", audience: messagingAudience, isDefault: true },
       ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
     ],
     settings: {

@@ -28,6 +28,7 @@ const seedAt = (origin: string, webSecret: string) =>
     idpB: { teamKey },
     idpC,
     authAudience: "auth",
+    messagingAudience: "auth",
   })
 const platforms = ["WEB", "ANDROID", "IOS"] as const
 

@@ -17,6 +17,7 @@ export async function seedDevelopment(deps: {
   idpB: Pick<DevelopmentIdpB, "teamKey">
   idpC: Pick<DevelopmentIdpC, "secretKey" | "tokenSecret">
   authAudience: string
+  messagingAudience: string
 }): Promise<void> {
   const origin = deps.idp.origin()
   const clients = [
@@ -25,7 +26,7 @@ export async function seedDevelopment(deps: {
     ...buildIdpCClients(origin, deps.idpC, deps.secrets),
   ]
   await deps.store.transaction(async (tx) => {
-    await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience))
+    await tx.apps.putApp(buildDevelopmentApp(origin, deps.authAudience, deps.messagingAudience))
     for (const client of clients) await tx.apps.putProviderClient(client)
   })
 }

@@ -1,0 +1,69 @@
+// Where the issuer's key set comes from: a file that the operator had signed offline, or, in the development profile, a
+// root of its own that signs in this process.
+import { randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { Clock } from "@signet/kernel/ports"
+import { type IssuerPublicKey, rootPublicKey, type SignedKeySet, signKeySet } from "../keys/root-key.ts"
+
+export type LoadKeySet = (keys: readonly IssuerPublicKey[]) => Promise<SignedKeySet | undefined>
+
+/** Read again each time, so that a new set needs no restart. Null has no set: messaging is then not available. */
+export function keySetFile(path: string | null): LoadKeySet {
+  return async () => (path === null ? undefined : parseKeySet(await readFile(path, "utf8"), path))
+}
+
+/** The file's text: what `keys root sign` writes. */
+export function formatKeySet({ rootKey, issuerKeySet }: SignedKeySet): string {
+  return `${JSON.stringify({ rootKey: text(rootKey), issuerKeySet: text(issuerKeySet) }, null, 2)}\n`
+}
+
+/** @throws Error when it is not such a file. */
+export function parseKeySet(json: string, name: string): SignedKeySet {
+  const kept: unknown = JSON.parse(json)
+  const rootKey = bytesIn(kept, "rootKey")
+  const issuerKeySet = bytesIn(kept, "issuerKeySet")
+  if (rootKey?.length !== 32 || issuerKeySet === undefined) throw new Error(`${name} holds no signed key set`)
+  return { rootKey, issuerKeySet }
+}
+
+/** A root in the data folder, made at the first start. Signs for a year whatever keys there are. */
+export function developmentKeySet(folder: string, issuer: string, clock: Clock): LoadKeySet & { rootKey: Uint8Array } {
+  const seed = loadDevelopmentRoot(folder)
+  let last: { version: bigint; names: string; signed: SignedKeySet } | undefined
+  const load: LoadKeySet = async (keys) => {
+    const names = keys.map(({ publicKey }) => text(publicKey)).join()
+    if (last?.names === names) return last.signed
+    const nowMs = clock.nowMs()
+    const now = BigInt(Math.floor(nowMs / 1_000))
+    // Two sets in one second are two versions still.
+    const version = last !== undefined && last.version >= now ? last.version + 1n : now
+    const signed = await signKeySet({ seed, issuer, keys, version, nowMs, days: 365 })
+    last = { version, names, signed }
+    return signed
+  }
+  return Object.assign(load, { rootKey: rootPublicKey(seed) })
+}
+
+function loadDevelopmentRoot(folder: string): Uint8Array {
+  const file = join(folder, "development-root.json")
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    const fresh = JSON.stringify({ seed: text(randomBytes(32)) })
+    writeFileSync(file, `${fresh}\n`, { flag: "wx", mode: 0o600 })
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+  }
+  const seed = bytesIn(JSON.parse(readFileSync(file, "utf8")), "seed")
+  if (seed?.length !== 32) throw new Error(`${file} does not hold the root that was written to it`)
+  return seed
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64url")
+
+function bytesIn(kept: unknown, name: string): Uint8Array | undefined {
+  if (typeof kept !== "object" || kept === null || !(name in kept)) return undefined
+  const value = (kept as Record<string, unknown>)[name]
+  return typeof value === "string" ? new Uint8Array(Buffer.from(value, "base64url")) : undefined
+}

@@ -1,0 +1,102 @@
+// Area B, put together: its handlers' dependencies, the issuer's keys, and what is done every now and then.
+import { CanonicalError } from "@signet/canonical/errors"
+import { Refused } from "@signet/kernel/errors"
+import type { PrincipalId } from "@signet/kernel/ids"
+import type { IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
+import type { BlobStore, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
+import type { Place } from "@signet/kernel/messaging/records"
+import { createAuthority, createReceiptSigner, createTicketSigner } from "../keys/authority.ts"
+import { nodeVerify } from "../keys/ed25519.ts"
+import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
+import type { Deps } from "../rpc/deps.ts"
+import type { MessagingDeps } from "../rpc/messaging/deps.ts"
+import { endDevicesOf } from "../rpc/messaging/end-user.ts"
+import { carryOutRevocations } from "../rpc/messaging/revocation-effects.ts"
+import { every } from "./every.ts"
+import type { LoadKeySet } from "./issuer-key-set.ts"
+
+export interface MessagingOptions {
+  readonly accounts: Deps
+  readonly store: MessagingStore
+  readonly issuerKeyStore: IssuerKeyStore
+  readonly loadKeySet: LoadKeySet
+  readonly wakeups: Wakeups
+  readonly blobs: BlobStore
+  /** Users who have devices where they are gone from. */
+  readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
+  readonly onFault: (fault: unknown) => void
+}
+
+export interface Messaging {
+  readonly deps: MessagingDeps
+  readonly issuerKeys: IssuerKeyRing
+  /** Ends what is done every now and then. */
+  stop(): Promise<void>
+}
+
+/** How often another process's new key, or a new set, is looked for. */
+const keyTickMs = 60_000
+const revocationsEveryMs = 5_000
+const endedUsersEveryMs = 60_000
+const endedUsersAtOnce = 100
+
+/** @throws Error when the issuer's keys do not open. A key set that is not taken is reported, and messaging waits. */
+export async function startMessaging(options: MessagingOptions): Promise<Messaging> {
+  const { accounts, onFault } = options
+  const { clock, random, secrets, limiter, issuer } = accounts
+  const issuerKeys = createIssuerKeyRing({
+    keys: options.issuerKeyStore,
+    secrets,
+    clock,
+    random,
+    issuer,
+    loadKeySet: options.loadKeySet,
+  })
+  await issuerKeys.start().catch((error: unknown) => {
+    if (!(error instanceof CanonicalError)) throw error
+    onFault(error)
+  })
+  const deps: MessagingDeps = {
+    store: options.store,
+    accounts: accounts.store,
+    authority: createAuthority(issuerKeys, issuer),
+    signReceipt: createReceiptSigner(issuerKeys, issuer),
+    signTicket: createTicketSigner(issuerKeys, issuer),
+    issuerKeys: issuerKeys.issuerKeys,
+    verify: nodeVerify,
+    wakeups: options.wakeups,
+    blobs: options.blobs,
+    clock,
+    random,
+    secrets,
+    limiter,
+    issuer,
+  }
+  const stops = [
+    every(keyTickMs, issuerKeys.tick, onFault),
+    every(revocationsEveryMs, () => carryOutRevocations(deps), onFault),
+    every(endedUsersEveryMs, () => endGone(deps, options.endedUsers), onFault),
+  ]
+  return {
+    deps,
+    issuerKeys,
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()))
+    },
+  }
+}
+
+async function endGone(deps: MessagingDeps, endedUsers: MessagingOptions["endedUsers"]): Promise<void> {
+  for (const { userId, place } of await endedUsers(endedUsersAtOnce)) await endDevicesOf(deps, userId, place)
+}
+
+const unavailable = () => Promise.reject(new Refused("UNAVAILABLE"))
+
+/** No store of attachments: what needs one is refused. */
+export const noBlobs: BlobStore = {
+  put: unavailable,
+  get: unavailable,
+  size: unavailable,
+  delete: unavailable,
+  presign: async () => undefined,
+}
