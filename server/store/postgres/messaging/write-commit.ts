@@ -26,9 +26,11 @@ select $1::text, $2::bigint, new.* from unnest($3::text[], $4::integer[], $5::te
 const forgetAskedText = "delete from conversation_asked where conversation_id = $1"
 const groupInfoText = `insert into group_info (conversation_id, epoch, info) values ($1, $2, $3)
 on conflict (conversation_id) do update set epoch = excluded.epoch, info = excluded.info`
+const replaceTreeText = `update tree set check_at = $3
+where conversation_id = $1 and check_at is null and hash is distinct from $2`
 // Named again it is as if it were new: the sweep does not take it from under this commit.
-const treeText = `insert into tree as kept (conversation_id, hash, size, stored_at) values ($1, $2, $3, $4)
-on conflict (conversation_id, hash) do update set stored_at = greatest(kept.stored_at, excluded.stored_at)`
+const treeText = `insert into tree (conversation_id, hash, size) values ($1, $2, $3)
+on conflict (conversation_id, hash) do update set check_at = null`
 const chunkText = `insert into tree_chunk (conversation_id, hash, index, chunk) values ($1, $2, $3, $4)
 on conflict do nothing`
 
@@ -67,8 +69,9 @@ async function writeLeaves(trx: Database, before: Conversation, roster: readonly
 }
 
 async function writeTree(trx: Database, { before, commit: { tree }, decision }: CommitWrite): Promise<void> {
+  await run(trx, replaceTreeText, [before.id, tree?.hash ?? null, at(decision.acceptedAtMs)])
   if (tree === null) return
-  await run(trx, treeText, [before.id, tree.hash, tree.bytes.length, at(decision.acceptedAtMs)])
+  await run(trx, treeText, [before.id, tree.hash, tree.bytes.length])
   for (let index = 0; index * maxBytes.treeChunk < tree.bytes.length; index++) {
     const chunk = tree.bytes.subarray(index * maxBytes.treeChunk, (index + 1) * maxBytes.treeChunk)
     await run(trx, chunkText, [before.id, tree.hash, index, chunk])

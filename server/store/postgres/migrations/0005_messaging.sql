@@ -191,10 +191,11 @@ create table tree (
   conversation_id text not null references conversation (id),
   hash bytea not null check (octet_length(hash) = 32),
   size integer not null,
-  stored_at timestamptz not null,
+  -- When to see whether a pending welcome still names it; null while the epoch does.
+  check_at timestamptz,
   primary key (conversation_id, hash)
 );
-create index tree_age on tree (stored_at);
+create index tree_check on tree (check_at) where check_at is not null;
 
 -- Pieces of 1 MiB: a larger row would be a burden for everybody.
 create table tree_chunk (
