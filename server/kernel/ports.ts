@@ -1,5 +1,6 @@
 // Where the kernel stops: what the handlers are handed to act with. Implemented by server/store, server/keys and
 // server/providers, and put together by the programs.
+import type { AccountTx } from "./account-ports.ts"
 import type { AdministrationTx, PlaceFacts } from "./admin-ports.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type {
@@ -51,7 +52,7 @@ export interface Store {
   isReady(): Promise<boolean>
 }
 
-export interface Tx extends AdministrationTx {
+export interface Tx extends AdministrationTx, AccountTx {
   readonly apps: Apps
   readonly identities: Identities
   readonly sessions: Sessions

@@ -1,3 +1,4 @@
+import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
@@ -6,6 +7,7 @@ import { ProviderNotificationService } from "@signet/proto/auth/v1/provider_noti
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { accountService } from "../rpc/account-service.ts"
 import { appAuthService } from "../rpc/app-auth-service.ts"
 import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
@@ -28,6 +30,7 @@ export const services = [
   PatService,
   ServiceAccountService,
   AppAuthService,
+  AccountService,
   ProviderNotificationService,
   ...messagingServices,
 ] as const
@@ -42,6 +45,7 @@ export const serviceRoutes =
     router.service(PatService, patService(deps))
     router.service(ServiceAccountService, serviceAccountService(deps))
     router.service(AppAuthService, appAuthService(deps))
+    router.service(AccountService, accountService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
     messagingRoutes(messaging)(router)
   }

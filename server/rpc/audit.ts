@@ -5,7 +5,7 @@ import type { Session } from "@signet/kernel/records"
 import { kCall } from "./call.ts"
 import type { Deps } from "./deps.ts"
 
-type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
+export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
 
 /** An event of this call; what is not said is null, and the outcome is SUCCESS. */
 export function auditEvent(

@@ -2,7 +2,6 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { planSignIn } from "@signet/kernel/identity/first-login"
-import type { Vouched } from "@signet/kernel/ports"
 import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { grantedAudiences } from "@signet/kernel/session/session"
 import { auditEvent } from "./audit.ts"
@@ -12,10 +11,10 @@ import { useAccount } from "./sign-in/account.ts"
 import { loadConfiguration } from "./sign-in/configuration.ts"
 import type { Entry } from "./sign-in/entry.ts"
 import { loadFacts } from "./sign-in/facts.ts"
-import { isRequester, mayTake } from "./sign-in/magic-link.ts"
+import { useProof } from "./sign-in/magic-link.ts"
 import { joinApp, takeInvitation } from "./sign-in/membership.ts"
 import { insertNewcomer } from "./sign-in/newcomer.ts"
-import { vouch } from "./sign-in/proof.ts"
+import { vouchOrAudit } from "./sign-in/proof.ts"
 import type { SignInRequest } from "./sign-in/request.ts"
 import { insertSession } from "./sign-in/session.ts"
 
@@ -38,10 +37,8 @@ export async function signIn(deps: Deps, context: HandlerContext, request: SignI
   const audiences = grantedAudiences(request.audiences, app.audiences, [deps.authAudience], deps.authAudience)
   if (audiences === undefined) throw new Refused("AUDIENCE_NOT_REGISTERED")
 
-  const vouched = await vouchOrAudit(deps, context, request, () => {
-    if (!mayTake(app, request.proof)) throw new Refused("MAGIC_LINK_INVALID")
-    return vouch(deps, client, request.proof)
-  })
+  const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId } as const
+  const vouched = await vouchOrAudit({ deps, context, app, client }, request.proof, failure)
   const outcome = await deps.store.transaction((tx) =>
     enter({ deps, context, tx, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }),
   )
@@ -54,37 +51,16 @@ function refusalOf(reason: Reason): Refused {
   return new Refused(reason, reason === "SIGNUP_DISABLED" ? { metadata: { instead: "sign_in_and_link" } } : {})
 }
 
-async function vouchOrAudit(
-  deps: Deps,
-  context: HandlerContext,
-  { appId }: SignInRequest,
-  ask: () => Promise<Vouched>,
-): Promise<Vouched> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (error instanceof Refused) {
-      const facts = { kind: "login.failed", outcome: "FAILURE", reason: error.reason, appId } as const
-      await deps.store.transaction((tx) => tx.audit.append(auditEvent(deps, context, deps.clock.nowMs(), facts)))
-    }
-    throw error
-  }
-}
-
 /** Returned, not thrown: a throw would roll back the audit row and the single use of the provider's token. */
 async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
-  const { deps, context, tx, request, vouched, nowMs } = entry
+  const { deps, context, tx, request, nowMs } = entry
   const refuse = async (reason: Reason) => {
     const facts = { kind: "login.failed", outcome: "DENIED", reason, appId: request.appId } as const
     await tx.audit.append(auditEvent(deps, context, nowMs, facts))
     return { reason }
   }
-  const isLink = request.proof.is === "magicLink"
-  const { singleUse } = vouched
-  if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
-    return refuse(isLink ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED")
-  }
-  if (isLink && !(await isRequester(entry))) return refuse("MAGIC_LINK_INVALID")
+  const used = await useProof(entry, request.proof)
+  if (used !== undefined) return refuse(used)
 
   let facts = await loadFacts(entry)
   let plan = planSignIn(facts)

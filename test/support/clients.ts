@@ -1,6 +1,7 @@
 // Every way of calling the server from Node, as one list: a story that holds for one must hold for all.
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
@@ -29,6 +30,7 @@ export interface Clients {
   pats: Client<typeof PatService>
   services: Client<typeof ServiceAccountService>
   admin: Client<typeof AppAuthService>
+  account: Client<typeof AccountService>
 }
 
 export function clientsOver(transport: Transport): Clients {
@@ -40,6 +42,7 @@ export function clientsOver(transport: Transport): Clients {
     pats: createClient(PatService, transport),
     services: createClient(ServiceAccountService, transport),
     admin: createClient(AppAuthService, transport),
+    account: createClient(AccountService, transport),
   }
 }
 

@@ -83,7 +83,10 @@ export function planSignIn(facts: SignInFacts): SignInPlan {
 }
 
 /** An invitation is taken once, in time, in its app, and by whom it names if it names anybody. */
-function isGood(invitation: Invitation | undefined, { app, principal, nowMs }: SignInFacts): invitation is Invitation {
+export function isGood(
+  invitation: Invitation | undefined,
+  { app, principal, nowMs }: { app: Pick<App, "id">; principal: Pick<Principal, "id"> | undefined; nowMs: number },
+): invitation is Invitation {
   return (
     invitation !== undefined &&
     invitation.status === "PENDING" &&

@@ -46,12 +46,12 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
         }
         if (!(await desk.tx.grants.insert(grant))) throw new Refused("ALREADY_EXISTS")
         await record(desk, "grant.created", grant)
-        return { grant: shape(grant, nowMs) }
+        return { grant: grantShape(grant, nowMs) }
       }),
 
     getGrant: (request, context) =>
       administer(deps, context, "read", async (desk) => ({
-        grant: shape(await foundGrant(desk, request, "find"), desk.nowMs),
+        grant: grantShape(await foundGrant(desk, request, "find"), desk.nowMs),
       })),
 
     listGrants: (request, context) =>
@@ -63,18 +63,18 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
         const asked = pageAsked(deps.secrets, "grt", filter, request)
         const found = await desk.tx.grants.list(appId, { tenantId, contextId, principalId, roleId }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
-        return { grants: page.map((one) => shape(one, desk.nowMs)), nextPageToken }
+        return { grants: page.map((one) => grantShape(one, desk.nowMs)), nextPageToken }
       }),
 
     revokeGrant: (request, context) =>
       administer(deps, context, "write", async (desk) => {
         const { nowMs } = desk
         const grant = await foundGrant(desk, request, "lock")
-        if (grantState(grant, nowMs) !== "ACTIVE") return { grant: shape(grant, nowMs) }
+        if (grantState(grant, nowMs) !== "ACTIVE") return { grant: grantShape(grant, nowMs) }
         await desk.tx.grants.revoke(grant.id, nowMs)
         const updated: Grant = { ...grant, status: "REVOKED", revokedAtMs: nowMs }
         await record(desk, "grant.revoked", updated)
-        return { grant: shape(updated, nowMs) }
+        return { grant: grantShape(updated, nowMs) }
       }),
   }
 }
@@ -89,7 +89,7 @@ async function foundGrant(desk: Desk, of: { appId: string; grantId: string }, ta
 const record = (desk: Desk, kind: "grant.created" | "grant.revoked", grant: Grant): Promise<void> =>
   desk.record(kind, { place: placeOf(grant), target: { type: "grant", id: grant.id }, subject: grant.principalId })
 
-const shape = (of: Grant, nowMs: number): MessageInitShape<typeof GrantSchema> => ({
+export const grantShape = (of: Grant, nowMs: number): MessageInitShape<typeof GrantSchema> => ({
   id: of.id,
   appId: of.appId,
   principalId: of.principalId,

@@ -64,7 +64,7 @@ export async function changeMembership(desk: Desk, membership: Membership, name:
   return updated
 }
 
-async function removeInside({ tx, nowMs }: Desk, membership: Membership): Promise<void> {
+export async function removeInside({ tx, nowMs }: Pick<Desk, "tx" | "nowMs">, membership: Membership): Promise<void> {
   const { appId, principalId } = membership
   await revokeInvitation(tx, membership, nowMs)
   for (const { id } of await tx.identities.findMemberships(principalId, appId)) {

@@ -37,10 +37,14 @@ export function mayTake(app: App, proof: Proof): boolean {
   return proof.is !== "magicLink" || !app.settings.requireSameDevice || proof.codeVerifier !== ""
 }
 
+type Proven = Pick<Entry, "deps" | "tx" | "app" | "client" | "vouched" | "nowMs">
+
 /** Whether the link was asked for by this app, and by this device where that is asked. Forgets the requests if so. */
-export async function isRequester({ deps, tx, request, app, client, vouched, nowMs }: Entry): Promise<boolean> {
-  if (request.proof.is !== "magicLink" || vouched.email === null) return false
-  const { codeVerifier } = request.proof
+async function isRequester(
+  { deps, tx, app, client, vouched, nowMs }: Proven,
+  { codeVerifier }: Pick<Extract<Proof, { is: "magicLink" }>, "codeVerifier">,
+): Promise<boolean> {
+  if (vouched.email === null) return false
   const hashes = deps.secrets.hashes("email", addressee(client, vouched.email))
   const isTaken = judgeLink({
     requests: await tx.magicLinks.findLive(hashes, nowMs),
@@ -49,4 +53,17 @@ export async function isRequester({ deps, tx, request, app, client, vouched, now
   })
   if (isTaken) await tx.magicLinks.forget(hashes)
   return isTaken
+}
+
+/** Uses up what was shown: why it is not taken, or undefined. A link that another call took first is no link any more. */
+export async function useProof(
+  proven: Proven,
+  proof: Proof,
+): Promise<"MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
+  const { tx, vouched } = proven
+  const { singleUse } = vouched
+  if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
+    return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
+  }
+  return proof.is === "magicLink" && !(await isRequester(proven, proof)) ? "MAGIC_LINK_INVALID" : undefined
 }

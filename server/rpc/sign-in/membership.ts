@@ -3,15 +3,23 @@ import type { Invitation } from "@signet/kernel/admin-records"
 import { isText } from "@signet/kernel/identity/claim"
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
 import { newId } from "@signet/kernel/ids"
+import type { Vouched } from "@signet/kernel/ports"
 import type { Membership, Principal } from "@signet/kernel/records"
 import { auditEvent } from "../audit.ts"
 import type { Entry } from "./entry.ts"
+import type { SignInRequest } from "./request.ts"
+
+/** Who becomes a member, with what is known of them. */
+export type Joining = Pick<Entry, "deps" | "context" | "tx" | "nowMs"> & {
+  readonly request: Pick<SignInRequest, "appId" | "hints">
+  readonly vouched: Pick<Vouched, "name">
+}
 
 type InnerPlace = Pick<Membership, "tenantId" | "contextId">
 const wholeApp: InnerPlace = { tenantId: null, contextId: null }
 
 /** The membership of the app as a whole, made now. */
-export function joinApp(entry: Entry, principal: Principal): Promise<Membership> {
+export function joinApp(entry: Joining, principal: Principal): Promise<Membership> {
   return insert(entry, principal, wholeApp, [])
 }
 
@@ -19,7 +27,11 @@ export function joinApp(entry: Entry, principal: Principal): Promise<Membership>
  * Takes the invitation, which is locked and good: its membership is active afterwards, with the invitation's scopes
  * besides those that were there.
  */
-export async function takeInvitation(entry: Entry, principal: Principal, invitation: Invitation): Promise<Membership> {
+export async function takeInvitation(
+  entry: Joining,
+  principal: Principal,
+  invitation: Invitation,
+): Promise<Membership> {
   const { deps, context, tx, nowMs } = entry
   const { appId, tenantId, contextId, scopes } = invitation
   const there = await tx.identities.findMembership(principal.id, appId, tenantId, contextId)
@@ -50,7 +62,7 @@ export async function takeInvitation(entry: Entry, principal: Principal, invitat
 const isOpen = ({ status }: Membership): boolean =>
   status === "ACTIVE" || status === "INVITED" || status === "REQUESTED"
 
-async function accept({ tx, nowMs }: Entry, there: Membership, scopes: readonly string[]): Promise<Membership> {
+async function accept({ tx, nowMs }: Joining, there: Membership, scopes: readonly string[]): Promise<Membership> {
   const locked = (await tx.members.lock(there.id)) ?? there
   const all = [...new Set([...locked.scopes, ...scopes])]
   const membership: Membership = { ...locked, status: "ACTIVE", scopes: all, updatedAtMs: nowMs }
@@ -59,7 +71,7 @@ async function accept({ tx, nowMs }: Entry, there: Membership, scopes: readonly 
 }
 
 async function insert(
-  entry: Entry,
+  entry: Joining,
   principal: Principal,
   { tenantId, contextId }: InnerPlace,
   scopes: readonly string[],
@@ -80,7 +92,7 @@ async function insert(
 }
 
 /** The provider's word before the client's; neither is verified, and neither is asked for again. */
-function profileOf({ vouched, request }: Entry): Membership["profile"] {
+function profileOf({ vouched, request }: Joining): Membership["profile"] {
   const name = vouched.name ?? request.hints.name ?? ""
   const email = normalizeEmail(request.hints.email ?? null)
   return {

@@ -1,18 +1,17 @@
 // The four calls that begin a session, and the one that has a link sent.
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import { emailKey } from "@signet/kernel/identity/first-login"
 import { type AppId, parseId } from "@signet/kernel/ids"
 import type { ExternalCredential } from "@signet/kernel/ports"
 import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
 import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
-import { isKnownNetwork, rememberNetwork } from "../known-networks.ts"
-import { failed, type Guessed, limit, limited, networkOf } from "../limit.ts"
+import { limit, networkOf } from "../limit.ts"
 import { signIn } from "../login.ts"
 import { platformOf, providerOf } from "../parse.ts"
 import { signedInShape } from "./answer.ts"
 import { loadConfiguration } from "./configuration.ts"
+import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
 import { emailProviderOf } from "./proof.ts"
 import { commonOf } from "./request.ts"
@@ -38,23 +37,16 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
 
     async emailPasswordLogin(request, context) {
       const { email, password } = request
-      const guessed: Guessed = { of: "email", subject: emailSubject(deps, email) }
-      await limitPassword(deps, context, guessed)
-      try {
-        const signedIn = await signIn(deps, context, {
+      const signedIn = await countingGuesses(deps, context, email, () =>
+        signIn(deps, context, {
           ...commonOf(request),
           appId: appIdOf(request),
           provider: "IDP_C",
           proof: { is: "password", email: email.trim(), password },
           hints: {},
-        })
-        await rememberNetwork(deps, context, guessed.subject)
-        return signedInShape(deps, context, signedIn)
-      } catch (error) {
-        const isGuess = error instanceof Refused && error.reason === "INVALID_CREDENTIALS"
-        if (isGuess) await failed(deps, context, guessed)
-        throw error
-      }
+        }),
+      )
+      return signedInShape(deps, context, signedIn)
     },
 
     async startMagicLink(request, context) {
@@ -92,16 +84,6 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
       return signedInShape(deps, context, signedIn)
     },
   }
-}
-
-/** Whom an email is counted as: a keyed hash, the same whether anybody has it. */
-const emailSubject = (deps: Deps, email: string): string => encode(deps.secrets.hash("email", emailKey(email)))
-
-/** A stranger uses up the email's calls for strangers alone: not where its owner has signed in before. */
-async function limitPassword(deps: Deps, context: HandlerContext, guessed: Guessed): Promise<void> {
-  await limit(deps, context, "login_email", { ip: networkOf(context) }, { lock: guessed })
-  const refused = await limited(deps, context, "login_email", { email: guessed.subject })
-  if (refused !== undefined && !(await isKnownNetwork(deps, context, guessed.subject))) throw refused
 }
 
 function appIdOf(request: { appId: string }): AppId {

@@ -1,8 +1,11 @@
 // What a person shows, and the provider that is asked about it.
+import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/ports"
-import type { ProviderClient } from "@signet/kernel/records"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import { auditEvent, type Facts } from "../audit.ts"
 import type { Deps } from "../deps.ts"
+import { mayTake } from "./magic-link.ts"
 
 export type Proof =
   | { readonly is: "external"; readonly credential: ExternalCredential; readonly nonce: string }
@@ -14,7 +17,7 @@ export type Proof =
  *
  * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not take, and what the provider refuses.
  */
-export async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
+async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
   switch (proof.is) {
     case "external": {
       const provider = deps.providers[client.provider]
@@ -25,6 +28,24 @@ export async function vouch(deps: Deps, client: ProviderClient, proof: Proof): P
       return emailProviderOf(deps, client).signIn(client, proof)
     case "magicLink":
       return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash)
+  }
+}
+
+/** The same for a client that was loaded; a refusal is written down with these facts. */
+export async function vouchOrAudit(
+  { deps, context, app, client }: { deps: Deps; context: HandlerContext; app: App; client: ProviderClient },
+  proof: Proof,
+  failure: Facts,
+): Promise<Vouched> {
+  try {
+    if (!mayTake(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
+    return await vouch(deps, client, proof)
+  } catch (error) {
+    if (error instanceof Refused) {
+      const event = auditEvent(deps, context, deps.clock.nowMs(), { ...failure, reason: error.reason })
+      await deps.store.transaction((tx) => tx.audit.append(event))
+    }
+    throw error
   }
 }
 

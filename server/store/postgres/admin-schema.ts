@@ -21,6 +21,12 @@ export interface AdminTables {
   role: RoleTable
   role_grant: GrantTable
   invitation: InvitationTable
+  password_hold: PasswordHoldTable
+}
+
+export interface PasswordHoldTable {
+  account_hash: Uint8Array
+  held_at: Date
 }
 
 export interface TenantTable {

@@ -112,7 +112,7 @@ const policyToRow = (policy: DelegationPolicy): DelegationPolicyTable => ({
   revoked_at: atOrNull(policy.revokedAtMs),
 })
 
-const delegationFromRow = (row: Selectable<DelegationTable>): StandingDelegation => ({
+export const delegationFromRow = (row: Selectable<DelegationTable>): StandingDelegation => ({
   id: row.id,
   policyId: row.policy_id,
   appId: row.app_id,

@@ -29,12 +29,12 @@ export function grants(db: Database): Grants {
 
     async find(id) {
       const row = await db.selectFrom("role_grant").selectAll().where("id", "=", id).executeTakeFirst()
-      return row && fromRow(row)
+      return row && grantFromRow(row)
     },
 
     async lock(id) {
       const row = await db.selectFrom("role_grant").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && fromRow(row)
+      return row && grantFromRow(row)
     },
 
     async list(appId, filter, page) {
@@ -46,7 +46,7 @@ export function grants(db: Database): Grants {
         .where(only("context_id", filter.contextId))
         .where(only("principal_id", filter.principalId))
         .where(only("role_id", filter.roleId))
-      return (await newestFirst(query, page).execute()).map(fromRow)
+      return (await newestFirst(query, page).execute()).map(grantFromRow)
     },
 
     async listOfPrincipal(principalId, appId) {
@@ -58,7 +58,7 @@ export function grants(db: Database): Grants {
         .where("status", "=", "ACTIVE")
         .orderBy("id")
         .execute()
-      return rows.map(fromRow)
+      return rows.map(grantFromRow)
     },
 
     async revoke(id, nowMs) {
@@ -80,7 +80,7 @@ export function grants(db: Database): Grants {
         .where("status", "=", "ACTIVE")
         .returningAll()
         .execute()
-      return rows.map(fromRow)
+      return rows.map(grantFromRow)
     },
   }
 }
@@ -97,7 +97,7 @@ async function giveWay(db: Database, { principalId, roleId, createdAtMs }: Grant
     .execute()
 }
 
-const fromRow = (row: Selectable<GrantTable>): Grant => ({
+export const grantFromRow = (row: Selectable<GrantTable>): Grant => ({
   id: row.id,
   principalId: row.principal_id,
   roleId: row.role_id,

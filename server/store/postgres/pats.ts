@@ -45,12 +45,12 @@ export function pats(db: Database): Pats {
 
     async lock(id) {
       const [row] = await run<Selectable<PatTable>>(db, lockText, [id])
-      return row && fromRow(row)
+      return row && patFromRow(row)
     },
 
     async findByHash(hashes) {
       const [row] = await run<Selectable<PatTable>>(db, findText, [hashes])
-      return row && fromRow(row)
+      return row && patFromRow(row)
     },
 
     async list(principalId, appId, { size, before }) {
@@ -64,7 +64,7 @@ export function pats(db: Database): Pats {
         .orderBy("id", "desc")
         .limit(size)
         .execute()
-      return rows.map(fromRow)
+      return rows.map(patFromRow)
     },
 
     async revoke(id, reason, nowMs) {
@@ -77,7 +77,7 @@ export function pats(db: Database): Pats {
   }
 }
 
-const fromRow = (row: Selectable<PatTable>): Pat => ({
+export const patFromRow = (row: Selectable<PatTable>): Pat => ({
   id: row.id,
   principalId: row.principal_id,
   identityId: row.identity_id,

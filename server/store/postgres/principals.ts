@@ -1,4 +1,4 @@
-import type { PrincipalId } from "@signet/kernel/ids"
+import type { PatId, PrincipalId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { type Principals, reactivationMs } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
@@ -73,7 +73,7 @@ export async function endCredentials(db: Database, id: PrincipalId, nowMs: numbe
   ])
 }
 
-async function endPats(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {
+export async function endPats(db: Database, id: PrincipalId, nowMs: number): Promise<readonly PatId[]> {
   const ended = await db
     .updateTable("pat")
     .set({ revoked_at: at(nowMs), revoke_reason: "PRINCIPAL_ENDED" })

@@ -56,17 +56,17 @@ export function sessions(db: Database): Sessions {
 
     async find(id) {
       const row = await db.selectFrom("session").select(columns).where("id", "=", id).executeTakeFirst()
-      return row && fromRow(row)
+      return row && sessionFromRow(row)
     },
 
     async lock(id) {
       const [row] = await run<Selectable<SessionTable>>(db, lockText, [id])
-      return row && fromRow(row)
+      return row && sessionFromRow(row)
     },
 
     async lockByRefreshToken(tokenHashes) {
       const [row] = await run<Selectable<SessionTable>>(db, lockByRefreshTokenText, [tokenHashes])
-      return row && fromRow(row)
+      return row && sessionFromRow(row)
     },
 
     async listActive(principalId, appId, nowMs, { size, before }) {
@@ -83,7 +83,7 @@ export function sessions(db: Database): Sessions {
         .limit(size)
       if (before !== null)
         query = query.where(sql<boolean>`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`)
-      return (await query.execute()).map(fromRow)
+      return (await query.execute()).map(sessionFromRow)
     },
 
     async markRefreshed(id, { nowMs, idleExpiresAtMs }) {
@@ -102,7 +102,7 @@ export function sessions(db: Database): Sessions {
   }
 }
 
-const fromRow = (row: Selectable<SessionTable>): Session => ({
+export const sessionFromRow = (row: Selectable<SessionTable>): Session => ({
   id: row.id,
   principalId: row.principal_id,
   identityId: row.identity_id,

@@ -14,7 +14,9 @@ import { limitCounts } from "./limits.ts"
 import { magicLinks } from "./magic-links.ts"
 import { members } from "./members.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
+import { passwordHolds } from "./password-holds.ts"
 import { pats } from "./pats.ts"
+import { people } from "./people.ts"
 import { places } from "./places.ts"
 import { principals } from "./principals.ts"
 import { refreshTokens } from "./refresh-tokens.ts"
@@ -75,6 +77,8 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
               grants: grants(trx),
               accounts: accountAdministration(trx),
               endings: sessionEndings(trx),
+              people: people(trx),
+              passwordHolds: passwordHolds(trx),
             }),
           ),
       ),

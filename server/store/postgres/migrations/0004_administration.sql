@@ -147,3 +147,9 @@ create table magic_link_request (
 );
 create index magic_link_request_email on magic_link_request (email_hash);
 create index magic_link_request_expiry on magic_link_request (expires_at);
+
+-- Accounts of IDP_C whose password at the project may be a stranger's, by a digest of their key.
+create table password_hold (
+  account_hash bytea primary key check (octet_length(account_hash) = 32),
+  held_at timestamptz not null
+);

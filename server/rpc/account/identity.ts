@@ -1,0 +1,43 @@
+// What is kept of a person, and the end of it.
+import type { HandlerContext } from "@connectrpc/connect"
+import { deletionMs } from "@signet/kernel/identity/deletion"
+import type { Identity } from "@signet/kernel/records"
+import type { Deps } from "../deps.ts"
+import { onSelf, recordEnded } from "./self.ts"
+
+/** Of each kind in one export. */
+const mostRecords = 1_000
+
+export function exportIdentity(deps: Deps, context: HandlerContext) {
+  return onSelf(deps, context, async ({ tx, nowMs, identity, principal, record }) => {
+    await record("identity.exported", { target: { type: "identity", id: identity.id } })
+    return {
+      identity,
+      principal,
+      accounts: await tx.identities.findAccounts(identity.id),
+      memberships: await tx.members.listOfPrincipal(principal.id),
+      ...(await tx.people.records(identity.id, principal.id, mostRecords)),
+      nowMs,
+    }
+  })
+}
+
+/** Sessions and tokens end now, the rest when the time is over. */
+export function requestDeletion(deps: Deps, context: HandlerContext): Promise<Identity> {
+  return onSelf(deps, context, async (self) => {
+    const { tx, nowMs, identity, principal, record } = self
+    const leaving: Identity = {
+      ...identity,
+      status: "DELETION_PENDING",
+      deletesAtMs: nowMs + deletionMs,
+      updatedAtMs: nowMs,
+    }
+    await tx.accounts.updateIdentity(leaving)
+    await record("identity.deletion_requested", { target: { type: "identity", id: identity.id } })
+    await recordEnded(self, await tx.sessions.endAll(identity.id, null, "deletion_requested", nowMs))
+    for (const id of await tx.people.endPats(principal.id, nowMs)) {
+      await record("pat.revoked", { target: { type: "pat", id } })
+    }
+    return leaving
+  })
+}

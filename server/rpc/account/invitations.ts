@@ -1,0 +1,53 @@
+// An invitation is answered once: who answers second finds it answered.
+import type { HandlerContext } from "@connectrpc/connect"
+import type { Invitation } from "@signet/kernel/admin-records"
+import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joining"
+import type { Membership } from "@signet/kernel/records"
+import { parseOpaque } from "@signet/kernel/token/opaque"
+import type { Deps } from "../deps.ts"
+import { takeInvitation } from "../sign-in/membership.ts"
+import { onSelf, type Self } from "./self.ts"
+
+export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: string): Promise<Membership> {
+  return onSelf(deps, context, async (self) => {
+    const { tx, nowMs, user, principal, refuse } = self
+    const invitation = await lockInvitation(self, codeText)
+    if (invitation === undefined) return refuse("membership.accepted", "INVITATION_INVALID")
+    const membership = await membershipAt(self, invitation)
+    const problem = acceptanceProblem(
+      { invitation, appId: user.appId, principalId: principal.id, membership, nowMs },
+      await tx.places.hold(invitation),
+    )
+    if (problem !== undefined) return refuse("membership.accepted", problem)
+    const own = await tx.identities.findMembership(principal.id, user.appId, null, null)
+    const request = { appId: user.appId, hints: own?.profile ?? {} }
+    return takeInvitation({ ...self, request, vouched: { name: null } }, principal, invitation)
+  })
+}
+
+export async function declineInvitation(deps: Deps, context: HandlerContext, codeText: string): Promise<void> {
+  await onSelf(deps, context, async (self) => {
+    const { tx, nowMs, user, principal, refuse, record } = self
+    const invitation = await lockInvitation(self, codeText)
+    const answering = { invitation, appId: user.appId, principalId: principal.id, membership: undefined, nowMs }
+    const problem = declineProblem(answering)
+    if (invitation === undefined || problem !== undefined) {
+      return refuse("membership.declined", problem ?? "INVITATION_INVALID")
+    }
+    await tx.invitations.update({ ...invitation, status: "DECLINED", answeredAtMs: nowMs })
+    const membership = invitation.membershipId && (await tx.members.lock(invitation.membershipId))
+    if (membership && membership.status === "INVITED") {
+      await tx.members.update({ ...membership, status: "DECLINED", updatedAtMs: nowMs })
+    }
+    await record("membership.declined", { target: { type: "invitation", id: invitation.id } })
+    return undefined
+  })
+}
+
+async function lockInvitation({ deps, tx }: Self, codeText: string): Promise<Invitation | undefined> {
+  const code = parseOpaque("sginv_", codeText)
+  return code === undefined ? undefined : tx.invitations.lockByCode(deps.secrets.hashes("invitation", code))
+}
+
+const membershipAt = ({ tx, principal }: Self, { appId, tenantId, contextId }: Invitation) =>
+  tx.identities.findMembership(principal.id, appId, tenantId, contextId)

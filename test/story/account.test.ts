@@ -1,0 +1,231 @@
+// People and their own account: ways of signing in, invitations, memberships, export and deletion.
+
+import { parseId } from "@signet/kernel/ids"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { addInvitation } from "../support/invitations.ts"
+import { openPlace } from "../support/places.ts"
+import { describeOnEachStore } from "../support/postgres.ts"
+import { type Answer, password, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
+
+const fiveMinutes = 300_000
+const web = { platform: Platform.WEB, nonce: "n-1" }
+
+describeOnEachStore("an account", (kind) => {
+  let world: SignInWorld
+  let clients: Clients
+  let uses = 0
+  beforeAll(async () => {
+    world = await startSignInWorld({ store: kind })
+    const over = protocols["Connect JSON over HTTP/1.1"]
+    if (over === undefined) throw new Error("no such protocol")
+    clients = clientsOver(over(world.server.url))
+  })
+  afterAll(() => world?.close())
+
+  const as = ({ accessToken = "" }: Answer) => bearer(accessToken)
+  const idTokenA = async (subject: string) => {
+    const { clientId } = await world.clientOf(world.app.id, "IDP_A", "WEB")
+    const claims = { sub: subject, aud: clientId, azp: clientId, jti: `link-${++uses}` }
+    return world.server.idp.mint({ claims })
+  }
+  const idTokenB = async (subject: string) => {
+    const { clientId } = await world.clientOf(world.app.id, "IDP_B", "WEB")
+    return world.idpB.mint({ platform: "WEB", claims: { sub: subject, aud: clientId, jti: `link-${++uses}` } })
+  }
+  const linkA = async (who: Answer, subject: string) =>
+    clients.account.linkProviderAccount(
+      { ...web, provider: Provider.IDP_A, credential: { case: "idToken", value: await idTokenA(subject) } },
+      as(who),
+    )
+  const linkB = async (who: Answer, subject: string) =>
+    clients.account.linkProviderAccount(
+      { ...web, provider: Provider.IDP_B, credential: { case: "idToken", value: await idTokenB(subject) } },
+      as(who),
+    )
+  const linkC = (who: Answer, email: string, typed = password) =>
+    clients.account.linkProviderAccount(
+      {
+        platform: Platform.WEB,
+        provider: Provider.IDP_C,
+        credential: { case: "emailPassword", value: { email, password: typed } },
+      },
+      as(who),
+    )
+  const unlink = (who: Answer, providerAccountId = "") =>
+    clients.account.unlinkProviderAccount({ providerAccountId }, as(who))
+  const kinds = async () => (await world.audited()).map(({ kind, reason }) => (reason ? `${kind} ${reason}` : kind))
+
+  test("is found by every way that was linked to it, and each token is one proof", async () => {
+    await world.idpC.addPerson({ email: "lin@example.com", password, isConfirmed: true })
+    const lin = await world.signInA("lin")
+    await kinds()
+    const { providerAccount } = await linkB(lin, "lin-at-b")
+    expect(providerAccount?.identityId).toBe(lin.identity?.id)
+    expect(await kinds()).toEqual(["provider_account.linked"])
+    expect(await refusal(linkC(lin, "lin@example.com", "wrong"))).toBe("Unauthenticated INVALID_CREDENTIALS")
+    await linkC(lin, "lin@example.com")
+    const byB = await world.signInB("lin-at-b")
+    const byC = await world.signInC("lin@example.com")
+    expect([byB.identity?.id, byC.identity?.id]).toEqual([lin.identity?.id, lin.identity?.id])
+    const { providerAccounts } = await clients.account.listProviderAccounts({}, as(byB))
+    expect(providerAccounts.map(({ provider }) => provider)).toEqual([Provider.IDP_A, Provider.IDP_B, Provider.IDP_C])
+
+    const value = await idTokenA("lin-again")
+    const request = { ...web, provider: Provider.IDP_A, credential: { case: "idToken" as const, value } }
+    const both = await Promise.allSettled([1, 2].map(() => clients.account.linkProviderAccount(request, as(lin))))
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
+    expect(await refusal(clients.account.linkProviderAccount(request, as(lin)))).toContain("PROVIDER_TOKEN_REPLAYED")
+  })
+
+  test("is linked by a magic link that was asked for, once", async () => {
+    await world.idpC.addPerson({ email: "mag@example.com", password, isConfirmed: true })
+    const mag = await world.signInA("mag")
+    await world.startLink("mag@example.com")
+    const linking = () =>
+      clients.account.linkProviderAccount(
+        {
+          platform: Platform.WEB,
+          provider: Provider.IDP_C,
+          credential: { case: "magicLinkTokenHash", value: world.linkOf("mag@example.com") },
+        },
+        as(mag),
+      )
+    expect((await linking()).providerAccount?.email).toBe("mag@example.com")
+    expect(await refusal(linking())).toBe("Unauthenticated MAGIC_LINK_INVALID")
+  })
+
+  test("of somebody else stays theirs, whatever both have in common, and it is written down", async () => {
+    const email = { email: "same@example.com", email_verified: true }
+    const owner = await world.signInA("owner", { claims: email })
+    const thief = await world.signInB("thief", { claims: email })
+    expect(thief.identity?.id).not.toBe(owner.identity?.id)
+    await kinds()
+    expect(await refusal(linkA(thief, "owner"))).toBe("AlreadyExists PROVIDER_ACCOUNT_IN_USE")
+    expect(await kinds()).toEqual(["provider_account.conflict PROVIDER_ACCOUNT_IN_USE"])
+    expect((await world.signInA("owner")).identity?.id).toBe(owner.identity?.id)
+    const back = await linkA(owner, "owner")
+    expect(back.providerAccount?.identityId).toBe(owner.identity?.id)
+    expect(await kinds()).not.toContain("provider_account.linked")
+  })
+
+  test("is linked to one of two who prove it at once", async () => {
+    const [one, two] = [await world.signInA("race-1"), await world.signInA("race-2")]
+    const results = await Promise.allSettled([linkB(one, "wanted"), linkB(two, "wanted")])
+    expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
+  })
+
+  test("loses a way of signing in with its sessions, and never the last", async () => {
+    const una = await world.signInA("una")
+    const { providerAccounts } = await clients.account.listProviderAccounts({}, as(una))
+    const first = providerAccounts[0]?.id ?? ""
+    expect(await refusal(unlink(una, first))).toBe("FailedPrecondition LAST_LOGIN_METHOD")
+    const { providerAccount } = await linkB(una, "una-at-b")
+    const byB = await world.signInB("una-at-b")
+    const stranger = await world.signInA("stranger")
+    expect(await refusal(unlink(stranger, first))).toBe("NotFound NOT_FOUND")
+    expect((await unlink(byB, first)).providerAccount?.status).toBe(4)
+    expect((await unlink(byB, first)).providerAccount?.status).toBe(4)
+    expect(await refusal(clients.account.listProviderAccounts({}, as(una)))).toBe("Unauthenticated SESSION_REVOKED")
+    expect(await refusal(unlink(byB, providerAccount?.id))).toBe("FailedPrecondition LAST_LOGIN_METHOD")
+    expect((await world.signInA("una")).reason).toBe("SIGNUP_DISABLED")
+    // It is anybody's who proves it.
+    const heir = await world.signInB("heir")
+    expect((await linkA(heir, "una")).providerAccount?.identityId).toBe(heir.identity?.id)
+    expect((await world.signInA("una")).identity?.id).toBe(heir.identity?.id)
+  })
+
+  test("keeps one of two ways that are taken off at once", async () => {
+    const duo = await world.signInA("duo")
+    const { providerAccount } = await linkB(duo, "duo-at-b")
+    const { providerAccounts } = await clients.account.listProviderAccounts({}, as(duo))
+    const ids = [providerAccounts[0]?.id, providerAccount?.id]
+    await Promise.allSettled(ids.map((id) => unlink(duo, id)))
+    const [byA, byB] = [await world.signInA("duo"), await world.signInB("duo-at-b")]
+    expect([byA.status, byB.status].toSorted()).toEqual([200, 403])
+  })
+
+  test("is changed by a recent sign-in only, and by no session that has ended", async () => {
+    const old = await world.signInA("old")
+    world.server.advance(fiveMinutes + 40_000)
+    const stale = "PermissionDenied STEP_UP_REQUIRED"
+    expect(await refusal(linkB(old, "old-at-b"))).toBe(stale)
+    expect(await refusal(unlink(old, "pac_00000000000000000000000000"))).toBe(stale)
+    expect(await refusal(clients.account.exportIdentity({}, as(old)))).toBe(stale)
+    expect(await refusal(clients.account.requestIdentityDeletion({}, as(old)))).toBe(stale)
+    const gone = await world.signInA("old")
+    await clients.auth.logoutAll({}, as(gone))
+    expect(await refusal(linkB(gone, "old-at-b"))).toBe("Unauthenticated SESSION_REVOKED")
+  })
+
+  test("takes an invitation once, and refuses one that names it", async () => {
+    const [ivy, eve] = [await world.signInA("ivy"), await world.signInA("eve")]
+    const open = await addInvitation(world.server, { scopes: ["notes.admin"] })
+    const accept = (who: Answer, code: string) => clients.account.acceptInvitation({ code }, as(who))
+    const took = await Promise.allSettled([accept(ivy, open.code), accept(eve, open.code)])
+    expect(took.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
+    expect(await refusal(accept(eve, open.code))).toBe("PermissionDenied INVITATION_INVALID")
+    expect(await refusal(accept(eve, "sginv_nothing"))).toBe("PermissionDenied INVITATION_INVALID")
+
+    const principalId = parseId("prn", ivy.principal?.id ?? "") ?? null
+    const own = await addInvitation(world.server, { principalId })
+    const decline = (who: Answer) => clients.account.declineInvitation({ code: own.code }, as(who))
+    expect(await refusal(accept(eve, own.code))).toBe("PermissionDenied INVITATION_INVALID")
+    expect(await refusal(decline(eve))).toBe("PermissionDenied INVITATION_INVALID")
+    await decline(ivy)
+    expect(await refusal(accept(ivy, own.code))).toBe("PermissionDenied INVITATION_INVALID")
+    const late = await addInvitation(world.server, {})
+    world.server.advance(8 * 86_400_000)
+    const back = await world.signInA("ivy")
+    expect(await refusal(accept(back, late.code))).toBe("PermissionDenied INVITATION_INVALID")
+  })
+
+  test("asks to be a member where there is such a place, and leaves with what hangs on it", async () => {
+    const meg = await world.signInA("meg")
+    const tenantId = parseId("ten", "ten_00000000000000000000000001") ?? null
+    await openPlace(world.server.deps.store, { appId: world.app.id, tenantId, contextId: null })
+    const ask = (id: string) => clients.account.requestMembership({ tenantId: id }, as(meg))
+    expect(await refusal(ask("ten_00000000000000000000000009"))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    expect(await refusal(ask(""))).toBe("InvalidArgument INVALID_FIELD")
+    const { membership } = await ask(tenantId ?? "")
+    expect(membership?.status).toBe(2)
+    expect(await refusal(ask(tenantId ?? ""))).toBe("AlreadyExists ALREADY_EXISTS")
+    const leave = (who: Answer, membershipId = "") => clients.account.leaveMembership({ membershipId }, as(who))
+    const other = await world.signInA("not-meg")
+    expect(await refusal(leave(other, membership?.id))).toBe("NotFound NOT_FOUND")
+    expect((await leave(meg, membership?.id)).membership?.status).toBe(5)
+    expect((await leave(meg, membership?.id)).membership?.status).toBe(5)
+    await ask(tenantId ?? "")
+    await leave(meg, meg.membership?.id)
+    expect(await refusal(clients.account.listProviderAccounts({}, as(meg)))).toContain("Unauthenticated")
+    expect((await world.signInA("meg")).reason).toBe("MEMBERSHIP_INACTIVE")
+  })
+
+  test("hands out what is kept of it, in all apps, and nothing of anybody else", async () => {
+    const exa = await world.signInA("exa")
+    await world.signInA("exa", { app: world.otherApp })
+    await world.signInA("exb")
+    await kinds()
+    const out = await clients.account.exportIdentity({}, as(exa))
+    expect(await kinds()).toEqual(["identity.exported"])
+    expect(out.identity?.id).toBe(exa.identity?.id)
+    expect(out.memberships.map(({ appId }) => appId).toSorted()).toEqual([world.app.id, world.otherApp.id].toSorted())
+    expect(out.sessions.length).toBe(2)
+    expect(out.providerAccounts.map(({ subject }) => subject)).toEqual(["exa"])
+    const rest = await fetch(`${world.server.url}/auth/account/export`, as(exa))
+    expect(rest.headers.get("cache-control")).toBe("no-store")
+    expect(await rest.text()).not.toMatch(/hash|sgrt_|sgpat_/i)
+  })
+
+  test("is deleted after fourteen days, and until then comes back by who says so", async () => {
+    const dee = await world.signInA("dee")
+    const { identity, deletesAt } = await clients.account.requestIdentityDeletion({}, as(dee))
+    expect(identity?.status).toBe(2)
+    const inDays = (Number(deletesAt?.seconds) * 1_000 - world.server.deps.clock.nowMs()) / 86_400_000
+    expect(Math.round(inDays)).toBe(14)
+    expect(await refusal(clients.account.listProviderAccounts({}, as(dee)))).toContain("Unauthenticated")
+    expect((await world.signInA("dee")).reason).toBe("IDENTITY_DELETION_PENDING")
+    expect((await world.signInA("dee", { body: { cancelDeletion: true } })).identity?.id).toBe(dee.identity?.id)
+  })
+})
