@@ -1,0 +1,314 @@
+// What one session alone never shows: on READ COMMITTED, as the program runs, and on SERIALIZABLE, as engines with
+// nothing else do.
+import { newId } from "@signet/kernel/ids"
+import { hex } from "@signet/kernel/messaging/bytes"
+import { decideLease, decideRevocation } from "@signet/kernel/messaging/directive"
+import { maxCount } from "@signet/kernel/messaging/limits"
+import type { AppendOutcome } from "@signet/kernel/messaging/ports"
+import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
+import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { effort } from "../../../../test/support/effort.ts"
+import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { run } from "../sql.ts"
+import { freshId } from "../testing/people.ts"
+import { sweepMessaging } from "./sweep.ts"
+import {
+  changeOf,
+  creatorOf,
+  leavesOf,
+  newAudit,
+  newCommit,
+  newConversation,
+  newDevice,
+  newKeyPackage,
+  newList,
+  newMessage,
+  nowMs,
+  place,
+  putGroup,
+  putUser,
+  random,
+  signReceipt,
+} from "./testing/world.ts"
+
+describeOnPostgres("messaging calls that meet", () => {
+  describe.each(["read committed", "serializable"] as const)("%s", (isolationLevel) => {
+    let opened: TestStore
+    beforeAll(async () => {
+      opened = await openTestStore("postgres", { isolationLevel, maxConnections: 24 })
+      const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(opened.db)
+      const level = sql.lit(isolationLevel)
+      await sql`alter database ${sql.ref(rows[0]?.name ?? "")} set default_transaction_isolation to ${level}`.execute(
+        opened.db,
+      )
+    })
+    afterAll(() => opened.close())
+    const store = () => opened.messaging
+    const append = (of: VerifiedAppend) => store().conversations.append(of, signReceipt, nowMs, [])
+    const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+    const newcomer = async () => (await putUser(store())).devices[0] ?? expect.fail()
+    const kinds = (outcomes: readonly AppendOutcome[]) => outcomes.map(({ is }) => is).toSorted()
+
+    /** The log from its start: dense, and each commit one epoch further than the one before. */
+    async function wholeLog({ id }: Conversation) {
+      const { envelopes, headSeq } = await store().conversations.messages(id, 0n, { limit: 10_000, maxBytes: 1e9 })
+      expect(envelopes.map(({ seq }) => seq)).toEqual(envelopes.map((_, i) => BigInt(i + 1)))
+      expect(envelopes.at(-1)?.seq ?? 0n).toBe(headSeq)
+      let epoch = 0n
+      for (const envelope of envelopes) {
+        expect(envelope.epoch).toBe(epoch)
+        if (envelope.kind === "COMMIT") epoch++
+      }
+      expect((await store().conversations.find(id))?.epoch).toBe(epoch)
+      return envelopes
+    }
+
+    test("of two to twelve commits at one epoch one wins, and the log stays dense", async () => {
+      const { devices } = await putUser(store(), 6)
+      let group = await putGroup(store(), devices)
+      const member = (i: number) => devices[i % devices.length] ?? expect.fail()
+      for (let round = 0; round < effort(8, 200, 1_000); round++) {
+        const commits = times(2 + (round % 11), (i) => newCommit(group, member(i), group.roster))
+        const messages = times(2, (i) => newMessage(group, member(i + round)))
+        const outcomes = await Promise.all([...commits, ...messages].map(append))
+        const decided = outcomes.slice(0, commits.length)
+        const [winner, ...others] = decided.filter(({ is }) => is === "appended")
+        expect(others).toEqual([])
+        const lost = decided.filter((outcome) => outcome.is === "refused" && outcome.decision.is === "conflict")
+        expect(lost).toHaveLength(commits.length - 1)
+        if (winner?.is !== "appended") throw new Error("nobody won")
+        expect((await store().conversations.commitOf(group.id, group.epoch))?.seq).toBe(winner.answer.seq)
+        group = winner.conversation
+      }
+      await wholeLog(group)
+    })
+
+    test("messages of many at once are all there, once, in one order", async () => {
+      const { devices } = await putUser(store(), 4)
+      const group = await putGroup(store(), devices)
+      const messages = times(effort(24, 400, 2_000), (i) => newMessage(group, devices[i % 4] ?? expect.fail()))
+      // Each twice: a retry that overtakes its call.
+      const outcomes = await Promise.all([...messages, ...messages].map(append))
+      expect(kinds(outcomes).filter((is) => is === "appended")).toHaveLength(messages.length)
+      expect(kinds(outcomes).filter((is) => is === "replayed")).toHaveLength(messages.length)
+      const log = await wholeLog(group)
+      expect(
+        log
+          .slice(1)
+          .map(({ contentHash }) => hex(contentHash))
+          .toSorted(),
+      ).toEqual(messages.map(({ contentHash }) => hex(contentHash)).toSorted())
+    })
+
+    test("one key with two contents at once is one message; one content with two keys as well", async () => {
+      const device = await newcomer()
+      const group = await putGroup(store(), [device])
+      const message = newMessage(group, device)
+      const contents = times(6, () => ({ ...message, contentHash: random() }))
+      expect(kinds(await Promise.all(contents.map(append)))).toEqual(
+        ["appended", ...times(5, () => "mismatch")].toSorted(),
+      )
+      const keys = times(6, () => ({ ...message, idempotencyKey: random(16) }))
+      expect(kinds(await Promise.all(keys.map(append)))).toEqual(["appended", ...times(5, () => "replayed")].toSorted())
+      expect(await wholeLog(group)).toHaveLength(3)
+    })
+
+    test("who waits for the commit that removes it is no member when it goes on", async () => {
+      const { devices } = await putUser(store(), 2)
+      const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
+      const group = await putGroup(store(), [one, other])
+      const late = await opened.db.transaction().execute(async (trx) => {
+        await run(trx, "select from conversation where id = $1 for update", [group.id])
+        const waiting = append(newMessage({ ...group, epoch: 2n }, other))
+        await untilWaiting(opened)
+        await run(trx, "update conversation set epoch = 2 where id = $1", [group.id])
+        const leave = "update conversation_leaf set to_seq = 2 where conversation_id = $1 and device_id = $2"
+        await run(trx, leave, [group.id, other.id])
+        return { waiting }
+      })
+      expect(await late.waiting).toMatchObject({ is: "refused", decision: { is: "refuse", reason: "NOT_MEMBER" } })
+    })
+
+    test("who is revoked while it sends sends nothing afterwards", async () => {
+      const { devices } = await putUser(store(), 2)
+      const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
+      const group = await putGroup(store(), [one, other])
+      const asked = { id: newId("dir", nowMs, random(10)), userId: other.userId, deviceId: other.id, nowMs }
+      const revoke = store().conversations.direct(
+        group.id,
+        (found) => decideRevocation(found, asked),
+        () => null,
+      )
+      const during = times(4, () => append(newMessage(group, other)))
+      await revoke
+      const after = await append(newMessage(group, other))
+      expect(after).toMatchObject({ decision: { reason: "DEVICE_REVOKED" } })
+      for (const outcome of await Promise.all(during)) expect(["appended", "refused"]).toContain(outcome.is)
+      const lease = (device: MessagingDevice) =>
+        store().conversations.lease(group.id, (found) => decideLease(found, asked.id, device.id, nowMs))
+      expect((await lease(one))?.decision.is).toBe("lease")
+    })
+
+    test("of several members one gets the lease", async () => {
+      const { devices } = await putUser(store(), 5)
+      const gone = await newcomer()
+      const group = await putGroup(store(), [...devices, gone])
+      const asked = { id: newId("dir", nowMs, random(10)), userId: gone.userId, deviceId: gone.id, nowMs }
+      await store().conversations.direct(
+        group.id,
+        (found) => decideRevocation(found, asked),
+        () => null,
+      )
+      const leases = devices.map(({ id }) =>
+        store().conversations.lease(group.id, (found) => decideLease(found, asked.id, id, nowMs)),
+      )
+      const decisions = (await Promise.all(leases)).map((each) => each?.decision.is)
+      expect(decisions.filter((is) => is === "lease")).toHaveLength(1)
+    })
+
+    test("50 claims of 10 packages at once give each away once", async () => {
+      const device = await newcomer()
+      await store().keyPackages.upload(
+        times(10, () => newKeyPackage(device)),
+        nowMs,
+      )
+      const of = {
+        requester: { deviceId: newDevice(device.userId).id, userId: device.userId },
+        conversationId: newId("cnv", nowMs, random(10)),
+        targets: { userIds: [], deviceIds: [device.id] },
+        place,
+        requestHash: random(),
+      }
+      const claim = (id = newId("clm", nowMs, random(10))) =>
+        store().keyPackages.claim({ ...of, id }, nowMs, newAudit())
+      const claims = await Promise.all(times(50, () => claim()))
+      const refs = claims.flatMap((each) =>
+        each.is === "claimed" ? each.claim.packages.map(({ ref }) => hex(ref)) : expect.fail(),
+      )
+      expect(refs.toSorted()).toEqual([...new Set(refs)].toSorted())
+      // A claim passes over what another has under its hands: some may go away empty while there is one.
+      while ((await store().keyPackages.inventory(device.id, nowMs)).available > 0) {
+        const next = await claim()
+        if (next.is === "claimed") refs.push(...next.claim.packages.map(({ ref }) => hex(ref)))
+      }
+      expect(new Set(refs).size).toBe(10)
+      expect(refs).toHaveLength(10)
+      await store().keyPackages.upload(
+        times(3, () => newKeyPackage(device)),
+        nowMs,
+      )
+      const id = newId("clm", nowMs, random(10))
+      const same = await Promise.all(times(8, () => claim(id)))
+      const packages = same.map((each) => (each.is === "claimed" ? each.claim.packages : expect.fail()))
+      expect(packages.every((each) => hex(each[0]?.ref ?? random()) === hex(packages[0]?.[0]?.ref ?? random()))).toBe(
+        true,
+      )
+      expect(await store().keyPackages.inventory(device.id, nowMs)).toMatchObject({ available: 2 })
+    })
+
+    test("uploads at once are not more than there may be, and an init key is one device's", async () => {
+      const [device, other] = [await newcomer(), await newcomer()]
+      const uploads = times(5, () =>
+        store().keyPackages.upload(
+          times(60, () => newKeyPackage(device)),
+          nowMs,
+        ),
+      )
+      const full = (await Promise.all(uploads)).filter(({ is }) => is === "full")
+      expect(full).toHaveLength(2)
+      const { available } = await store().keyPackages.inventory(device.id, nowMs)
+      expect(available).toBeLessThanOrEqual(maxCount.keyPackages)
+      const initKey = random()
+      const both = [device, other].map((each) => store().keyPackages.upload([newKeyPackage(each, { initKey })], nowMs))
+      expect((await Promise.all(both)).map(({ is }) => is).toSorted()).toEqual(["done", "duplicate"])
+    })
+
+    test("of ten that change one device list one does, and a leaf key is one device's", async () => {
+      const userId = freshId("prn")
+      const changes = times(10, () => store().devices.change(changeOf(newDevice(userId), { list: newList(1n) })))
+      expect((await Promise.all(changes)).filter((each) => each === "done")).toHaveLength(1)
+      expect((await store().devices.ofUser(userId, place)).devices).toHaveLength(1)
+      const leafKey = random()
+      const thieves = times(6, () => store().devices.change(changeOf(newDevice(freshId("prn"), { leafKey }))))
+      expect((await Promise.all(thieves)).filter((each) => each === "done")).toHaveLength(1)
+    })
+
+    test("a pair that asks twice has one direct conversation, and a key makes one group", async () => {
+      const [one, other] = [await newcomer(), await newcomer()]
+      const ask = (kind: Conversation["kind"], by = creatorOf(one.id)) =>
+        store().conversations.create(newConversation([one.userId, other.userId], { kind }), by, newAudit())
+      const idsOf = (outcomes: Awaited<ReturnType<typeof ask>>[]) =>
+        new Set(outcomes.map((each) => ("conversation" in each ? each.conversation.id : expect.fail(each.is))))
+      const direct = await Promise.all(times(8, (i) => ask("DIRECT", creatorOf((i % 2 === 0 ? one : other).id))))
+      expect(idsOf(direct).size).toBe(1)
+      const by = creatorOf(one.id)
+      const groups = await Promise.all(times(8, () => ask("GROUP", by)))
+      expect(idsOf(groups).size).toBe(1)
+      expect([...direct, ...groups].filter(({ is }) => is === "created")).toHaveLength(2)
+    })
+
+    test("a welcome that is consumed with eight keys at once is consumed with one, also while it is void", async () => {
+      const { devices } = await putUser(store(), 3)
+      const [one, other, third] = times(3, (i) => devices[i] ?? expect.fail())
+      if (!(one && other && third)) throw new Error("three")
+      const conversation = newConversation([one.userId])
+      await store().conversations.create(conversation, creatorOf(one.id), newAudit())
+      const first = newCommit(conversation, one, leavesOf(devices))
+      await append(first)
+      const [id, thirds] = first.commit?.welcomes.map((welcome) => welcome.id) ?? []
+      if (id === undefined || thirds === undefined) throw new Error("two")
+      const consume = (of: typeof id, deviceId = other.id) =>
+        store().welcomes.consume(of, { deviceId, key: random(16) }, nowMs, newAudit())
+      const last = consume(thirds, third.id)
+      const outcomes = await Promise.all(times(8, () => consume(id)))
+      expect(outcomes.filter((each) => typeof each !== "string")).toHaveLength(1)
+      expect(outcomes.filter((each) => each === "WELCOME_ALREADY_CONSUMED")).toHaveLength(7)
+      expect(await last).toMatchObject({ status: "CONSUMED" })
+      const tails = "select tail from welcome_commit where conversation_id = $1"
+      expect(await run<{ tail: Uint8Array }>(opened.db, tails, [conversation.id])).toEqual([{ tail: Buffer.alloc(0) }])
+    })
+
+    test("cursors rise to the highest, and a nonce is used once", async () => {
+      const device = await newcomer()
+      const group = await putGroup(store(), [device])
+      for (let i = 0; i < 6; i++) await append(newMessage(group, device))
+      const acks = times(6, (i) =>
+        store().conversations.ack(group.id, device.id, { processedSeq: BigInt(7 - i), processedEpoch: 1n }),
+      )
+      await Promise.all(acks)
+      expect((await store().conversations.open(group.id, device.id))?.cursor.processedSeq).toBe(7n)
+      const nonce = random(16)
+      const uses = await Promise.all(times(10, () => store().proofNonces.use(device.id, nonce, nowMs)))
+      expect(uses.filter(Boolean)).toHaveLength(1)
+    })
+
+    test("pruning, sweeping and appending do not stop each other", async () => {
+      const device = await newcomer()
+      const group = await putGroup(store(), [device])
+      for (let i = 0; i < 5; i++) await append(newMessage(group, device))
+      await store().conversations.ack(group.id, device.id, { processedSeq: 6n, processedEpoch: 1n })
+      const later = nowMs + 91 * 86_400_000
+      const sweeps = times(3, () => sweepMessaging(opened.db, later))
+      const outcomes = await Promise.all(times(6, () => append(newMessage(group, device))))
+      await Promise.all(sweeps)
+      expect(kinds(outcomes)).toEqual(times(6, () => "appended"))
+      const { envelopes, firstSeq, headSeq } = await store().conversations.messages(group.id, 0n, {
+        limit: 100,
+        maxBytes: 1e6,
+      })
+      expect(headSeq).toBe(12n)
+      expect(envelopes.map(({ seq }) => seq)).toEqual(
+        times(Number(headSeq - firstSeq) + 1, (i) => firstSeq + BigInt(i)),
+      )
+    })
+  })
+})
+
+/** Until somebody waits for a row. */
+async function untilWaiting({ db }: TestStore): Promise<void> {
+  const text = `select count(*) as waiting from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and $1::boolean`
+  while ((await run<{ waiting: number }>(db, text, [true]))[0]?.waiting === 0);
+}
