@@ -96,6 +96,15 @@ describeOnEachStore("somebody else", (kind) => {
       expect(await world.signInC(mail)).toMatchObject({ status: 403, reason: "EMAIL_NOT_VERIFIED" })
     })
 
+    test("a password that was planted at IDP_C has ended when the owner's link makes the account", async () => {
+      const mail = `sprouts-${kind}@example.com`
+      await world.idpC.addPerson({ email: mail, password, isConfirmed: false })
+      expect((await world.startLink(mail)).status).toBe(204)
+      const owner = await world.confirmLink(world.linkOf(mail))
+      expect(owner).toMatchObject({ created: true, identity: { primaryEmail: mail } })
+      expect(await world.signInC(mail)).toMatchObject({ status: 401, reason: "INVALID_CREDENTIALS" })
+    })
+
     test("an address that changed hands at the provider is followed by nobody: the subject is", async () => {
       const mail = "moves@example.com"
       const old = await world.signInA("old owner", { claims: { email: mail, email_verified: true } })

@@ -4,6 +4,7 @@ import { framingMutants } from "./framing.ts"
 import { idpBMutants } from "./idp-b.ts"
 import { idpCMutants } from "./idp-c.ts"
 import type { Mutant } from "./mutant.ts"
+import { signInMutants } from "./sign-in.ts"
 
 export const mutants: readonly Mutant[] = [
   ...engineMutants,
@@ -11,4 +12,5 @@ export const mutants: readonly Mutant[] = [
   ...framingMutants,
   ...idpBMutants,
   ...idpCMutants,
+  ...signInMutants,
 ]

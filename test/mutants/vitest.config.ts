@@ -14,6 +14,7 @@ export default defineConfig({
     exclude: ["**/node_modules/**"],
     testTimeout: 60_000,
     pool: "forks",
+    globalSetup: ["test/support/postgres-setup.ts"],
     // The cache knows files, not faults.
     fsModuleCache: false,
   },

@@ -1,0 +1,128 @@
+import type { Mutant } from "./mutant.ts"
+
+const rpc = "server/rpc/sign-in"
+const planning = "server/kernel/identity/first-login.ts"
+const plans = "server/kernel/identity/first-login.test.ts"
+const linking = "server/kernel/identity/magic-link.ts"
+const links = "server/kernel/identity/magic-link.test.ts"
+const takeover = "test/attack/takeover.test.ts"
+const limits = "test/story/email-limits.test.ts"
+const notifications = "test/story/idp-b-notifications.test.ts"
+
+/** Faults in who is let in, and in what strangers may do with an address. */
+export const signInMutants: readonly Mutant[] = [
+  {
+    fault: "an account that was unlinked is one like others",
+    file: planning,
+    from: 'if (account?.status === "UNLINKED") return refuse("SIGNUP_DISABLED")',
+    to: "",
+    test: takeover,
+    name: "adopts no account that was unlinked: not by signing in, and not by its address",
+  },
+  {
+    fault: "an invitation lasts",
+    file: planning,
+    from: "nowMs < invitation.expiresAtMs &&",
+    to: "",
+    test: plans,
+    name: "one that is out of time too",
+    row: '["out of time", { expiresAtMs: 1_000 }]',
+  },
+  {
+    fault: "anybody takes an invitation that names somebody",
+    file: planning,
+    from: "(invitation.principalId === null || invitation.principalId === principal?.id)",
+    to: "true",
+    test: plans,
+    name: "one that is somebody else's too",
+    row: `["somebody else's", {`,
+  },
+  {
+    fault: "an invitation lifts a suspension",
+    file: planning,
+    from: 'if (facts.invitedMembership?.status === "SUSPENDED") return refuse("MEMBERSHIP_INACTIVE")',
+    to: "",
+    test: plans,
+    name: "nor the suspension of the place that it is for",
+  },
+  {
+    fault: "no verifier is as good as the right one",
+    file: linking,
+    from: "newest?.appId === app.id && newest.codeChallenge === null",
+    to: "newest?.appId === app.id",
+    test: links,
+    name: "none is no way around a challenge",
+  },
+  {
+    fault: "one app's link is every app's",
+    file: linking,
+    from: "appId === app.id && codeChallenge === challengeShown",
+    to: "codeChallenge === challengeShown",
+    test: links,
+    name: "another app's request is another app's",
+  },
+  {
+    fault: "a link leads to what begins like an address of the app",
+    file: `${rpc}/methods.ts`,
+    from: "!app.settings.allowedRedirectUris.includes(redirectUri)",
+    to: "!app.settings.allowedRedirectUris.some((allowed) => redirectUri.startsWith(allowed))",
+    test: takeover,
+    name: "is not led to",
+  },
+  {
+    fault: "a client is looked at before the provider is asked, and not after",
+    file: `${rpc}/facts.ts`,
+    from: "client: { ...client, status: clientStatus }",
+    to: "client",
+    test: takeover,
+    name: "one that is switched off while it signs in signs nobody in either",
+  },
+  {
+    fault: "a planted password grows",
+    file: "server/providers/idp-c.ts",
+    from: "if (isLink && isFirstConfirmed(claims, session.user)) await",
+    to: "if (isLink && isFirstConfirmed({}, session.user)) await",
+    test: takeover,
+    name: "a password that was planted at IDP_C has ended when the owner's link makes the account",
+  },
+  {
+    fault: "a stranger's guesses hold the owner up everywhere",
+    file: "server/rpc/known-networks.ts",
+    from: ".lockedUntilMs !== null",
+    to: ".lockedUntilMs === undefined",
+    test: limits,
+    name: "fifty guesses an hour from everywhere are all, and the owner signs in where they did before",
+  },
+  {
+    fault: "capitals make another address of it",
+    file: planning,
+    from: 'return email.normalize("NFKC").trim().toLowerCase()',
+    to: 'return email.normalize("NFKC").trim()',
+    test: limits,
+    name: "another way of writing the address is no other address",
+  },
+  {
+    fault: "what is left for an address is told",
+    file: "server/kernel/limits/policy.ts",
+    from: 'new Set(["email", "email_day", "token"])',
+    to: "new Set([])",
+    test: limits,
+    name: "what is left for an email is told to nobody",
+  },
+  {
+    fault: "a notification counts again",
+    file: "server/rpc/provider-notification-service.ts",
+    from: "if (!(await tx.idTokenUses.use(use, expiresAtMs))) return",
+    to: "await tx.idTokenUses.use(use, expiresAtMs)",
+    test: notifications,
+    name: "counts once, so that nobody ends with it what began later",
+  },
+  {
+    fault: "a notification lifts a block",
+    file: "server/kernel/identity/provider-notification.ts",
+    from: 'if (account.status !== "LINKED") {',
+    to: 'if (account.status === "UNLINKED") {',
+    test: notifications,
+    name: "lifts no block, and takes the provider's refresh token along",
+  },
+]
