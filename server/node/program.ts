@@ -18,6 +18,7 @@ import { createLiveness } from "../store/postgres/liveness.ts"
 import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
 import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
+import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
 import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
 import { openPglite } from "../store/postgres/pglite/open.ts"
@@ -77,6 +78,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     await recordKeys(await keys.start())
     closing.push(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
     closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
+    closing.push(every(sweepEveryMs, () => sweepMessaging(database.db, clock.nowMs()), onFault))
 
     const idpB = createIdpB({ clock, secrets })
     const deps: Deps = {

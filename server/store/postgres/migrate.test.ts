@@ -17,6 +17,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0003_limits": "4c67efe4d2dbeeafb7a3b270c4453a40d01bfda22ce6b3e9a429344da1cd5991",
     "0004_administration": "d49dd727bc4801ff4af56424fb5ce5bcc846d90a9cc310e25c1e5e7fc2924525",
     "0005_messaging": "758991c08c82cfa12963c0f403805075588711eb1ee47432bef259ff5f7dc7f8",
+    "0006_issuer_keys": "e41c89f81b182c5b886be6c2a2d39a485ac0b273555c4836e2d90b9d91f06f7f",
   })
 })
 
