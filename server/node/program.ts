@@ -12,6 +12,7 @@ import { createSecrets } from "../keys/secrets.ts"
 import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
+import { eraseDue } from "../rpc/account/erase-due.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
@@ -60,6 +61,7 @@ const random: Random = { bytes: (length) => randomBytes(length) }
 /** How often this process looks whether another rotated the signing keys. */
 const keyTickMs = 10_000
 const sweepEveryMs = 60_000
+const eraseEveryMs = 60_000
 
 export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
   const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
@@ -103,6 +105,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       accessTokenSeconds: config.accessTokenSeconds,
       isLoopbackAllowed: config.profile === "development",
     }
+    closing.push(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
     const developmentRoot =
       config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
     const { databaseUrl } = config

@@ -14,7 +14,16 @@ export function auditEvent(
   nowMs: number,
   facts: Facts,
 ): AuditEvent {
-  const call = context.values.get(kCall)
+  const { requestId, ipTruncated } = context.values.get(kCall)
+  const route = `${context.service.typeName}/${context.method.name}`
+  return eventOf(deps, nowMs, facts, { id: requestId, route, ipTruncated })
+}
+
+/** The same of what this program does by itself, or a command of its operator's. */
+export const ownEvent = (deps: Pick<Deps, "random">, nowMs: number, facts: Facts, route = ""): AuditEvent =>
+  eventOf(deps, nowMs, facts, { id: "", route, ipTruncated: null })
+
+function eventOf(deps: Pick<Deps, "random">, nowMs: number, facts: Facts, request: AuditEvent["request"]): AuditEvent {
   return {
     outcome: "SUCCESS",
     reason: null,
@@ -29,11 +38,7 @@ export function auditEvent(
     ...facts,
     id: newId("aud", nowMs, deps.random.bytes(10)),
     occurredAtMs: nowMs,
-    request: {
-      id: call.requestId,
-      route: `${context.service.typeName}/${context.method.name}`,
-      ipTruncated: call.ipTruncated,
-    },
+    request,
   }
 }
 
