@@ -30,14 +30,15 @@ export function createRestTransport(baseUrl: string): Transport {
       if (pattern.case === undefined || pattern.case === "custom") {
         throw new ConnectError(`${method.name} has no REST path`, Code.Unimplemented)
       }
-      const json = toJson(
-        method.input as DescMessage,
-        create(method.input as DescMessage, input as Record<string, unknown>),
-      ) as JsonObject
+      const schema = method.input as DescMessage
+      const message = create(schema, input as Record<string, unknown>)
+      const json = toJson(schema, message) as JsonObject
+      // In a path, zero is said.
+      const whole = toJson(schema, message, { alwaysEmitImplicit: true }) as JsonObject
       // A variable with a literal template is that literal: {provider=idp-a} is idp-a.
       const path = pattern.value.replaceAll(/\{(\w+)(?:=([^}*]+))?\}/g, (_, name: string, literal?: string) => {
         const { jsonName = name } = method.input.fields.find((field) => field.name === name) ?? {}
-        const text = literal ?? encodeURIComponent(String(json[jsonName]))
+        const text = literal ?? encodeURIComponent(String(whole[jsonName]))
         delete json[jsonName]
         return text
       })

@@ -1,0 +1,30 @@
+// Every case there is: the modules of the folder cases, so that none is forgotten.
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { protocols, restProtocol } from "./protocols.ts"
+import type { Case } from "./scene.ts"
+
+const folder = join(import.meta.dirname, "cases")
+
+/** @throws TypeError for a module that exports no cases. */
+export async function allCases(): Promise<readonly Case[]> {
+  const found: Case[] = []
+  for (const file of readdirSync(folder).toSorted()) {
+    const module: { cases?: readonly Case[] } = await import(join(folder, file))
+    if (!Array.isArray(module.cases) || module.cases.length === 0) throw new TypeError(`${file} exports no cases`)
+    found.push(...module.cases)
+  }
+  return found
+}
+
+/** Whether the case can run over the protocol. */
+export const fits = ({ streams }: Case, protocol: string): boolean => !(streams && protocol === restProtocol)
+
+/** The protocols in turn, one a case: short, and each is used. */
+export function inTurn(all: readonly Case[]): readonly (readonly [Case, string])[] {
+  const names = Object.keys(protocols)
+  return all.map((one, i) => {
+    const protocol = names[i % names.length] ?? restProtocol
+    return [one, fits(one, protocol) ? protocol : (names[0] ?? restProtocol)]
+  })
+}

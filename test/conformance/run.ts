@@ -1,0 +1,90 @@
+// npm run conformance -- --url URL | --backend pglite|postgres [--protocol NAME] [--subject NAME] [--isolation LEVEL]
+// Certifies a running server: every case over every protocol, as a table. The server is in the development profile, so
+// that its stand-in provider gives the suite people, and counts no calls (SIGNET_LIMITS=off).
+import { parseArgs } from "node:util"
+import { developmentWorld } from "../support/messaging/world.ts"
+import { startPostgres } from "../support/postgres-server.ts"
+import { allCases, fits } from "./all-cases.ts"
+import { protocols } from "./protocols.ts"
+import { type Case, sceneOf } from "./scene.ts"
+import { type Served, serve } from "./serve.ts"
+
+const usage = `npm run conformance -- --url URL | --backend pglite|postgres [--protocol NAME] [--subject NAME]
+  --isolation LEVEL   default_transaction_isolation of --backend postgres, such as serializable`
+
+const { values } = parseArgs({
+  options: {
+    url: { type: "string" },
+    backend: { type: "string" },
+    protocol: { type: "string" },
+    subject: { type: "string" },
+    isolation: { type: "string" },
+  },
+})
+
+type Outcome = "passed" | "failed" | "has none"
+const signs: Record<Outcome, string> = { passed: "✓", failed: "✗", "has none": "–" }
+
+async function chosenServer(): Promise<Served> {
+  const { url, backend, isolation } = values
+  if (url !== undefined && backend === undefined) return { url: new URL(url).origin, close: async () => {} }
+  if (url !== undefined || (backend !== "pglite" && backend !== "postgres")) {
+    console.error(usage)
+    process.exit(2)
+  }
+  if (backend === "pglite") return serve()
+  const postgres = await startPostgres(isolation ? { default_transaction_isolation: isolation } : {})
+  if (postgres === undefined) throw new Error("there is no PostgreSQL on this machine")
+  const served = await serve(postgres.url)
+  return {
+    url: served.url,
+    async close() {
+      await served.close()
+      await postgres.stop()
+    },
+  }
+}
+
+const names = Object.keys(protocols).filter((name) => values.protocol === undefined || name === values.protocol)
+const all = (await allCases()).filter(({ subject }) => values.subject === undefined || subject === values.subject)
+if (names.length === 0 || all.length === 0) {
+  console.error(usage)
+  process.exit(2)
+}
+
+const server = await chosenServer()
+const world = developmentWorld(server.url)
+const scenes = names.map((name) => sceneOf(world, name, protocols[name]?.(server.url) ?? fail(name)))
+const width = Math.max(...all.map(({ sentence }) => sentence.length))
+const failures: { of: string; error: unknown }[] = []
+const began = performance.now()
+console.log(`${server.url}: ${all.length} cases over ${names.join(", ")}`)
+let subject = ""
+for (const one of all) {
+  if (one.subject !== subject) console.log(`\n${one.subject}`)
+  subject = one.subject
+  const outcomes: Outcome[] = []
+  for (const scene of scenes) outcomes.push(await outcomeOf(one, scene))
+  const cells = outcomes.map((outcome, i) => signs[outcome].padStart(names[i]?.length ?? 0))
+  console.log(`  ${one.sentence.padEnd(width)}  ${cells.join("  ")}`)
+}
+for (const { of, error } of failures) console.log(`\n✗ ${of}\n`, error)
+const seconds = ((performance.now() - began) / 1_000).toFixed(1)
+console.log(`\n${all.length} cases, ${failures.length} failures, ${seconds} s`)
+await server.close()
+process.exit(failures.length === 0 ? 0 : 1)
+
+async function outcomeOf(one: Case, scene: (typeof scenes)[number]): Promise<Outcome> {
+  if (!fits(one, scene.protocol)) return "has none"
+  try {
+    await one.run(scene)
+    return "passed"
+  } catch (error) {
+    failures.push({ of: `${one.subject}: ${one.sentence} (${scene.protocol})`, error })
+    return "failed"
+  }
+}
+
+function fail(name: string): never {
+  throw new Error(`no protocol ${name}`)
+}

@@ -1,0 +1,29 @@
+// A server to run the suite on: the real program, in the development profile, on a database of its own.
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { freePort, startProgram } from "../support/program.ts"
+
+export interface Served {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** @param databaseUrl An empty PostgreSQL database; without it, PGlite. */
+export async function serve(databaseUrl?: string): Promise<Served> {
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-conformance-"))
+  const program = await startProgram({
+    SIGNET_PROFILE: "development",
+    SIGNET_LIMITS: "off",
+    SIGNET_DATA: folder,
+    PORT: String(await freePort()),
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+  })
+  return {
+    url: program.url,
+    async close() {
+      await program.end("SIGTERM")
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

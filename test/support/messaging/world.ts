@@ -1,0 +1,63 @@
+// Where people come from, for a suite that knows no more than a base URL.
+import { createClient } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+
+/** Somebody who is signed in. */
+export interface SignedIn {
+  /** `prn_…` */
+  readonly userId: string
+  /** The newest access token. */
+  readonly accessToken: string
+  /** A new access token of the same session. */
+  refresh(): Promise<string>
+  /** Another session of the same person. */
+  again(): Promise<SignedIn>
+}
+
+/** A running server, and a way of getting people on it. */
+export interface World {
+  readonly baseUrl: string
+  /** Somebody who never was here. */
+  newUser(): Promise<SignedIn>
+}
+
+/** The people of a server in the development profile: its provider takes anybody's word. */
+export function developmentWorld(baseUrl: string): World {
+  const auth = createClient(AuthService, createConnectTransport({ baseUrl, httpVersion: "1.1" }))
+  const signIn = async (email: string): Promise<SignedIn> => {
+    const asked = await fetch(`${baseUrl}/dev/idp-a/login-request`, { method: "POST", body: JSON.stringify({ email }) })
+    const response = await fetch(`${baseUrl}/auth/login/idp-a`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: await asked.text(),
+    })
+    const answer = parseSignIn(await response.text())
+    let { accessToken, refreshToken } = answer
+    return {
+      userId: answer.userId,
+      get accessToken() {
+        return accessToken
+      },
+      async refresh() {
+        const next = await auth.refresh({ refreshToken })
+        refreshToken = next.refreshToken
+        accessToken = next.accessTokens.auth ?? accessToken
+        return accessToken
+      },
+      again: () => signIn(email),
+    }
+  }
+  return { baseUrl, newUser: () => signIn(`${crypto.randomUUID()}@example.com`) }
+}
+
+/** @throws Error when it is no sign-in. */
+function parseSignIn(text: string): { accessToken: string; refreshToken: string; userId: string } {
+  const body = JSON.parse(text)
+  const accessToken = body.accessTokens?.auth ?? body.accessToken
+  const { refreshToken, principal } = body
+  if (typeof accessToken === "string" && typeof refreshToken === "string" && typeof principal?.id === "string") {
+    return { accessToken, refreshToken, userId: principal.id }
+  }
+  throw new Error(`no sign-in: ${text.slice(0, 300)}`)
+}
