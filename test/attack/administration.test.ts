@@ -1,0 +1,263 @@
+// What administrators of one place try on another, and what they try to give away.
+import type { DescMethod, JsonObject } from "@bufbuild/protobuf"
+import { newId } from "@signet/kernel/ids"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import {
+  administrationMethods,
+  callRaw,
+  type Ids,
+  idPaths,
+  isRead,
+  requestOf,
+  snapshot,
+} from "../support/administered.ts"
+import { startAdministeredServer } from "../support/administered-server.ts"
+import type { AdministeredWorld, AdministratorName } from "../support/administration.ts"
+import { bearer, type Clients, refusal } from "../support/clients.ts"
+import { signIn } from "../support/people.ts"
+import type { TestServer } from "../support/server.ts"
+
+let server: TestServer
+let clients: Clients
+let world: AdministeredWorld
+let own: Ids
+let inTenant: Ids
+let inOtherTenant: Ids
+let elsewhere: Ids
+beforeAll(async () => {
+  ;({ server, clients, world, own, inTenant, inOtherTenant, elsewhere } = await startAdministeredServer())
+})
+afterAll(() => server?.close())
+
+const call = (method: DescMethod, request: JsonObject | string, by: AdministratorName) =>
+  callRaw(server, method, request, world.as(by))
+const named = (methods: readonly DescMethod[]) => methods.map((method) => [method.name, method] as const)
+const ofInstallation = new Set(["CreateApp", "SuspendApp", "ResumeApp", "ArchiveApp"])
+const isOfInstallation = ({ name }: DescMethod) => ofInstallation.has(name) || /Principal$|ProviderAccount$/.test(name)
+
+/** Ids that nobody has. */
+function missing(): Ids {
+  const id = (kind: Parameters<typeof newId>[0]) => newId(kind, Date.now(), server.deps.random.bytes(10))
+  return {
+    app_id: id("app"),
+    provider_client_id: id("pcl"),
+    tenant_id: id("ten"),
+    context_id: id("ctx"),
+    membership_id: id("mem"),
+    invitation_id: id("inv"),
+    permission_key: `missing.thing.do${Math.floor(Math.random() * 1e9)}`,
+    role_id: id("rol"),
+    grant_id: id("grt"),
+    principal_id: id("prn"),
+    provider_account_id: id("pac"),
+  }
+}
+
+describe("what is out of reach answers as what does not exist, byte for byte", () => {
+  type Hop = [string, AdministratorName, "one by one" | "at once", () => { mine: Ids; foreign: Ids }]
+  const hops: Hop[] = [
+    ["an app's administrator at another app", "otherAdmin", "one by one", () => ({ mine: elsewhere, foreign: own })],
+    [
+      "a tenant's administrator at another tenant",
+      "tenantAdmin",
+      "one by one",
+      () => ({ mine: inTenant, foreign: inOtherTenant }),
+    ],
+    ["a tenant's administrator at the app", "tenantAdmin", "at once", () => ({ mine: inTenant, foreign: own })],
+    [
+      "a context's administrator at another tenant",
+      "contextAdmin",
+      "at once",
+      () => ({ mine: inTenant, foreign: inOtherTenant }),
+    ],
+  ]
+  describe.each(hops)("%s", (_, by, how, of) => {
+    let before: string
+    beforeAll(async () => {
+      before = await snapshot(server)
+    })
+    const pick = (ids: Ids, path: string) => ids[path.split(".").at(-1) as keyof Ids]
+
+    test.each(named(administrationMethods.filter((method) => idPaths(method).length > 0)))("%s", async (_, method) => {
+      const { mine, foreign } = of()
+      // What is the same here and there is nothing to try: a tenant's administrator is of the same app.
+      const paths = idPaths(method).filter((path) => pick(mine, path) !== pick(foreign, path))
+      for (const change of [...(how === "at once" ? [] : paths.map((path) => [path])), paths]) {
+        if (change.length === 0) continue
+        const ask = (ids: Ids) => {
+          const ways = change.map((path) => [path, pick(ids, path)])
+          return call(method, requestOf(server, method, mine, Object.fromEntries(ways)), by)
+        }
+        const [there, nowhere] = [await ask(foreign), await ask(missing())]
+        expect(there, `${change}`).toEqual(nowhere)
+        // A filter that nothing meets lists nothing.
+        const isFilter = method.name.startsWith("List") && /^(principal_id|role_id)/.test(`${change}`)
+        if (!isFilter) expect([change, there.status, there.reason]).toEqual([change, 403, "RESOURCE_UNRESOLVED"])
+      }
+    })
+
+    test("and nothing has changed", async () => {
+      expect(await snapshot(server)).toBe(before)
+    })
+  })
+
+  test("while what is in reach is answered", async () => {
+    const reads = administrationMethods.filter((method) => isRead(method) && !isOfInstallation(method))
+    for (const method of reads) {
+      expect([method.name, (await call(method, requestOf(server, method, own), "admin")).status]).toEqual([
+        method.name,
+        200,
+      ])
+    }
+  })
+
+  test("and the audit knows which it was", async () => {
+    const [method] = administrationMethods.filter(({ name }) => name === "GetTenant")
+    if (method === undefined) throw new Error("no method")
+    const denials = async () => {
+      const query = server.store.db.selectFrom("audit_event").select(["reason", "app_id", "tenant_id"])
+      return query.where("kind", "=", "authz.denied").orderBy("id", "desc").limit(3).execute()
+    }
+    await call(method, requestOf(server, method, inOtherTenant), "tenantAdmin")
+    await call(method, requestOf(server, method, own), "otherAdmin")
+    await call(method, requestOf(server, method, missing()), "otherAdmin")
+    const reasons = (await denials()).map(({ reason }) => reason)
+    expect(reasons.toSorted()).toEqual(["APP_MISMATCH", "RESOURCE_UNRESOLVED", "TENANT_MISMATCH"])
+    expect((await denials()).map(({ app_id }) => app_id)).toContain(world.other.id)
+  })
+
+  test.each(named(administrationMethods.filter(isOfInstallation)))("%s is the installation's", async (_, method) => {
+    for (const by of ["admin", "tenantAdmin"] as const) {
+      const answer = await call(method, requestOf(server, method, own), by)
+      const expected = method.name === "CreateApp" ? "APP_MISMATCH" : "RESOURCE_UNRESOLVED"
+      expect([answer.status, answer.reason]).toEqual([403, expected])
+    }
+  })
+
+  test.each(named(administrationMethods))("%s asks for its scope", async (_, method) => {
+    const { token } = await plain()
+    const answer = await callRaw(server, method, requestOf(server, method, own), bearer(token))
+    expect([answer.status, answer.reason]).toEqual([403, "MISSING_SCOPE"])
+  })
+})
+
+let person: ReturnType<typeof signIn> | undefined
+const plain = () => {
+  person ??= signIn(server, clients, "nobody special", { app: world.app })
+  return person
+}
+
+describe("a page token", () => {
+  test("is of one list, one place and one filter", async () => {
+    const { admin } = clients
+    const appId = world.app.id
+    const page = { appId, pageSize: 1 }
+    const { principalId } = world.people.otherTenantAdmin
+    const { id: contextId, tenantId } = world.otherContext
+    await admin.createMembership({ appId, principalId, tenantId: tenantId ?? "", contextId }, world.as("root"))
+    const tokens = {
+      tenants: (await admin.listTenants(page, world.as("admin"))).nextPageToken,
+      contexts: (await admin.listContexts(page, world.as("admin"))).nextPageToken,
+      members: (await admin.listMemberships(page, world.as("admin"))).nextPageToken,
+      membersOfTenant: (await admin.listMemberships({ ...page, tenantId: world.tenant.id }, world.as("admin")))
+        .nextPageToken,
+      membersElsewhere: (await admin.listMemberships(page, world.as("otherTenantAdmin"))).nextPageToken,
+      apps: (await admin.listApps({ pageSize: 1 }, world.as("root"))).nextPageToken,
+    }
+    for (const [name, token] of Object.entries(tokens)) expect([name, token]).not.toEqual([name, ""])
+    const wrong: (() => Promise<unknown>)[] = [
+      () => admin.listTenants({ ...page, pageToken: tokens.contexts }, world.as("admin")),
+      () => admin.listTenants({ appId: world.other.id, pageToken: tokens.tenants }, world.as("otherAdmin")),
+      () => admin.listTenants({ ...page, pageToken: tokens.tenants }, world.as("tenantAdmin")),
+      () => admin.listMemberships({ ...page, pageToken: tokens.members }, world.as("tenantAdmin")),
+      () => admin.listMemberships({ ...page, pageToken: tokens.membersElsewhere }, world.as("tenantAdmin")),
+      () => admin.listMemberships({ ...page, pageToken: tokens.membersOfTenant }, world.as("admin")),
+      () => admin.listMemberships({ ...page, status: 3, pageToken: tokens.members }, world.as("admin")),
+      () => admin.listApps({ pageToken: tokens.apps }, world.as("admin")),
+      () => admin.listApps({ pageToken: tokens.apps.replace(/^./, (c) => (c === "A" ? "B" : "A")) }, world.as("root")),
+    ]
+    for (const ask of wrong) expect(await refusal(ask())).toBe("InvalidArgument INVALID_FIELD")
+    // It is the same list for who is in the tenant and for who asks for the tenant alone.
+    await admin.listMemberships({ ...page, pageToken: tokens.membersOfTenant }, world.as("tenantAdmin"))
+  })
+})
+
+describe("lists", () => {
+  test("show an administrator what is theirs, and no more", async () => {
+    const { admin } = clients
+    const appId = world.app.id
+    const by = world.as("tenantAdmin")
+    expect((await admin.listApps({}, world.as("admin"))).apps.map(({ id }) => id)).toEqual([appId])
+    expect(await refusal(admin.listApps({}, by))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    expect((await admin.listTenants({ appId }, by)).tenants.map(({ id }) => id)).toEqual([world.tenant.id])
+    const places = [
+      ...(await admin.listContexts({ appId }, by)).contexts,
+      ...(await admin.listMemberships({ appId }, by)).memberships,
+      ...(await admin.listInvitations({ appId }, by)).invitations,
+      ...(await admin.listGrants({ appId }, by)).grants,
+    ]
+    expect(new Set(places.map(({ tenantId }) => tenantId))).toEqual(new Set([world.tenant.id]))
+    const { roles } = await admin.listRoles({ appId }, by)
+    expect(new Set(roles.map(({ tenantId }) => tenantId))).toEqual(new Set([world.tenant.id]))
+    const inContext = world.as("contextAdmin")
+    const contexts = (await admin.listContexts({ appId }, inContext)).contexts.map(({ id }) => id)
+    expect(contexts).toEqual([world.context.id])
+    for (const { contextId } of (await admin.listMemberships({ appId }, inContext)).memberships) {
+      expect(contextId).toBe(world.context.id)
+    }
+  })
+})
+
+describe("nobody gives what they do not hold", () => {
+  const scopes = ["auth.apps.write"]
+  test("in a membership, a new one or an old one, or in an invitation", async () => {
+    const { admin } = clients
+    const mere = await signIn(server, clients, "mere", {
+      app: world.app,
+      scopes: ["auth.members.write", "auth.members.read"],
+    })
+    const by = bearer(mere.token)
+    const appId = world.app.id
+    const before = await snapshot(server)
+    const { principalId } = mere
+    const mine = (await admin.listMemberships({ appId, principalId }, by)).memberships[0]
+    const membershipId = mine?.id ?? ""
+    const tried: (() => Promise<unknown>)[] = [
+      () => admin.inviteMember({ appId, scopes }, by),
+      () => admin.inviteMember({ appId, scopes: ["auth.members.read", ...scopes] }, by),
+      () => admin.createMembership({ appId, principalId, tenantId: world.tenant.id, scopes }, by),
+      () => admin.updateMembership({ appId, membershipId, membership: { scopes } }, by),
+    ]
+    for (const each of tried) expect(await refusal(each())).toBe("PermissionDenied SCOPE_NOT_GRANTED")
+    expect(await snapshot(server)).toBe(before)
+    await admin.inviteMember({ appId, scopes: ["auth.members.read", "notes.admin"] }, by)
+    expect(await refusal(admin.inviteMember({ appId, scopes: ["notes.burn"] }, by))).toMatch(/INVALID_FIELD/)
+  })
+
+  test("nor do apps define scopes and permissions of this service", async () => {
+    const { admin } = clients
+    const appId = world.app.id
+    const by = world.as("admin")
+    const own = (await admin.getApp({ appId }, by)).app?.scopes ?? []
+    const change = (scopes: object[]) => admin.updateApp({ appId, app: { scopes } }, by)
+    const revoke = { key: "auth.revocations.write", audience: "auth" }
+    expect(await refusal(change([...own, revoke]))).toBe("PermissionDenied SCOPE_NOT_GRANTED")
+    expect(await refusal(change([...own, { ...revoke, audience: "svc-notes" }]))).toMatch(/INVALID_FIELD/)
+    const everybody = own.map((scope) => ({ ...scope, isDefault: true }))
+    expect(await refusal(change(everybody))).toMatch(/INVALID_FIELD/)
+    const permission = { key: "auth.apps.write" }
+    expect(await refusal(admin.createPermission({ appId, permission }, by))).toMatch(/INVALID_FIELD/)
+  })
+
+  test("nor is a tenant's role granted outside of it, or in another tenant", async () => {
+    const { admin } = clients
+    const appId = world.app.id
+    const { principalId } = world.people.tenantAdmin
+    const of = { appId, principalId, roleId: inTenant.role_id }
+    for (const node of [{}, { tenantId: world.otherTenant.id }]) {
+      expect(await refusal(admin.createGrant({ ...of, ...node }, world.as("admin")))).toMatch(/INVALID_FIELD/)
+    }
+    const other = { ...of, roleId: inOtherTenant.role_id, tenantId: world.tenant.id }
+    expect(await refusal(admin.createGrant(other, world.as("tenantAdmin")))).toMatch(/RESOURCE_UNRESOLVED/)
+  })
+})

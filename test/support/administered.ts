@@ -1,0 +1,191 @@
+// One of everything that is administered, and requests that name them, for tests that try every method.
+import { type DescField, type DescMethod, fromBinary, type JsonObject } from "@bufbuild/protobuf"
+import { base64Decode } from "@bufbuild/protobuf/wire"
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
+import type { PrincipalId } from "@signet/kernel/ids"
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { Clients } from "./clients.ts"
+import type { TestServer } from "./server.ts"
+
+/** Ids by the names of the fields that take them. */
+export interface Ids {
+  app_id: string
+  provider_client_id: string
+  tenant_id: string
+  context_id: string
+  membership_id: string
+  invitation_id: string
+  permission_key: string
+  role_id: string
+  grant_id: string
+  principal_id: string
+  provider_account_id: string
+}
+
+type Options = { headers: Record<string, string> }
+
+interface Where {
+  appId: string
+  tenantId: string
+  contextId: string
+  /** An active member of the app. */
+  principalId: PrincipalId
+  providerAccountId: string
+}
+
+let made = 0
+
+/** Makes one of each as an administrator who may: in the tenant, where one can be. */
+export async function makeOneOfEach(clients: Clients, root: Options, where: Where): Promise<Ids> {
+  const { admin } = clients
+  const { appId, principalId, contextId } = where
+  const tenantId = where.tenantId || idOf((await admin.createTenant({ appId, tenant: { name: "T" } }, root)).tenant)
+  const inTenant = { tenantId, type: "project", name: "P" }
+  const context = contextId || idOf((await admin.createContext({ appId, context: inTenant }, root)).context)
+  const listed = await admin.listProviderClients({ appId }, root)
+  const there = { appId, tenantId }
+  const mine = await admin.listMemberships({ ...there, principalId }, root)
+  const membership =
+    mine.memberships.find((each) => each.contextId === "") ??
+    (await admin.createMembership({ ...there, principalId }, root)).membership
+  const { invitation } = await admin.inviteMember(there, root)
+  const key = `made.thing.do${made++}`
+  await admin.createPermission({ appId, permission: { key } }, root)
+  const { role } = await admin.createRole({ appId, role: { tenantId, key: `role${made}`, permissions: [key] } }, root)
+  const { grant } = await admin.createGrant({ ...there, principalId, roleId: idOf(role) }, root)
+  return {
+    app_id: appId,
+    provider_client_id: idOf(listed.providerClients[0]),
+    tenant_id: tenantId,
+    context_id: context,
+    membership_id: idOf(membership),
+    invitation_id: idOf(invitation),
+    permission_key: key,
+    role_id: idOf(role),
+    grant_id: idOf(grant),
+    principal_id: principalId,
+    provider_account_id: where.providerAccountId,
+  }
+}
+
+function idOf(made: { id: string } | undefined): string {
+  if (made === undefined) throw new Error("nothing was made")
+  return made.id
+}
+
+export const isRead = ({ idempotency }: DescMethod): boolean =>
+  idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+
+export const administrationMethods: readonly DescMethod[] = AppAuthService.methods
+
+/** What a request says of a thing besides its ids, so that nothing but them can be the matter. */
+const bodies: Record<string, JsonObject> = {
+  App: { name: "Named" },
+  Tenant: { name: "Named" },
+  Context: { name: "Named" },
+  ProviderClient: { clientId: "named" },
+  Membership: { profile: { name: "Named" } },
+  Permission: { description: "named" },
+  Role: { description: "named" },
+}
+
+/** What is only said when the thing is made. */
+const creations = ({ idp }: TestServer): Record<string, JsonObject> => ({
+  Context: { type: "project" },
+  ProviderClient: {
+    provider: "IDP_A",
+    platform: "ANDROID",
+    issuers: [idp.issuer],
+    jwksUri: idp.jwksUri,
+  },
+  Permission: { key: "named.thing.do" },
+  Role: { key: "named" },
+})
+
+/** The fields of a method's request that take an id: `tenant_id`, and in what is made `role.tenant_id`. */
+export function idPaths(method: DescMethod): string[] {
+  return method.input.fields.flatMap((field) => {
+    if (isId(field)) return [field.name]
+    if (field.fieldKind !== "message" || !method.name.startsWith("Create")) return []
+    const places = field.message.fields.filter(({ name }) => name === "tenant_id")
+    return places.map(({ name }) => `${field.name}.${name}`)
+  })
+}
+
+const isId = ({ name, fieldKind }: DescField): boolean =>
+  fieldKind === "scalar" && (name.endsWith("_id") || name === "permission_key")
+
+/** A request in JSON that is right but for the ids it is given. */
+export function requestOf(
+  server: TestServer,
+  method: DescMethod,
+  ids: Ids,
+  change: Record<string, string> = {},
+): JsonObject {
+  const isCreation = method.name.startsWith("Create")
+  const json: JsonObject = {}
+  for (const field of method.input.fields) {
+    if (isId(field)) json[field.jsonName] = change[field.name] ?? ids[field.name as keyof Ids]
+    if (field.fieldKind !== "message") continue
+    const body = bodies[field.message.name]
+    if (body === undefined) continue
+    const made: JsonObject = { ...body, ...(isCreation ? creations(server)[field.message.name] : {}) }
+    if (idPaths(method).includes(`${field.name}.tenant_id`)) {
+      made.tenantId = change[`${field.name}.tenant_id`] ?? ids.tenant_id
+    }
+    json[field.jsonName] = made
+  }
+  return json
+}
+
+export interface RawAnswer {
+  status: number
+  /** The body as it came. */
+  text: string
+  reason: string
+  field: string
+}
+
+/** Calls over Connect in JSON, so that the answer can be seen as it is. */
+export async function callRaw(
+  server: TestServer,
+  method: DescMethod,
+  request: JsonObject | string,
+  { headers }: Options,
+): Promise<RawAnswer> {
+  const response = await fetch(`${server.url}/${method.parent.typeName}/${method.name}`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: typeof request === "string" ? request : JSON.stringify(request),
+  })
+  const text = await response.text()
+  const details: { type: string; value: string }[] = text === "" ? [] : (JSON.parse(text).details ?? [])
+  const found = details.find(({ type }) => type === "google.rpc.ErrorInfo")
+  const info = found && fromBinary(ErrorInfoSchema, base64Decode(found.value))
+  return { status: response.status, text, reason: info?.reason ?? "", field: info?.metadata.field ?? "" }
+}
+
+const kept = [
+  "app",
+  "provider_client",
+  "tenant",
+  "context",
+  "membership",
+  "invitation",
+  "permission",
+  "role",
+  "role_grant",
+  "principal",
+  "provider_account",
+  "identity",
+  "session",
+  "revocation",
+] as const
+
+/** Everything that administration could change, as text. */
+export async function snapshot({ store }: TestServer): Promise<string> {
+  const tables: Record<string, unknown> = {}
+  for (const name of kept) tables[name] = await store.db.selectFrom(name).selectAll().execute()
+  return JSON.stringify(tables, null, 1)
+}
