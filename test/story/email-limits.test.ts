@@ -1,6 +1,11 @@
 // Guesses at passwords and floods of mails, and what they do to the person whose address it is.
+import { ConnectError } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/policy"
+import { Platform } from "@signet/proto/auth/v1/records"
+import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { clientsOver } from "../support/clients.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const many: Window = { limit: 100_000, seconds: 60 }
@@ -66,6 +71,16 @@ describe("limits on emails", () => {
     expect((await guess(email, "203.0.113.2", password)).status).toBe(200)
     world.server.advance(15 * minute)
     expect((await guess(email, "203.0.113.1", password)).status).toBe(200)
+  })
+
+  test("over gRPC a lock says when to come back", async () => {
+    const email = await person()
+    const { auth } = clientsOver(createGrpcTransport({ baseUrl: world.server.url }))
+    const login = { appId: world.app.id, platform: Platform.WEB, email, password: "wrong" }
+    for (let i = 0; i < 5; i++) await auth.emailPasswordLogin(login).catch(() => {})
+    const error = ConnectError.from(await auth.emailPasswordLogin(login).catch((thrown) => thrown))
+    expect(error.findDetails(ErrorInfoSchema)[0]?.reason).toBe("LOCKED_OUT")
+    expect(error.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(900n)
   })
 
   test("each lock is twice as long as the last", async () => {

@@ -1,7 +1,9 @@
 // Passwords and magic links: what people, their mail scanners and a provider in trouble do.
 import { createHash } from "node:crypto"
+import { Platform } from "@signet/proto/auth/v1/records"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { limits } from "../../server/providers/bounded-request.ts"
+import { clientsOver, protocols, refusal } from "../support/clients.ts"
 import type { Misbehaviour } from "../support/idp-c.ts"
 import { describeOnEachStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
@@ -22,6 +24,11 @@ describeOnEachStore("IDP_C", (kind) => {
     const email = `person-${++people}@example.com`
     await world.idpC.addPerson({ email, password, isConfirmed })
     return email
+  }
+  function transportOf(protocol: string) {
+    const transport = protocols[protocol]
+    if (transport === undefined) throw new Error(protocol)
+    return transport(world.server.url)
   }
   const reasonOf = async (answer: Promise<{ status: number; reason?: string }>) => {
     const { status, reason } = await answer
@@ -63,6 +70,27 @@ describeOnEachStore("IDP_C", (kind) => {
     world.idpC.project.people.put({ email: "anonymous-1@example.com", password, isAnonymous: true })
     expect((await world.signInC("anonymous-1@example.com")).status).toBeGreaterThanOrEqual(400)
     expect(await world.idpC.countSessions()).toBe(0)
+  })
+
+  test.each(Object.keys(protocols))("is signed in with over %s", async (protocol) => {
+    const { auth } = clientsOver(transportOf(protocol))
+    const email = await person()
+    const common = { appId: world.app.id, platform: Platform.WEB }
+    const first = await auth.emailPasswordLogin({ ...common, email, password })
+    expect(first).toMatchObject({ created: true, identity: { primaryEmail: email } })
+    await auth.startMagicLink({ ...common, email, redirectUri })
+    const second = await auth.confirmMagicLink({ ...common, tokenHash: world.linkOf(email) })
+    expect(second.identity?.id).toBe(first.identity?.id)
+    expect(await refusal(auth.emailPasswordLogin({ ...common, email, password: "wrong" }))).toBe(
+      "Unauthenticated INVALID_CREDENTIALS",
+    )
+  })
+
+  test("is not asked for a page that is not the app's", async () => {
+    const email = await person()
+    const asked = world.idpC.requests.length
+    expect(await reasonOf(world.signInC(email, { body: { cookieMode: true } }))).toBe("403 ORIGIN_NOT_ALLOWED")
+    expect(world.idpC.requests.length).toBe(asked)
   })
 
   test("is asked by its own calls alone", async () => {
