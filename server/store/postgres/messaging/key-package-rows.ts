@@ -42,20 +42,6 @@ export const keyPackageOf = (row: KeyPackageRow): KeyPackageRecord => ({
   status: row.status,
 })
 
-/** In the order of `keyPackageColumns`. */
-export const keyPackageValues = (one: KeyPackageRecord): readonly unknown[] => [
-  one.ref,
-  one.initKey,
-  one.deviceId,
-  one.userId,
-  one.credentialHash,
-  one.bytes,
-  one.isLastResort,
-  at(one.notBeforeMs),
-  at(one.notAfterMs),
-  one.status,
-]
-
 /** kernel/messaging/key-package.ts `isClaimable`: not_before is at most the first, not_after more than the second. */
 export const claimableAt = (nowMs: number): readonly [Date, Date] => [
   at(nowMs),

@@ -4,10 +4,10 @@ import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
 import { type Inventory, inventoryOf, uploadFault } from "@signet/kernel/messaging/key-package"
 import type { KeyPackages } from "@signet/kernel/messaging/ports"
 import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
-import { type Database, run } from "../sql.ts"
+import { at, type Database, run } from "../sql.ts"
 import { type Access, buffers, isTaken } from "./access.ts"
 import { claimPackages } from "./claims.ts"
-import { claimableAt, keyPackageColumns, keyPackageValues } from "./key-package-rows.ts"
+import { claimableAt } from "./key-package-rows.ts"
 
 // Two uploads of one device come after each other.
 const lockText = "select from messaging_device where id = $1 for no key update"
@@ -24,13 +24,10 @@ const retireText = `update key_package set status = 'RETIRED'
 where device_id = $1 and status = 'AVAILABLE' and ref = any($2::bytea[])`
 const retireAllText = "update key_package set status = 'RETIRED' where device_id = $1 and status = 'AVAILABLE'"
 
-/** One row after the other is slower than all in one statement, and 100 are still few enough for one. */
-const insertText = (count: number): string => {
-  const row = (i: number) =>
-    `(${keyPackageColumns.map((_, j) => `$${i * keyPackageColumns.length + j + 1}`).join(", ")})`
-  return `insert into key_package (${keyPackageColumns.join(", ")})
-values ${Array.from({ length: count }, (_, i) => row(i)).join(", ")}`
-}
+const insertText = `insert into key_package
+  (device_id, user_id, status, ref, init_key, credential_hash, package, is_last_resort, not_before, not_after)
+select $1::text, $2::text, 'AVAILABLE', new.* from unnest(
+  $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::boolean[], $8::timestamptz[], $9::timestamptz[]) as new`
 
 export function keyPackages(access: Access): KeyPackages {
   const { ask, transact } = access
@@ -110,6 +107,16 @@ async function insert(trx: Database, fresh: readonly KeyPackageRecord[]): Promis
   const taken = await run(trx, insertInitKeysText, [deviceId, initKeys, fresh.map(hashOf)])
   if (taken.length < fresh.length) return false
   if (fresh.some(({ isLastResort }) => isLastResort)) await run(trx, retireLastResortText, [deviceId])
-  await run(trx, insertText(fresh.length), fresh.flatMap(keyPackageValues))
+  await run(trx, insertText, [
+    deviceId,
+    fresh[0]?.userId,
+    buffers(fresh.map(({ ref }) => ref)),
+    initKeys,
+    buffers(fresh.map(({ credentialHash }) => credentialHash)),
+    buffers(fresh.map((one) => one.bytes)),
+    fresh.map(({ isLastResort }) => isLastResort),
+    fresh.map(({ notBeforeMs }) => at(notBeforeMs)),
+    fresh.map(({ notAfterMs }) => at(notAfterMs)),
+  ])
   return true
 }
