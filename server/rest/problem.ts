@@ -1,3 +1,5 @@
+import { create, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf"
+import { base64Encode } from "@bufbuild/protobuf/wire"
 import type { ConnectError } from "@connectrpc/connect"
 import { refusals } from "@signet/kernel/errors"
 import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
@@ -16,6 +18,8 @@ export interface Problem {
   metadata: Record<string, string>
   /** One entry a broken rule, by the field's proto path. */
   errors?: { field: string; detail: string }[]
+  /** What a client acts on, in the form of Connect's errors: binary in base64 without padding, and the same as JSON. */
+  details?: { type: string; value: string; debug: JsonValue }[]
 }
 
 /** An error as toldError gives it, as a problem; anything else is INTERNAL. */
@@ -26,6 +30,7 @@ export function problemOf(error: ConnectError, requestId: string): Problem {
     .findDetails(BadRequestSchema)
     .flatMap((details) => details.fieldViolations)
     .map(({ field, description }) => ({ field, detail: description }))
+  const details = detailsIn(error)
   return {
     type: `urn:signet:reason:${reason}`,
     title: refusal.message,
@@ -36,5 +41,17 @@ export function problemOf(error: ConnectError, requestId: string): Problem {
     domain: "signet",
     metadata: { ...errorInfo(error)?.metadata },
     ...(errors.length > 0 ? { errors } : {}),
+    ...(details.length > 0 ? { details } : {}),
   }
 }
+
+/** Those that are not said in members of their own: of google.rpc and of authorization. */
+const isSaid = (type: string): boolean => /^(google\.rpc|signet\.authz)\./.test(type)
+
+const detailsIn = ({ details }: ConnectError) =>
+  details.flatMap((detail) => {
+    if (!("desc" in detail) || isSaid(detail.desc.typeName)) return []
+    const message = create(detail.desc, detail.value)
+    const value = base64Encode(toBinary(detail.desc, message), "std_raw")
+    return [{ type: detail.desc.typeName, value, debug: toJson(detail.desc, message) }]
+  })
