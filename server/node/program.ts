@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
-import { join } from "node:path"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
@@ -21,8 +20,6 @@ import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
-import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
-import { openPglite } from "../store/postgres/pglite/open.ts"
 import { createSigningKeys } from "../store/postgres/signing-keys.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
@@ -30,6 +27,7 @@ import { createWakeups } from "../wakeups/wakeups.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
+import { openDatabase } from "./database.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { createDevelopmentIdpB } from "./development/idp-b.ts"
 import { createDevelopmentIdpC } from "./development/idp-c.ts"
@@ -167,11 +165,6 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     await close()
     throw error
   }
-}
-
-function openDatabase(config: Config, onFault: (fault: unknown) => void): OpenDatabase | Promise<OpenDatabase> {
-  if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError: onFault })
-  return openPostgres(config.databaseUrl, { maxConnections: config.databaseConnections, onError: onFault })
 }
 
 function urlOf(config: Config, { address, port, family }: AddressInfo): string {

@@ -9,6 +9,7 @@ import {
   RetireKeyPackagesRequestSchema,
   UploadKeyPackagesRequestSchema,
 } from "@signet/proto/messaging/v1/key_package_service"
+import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { protocols, refusal } from "../support/clients.ts"
 import { proofHeader, proofOf } from "../support/messaging/calls.ts"
@@ -177,11 +178,8 @@ describe("a token", () => {
     await device.register()
     const id = parseId("dev", device.id) ?? expect.fail()
     // As when the session's end is not known yet: the device alone says so.
-    await server.store.db
-      .updateTable("messaging_device")
-      .set({ status: "REVOKED", revoked_at: new Date() })
-      .where("id", "=", id)
-      .execute()
+    const revoke = "update messaging_device set status = 'REVOKED', revoked_at = now() where id = $1"
+    await server.store.db.executeQuery(CompiledQuery.raw(revoke, [id]))
     expect(await refusal(device.calls.keyPackages.getInventory({}))).toBe("PermissionDenied DEVICE_REVOKED")
     expect(await refusal(device.upload(1))).toBe("PermissionDenied DEVICE_REVOKED")
     expect(await refusal(device.renew())).toBe("PermissionDenied DEVICE_REVOKED")

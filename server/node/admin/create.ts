@@ -1,0 +1,71 @@
+// npm run admin -- create: makes an administrator of the installation and prints a personal access token, once.
+import { randomBytes } from "node:crypto"
+import { parseArgs } from "node:util"
+import { createSecrets } from "../../keys/secrets.ts"
+import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import { createStore } from "../../store/postgres/store.ts"
+import type { Config } from "../config.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import { openDatabase } from "../open-database.ts"
+import { type Command, UsageError } from "./command.ts"
+
+const longestHours = 720
+
+export const create: Command = async (args, config) => {
+  const asked = parse(args)
+  const database = await openDatabase(config, () => {})
+  try {
+    await migrate(database.db)
+    const secrets = createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder))
+    const made = await createAdministrator(
+      {
+        store: createStore(database.db),
+        secrets,
+        random: { bytes: (length) => randomBytes(length) },
+        clock: { nowMs: () => Date.now() },
+        authAudience: config.authAudience,
+      },
+      asked,
+    )
+    if (made === undefined) throw new Error("There is an administrator already; --another makes one more.")
+    return whatToDo(config, made.pat, made.expiresAtMs)
+  } finally {
+    await database.close()
+  }
+}
+
+function parse(args: readonly string[]) {
+  const options = { name: { type: "string" }, hours: { type: "string" }, another: { type: "boolean" } } as const
+  const {
+    name = "Administrator",
+    hours = "24",
+    another = false,
+  } = parsed(() => parseArgs({ args: [...args], options }))
+  if (!/^[1-9][0-9]{0,2}$/.test(hours) || Number(hours) > longestHours) {
+    throw new UsageError(`--hours is a whole number from 1 to ${longestHours}.`)
+  }
+  if (name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError("--name is at most 100 characters.")
+  return { name, hours: Number(hours), another }
+}
+
+function parsed<T>(parse: () => { values: T }): T {
+  try {
+    return parse().values
+  } catch {
+    throw new UsageError("create takes --name, --hours and --another.")
+  }
+}
+
+const whatToDo = ({ issuer }: Config, pat: string, expiresAtMs: number): string => `
+This personal access token administers the installation until ${new Date(expiresAtMs).toISOString()}.
+It is shown this once:
+
+  ${pat}
+
+Trade it for an access token, which is good for some minutes, and list the apps:
+
+  read -rs PAT
+  curl -s ${issuer}/auth/pats/exchange -H 'content-type: application/json' -d "{\\"pat\\": \\"$PAT\\"}"
+  curl -s ${issuer}/auth/apps -H 'authorization: Bearer ACCESS_TOKEN'
+`

@@ -1,0 +1,122 @@
+import { mkdtempSync, readFileSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { issuerIdOf } from "@signet/canonical/hash"
+import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import type { IssuerPurpose } from "@signet/kernel/keys/issuer-keys"
+import { beforeEach, expect, test } from "vitest"
+import { nodeSigner } from "../../keys/ed25519.ts"
+import { developmentKeySet, keySetFile } from "../issuer-key-set.ts"
+import { type KeysIo, keysCommand } from "./keys.ts"
+
+const nowMs = 1_800_000_000_000
+const issuer = "https://auth.example"
+const purposes: IssuerPurpose[] = ["CREDENTIAL", "PROOF", "LIST", "RECEIPT"]
+const keys = purposes.map((purpose, i) => ({
+  purpose,
+  generation: 1,
+  publicKey: nodeSigner(new Uint8Array(32).fill(i + 1)).publicKey,
+  createdAtMs: nowMs - 5_000,
+}))
+
+let folder: string
+let said: string[]
+let rotated: string[]
+let io: KeysIo
+const at = (name: string) => join(folder, name)
+const run = (...args: string[]) => keysCommand(args, io)
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signet-keys-"))
+  said = []
+  rotated = []
+  io = {
+    nowMs,
+    print: (line) => void said.push(line),
+    withIssuerKeys: (work) =>
+      work({ issuer, publicKeys: () => keys, rotate: async (purpose) => void rotated.push(purpose) }),
+  }
+})
+
+test("a root is made, names the keys of a request, and the set verifies under what clients pin", async () => {
+  await run("root", "new", "--out", at("root.json"))
+  const pinned = said[0]?.split(" ").at(-1) ?? ""
+  expect(statSync(at("root.json")).mode & 0o777).toBe(0o600)
+  await run("issuer", "request", "--out", at("request.json"))
+  await run("root", "sign", "--root", at("root.json"), "--keys", at("request.json"), "--out", at("set.json"))
+  const set = await keySetFile(at("set.json"))([])
+  const verified = verifyIssuerKeySet(set?.issuerKeySet ?? new Uint8Array(), {
+    roots: [new Uint8Array(Buffer.from(pinned, "base64url"))],
+    issuerId: issuerIdOf(issuer),
+    atSeconds: BigInt(nowMs / 1_000),
+  })
+  expect(verified.keys.size).toBe(4)
+  expect(verified.version).toBe(BigInt(nowMs / 1_000))
+})
+
+test("no private half is in a request or a set", async () => {
+  await run("root", "new", "--out", at("root.json"))
+  await run("issuer", "request", "--out", at("request.json"))
+  await run("root", "sign", "--root", at("root.json"), "--keys", at("request.json"), "--out", at("set.json"))
+  const { seed } = JSON.parse(readFileSync(at("root.json"), "utf8"))
+  for (const name of ["request.json", "set.json"]) expect(readFileSync(at(name), "utf8")).not.toContain(seed)
+  expect(said.join()).not.toContain(seed)
+})
+
+test("a root that is there is never written over", async () => {
+  await run("root", "new", "--out", at("root.json"))
+  await expect(run("root", "new", "--out", at("root.json"))).rejects.toThrow("EEXIST")
+})
+
+test("a new key of one purpose is made by name", async () => {
+  await run("issuer", "rotate", "PROOF")
+  expect(rotated).toEqual(["PROOF"])
+})
+
+test.each([
+  ["nothing", []],
+  ["an unknown verb", ["root", "old"]],
+  ["a purpose that is none", ["issuer", "rotate", "TOKENS"]],
+  ["two purposes", ["issuer", "rotate", "PROOF", "LIST"]],
+  ["no file", ["root", "new"]],
+  ["an unknown option", ["root", "new", "--out", "/dev/null", "--force", "yes"]],
+  ["no days at all", ["root", "sign", "--root", "a", "--keys", "b", "--out", "c", "--days", "0"]],
+])("%s is answered with what there is", async (_, args) => {
+  await expect(run(...args)).rejects.toThrow("keys root new")
+})
+
+test("a file that is no request, root or set is refused", async () => {
+  await run("root", "new", "--out", at("root.json"))
+  const asRequest = run("root", "sign", "--root", at("root.json"), "--keys", at("root.json"), "--out", at("set.json"))
+  await expect(asRequest).rejects.toThrow("no request")
+  await run("issuer", "request", "--out", at("request.json"))
+  const asRoot = run(
+    "root",
+    "sign",
+    "--root",
+    at("request.json"),
+    "--keys",
+    at("request.json"),
+    "--out",
+    at("set.json"),
+  )
+  await expect(asRoot).rejects.toThrow("no root key")
+  await expect(keySetFile(at("request.json"))([])).rejects.toThrow("no signed key set")
+  expect(await keySetFile(null)([])).toBeUndefined()
+})
+
+test("the development profile's root stays what it was, and a new key makes a newer set", async () => {
+  const clock = { nowMs: () => nowMs }
+  const load = developmentKeySet(folder, issuer, clock)
+  const first = await load(keys)
+  expect(await load(keys)).toBe(first)
+  const versionOf = (set: typeof first) =>
+    verifyIssuerKeySet(set?.issuerKeySet ?? new Uint8Array(), {
+      roots: [load.rootKey],
+      issuerId: issuerIdOf(issuer),
+      atSeconds: BigInt(nowMs / 1_000),
+    }).version
+  const more = { ...keys[0], purpose: "PROOF", generation: 2, createdAtMs: nowMs } as const
+  const next = await load([...keys, { ...more, publicKey: nodeSigner(new Uint8Array(32).fill(9)).publicKey }])
+  expect(versionOf(next)).toBe(versionOf(first) + 1n)
+  expect(developmentKeySet(folder, issuer, clock).rootKey).toEqual(load.rootKey)
+})

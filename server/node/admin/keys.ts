@@ -1,0 +1,128 @@
+// `npm run admin -- keys …`: the root key and what it signs. `root` commands touch no server and no database, so that
+// the root can stay on a machine that has no network.
+import { randomBytes } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+import { parseArgs } from "node:util"
+import { type IssuerPurpose, issuerPurposes } from "@signet/kernel/keys/issuer-keys"
+import { type IssuerPublicKey, rootPublicKey, signKeySet } from "../../keys/root-key.ts"
+import { formatKeySet } from "../issuer-key-set.ts"
+import { UsageError } from "./usage.ts"
+
+/** What a command acts with. */
+export interface KeysIo {
+  readonly nowMs: number
+  /** For the person at the terminal. */
+  readonly print: (line: string) => void
+  /** Opens the issuer's keys in the database of the settings, and lets go of it afterwards. */
+  readonly withIssuerKeys: <T>(work: (keys: OpenIssuerKeys) => Promise<T>) => Promise<T>
+}
+
+export interface OpenIssuerKeys {
+  readonly issuer: string
+  publicKeys(): readonly IssuerPublicKey[]
+  rotate(purpose: IssuerPurpose): Promise<void>
+}
+
+export const keysUsage = `keys root new --out FILE
+    Makes a root key. Keep FILE offline: whoever has it can name keys of their own. Prints what clients pin.
+keys root sign --root FILE --keys REQUEST --out FILE [--days 365]
+    Signs the keys of a request, for that many days. The result is what SIGNET_ISSUER_KEY_SET names.
+keys issuer request --out FILE
+    Writes the public keys of the installation, to be signed. Makes them where there are none.
+keys issuer rotate PURPOSE
+    Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
+
+/** @throws UsageError when the arguments are not those of a command. */
+export async function keysCommand(args: readonly string[], io: KeysIo): Promise<void> {
+  const [what, verb, ...rest] = args
+  switch (`${what} ${verb}`) {
+    case "root new":
+      return newRoot(rest, io)
+    case "root sign":
+      return signRoot(rest, io)
+    case "issuer request":
+      return io.withIssuerKeys(async (keys) => writeRequest(rest, io, keys))
+    case "issuer rotate": {
+      const purpose = issuerPurposes.find((one) => one === rest[0])
+      if (purpose === undefined || rest.length > 1) throw new UsageError(keysUsage)
+      await io.withIssuerKeys((keys) => keys.rotate(purpose))
+      return io.print(`There is a new ${purpose} key. Request, sign and install a key set: it signs then.`)
+    }
+    default:
+      throw new UsageError(keysUsage)
+  }
+}
+
+function newRoot(args: readonly string[], { print }: KeysIo): void {
+  const { out } = optionsOf(args, ["out"])
+  const seed = randomBytes(32)
+  const rootKey = text(rootPublicKey(seed))
+  // Never over a file that is there: a root that is lost cannot be made again.
+  writeFileSync(out, `${JSON.stringify({ rootKey, seed: text(seed) }, null, 2)}\n`, { flag: "wx", mode: 0o600 })
+  print(`Clients pin ${rootKey}`)
+}
+
+async function signRoot(args: readonly string[], { nowMs, print }: KeysIo): Promise<void> {
+  const { root, keys: request, out, days = "365" } = optionsOf(args, ["root", "keys", "out"], ["days"])
+  if (!/^[1-9]\d{0,3}$/.test(days)) throw new UsageError(keysUsage)
+  const seed = bytesIn(readJson(root), "seed")
+  if (seed.length !== 32) throw new Error(`${root} holds no root key`)
+  const { issuer, keys } = parseRequest(readJson(request))
+  const version = BigInt(Math.floor(nowMs / 1_000))
+  const signed = await signKeySet({ seed, issuer, keys, version, nowMs, days: Number(days) })
+  writeFileSync(out, formatKeySet(signed))
+  print(`Signed ${keys.length} keys of ${issuer} as version ${version}, for ${days} days. Sign another before.`)
+}
+
+function writeRequest(args: readonly string[], { print }: KeysIo, { issuer, publicKeys }: OpenIssuerKeys): void {
+  const { out } = optionsOf(args, ["out"])
+  const keys = publicKeys().map(({ publicKey, createdAtMs, ...key }) => ({
+    ...key,
+    publicKey: text(publicKey),
+    createdAt: new Date(createdAtMs).toISOString(),
+  }))
+  writeFileSync(out, `${JSON.stringify({ issuer, keys }, null, 2)}\n`)
+  print(`Wrote ${keys.length} public keys of ${issuer}. Compare them where they are signed.`)
+}
+
+function parseRequest(json: unknown): { issuer: string; keys: readonly IssuerPublicKey[] } {
+  const issuer = memberOf(json, "issuer")
+  const keys = memberOf(json, "keys")
+  if (typeof issuer !== "string" || !Array.isArray(keys)) throw new Error("that is no request for a key set")
+  return { issuer, keys: keys.map(parsePublicKey) }
+}
+
+function parsePublicKey(json: unknown): IssuerPublicKey {
+  const purpose = issuerPurposes.find((one) => one === memberOf(json, "purpose"))
+  const generation = Number(memberOf(json, "generation"))
+  const createdAtMs = Date.parse(String(memberOf(json, "createdAt")))
+  const publicKey = bytesIn(json, "publicKey")
+  const isKey = publicKey.length === 32 && Number.isInteger(generation) && Number.isFinite(createdAtMs)
+  if (purpose === undefined || !isKey) throw new Error("a key of the request is none")
+  return { purpose, generation, publicKey, createdAtMs }
+}
+
+/** @throws UsageError for an option that is missing, unknown or said without a value. */
+function optionsOf<R extends string, O extends string = never>(
+  args: readonly string[],
+  required: readonly R[],
+  optional: readonly O[] = [],
+): Record<R, string> & Partial<Record<O, string>> {
+  const options = Object.fromEntries([...required, ...optional].map((name) => [name, { type: "string" } as const]))
+  try {
+    const { values } = parseArgs({ args: [...args], options, strict: true })
+    if (required.some((name) => !values[name])) throw new UsageError(keysUsage)
+    return values as Record<R, string> & Partial<Record<O, string>>
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError(keysUsage)
+  }
+}
+
+const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"))
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64url")
+
+const memberOf = (json: unknown, name: string): unknown =>
+  typeof json === "object" && json !== null && name in json ? (json as Record<string, unknown>)[name] : undefined
+
+const bytesIn = (json: unknown, name: string): Uint8Array =>
+  new Uint8Array(Buffer.from(String(memberOf(json, name) ?? ""), "base64url"))

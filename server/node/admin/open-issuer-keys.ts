@@ -1,0 +1,29 @@
+import { randomBytes } from "node:crypto"
+import { createIssuerKeyRing } from "../../keys/issuer-keys.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { createIssuerKeyStore } from "../../store/postgres/issuer-keys.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import type { Config } from "../config.ts"
+import { openDatabase } from "../database.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import type { OpenIssuerKeys } from "./keys.ts"
+
+/** Runs work on the keys of the installation that the settings name; makes them where there are none. */
+export async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) => Promise<T>): Promise<T> {
+  const database = await openDatabase(config, () => undefined)
+  try {
+    await migrate(database.db)
+    const ring = createIssuerKeyRing({
+      keys: createIssuerKeyStore(database.db),
+      secrets: createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder)),
+      clock: { nowMs: () => Date.now() },
+      random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
+      issuer: config.issuer,
+      loadKeySet: async () => undefined,
+    })
+    await ring.start()
+    return await work({ issuer: config.issuer, publicKeys: ring.publicKeys, rotate: ring.rotate })
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,47 @@
+// Tokens that are not for messaging, at a service whose messaging has an audience of its own.
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { clientsOver, protocols, refusal } from "../support/clients.ts"
+import { newDevice } from "../support/messaging/device.ts"
+import { deviceRequest, newLeafKey, placeOf } from "../support/messaging/papers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+const [overConnect] = Object.values(protocols)
+const connect = () => overConnect?.(server.url) ?? expect.fail()
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite", messagingAudience: "svc-messaging" })
+})
+afterAll(() => server?.close())
+
+test("a token for another service is refused, and one for messaging is no other's", async () => {
+  const session = await server.person("ada")
+  const device = await newDevice(connect(), session)
+  await device.register()
+  expect((await device.calls.devices.listDevices({})).devices).toHaveLength(1)
+  const forAuth = await server.person("ada", { audience: "auth" })
+  device.credentials.token = forAuth.accessToken
+  expect(await refusal(device.calls.devices.listDevices({}))).toBe("Unauthenticated AUDIENCE_MISMATCH")
+  const { auth } = clientsOver(connect())
+  const headers = { authorization: `Bearer ${session.accessToken}` }
+  expect(await refusal(auth.me({}, { headers }))).toBe("Unauthenticated AUDIENCE_MISMATCH")
+})
+
+test("a token without the scopes is refused", async () => {
+  const app = { ...server.app, audiences: [...server.app.audiences, "svc-messaging"] }
+  const session = await server.person("bob")
+  const device = await newDevice(connect(), session)
+  await server.store.store.transaction((tx) => tx.apps.putApp(app))
+  device.credentials.token = await session.refresh()
+  expect(await refusal(device.register())).toBe("PermissionDenied MISSING_SCOPE")
+  expect(await refusal(device.calls.devices.listDevices({}))).toBe("PermissionDenied MISSING_SCOPE")
+})
+
+test("no token at all sees the issuer's keys and the limits, and nothing else", async () => {
+  const device = await newDevice(connect(), await server.person("cleo"))
+  const place = placeOf(device.credentials.token ?? "")
+  device.credentials.token = undefined
+  expect((await device.calls.devices.getIssuerKeys({})).issuerKeySet.length).toBeGreaterThan(0)
+  expect((await device.calls.conversations.getLimits({})).limits?.devicesPerUser).toBe(16)
+  const request = { deviceRequest: await deviceRequest(newLeafKey(), place, device.userId) }
+  expect(await refusal(device.calls.devices.registerDevice(request))).toBe("Unauthenticated NO_CREDENTIAL")
+})
