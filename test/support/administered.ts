@@ -80,15 +80,15 @@ export const isRead = ({ idempotency }: DescMethod): boolean =>
 export const administrationMethods: readonly DescMethod[] = AppAuthService.methods
 
 /** What a request says of a thing besides its ids, so that nothing but them can be the matter. */
-const bodies: Record<string, JsonObject> = {
-  App: { name: "Named" },
-  Tenant: { name: "Named" },
-  Context: { name: "Named" },
-  ProviderClient: { clientId: "named" },
-  Membership: { profile: { name: "Named" } },
-  Permission: { description: "named" },
-  Role: { description: "named" },
-}
+const bodies = (word: string): Record<string, JsonObject> => ({
+  App: { name: word },
+  Tenant: { name: word },
+  Context: { name: word },
+  ProviderClient: { clientId: word },
+  Membership: { profile: { name: word } },
+  Permission: { description: word },
+  Role: { description: word },
+})
 
 /** What is only said when the thing is made. */
 const creations = ({ idp }: TestServer): Record<string, JsonObject> => ({
@@ -128,7 +128,7 @@ export function requestOf(
   for (const field of method.input.fields) {
     if (isId(field)) json[field.jsonName] = change[field.name] ?? ids[field.name as keyof Ids]
     if (field.fieldKind !== "message") continue
-    const body = bodies[field.message.name]
+    const body = bodies(isCreation ? "named" : "renamed")[field.message.name]
     if (body === undefined) continue
     const made: JsonObject = { ...body, ...(isCreation ? creations(server)[field.message.name] : {}) }
     if (idPaths(method).includes(`${field.name}.tenant_id`)) {
