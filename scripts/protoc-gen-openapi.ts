@@ -93,6 +93,15 @@ function problem(schema: Schema): Plain {
         type: "array",
         items: { type: "object", required: ["field", "detail"], properties: { field: text, detail: text } },
       },
+      details: {
+        type: "array",
+        description: "What a client acts on: a message, in base64 of its binary form, and as JSON.",
+        items: {
+          type: "object",
+          required: ["type", "value", "debug"],
+          properties: { type: text, value: { ...text, contentEncoding: "base64" }, debug: { type: "object" } },
+        },
+      },
     },
   }
 }

@@ -1,5 +1,4 @@
 // Members and strangers who send what they should not: each is refused, by name, and the log is as it was.
-import { create, toJsonString } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
@@ -14,7 +13,7 @@ import {
   LimitExceededSchema,
   StaleEpochSchema,
 } from "@signet/proto/messaging/v1/conflict"
-import { ConversationService, ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { encodeGroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
@@ -25,7 +24,7 @@ import { theirs } from "../../server/framing/testing/bent.ts"
 import { parseTree } from "../../server/framing/tree.ts"
 import { treeHash } from "../../server/framing/tree-hash.ts"
 import { protocols } from "../support/clients.ts"
-import { callsOver, proofHeader, proofOf } from "../support/messaging/calls.ts"
+import { callsOver } from "../support/messaging/calls.ts"
 import { type CommitPayload, newClaimId, type StagedAppend } from "../support/messaging/committing.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { bytesOf, engine, newLeafKey, randomBytes, suite } from "../support/messaging/papers.ts"
@@ -497,31 +496,12 @@ describe("two at once", () => {
 })
 
 describe("over every protocol", () => {
-  test.each(Object.keys(protocols).filter((name) => name !== "REST"))("%s tells who won", async (name) => {
+  test.each(Object.keys(protocols))("%s tells who won", async (name) => {
     const transport = protocols[name]?.(server.url) ?? expect.fail("no such protocol")
     const calls = callsOver(transport, alice.credentials)
     const error = await errorOf(calls.conversations.appendMessage((await lost()).request))
     expect(await refusal(Promise.reject(error))).toBe("COMMIT_CONFLICT")
     expect(error?.findDetails(CommitConflictSchema)[0]).toMatchObject({ conversationId: elsewhere.id })
-  })
-
-  test("REST tells who won, in a detail", async () => {
-    const { request } = await lost()
-    const message = create(ConversationService.method.appendMessage.input, request)
-    const key = alice.credentials.device ?? expect.fail("not registered")
-    const response = await fetch(`${server.url}/security/conversations/${elsewhere.id}/messages`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${alice.credentials.token}`,
-        [proofHeader]: await proofOf(key, ConversationService.method.appendMessage, message),
-      },
-      body: toJsonString(ConversationService.method.appendMessage.input, message),
-    })
-    expect(response.status).toBe(409)
-    const problem: unknown = JSON.parse(await response.text())
-    const debug = { conversationId: elsewhere.id, envelope: { kind: "COMMIT" } }
-    expect(problem).toMatchObject({ details: [{ type: CommitConflictSchema.typeName, debug }] })
   })
 
   /** A commit of an epoch that has passed. */

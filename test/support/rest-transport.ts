@@ -1,5 +1,6 @@
 // A Connect transport that speaks REST by google.api.http, so that one story runs over the REST paths too.
 import { create, type DescMessage, fromJson, getOption, type JsonObject, toJson } from "@bufbuild/protobuf"
+import { base64Decode } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { http } from "@signet/proto/google/api/annotations"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -9,6 +10,7 @@ interface Problem {
   detail?: string
   code?: number
   metadata?: Record<string, string>
+  details?: { type: string; value: string }[]
 }
 
 const codeOf: Record<number, Code> = {
@@ -71,5 +73,9 @@ export function createRestTransport(baseUrl: string): Transport {
 function errorOf(response: Response, problem: Problem): ConnectError {
   const { reason = "", metadata = {} } = problem
   const info = { desc: ErrorInfoSchema, value: { reason, domain: "signet", metadata } }
-  return new ConnectError(problem.detail ?? "", codeOf[response.status] ?? Code.Unknown, response.headers, [info])
+  const error = new ConnectError(problem.detail ?? "", codeOf[response.status] ?? Code.Unknown, response.headers, [
+    info,
+  ])
+  for (const { type, value } of problem.details ?? []) error.details.push({ type, value: base64Decode(value) })
+  return error
 }
