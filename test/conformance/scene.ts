@@ -18,8 +18,9 @@ export interface Scene {
   device(options?: { of?: TestDevice; keyPackages?: number }): Promise<TestDevice>
   /** A device that is not registered. */
   unregistered(session?: SignedIn): Promise<TestDevice>
-  /** So many people, a device each. */
-  people(count: number): Promise<TestDevice[]>
+  /** Two people, a device each. */
+  pair(): Promise<[TestDevice, TestDevice]>
+  trio(): Promise<[TestDevice, TestDevice, TestDevice]>
   /** A group that all of them are in, made by the first. */
   group(...devices: TestDevice[]): Promise<Room>
 }
@@ -59,7 +60,8 @@ export function sceneOf(world: World, protocol: string, transport: Transport): S
     anonymous: callsOver(transport, { token: undefined, device: undefined }),
     unregistered,
     device,
-    people: (count) => Promise.all(Array.from({ length: count }, () => device())),
+    pair: () => Promise.all([device(), device()]),
+    trio: () => Promise.all([device(), device(), device()]),
     async group(...devices) {
       const [first, ...others] = devices
       assert(first)
