@@ -131,12 +131,14 @@ describe("an upload", () => {
     )
   })
 
-  test.each([
+  test.each<[string, { days: number; isLastResort?: boolean }]>([
     ["that lives longer than 35 days", { days: 36 }],
     ["that ends today", { days: 1 }],
     ["of last resort that lives longer than 100 days", { days: 101, isLastResort: true }],
   ])("of a package %s is refused", async (_, options) => {
-    expect(await why(upload(await one(ada, options), options))).toBe("KEY_PACKAGE_INVALID KEY_PACKAGE_LIFETIME")
+    expect(await why(upload(await one(ada, options), { isLastResort: options.isLastResort ?? false }))).toBe(
+      "KEY_PACKAGE_INVALID KEY_PACKAGE_LIFETIME",
+    )
   })
 
   test("of a package that is not of the use that is said is refused", async () => {

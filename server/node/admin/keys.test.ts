@@ -20,26 +20,22 @@ const keys = purposes.map((purpose, i) => ({
 }))
 
 let folder: string
-let said: string[]
 let rotated: string[]
 let io: KeysIo
 const at = (name: string) => join(folder, name)
 const run = (...args: string[]) => keysCommand(args, io)
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signet-keys-"))
-  said = []
   rotated = []
   io = {
     nowMs,
-    print: (line) => void said.push(line),
     withIssuerKeys: (work) =>
       work({ issuer, publicKeys: () => keys, rotate: async (purpose) => void rotated.push(purpose) }),
   }
 })
 
 test("a root is made, names the keys of a request, and the set verifies under what clients pin", async () => {
-  await run("root", "new", "--out", at("root.json"))
-  const pinned = said[0]?.split(" ").at(-1) ?? ""
+  const pinned = (await run("root", "new", "--out", at("root.json"))).split(" ").at(-1) ?? ""
   expect(statSync(at("root.json")).mode & 0o777).toBe(0o600)
   await run("issuer", "request", "--out", at("request.json"))
   await run("root", "sign", "--root", at("root.json"), "--keys", at("request.json"), "--out", at("set.json"))
@@ -53,10 +49,12 @@ test("a root is made, names the keys of a request, and the set verifies under wh
   expect(verified.version).toBe(BigInt(nowMs / 1_000))
 })
 
-test("no private half is in a request or a set", async () => {
-  await run("root", "new", "--out", at("root.json"))
-  await run("issuer", "request", "--out", at("request.json"))
-  await run("root", "sign", "--root", at("root.json"), "--keys", at("request.json"), "--out", at("set.json"))
+test("no private half is in a request or a set, or on the terminal", async () => {
+  const said = [
+    await run("root", "new", "--out", at("root.json")),
+    await run("issuer", "request", "--out", at("request.json")),
+    await run("root", "sign", "--root", at("root.json"), "--keys", at("request.json"), "--out", at("set.json")),
+  ]
   const { seed } = JSON.parse(readFileSync(at("root.json"), "utf8"))
   for (const name of ["request.json", "set.json"]) expect(readFileSync(at(name), "utf8")).not.toContain(seed)
   expect(said.join()).not.toContain(seed)

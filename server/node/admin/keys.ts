@@ -6,13 +6,11 @@ import { parseArgs } from "node:util"
 import { type IssuerPurpose, issuerPurposes } from "@signet/kernel/keys/issuer-keys"
 import { type IssuerPublicKey, rootPublicKey, signKeySet } from "../../keys/root-key.ts"
 import { formatKeySet } from "../issuer-key-set.ts"
-import { UsageError } from "./usage.ts"
+import { UsageError } from "./command.ts"
 
 /** What a command acts with. */
 export interface KeysIo {
   readonly nowMs: number
-  /** For the person at the terminal. */
-  readonly print: (line: string) => void
   /** Opens the issuer's keys in the database of the settings, and lets go of it afterwards. */
   readonly withIssuerKeys: <T>(work: (keys: OpenIssuerKeys) => Promise<T>) => Promise<T>
 }
@@ -32,37 +30,40 @@ keys issuer request --out FILE
 keys issuer rotate PURPOSE
     Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
 
-/** @throws UsageError when the arguments are not those of a command. */
-export async function keysCommand(args: readonly string[], io: KeysIo): Promise<void> {
+/**
+ * @returns What the person at the terminal is told.
+ * @throws UsageError when the arguments are not those of a command.
+ */
+export async function keysCommand(args: readonly string[], io: KeysIo): Promise<string> {
   const [what, verb, ...rest] = args
   switch (`${what} ${verb}`) {
     case "root new":
-      return newRoot(rest, io)
+      return newRoot(rest)
     case "root sign":
       return signRoot(rest, io)
     case "issuer request":
-      return io.withIssuerKeys(async (keys) => writeRequest(rest, io, keys))
+      return io.withIssuerKeys(async (keys) => writeRequest(rest, keys))
     case "issuer rotate": {
       const purpose = issuerPurposes.find((one) => one === rest[0])
       if (purpose === undefined || rest.length > 1) throw new UsageError(keysUsage)
       await io.withIssuerKeys((keys) => keys.rotate(purpose))
-      return io.print(`There is a new ${purpose} key. Request, sign and install a key set: it signs then.`)
+      return `There is a new ${purpose} key. Request, sign and install a key set: it signs then.`
     }
     default:
       throw new UsageError(keysUsage)
   }
 }
 
-function newRoot(args: readonly string[], { print }: KeysIo): void {
+function newRoot(args: readonly string[]): string {
   const { out } = optionsOf(args, ["out"])
   const seed = randomBytes(32)
   const rootKey = text(rootPublicKey(seed))
   // Never over a file that is there: a root that is lost cannot be made again.
   writeFileSync(out, `${JSON.stringify({ rootKey, seed: text(seed) }, null, 2)}\n`, { flag: "wx", mode: 0o600 })
-  print(`Clients pin ${rootKey}`)
+  return `Clients pin ${rootKey}`
 }
 
-async function signRoot(args: readonly string[], { nowMs, print }: KeysIo): Promise<void> {
+async function signRoot(args: readonly string[], { nowMs }: KeysIo): Promise<string> {
   const { root, keys: request, out, days = "365" } = optionsOf(args, ["root", "keys", "out"], ["days"])
   if (!/^[1-9]\d{0,3}$/.test(days)) throw new UsageError(keysUsage)
   const seed = bytesIn(readJson(root), "seed")
@@ -71,10 +72,10 @@ async function signRoot(args: readonly string[], { nowMs, print }: KeysIo): Prom
   const version = BigInt(Math.floor(nowMs / 1_000))
   const signed = await signKeySet({ seed, issuer, keys, version, nowMs, days: Number(days) })
   writeFileSync(out, formatKeySet(signed))
-  print(`Signed ${keys.length} keys of ${issuer} as version ${version}, for ${days} days. Sign another before.`)
+  return `Signed ${keys.length} keys of ${issuer} as version ${version}, for ${days} days. Sign another before.`
 }
 
-function writeRequest(args: readonly string[], { print }: KeysIo, { issuer, publicKeys }: OpenIssuerKeys): void {
+function writeRequest(args: readonly string[], { issuer, publicKeys }: OpenIssuerKeys): string {
   const { out } = optionsOf(args, ["out"])
   const keys = publicKeys().map(({ publicKey, createdAtMs, ...key }) => ({
     ...key,
@@ -82,7 +83,7 @@ function writeRequest(args: readonly string[], { print }: KeysIo, { issuer, publ
     createdAt: new Date(createdAtMs).toISOString(),
   }))
   writeFileSync(out, `${JSON.stringify({ issuer, keys }, null, 2)}\n`)
-  print(`Wrote ${keys.length} public keys of ${issuer}. Compare them where they are signed.`)
+  return `Wrote ${keys.length} public keys of ${issuer}. Compare them where they are signed.`
 }
 
 function parseRequest(json: unknown): { issuer: string; keys: readonly IssuerPublicKey[] } {

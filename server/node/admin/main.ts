@@ -2,8 +2,9 @@
 import { ConfigError, parseConfig } from "../config.ts"
 import { type Command, UsageError } from "./command.ts"
 import { create } from "./create.ts"
+import { keys } from "./open-issuer-keys.ts"
 
-const commands: Readonly<Record<string, Command>> = { create }
+const commands: Readonly<Record<string, Command>> = { create, keys }
 
 async function run([name = "", ...args]: readonly string[]): Promise<number> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined

@@ -4,12 +4,16 @@ import { createSecrets } from "../../keys/secrets.ts"
 import { createIssuerKeyStore } from "../../store/postgres/issuer-keys.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import type { Config } from "../config.ts"
-import { openDatabase } from "../database.ts"
 import { loadLocalSecrets } from "../local-secrets.ts"
-import type { OpenIssuerKeys } from "./keys.ts"
+import { openDatabase } from "../open-database.ts"
+import type { Command } from "./command.ts"
+import { keysCommand, type OpenIssuerKeys } from "./keys.ts"
+
+export const keys: Command = (args, config) =>
+  keysCommand(args, { nowMs: Date.now(), withIssuerKeys: (work) => withIssuerKeys(config, work) })
 
 /** Runs work on the keys of the installation that the settings name; makes them where there are none. */
-export async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) => Promise<T>): Promise<T> {
+async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, () => undefined)
   try {
     await migrate(database.db)

@@ -1,0 +1,13 @@
+import { join } from "node:path"
+import { type OpenDatabase, openPostgres } from "../store/postgres/open.ts"
+import { openPglite } from "../store/postgres/pglite/open.ts"
+import type { Config } from "./config.ts"
+
+/** PostgreSQL where a database is named, else PGlite in the data folder. */
+export function openDatabase(
+  config: Pick<Config, "databaseUrl" | "databaseConnections" | "dataFolder">,
+  onError: (fault: unknown) => void,
+): OpenDatabase | Promise<OpenDatabase> {
+  if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError })
+  return openPostgres(config.databaseUrl, { maxConnections: config.databaseConnections, onError })
+}
