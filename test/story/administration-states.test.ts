@@ -1,0 +1,300 @@
+// Every state and every administrative move, over the wire; and the sessions that end with what stops.
+import type { DescMethod } from "@bufbuild/protobuf"
+import { newId } from "@signet/kernel/ids"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { administrationMethods, callRaw, type Ids, makeOneOfEach, requestOf } from "../support/administered.ts"
+import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
+import { bearer, refusal } from "../support/clients.ts"
+import { signIn } from "../support/people.ts"
+
+let all: AdministeredServer
+let ids: Ids
+beforeAll(async () => {
+  all = await startAdministeredServer()
+  const { clients, world, server } = all
+  const { principalId } = await signIn(server, clients, "subject of all this", { app: world.other })
+  const { providerAccounts } = await clients.admin.getPrincipal({ principalId }, world.as("root"))
+  const where = { appId: world.other.id, tenantId: "", contextId: "", principalId }
+  ids = await makeOneOfEach(clients, world.as("root"), { ...where, providerAccountId: providerAccounts[0]?.id ?? "" })
+})
+afterAll(() => all?.server.close())
+
+const methodOf = (name: string): DescMethod => {
+  const method = administrationMethods.find((each) => each.name === name)
+  if (method === undefined) throw new Error(name)
+  return method
+}
+
+/** A thing, its table, its states, and what each move makes of each: a state, = for the same, or - for a refusal. */
+const tables: [
+  string,
+  (
+    | "app"
+    | "tenant"
+    | "context"
+    | "provider_client"
+    | "membership"
+    | "invitation"
+    | "role"
+    | "principal"
+    | "provider_account"
+  ),
+  keyof Ids,
+  string,
+  Record<string, string>,
+][] = [
+  [
+    "App",
+    "app",
+    "app_id",
+    "ACTIVE SUSPENDED ARCHIVED",
+    { Suspend: "SUSPENDED = -", Resume: "= ACTIVE -", Archive: "ARCHIVED ARCHIVED =" },
+  ],
+  [
+    "Tenant",
+    "tenant",
+    "tenant_id",
+    "ACTIVE SUSPENDED ARCHIVED",
+    { Suspend: "SUSPENDED = -", Resume: "= ACTIVE -", Archive: "ARCHIVED ARCHIVED =" },
+  ],
+  [
+    "Context",
+    "context",
+    "context_id",
+    "ACTIVE SUSPENDED ARCHIVED",
+    { Suspend: "SUSPENDED = -", Resume: "= ACTIVE -", Archive: "ARCHIVED ARCHIVED =" },
+  ],
+  [
+    "ProviderClient",
+    "provider_client",
+    "provider_client_id",
+    "ACTIVE DISABLED",
+    { Disable: "DISABLED =", Enable: "= ACTIVE" },
+  ],
+  [
+    "Membership",
+    "membership",
+    "membership_id",
+    "INVITED REQUESTED ACTIVE SUSPENDED REMOVED DECLINED REJECTED EXPIRED",
+    {
+      Suspend: "- - SUSPENDED = - - - -",
+      Resume: "- - = ACTIVE - - - -",
+      Remove: "REMOVED - REMOVED REMOVED = - - -",
+      Approve: "- ACTIVE = - - - - -",
+      Reject: "- REJECTED - - - - = -",
+    },
+  ],
+  ["Invitation", "invitation", "invitation_id", "PENDING ACCEPTED DECLINED REVOKED", { Revoke: "REVOKED - - =" }],
+  ["Role", "role", "role_id", "ACTIVE ARCHIVED", { Archive: "ARCHIVED =" }],
+  [
+    "Principal",
+    "principal",
+    "principal_id",
+    "ACTIVE SUSPENDED LOCKED DEACTIVATED DELETED",
+    {
+      Suspend: "SUSPENDED = SUSPENDED - -",
+      Resume: "= ACTIVE - - -",
+      Deactivate: "DEACTIVATED DEACTIVATED DEACTIVATED = -",
+      Reactivate: "= - - ACTIVE -",
+    },
+  ],
+  [
+    "ProviderAccount",
+    "provider_account",
+    "provider_account_id",
+    "LINKED REVOKED BLOCKED UNLINKED",
+    { Block: "BLOCKED - = -", Unblock: "= - LINKED -" },
+  ],
+]
+
+describe.each(tables)("%s", (thing, table, idName, states, moves) => {
+  test.each(Object.entries(moves))(`%s${thing}: %s`, async (move, row) => {
+    const { server, world } = all
+    const method = methodOf(`${move}${thing}`)
+    for (const [index, expected] of row.split(" ").entries()) {
+      const from = states.split(" ")[index] ?? ""
+      await put(table, ids[idName], from)
+      const answer = await callRaw(server, method, requestOf(server, method, ids), world.as("root"))
+      const to = expected === "=" || expected === "-" ? from : expected
+      expect([from, answer.reason]).toEqual([from, expected === "-" ? "STATE_CONFLICT" : ""])
+      expect([from, await statusOf(table, ids[idName])]).toEqual([from, to])
+      if (expected !== "-") expect(answer.text).toContain(`"status":"${to}"`)
+    }
+    await put(table, ids[idName], states.split(" ")[0] ?? "")
+  })
+})
+
+async function put(table: (typeof tables)[number][1], id: string, status: string): Promise<void> {
+  const answered = table === "invitation" ? { answered_at: status === "PENDING" ? null : new Date() } : {}
+  const deactivated = table === "principal" ? { deactivated_at: status === "DEACTIVATED" ? new Date() : null } : {}
+  const change = { status, ...answered, ...deactivated }
+  await all.server.store.db
+    .updateTable(table)
+    .set(change as never)
+    .where("id", "=", id as never)
+    .execute()
+}
+
+async function statusOf(table: (typeof tables)[number][1], id: string): Promise<string> {
+  const query = all.server.store.db
+    .selectFrom(table)
+    .select("status")
+    .where("id", "=", id as never)
+  return (await query.executeTakeFirstOrThrow()).status
+}
+
+test("who is deactivated comes back within 30 days, and not after", async () => {
+  const { clients, world, server } = all
+  const principalId = ids.principal_id
+  const back = () => clients.admin.reactivatePrincipal({ principalId }, world.as("root"))
+  const since = async (days: number) => {
+    await put("principal", principalId, "DEACTIVATED")
+    const at = new Date(server.deps.clock.nowMs() - days * 86_400_000 - 1_000)
+    await server.store.db
+      .updateTable("principal")
+      .set({ deactivated_at: at })
+      .where("id", "=", principalId as never)
+      .execute()
+  }
+  await since(30)
+  expect(await refusal(back())).toMatch(/STATE_CONFLICT/)
+  await since(29)
+  await back()
+  expect(await statusOf("principal", principalId)).toBe("ACTIVE")
+})
+
+describe("what stops ends the sessions that are signed in there, and no others", () => {
+  type Person = Awaited<ReturnType<typeof signIn>>
+  interface Scene {
+    /** Signed in to the app, its tenant, and the tenant's context. */
+    inApp: Person
+    inTenant: Person
+    inContext: Person
+    /** Signed in to the app, and of nothing else. */
+    bystander: Person
+    stop(name: string): Promise<void>
+  }
+
+  async function scene(): Promise<Scene> {
+    const { clients, world, server } = all
+    const root = world.as("root")
+    const app = { ...world.app, id: newId("app", server.deps.clock.nowMs(), server.deps.random.bytes(10)) }
+    const pcl = newId("pcl", server.deps.clock.nowMs(), server.deps.random.bytes(10))
+    await server.deps.store.transaction(async (tx) => {
+      await tx.apps.putApp(app)
+      await tx.apps.putProviderClient({ ...server.client, id: pcl, appId: app.id })
+    })
+    const subject = `subject ${Math.random()}`
+    const inApp = await signIn(server, clients, subject, { app })
+    const { providerAccounts } = await clients.admin.getPrincipal({ principalId: inApp.principalId }, root)
+    const providerAccountId = providerAccounts[0]?.id ?? ""
+    const where = { appId: app.id, tenantId: "", contextId: "", principalId: inApp.principalId, providerAccountId }
+    const at = await makeOneOfEach(clients, root, where)
+    const [tenantId, contextId] = [at.tenant_id as never, at.context_id as never]
+    return {
+      inApp,
+      inTenant: await signIn(server, clients, subject, { app, tenantId }),
+      inContext: await signIn(server, clients, subject, { app, tenantId, contextId }),
+      bystander: await signIn(server, clients, `bystander ${Math.random()}`, { app }),
+      async stop(name) {
+        const method = methodOf(name)
+        const answer = await callRaw(server, method, requestOf(server, method, at), root)
+        expect([name, answer.status]).toEqual([name, 200])
+      },
+    }
+  }
+
+  const nobody = { inApp: false, inTenant: false, inContext: false, bystander: false }
+  const everybody = { inApp: true, inTenant: true, inContext: true, bystander: true }
+  const theirs = { ...everybody, bystander: false }
+  const inside = { ...nobody, inTenant: true, inContext: true }
+  /** One after the other, in one scene: who is signed out then. */
+  const courses: Record<string, typeof nobody>[] = [
+    { SuspendContext: { ...nobody, inContext: true }, SuspendTenant: inside, SuspendApp: everybody },
+    { ArchiveContext: { ...nobody, inContext: true }, ArchiveTenant: inside, ArchiveApp: everybody },
+    { SuspendMembership: inside, SuspendPrincipal: theirs, DisableProviderClient: everybody },
+    { RemoveMembership: inside, BlockProviderAccount: theirs },
+  ]
+  test.each(courses.map((course) => [Object.keys(course).join(", "), course] as const))("%s", async (_, course) => {
+    const { clients, server } = all
+    const { stop, ...people } = await scene()
+    for (const [name, ended] of Object.entries(course)) {
+      await stop(name)
+      const states: Record<string, boolean> = {}
+      for (const who of ["inApp", "inTenant", "inContext", "bystander"] as const) {
+        const { refreshToken, token } = people[who]
+        const { sid } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
+        const row = await server.store.db
+          .selectFrom("session")
+          .select("status")
+          .where("id", "=", sid)
+          .executeTakeFirst()
+        states[who] = row?.status !== "ACTIVE"
+        const revoked = await server.deps.store.transaction((tx) =>
+          tx.revocations.find([sid], server.deps.clock.nowMs()),
+        )
+        expect([who, revoked.length > 0]).toEqual([who, ended[who]])
+        const isRefused = await clients.auth.me({}, bearer(token)).then(
+          () => false,
+          () => true,
+        )
+        expect([who, isRefused]).toEqual([who, ended[who]])
+        if (ended[who])
+          expect(await refusal(clients.auth.refresh({ refreshToken }))).toMatch(/REFRESH_TOKEN_INVALID|SESSION_REVOKED/)
+      }
+      expect(states).toEqual(ended)
+    }
+  })
+})
+
+test("the installation's own app is neither suspended nor archived", async () => {
+  const { clients, world } = all
+  const appId = world.installation.id
+  expect(await refusal(clients.admin.suspendApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
+  expect(await refusal(clients.admin.archiveApp({ appId }, world.as("root")))).toMatch(/IN_USE/)
+})
+
+test("who is removed leaves nothing to come back to: memberships inside, grants and invitations end", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const { principalId } = await signIn(server, clients, "leaver", { app: world.app })
+  const { id: appId } = world.app
+  const tenantId = world.tenant.id
+  await clients.admin.createMembership({ appId, tenantId, principalId }, root)
+  const { role } = await clients.admin.createRole({ appId, role: { key: "leaver" } }, root)
+  const { grant } = await clients.admin.createGrant({ appId, tenantId, principalId, roleId: role?.id ?? "" }, root)
+  const asked = { appId, tenantId, contextId: world.context.id, principalId }
+  const { invitation } = await clients.admin.inviteMember(asked, root)
+  expect(await refusal(clients.admin.inviteMember(asked, root))).toMatch(/ALREADY_EXISTS/)
+  const { memberships } = await clients.admin.listMemberships({ appId, principalId }, root)
+  expect(memberships.map(({ status }) => status).toSorted()).toEqual([1, 3, 3])
+  const whole = memberships.find((each) => each.tenantId === "")
+  await clients.admin.removeMembership({ appId, membershipId: whole?.id ?? "" }, root)
+  const after = await clients.admin.listMemberships({ appId, principalId }, root)
+  expect(after.memberships.map(({ status }) => status)).toEqual([5, 5, 5])
+  expect((await clients.admin.getGrant({ appId, grantId: grant?.id ?? "" }, root)).grant?.status).toBe(3)
+  const { invitations } = await clients.admin.listInvitations({ appId }, root)
+  expect(invitations.find(({ id }) => id === invitation?.id)?.status).toBe(4)
+})
+
+test("an invitation that ran out is not in the way of the next", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const { principalId } = await signIn(server, clients, "slow", { app: world.app })
+  const asked = { appId: world.app.id, tenantId: world.tenant.id, principalId, expiresInHours: 1 }
+  const first = await clients.admin.inviteMember(asked, root)
+  const { id = "" } = first.invitation ?? {}
+  const past = new Date(server.deps.clock.nowMs() - 1)
+  await server.store.db
+    .updateTable("invitation")
+    .set({ expires_at: past })
+    .where("id", "=", id as never)
+    .execute()
+  const second = await clients.admin.inviteMember(asked, root)
+  expect(second.invitation?.membershipId).not.toBe(first.invitation?.membershipId)
+  const { membership } = await clients.admin.getMembership(
+    { appId: world.app.id, membershipId: first.invitation?.membershipId ?? "" },
+    root,
+  )
+  expect(membership?.status).toBe(8)
+})
