@@ -345,10 +345,22 @@ export interface EmailProvider {
   /**
    * Several calls at the same moment may each vouch: only one of them has a single use that was not used before.
    *
+   * @param guard Asked before the link's session ends; without one, a first link replaces the password.
    * @throws Refused MAGIC_LINK_INVALID (unknown, used or expired), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE.
    */
-  confirmMagicLink(client: ProviderClient, tokenHash: string): Promise<Vouched>
+  confirmMagicLink(client: ProviderClient, tokenHash: string, guard?: PasswordGuard): Promise<Vouched>
 }
+
+/**
+ * Decides about the password of who showed a link.
+ *
+ * @param of.isFirst The link is what first showed the address: the password that is there may be a stranger's.
+ * @param replace Replaces it with one that nobody knows. False when the provider did not.
+ */
+export type PasswordGuard = (
+  of: { subject: string; isFirst: boolean },
+  replace: () => Promise<boolean>,
+) => Promise<void>
 
 /** What a provider tells of an account by itself, without a sign-in. */
 export interface ProviderNotification {

@@ -3,7 +3,7 @@
 import { Refused } from "@signet/kernel/errors"
 import { isText } from "@signet/kernel/identity/claim"
 import { isFirstConfirmed, judgeEmailSession } from "@signet/kernel/identity/email-session"
-import type { Clock, EmailProvider, Secrets, Vouched } from "@signet/kernel/ports"
+import type { Clock, EmailProvider, PasswordGuard, Secrets, Vouched } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { base64url } from "jose"
 import { type Fetch, isAllowedUrl, type JsonAnswer, requestEffect, requestJson } from "./bounded-request.ts"
@@ -54,7 +54,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     client: ProviderClient,
     project: Project,
     session: ProjectSession,
-    isLink = false,
+    guard?: PasswordGuard,
   ): Promise<Vouched> {
     try {
       const claims = await verifyProjectToken(tokens, client, project.issuer, session.accessToken)
@@ -62,7 +62,9 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       const { issuer } = project
       const judgment = judgeEmailSession({ claims, user: session.user, client, issuer, nowSeconds })
       if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
-      if (isLink && isFirstConfirmed(claims, session.user)) await replacePassword(project, session.accessToken)
+      const { subject } = judgment.vouched
+      const isFirst = isFirstConfirmed(claims, session.user)
+      await guard?.({ subject, isFirst }, () => replacePassword(project, session.accessToken))
       return judgment.vouched
     } finally {
       await signOut(project, session.accessToken)
@@ -73,9 +75,9 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
    * Whoever signed up with an address that was not theirs set its password, and the project keeps it when the owner
    * confirms the address. It becomes one that nobody knows: it is made of a token that nobody else ever has.
    */
-  async function replacePassword(project: Project, accessToken: string): Promise<void> {
+  function replacePassword(project: Project, accessToken: string): Promise<boolean> {
     const unknown = base64url.encode(deps.secrets.digest(`password|${accessToken}`))
-    await endWith(project, accessToken, { method: "PUT", path: "/user", body: { password: `${unknown}-aA1` } })
+    return endWith(project, accessToken, { method: "PUT", path: "/user", body: { password: `${unknown}-aA1` } })
   }
 
   /**
@@ -86,14 +88,17 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     await endWith(project, accessToken, { method: "POST", path: "/logout?scope=local" })
   }
 
-  /** Ends a session or a password as the session's own bearer. A failure is reported and no more. */
+  /** Ends a session or a password as the session's own bearer. A failure is reported and no more: false. */
   async function endWith(
     { issuer, secretKey }: Project,
     accessToken: string,
     { method, path, body }: { method: string; path: string; body?: object },
-  ): Promise<void> {
+  ): Promise<boolean> {
     // The platform's complaint about a header that is none would quote it.
-    if (!/^[\x21-\x7e]+$/.test(accessToken)) return deps.report?.(new Error("IDP_C gave a token that is none"))
+    if (!/^[\x21-\x7e]+$/.test(accessToken)) {
+      deps.report?.(new Error("IDP_C gave a token that is none"))
+      return false
+    }
     const what = method === "PUT" ? "a password" : "a session"
     const headers = { ...headersOf(secretKey), authorization: `Bearer ${accessToken}` }
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
@@ -102,6 +107,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       deps.report?.(new Error(`${what} of IDP_C was not ended`, { cause: fault }))
     })
     if (answer && answer.status >= 400) deps.report?.(new Error(`${what} of IDP_C was not ended: ${answer.status}`))
+    return answer ? answer.status < 400 : false
   }
 
   return {
@@ -122,17 +128,21 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       if (silenced !== undefined) deps.report?.(new Error(`IDP_C sent no magic link: ${silenced}`))
     },
 
-    async confirmMagicLink(client, tokenHash) {
+    async confirmMagicLink(client, tokenHash, guard = replaceAtFirst) {
       const project = projectOf(deps, client)
       if (!/^[A-Za-z0-9_-]{8,256}$/.test(tokenHash)) throw new Refused("MAGIC_LINK_INVALID")
       // "email" is for people whom the project knew and for those it did not; "magiclink" only for the former.
       const answer = await ask(project, "/verify", { type: "email", token_hash: tokenHash })
-      const vouched = await takeSession(client, project, readSession("verify", answer), true)
+      const vouched = await takeSession(client, project, readSession("verify", answer), guard)
       // The project takes a link once, but all who bring it at the same moment.
       const use = deps.secrets.digest(`${project.issuer}|${tokenHash}`)
       return { ...vouched, singleUse: { tokenHash: use, expiresAtMs: deps.clock.nowMs() + linkUseMs } }
     },
   }
+}
+
+const replaceAtFirst: PasswordGuard = async ({ isFirst }, replace) => {
+  if (isFirst) await replace()
 }
 
 /** The key goes where the gateway reads it and nowhere else: as a bearer it would be the token of an administrator. */

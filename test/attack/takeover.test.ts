@@ -105,6 +105,29 @@ describeOnEachStore("somebody else", (kind) => {
       expect(await world.signInC(mail)).toMatchObject({ status: 401, reason: "INVALID_CREDENTIALS" })
     })
 
+    test("one that could not be ended is taken from nobody, until a link has ended it", async () => {
+      const mail = `stubborn-${kind}@example.com`
+      await world.idpC.addPerson({ email: mail, password, isConfirmed: false })
+      world.idpC.misbehaviour.set("/user", "fails")
+      await world.startLink(mail)
+      const owner = await world.confirmLink(world.linkOf(mail))
+      expect(owner.created).toBe(true)
+      world.idpC.misbehaviour.clear()
+      const asked = world.idpC.requests.length
+      expect(await world.signInC(mail)).toMatchObject({ status: 401, reason: "INVALID_CREDENTIALS" })
+      expect(world.idpC.requests.slice(asked).at(-1)?.url).toContain("/logout")
+      await world.startLink(mail)
+      expect(idOf(await world.confirmLink(world.linkOf(mail)))).toBe(idOf(owner))
+      const own = "a password of her own"
+      world.idpC.project.people.setPassword(mail, own)
+      expect(await world.signInC(mail)).toMatchObject({ reason: "INVALID_CREDENTIALS" })
+      expect(idOf(await world.signInC(mail, { password: own }))).toBe(idOf(owner))
+      world.server.advance(60_000)
+      await world.startLink(mail)
+      await world.confirmLink(world.linkOf(mail))
+      expect((await world.signInC(mail, { password: own })).status).toBe(200)
+    })
+
     test("an address that changed hands at the provider is followed by nobody: the subject is", async () => {
       const mail = "moves@example.com"
       const old = await world.signInA("old owner", { claims: { email: mail, email_verified: true } })

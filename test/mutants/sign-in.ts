@@ -80,10 +80,18 @@ export const signInMutants: readonly Mutant[] = [
   {
     fault: "a planted password grows",
     file: "server/providers/idp-c.ts",
-    from: "if (isLink && isFirstConfirmed(claims, session.user)) await",
-    to: "if (isLink && isFirstConfirmed({}, session.user)) await",
+    from: "isFirstConfirmed(claims, session.user)",
+    to: "isFirstConfirmed({}, session.user)",
     test: takeover,
     name: "a password that was planted at IDP_C has ended when the owner's link makes the account",
+  },
+  {
+    fault: "a planted password that could not be ended is taken",
+    file: `${rpc}/held-password.ts`,
+    from: "if (isHeld && (await replace())) await transaction",
+    to: "if (isHeld && ((await replace()) || true)) await transaction",
+    test: takeover,
+    name: "one that could not be ended is taken from nobody, until a link has ended it",
   },
   {
     fault: "a stranger's guesses hold the owner up everywhere",

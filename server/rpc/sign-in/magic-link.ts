@@ -6,6 +6,7 @@ import type { App, ProviderClient } from "@signet/kernel/records"
 import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
 import type { Entry } from "./entry.ts"
+import { isPasswordHeld } from "./held-password.ts"
 import type { Proof } from "./proof.ts"
 
 /** As long as providers let a link live at most, in milliseconds. */
@@ -59,11 +60,12 @@ async function isRequester(
 export async function useProof(
   proven: Proven,
   proof: Proof,
-): Promise<"MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
+): Promise<"INVALID_CREDENTIALS" | "MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
   const { tx, vouched } = proven
   const { singleUse } = vouched
   if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
     return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
   }
+  if (proof.is === "password" && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"
   return proof.is === "magicLink" && !(await isRequester(proven, proof)) ? "MAGIC_LINK_INVALID" : undefined
 }

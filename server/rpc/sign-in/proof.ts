@@ -5,6 +5,7 @@ import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { auditEvent, type Facts } from "../audit.ts"
 import type { Deps } from "../deps.ts"
+import { passwordGuard } from "./held-password.ts"
 import { mayTake } from "./magic-link.ts"
 
 export type Proof =
@@ -27,7 +28,7 @@ async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<
     case "password":
       return emailProviderOf(deps, client).signIn(client, proof)
     case "magicLink":
-      return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash)
+      return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash, passwordGuard(deps, client))
   }
 }
 
