@@ -18,6 +18,7 @@ import {
   type WithRoster,
 } from "./conversation-rows.ts"
 import { loadLocked, update } from "./load.ts"
+import { createTurns } from "./turns.ts"
 import { writeCommit } from "./write-commit.ts"
 
 // The leaf is of the moment before the wait for the lock, and so is `seen_epoch`: while the epoch is the same, so is the
@@ -37,27 +38,37 @@ insert into conversation_log
 select id, $2::bigint, $3::bigint, $4::text, $5::bytea, $6::bytea, $7::text, $8::bytea, $9::timestamptz, $10::bytea
 from head`
 
-export const appendMessage =
-  ({ ask, transact }: Access): Conversations["append"] =>
-  async (append, sign, nowMs, audit) => {
-    try {
-      return await transact(async (trx) => {
-        const conversation = await lock(trx, append)
-        const decision = decideAppend(conversation, attemptOf(append), nowMs)
-        if (decision.is !== "append") {
-          const replay = await findReplay((text, values) => run<AnswerRow>(trx, text, values), append)
-          return replay ?? { is: "refused", decision, conversation }
-        }
-        return await write(trx, { conversation, append, decision, sign, audit })
-      })
-    } catch (error) {
-      if (!isTaken(error)) throw error
-      // Nothing was written, and no place in the log is lost.
-      const replay = await findReplay((text, values) => ask<AnswerRow>(text, values), append)
-      if (replay === undefined) throw error
-      return replay
-    }
+export function appendMessage(access: Access): Conversations["append"] {
+  const turns = createTurns()
+  return (append, sign, nowMs, audit) =>
+    turns(append.conversationId, () => appendInTurn(access, append, sign, nowMs, audit))
+}
+
+async function appendInTurn(
+  { ask, transact }: Access,
+  append: VerifiedAppend,
+  sign: ReceiptSigner,
+  nowMs: number,
+  audit: readonly AuditEvent[],
+): Promise<AppendOutcome> {
+  try {
+    return await transact(async (trx) => {
+      const conversation = await lock(trx, append)
+      const decision = decideAppend(conversation, attemptOf(append), nowMs)
+      if (decision.is !== "append") {
+        const replay = await findReplay((text, values) => run<AnswerRow>(trx, text, values), append)
+        return replay ?? { is: "refused", decision, conversation }
+      }
+      return await write(trx, { conversation, append, decision, sign, audit })
+    })
+  } catch (error) {
+    if (!isTaken(error)) throw error
+    // Nothing was written, and no place in the log is lost.
+    const replay = await findReplay((text, values) => ask<AnswerRow>(text, values), append)
+    if (replay === undefined) throw error
+    return replay
   }
+}
 
 const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   kind: commit === null ? "APPLICATION" : "COMMIT",

@@ -68,6 +68,10 @@ const leafJson = `json_build_array(
 export const rosterColumn = `(select json_agg(${leafJson} order by leaf.leaf_index)
   from conversation_leaf leaf where leaf.conversation_id = conversation.id and leaf.to_seq is null) as roster`
 
+/** As `rosterColumn`, but null when the epoch is the one that is known. */
+export const rosterUnless = (epoch: string): string =>
+  `case when conversation.epoch = ${epoch}::bigint then null else ${rosterColumn.replace(/ as roster$/, "")} end as roster`
+
 /** One device's leaf alone. */
 export const ownLeafColumn = (device: string): string => `(select json_agg(${leafJson})
   from conversation_leaf leaf
@@ -77,7 +81,11 @@ export interface WithRoster {
   roster: readonly LeafJson[] | null
 }
 
-export const conversationOf = (row: ConversationRow & WithRoster): Conversation => ({
+/** @param roster What is known of it, if the row is without one. */
+export const conversationOf = (
+  row: ConversationRow & WithRoster,
+  roster: readonly Leaf[] = (row.roster ?? []).map(leafOf),
+): Conversation => ({
   id: row.id,
   appId: row.app_id,
   tenantId: tenantOf(row.tenant_id),
@@ -91,7 +99,7 @@ export const conversationOf = (row: ConversationRow & WithRoster): Conversation 
   firstSeq: BigInt(row.first_seq),
   headAtMs: row.head_at.getTime(),
   state: stateOf(row),
-  roster: (row.roster ?? []).map(leafOf),
+  roster,
   directives: row.directives,
   forkReports: row.fork_reports.map(reportOf),
   memberOnlineAtMs: msOrNull(row.member_online_at),

@@ -1,5 +1,6 @@
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { AppendAnswer, Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
+import type { Cursor } from "@signet/kernel/messaging/records"
 import { at, bytes, bytesOrNull } from "../sql.ts"
 import { type Access, placeOf } from "./access.ts"
 import { type AnswerRow, answerOf } from "./answers.ts"
@@ -9,18 +10,20 @@ import {
   conversationColumns,
   conversationOf,
   rosterColumn,
+  rosterUnless,
   type WithRoster,
 } from "./conversation-rows.ts"
 import { createConversation } from "./create.ts"
 import { directing } from "./directing.ts"
-import { findText } from "./load.ts"
 import { log } from "./log.ts"
 import { members } from "./members.ts"
+import { createRosters, type KnownRoster } from "./rosters.ts"
 
 const cursorColumns = "cursor.processed_seq, cursor.processed_epoch"
 const cursorJoin = (device: string) =>
   `left join device_cursor cursor on cursor.conversation_id = conversation.id and cursor.device_id = ${device}`
-const openText = `select ${conversationColumns()}, ${rosterColumn}, ${cursorColumns},
+const findText = `select ${conversationColumns()}, ${rosterUnless("$2")} from conversation where id = $1`
+const openText = `select ${conversationColumns()}, ${rosterUnless("$4")}, ${cursorColumns},
   log.seq as answered_seq, log.epoch as answered_epoch, log.kind as answered_kind, log.content_hash, log.accepted_at,
   log.receipt
 from conversation ${cursorJoin("$2")}
@@ -47,17 +50,27 @@ type SeenRow = ConversationRow & WithRoster & { processed_seq: number | null; pr
 
 export function conversations(access: Access): Conversations {
   const { ask } = access
+  const rosters = createRosters()
+  const wholeOf = (row: ConversationRow & WithRoster, known: KnownRoster | undefined) => {
+    const conversation = conversationOf(row, known?.epoch === row.epoch ? known.roster : undefined)
+    if (known?.epoch !== row.epoch && row.epoch > 0)
+      rosters.put(row.id, { epoch: row.epoch, roster: conversation.roster })
+    return conversation
+  }
   return {
     create: createConversation(access),
 
     async find(id) {
-      const [row] = await ask<ConversationRow & WithRoster>(findText, [id])
-      return row && conversationOf(row)
+      const known = rosters.get(id)
+      const [row] = await ask<ConversationRow & WithRoster>(findText, [id, known?.epoch ?? -1])
+      return row && wholeOf(row, known)
     },
 
     async open(id, deviceId, idempotencyKey) {
-      const [row] = await ask<SeenRow & AnsweredColumns>(openText, [id, deviceId, idempotencyKey ?? null])
-      return row && { ...seenOf(row), answered: answeredOf(row) }
+      const known = rosters.get(id)
+      const values = [id, deviceId, idempotencyKey ?? null, known?.epoch ?? -1]
+      const [row] = await ask<SeenRow & AnsweredColumns>(openText, values)
+      return row && { conversation: wholeOf(row, known), cursor: cursorOf(row), answered: answeredOf(row) }
     },
 
     async list({ deviceId, userId, place }, { size, before }) {
@@ -83,9 +96,11 @@ export function conversations(access: Access): Conversations {
   }
 }
 
-const seenOf = (row: SeenRow): SeenConversation => ({
-  conversation: conversationOf(row),
-  cursor: { processedSeq: BigInt(row.processed_seq ?? 0), processedEpoch: BigInt(row.processed_epoch ?? 0) },
+const seenOf = (row: SeenRow): SeenConversation => ({ conversation: conversationOf(row), cursor: cursorOf(row) })
+
+const cursorOf = (row: SeenRow): Cursor => ({
+  processedSeq: BigInt(row.processed_seq ?? 0),
+  processedEpoch: BigInt(row.processed_epoch ?? 0),
 })
 
 interface AnsweredColumns extends Pick<AnswerRow, "content_hash" | "accepted_at" | "receipt"> {

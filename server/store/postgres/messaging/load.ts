@@ -12,7 +12,7 @@ import {
   type WithRoster,
 } from "./conversation-rows.ts"
 
-export const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
+const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
 const lockText = "select from conversation where id = $1 for update"
 
 /** Locks it, then reads it: what the statement before waited for is seen by the second. */

@@ -13,6 +13,7 @@ import { effort } from "../../../../test/support/effort.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { run } from "../sql.ts"
 import { freshId } from "../testing/people.ts"
+import { createMessagingStore } from "./store.ts"
 import { sweepMessaging } from "./sweep.ts"
 import {
   changeOf,
@@ -46,7 +47,9 @@ describeOnPostgres("messaging calls that meet", () => {
     })
     afterAll(() => opened.close())
     const store = () => opened.messaging
-    const append = (of: VerifiedAppend) => store().conversations.append(of, signReceipt, nowMs, [])
+    // As if each call were another process's: in one, a conversation's appends come one after the other.
+    const append = (of: VerifiedAppend) =>
+      createMessagingStore(opened.db, { isolationLevel }).conversations.append(of, signReceipt, nowMs, [])
     const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
     const newcomer = async () => (await putUser(store())).devices[0] ?? expect.fail()
     const kinds = (outcomes: readonly AppendOutcome[]) => outcomes.map(({ is }) => is).toSorted()
