@@ -103,6 +103,8 @@ export interface Members {
   lock(id: MembershipId): Promise<Membership | undefined>
   /** A null of the filter does not narrow. */
   list(appId: AppId, filter: MemberFilter, page: Page): Promise<readonly Membership[]>
+  /** Which of these are active users with an active membership of the app, and of the tenant if there is one. */
+  activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
   /** Every membership of the principal, in every app. */
   listOfPrincipal(id: PrincipalId): Promise<readonly Membership[]>
   /** Writes what may change: status, profile, scopes, updatedAtMs. */

@@ -47,6 +47,7 @@ Then call with the accessToken of the answer:
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 
 Messaging clients pin the root key ${issuerRootKey ? Buffer.from(issuerRootKey).toString("base64url") : "–"}
+
 The contract is at ${url}/docs and ${url}/openapi.json.
 `
 }

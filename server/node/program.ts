@@ -12,6 +12,7 @@ import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
 import { eraseDue } from "../rpc/account/erase-due.ts"
+import { createAdministrator } from "../rpc/admin/create-administrator.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
@@ -27,6 +28,7 @@ import { createWakeups } from "../wakeups/wakeups.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import type { Config } from "./config.ts"
+import { developmentAdmin } from "./development/admin.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { createDevelopmentIdpB } from "./development/idp-b.ts"
 import { createDevelopmentIdpC } from "./development/idp-c.ts"
@@ -151,6 +153,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       const idpB = createDevelopmentIdpB(standIn)
       const idpC = createDevelopmentIdpC(standIn)
       for (const one of [idp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
+      const administrator = { name: "Developer", hours: 24, another: true }
+      await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
       const { authAudience, messagingAudience } = config
       await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience, messagingAudience })
     } else await refuseDevelopmentData(store)

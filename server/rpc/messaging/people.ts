@@ -1,8 +1,6 @@
 import { Refused } from "@signet/kernel/errors"
 import { type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
-import type { Tx } from "@signet/kernel/ports"
-import { activeMembership } from "../place.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /**
@@ -18,9 +16,8 @@ export async function usersAt(
 ): Promise<readonly PrincipalId[]> {
   const asked = [...new Set(ids)].map(principalIdOf)
   if (asked.length === 0) return []
-  await deps.accounts.transaction(async (tx) => {
-    for (const id of asked) if (!(await isUserAt(tx, place, id))) throw unresolved()
-  })
+  const active = await deps.accounts.transaction((tx) => tx.members.activeUsers(asked, place))
+  if (active.length !== asked.length) throw unresolved()
   return asked
 }
 
@@ -29,12 +26,6 @@ export function principalIdOf(text: string): PrincipalId {
   const id = parseId("prn", text)
   if (id === undefined) throw unresolved()
   return id
-}
-
-async function isUserAt(tx: Tx, { appId, tenantId }: Place, id: PrincipalId): Promise<boolean> {
-  const principal = await tx.identities.findPrincipal(id)
-  if (principal?.kind !== "USER" || principal.status !== "ACTIVE") return false
-  return (await activeMembership(tx, id, { appId, tenantId, contextId: null })) !== undefined
 }
 
 const unresolved = (): Refused => new Refused("RESOURCE_UNRESOLVED")

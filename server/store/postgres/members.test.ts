@@ -38,6 +38,29 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
+  test("active users of a place are found, and nobody else", async () => {
+    const [ada, bob, gone] = [await putPerson(store), await putPerson(store), await putPerson(store)]
+    await store.transaction(async (tx) => {
+      const { id: appId } = await putOwnApp(tx)
+      const tenantId = freshId("ten")
+      const put = (of: Person, change: object) =>
+        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId, ...change })
+      await put(ada, {})
+      await put(ada, { tenantId })
+      await put(bob, {})
+      await put(gone, { status: "SUSPENDED" })
+      await put(gone, { tenantId })
+      const ids = [ada, bob, gone].map(({ principal }) => principal.id)
+      const asked = [...ids, freshId("prn")]
+      expect((await tx.members.activeUsers(asked, { appId, tenantId: null })).toSorted()).toEqual(
+        ids.slice(0, 2).toSorted(),
+      )
+      expect(await tx.members.activeUsers(asked, { appId, tenantId })).toEqual(ids.slice(0, 1))
+      expect(await tx.members.activeUsers(asked, { appId, tenantId: freshId("ten") })).toEqual([])
+      expect(await tx.members.activeUsers([], { appId, tenantId })).toEqual([])
+    })
+  })
+
   test("members are listed by tenant, context, status and principal, in one app; a principal's in all of them", async () => {
     const other = await putPerson(store)
     await store.transaction(async (tx) => {
@@ -85,8 +108,12 @@ describeOnEachStore("members and invitations", (kind) => {
       const own = newInvitation({ appId, createdAtMs: 5 })
       const inside = newInvitation({ appId, tenantId: tenant.id, createdAtMs: 6 })
       for (const each of [own, inside]) await tx.invitations.insert(each)
-      expect(await pagesOf((page) => tx.invitations.list(appId, { tenantId: null, contextId: null }, page))).toStrictEqual([inside, own])
-      expect(await pagesOf((page) => tx.invitations.list(appId, { tenantId: tenant.id, contextId: null }, page))).toStrictEqual([inside])
+      expect(
+        await pagesOf((page) => tx.invitations.list(appId, { tenantId: null, contextId: null }, page)),
+      ).toStrictEqual([inside, own])
+      expect(
+        await pagesOf((page) => tx.invitations.list(appId, { tenantId: tenant.id, contextId: null }, page)),
+      ).toStrictEqual([inside])
     })
   })
 })

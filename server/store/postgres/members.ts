@@ -1,7 +1,14 @@
 import type { Members } from "@signet/kernel/admin-ports"
+import type { PrincipalId } from "@signet/kernel/ids"
 import { membershipFromRow } from "./memberships.ts"
 import { newestFirst, only } from "./page.ts"
-import { at, type Database } from "./sql.ts"
+import { at, type Database, run } from "./sql.ts"
+
+const isMember = "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status = 'ACTIVE'"
+const activeUsersText = `select p.id from principal p
+where p.id = any($1::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
+  and exists (select from membership m where ${isMember} and m.tenant_id is null)
+  and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))`
 
 export function members(db: Database): Members {
   return {
@@ -25,6 +32,10 @@ export function members(db: Database): Members {
         .where(only("status", filter.status))
         .where(only("principal_id", filter.principalId))
       return (await newestFirst(query, page).execute()).map(membershipFromRow)
+    },
+
+    async activeUsers(ids, { appId, tenantId }) {
+      return (await run<{ id: PrincipalId }>(db, activeUsersText, [ids, appId, tenantId])).map(({ id }) => id)
     },
 
     async listOfPrincipal(id) {
