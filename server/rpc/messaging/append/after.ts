@@ -3,14 +3,15 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import { conversationAfter } from "@signet/kernel/messaging/after"
 import type { AppendDecision } from "@signet/kernel/messaging/append"
 import type { AppendOutcome, Hint } from "@signet/kernel/messaging/ports"
-import type { Conversation, Place } from "@signet/kernel/messaging/records"
+import type { Conversation, Leaf, Place } from "@signet/kernel/messaging/records"
 import type { MessagingDeps } from "../deps.ts"
 import { type ConversationFacts, ofDirective } from "../events.ts"
 import { direct } from "../revocation-effects.ts"
-import type { AddedLeaf } from "./change.ts"
 import type { JudgedCommit } from "./verify-commit.ts"
 
 type EventOf = (facts: ConversationFacts) => AuditEvent
+
+type Who = Pick<Leaf, "deviceId" | "userId">
 
 /** Directives that the commit ends, and a quarantine that it lifts. */
 export function eventsOf(
@@ -54,7 +55,7 @@ export function hintsOf(
 export async function removeRevoked(
   deps: Pick<MessagingDeps, "store" | "clock" | "random" | "wakeups">,
   conversation: Conversation,
-  added: readonly AddedLeaf[],
+  added: readonly Who[],
 ): Promise<void> {
   for (const { userId, deviceId } of await revokedOf(deps, conversation, added)) {
     await direct(deps, { deviceId, userId }, conversation.id)
@@ -65,8 +66,8 @@ export async function removeRevoked(
 export async function revokedOf(
   { store }: Pick<MessagingDeps, "store">,
   place: Place,
-  added: readonly AddedLeaf[],
-): Promise<readonly AddedLeaf[]> {
+  added: readonly Who[],
+): Promise<readonly Who[]> {
   if (added.length === 0) return []
   const users = [...new Set(added.map(({ userId }) => userId))]
   const active = new Set((await store.devices.activeOf(users, place)).map(({ id }) => id))

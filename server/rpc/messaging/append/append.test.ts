@@ -1,25 +1,59 @@
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { create } from "@bufbuild/protobuf"
+import { ConnectError } from "@connectrpc/connect"
+import { parseId } from "@signet/kernel/ids"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { sql } from "kysely"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
+import { proofHeader, proofOf } from "../../../../test/support/messaging/calls.ts"
+import type { Append } from "../../../../test/support/messaging/committing.ts"
+import type { TestDevice } from "../../../../test/support/messaging/device.ts"
+import { newLeafKey } from "../../../../test/support/messaging/papers.ts"
+import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+import { removeRevoked } from "./after.ts"
 
+let store: TestStore
 let world: MessagingWorld
 beforeAll(async () => {
-  world = await openMessagingWorld()
+  store = await openTestStore("pglite")
 })
-afterAll(() => world.close())
+afterAll(() => store.close())
+beforeEach(async () => {
+  world = await openMessagingWorld(store)
+})
+afterEach(async () => {
+  expect(world.faults).toEqual([])
+  await world.close()
+})
 
-test("two people talk, add a third, and remove them", async () => {
+/** Appends by the world's clock, which devices do not see. */
+async function appendNow(device: TestDevice, request: Append): Promise<string> {
+  const { appendMessage } = ConversationService.method
+  const key = device.credentials.device ?? expect.fail("not registered")
+  const proof = await proofOf(key, appendMessage, create(appendMessage.input, request), {
+    atMs: world.deps.clock.nowMs(),
+  })
+  try {
+    await device.calls.conversations.appendMessage(request, { headers: { [proofHeader]: proof } })
+    return "taken"
+  } catch (error) {
+    const [info] = ConnectError.from(error).findDetails(ErrorInfoSchema)
+    return [info?.reason, info?.metadata.code].join(" ").trim()
+  }
+}
+
+test("people talk, add others, and remove them", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
-  const [bobs] = await bob.join()
-  expect(bobs?.epoch).toBe(1n)
+  await bob.join()
+  const bobs = bob.room(room.id)
   await alice.send(room, "hello")
-  if (bobs === undefined) throw new Error("bob has not joined")
   await bob.sync(bobs)
-  expect(bobs.read.map(({ text }) => text)).toEqual(["hello"])
+  expect(bobs.read.map(({ text, from }) => [text, from])).toEqual([["hello", alice.id]])
   const carol = await world.newDevice()
-  await alice.sync(room)
-  await alice.add(room, { userIds: [carol.userId] })
+  await alice.add(await alice.sync(room), { userIds: [carol.userId] })
   await carol.join()
   await bob.sync(bobs)
   await bob.remove(bobs, { userIds: [carol.userId] })
@@ -27,5 +61,69 @@ test("two people talk, add a third, and remove them", async () => {
   await alice.update(room)
   await bob.sync(bobs)
   expect(bobs.epoch).toBe(4n)
-  expect(world.faults).toEqual([])
+  expect(bobs.state.epoch).toBe(4n)
+})
+
+test("a proof lives 300 seconds", async () => {
+  const alice = await world.newDevice()
+  const [bob, carol, dave] = [await world.newDevice(), await world.newDevice(), await world.newDevice()]
+  const room = await alice.createGroup([bob.userId])
+  const early = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [carol.userId] }))
+  const late = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [dave.userId] }))
+  world.advance(301_000)
+  expect(await appendNow(alice, late.request)).toBe("PROOF_STALE PROOF_EXPIRED")
+  world.advance(-10_000)
+  expect(await appendNow(alice, early.request)).toBe("taken")
+})
+
+test("a device whose credential has expired says nothing more", async () => {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const room = await alice.createGroup([bob.userId])
+  const message = await alice.stageText(room, "hello")
+  const { request } = await alice.stageUpdate(room)
+  world.advance(401 * 86_400_000)
+  expect(await appendNow(alice, message)).toBe("CREDENTIAL_REFUSED CRED_EXPIRED")
+  expect(await appendNow(alice, request)).toBe("CREDENTIAL_REFUSED CRED_EXPIRED")
+})
+
+test("a device that has renewed commits with the leaf that it had, and then with its new one", async () => {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const room = await alice.createGroup([bob.userId])
+  await bob.join()
+  await alice.renew(newLeafKey())
+  const before = alice.room(room.id)
+  const { request } = await alice.stageUpdate(before, alice.identity)
+  expect(await appendNow(alice, request)).toBe("taken")
+  await alice.sync(before)
+  await alice.update(before)
+  const { conversation } = await bob.calls.conversations.getConversation({ conversationId: room.id })
+  expect(conversation?.epoch).toBe(3n)
+  expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 3n })
+})
+
+test("nobody comes in with a device that was revoked since its package was claimed", async () => {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const user = await world.newUser()
+  const [phone, laptop] = [await world.newDevice({ of: user }), await world.newDevice({ of: user })]
+  const room = await alice.createGroup([bob.userId])
+  const add = await alice.stageChange(room, await alice.authorizeAdd(room, { deviceIds: [phone.id] }))
+  await laptop.calls.devices.revokeDevice({ deviceId: phone.id })
+  expect(await appendNow(alice, add.request)).toBe("CREDENTIAL_REFUSED CRED_REVOKED")
+})
+
+test("a device that was revoked while it was added gets its directive", async () => {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const room = await alice.createGroup([bob.userId])
+  const id = parseId("cnv", room.id) ?? expect.fail("no id")
+  const conversation = (await store.messaging.conversations.find(id)) ?? expect.fail("no conversation")
+  await sql`update messaging_device set status = 'REVOKED', revoked_at = now() where id = ${bob.id}`.execute(store.db)
+  const added = conversation.roster.filter(({ deviceId }) => deviceId === bob.id)
+  await removeRevoked(world.deps, conversation, added)
+  await removeRevoked(world.deps, conversation, added)
+  const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
+  expect(directives.map(({ deviceId }) => deviceId)).toEqual([bob.id])
 })

@@ -53,8 +53,9 @@ export interface MessagingWorld {
   close(): Promise<void>
 }
 
-export async function openMessagingWorld(): Promise<MessagingWorld> {
-  const store = await openTestStore("pglite")
+/** @param shared A store that others use too; the clock is the world's own. */
+export async function openMessagingWorld(shared?: TestStore): Promise<MessagingWorld> {
+  const store = shared ?? (await openTestStore("pglite"))
   await putApp(store.store)
   let offsetMs = 0
   const clock = { nowMs: () => Date.now() + offsetMs }
@@ -162,7 +163,7 @@ export async function openMessagingWorld(): Promise<MessagingWorld> {
     },
     async close() {
       await wakeups.close()
-      await store.close()
+      if (shared === undefined) await store.close()
     },
   }
 }
