@@ -31,7 +31,7 @@ where user_id = $1 and app_id = $2 and tenant_id = $3 and version > $4 order by 
 const insertListText = `insert into device_list (user_id, app_id, tenant_id, version, signed, hash)
 select $1::text, $2::text, $3::text, $4::bigint, $5::bytea, $6::bytea
 where $4::bigint = 1 or exists (
-  select from device_list where user_id = $1 and app_id = $2 and tenant_id = $3 and version = $4::bigint - 1)
+  select 1 from device_list where user_id = $1 and app_id = $2 and tenant_id = $3 and version = $4::bigint - 1)
 on conflict do nothing returning version`
 const insertKeyText = "insert into messaging_device_key (leaf_key, device_id) values ($1, $2) on conflict do nothing"
 const keyHolderText = "select device_id from messaging_device_key where leaf_key = $1"

@@ -6,10 +6,10 @@ import { type Database, run } from "../sql.ts"
 const endedText = `select distinct device.user_id, device.app_id, device.tenant_id
 from messaging_device device
 where device.status = 'ACTIVE' and not (
-  exists (select from principal where id = device.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
-  and exists (select from membership m where m.principal_id = device.user_id and m.app_id = device.app_id
+  exists (select 1 from principal where id = device.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
+  and exists (select 1 from membership m where m.principal_id = device.user_id and m.app_id = device.app_id
     and m.tenant_id is null and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED'))
-  and (device.tenant_id = '' or exists (select from membership m where m.principal_id = device.user_id
+  and (device.tenant_id = '' or exists (select 1 from membership m where m.principal_id = device.user_id
     and m.app_id = device.app_id and m.tenant_id = device.tenant_id and m.context_id is null
     and m.status in ('ACTIVE', 'SUSPENDED')))
 ) limit $1`

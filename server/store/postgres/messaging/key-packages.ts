@@ -10,7 +10,7 @@ import { claimPackages } from "./claims.ts"
 import { claimableAt } from "./key-package-rows.ts"
 
 // Two uploads of one device come after each other.
-const lockText = "select from messaging_device where id = $1 for no key update"
+const lockText = "select 1 from messaging_device where id = $1 for no key update"
 const knownText = "select init_key, device_id, package_hash from key_package_init_key where init_key = any($1::bytea[])"
 const insertInitKeysText = `insert into key_package_init_key (init_key, device_id, package_hash)
 select init_key, $1::text, package_hash from unnest($2::bytea[], $3::bytea[]) as new (init_key, package_hash)

@@ -13,7 +13,7 @@ import {
 } from "./conversation-rows.ts"
 
 const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
-const lockText = "select from conversation where id = $1 for update"
+const lockText = "select 1 from conversation where id = $1 for update"
 
 /** Locks it, then reads it: what the statement before waited for is seen by the second. */
 export async function loadLocked(trx: Database, id: ConversationId): Promise<Conversation | undefined> {

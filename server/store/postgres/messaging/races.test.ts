@@ -123,7 +123,7 @@ describeOnPostgres("messaging calls that meet", () => {
       const [one, other] = [devices[0] ?? expect.fail(), devices[1] ?? expect.fail()]
       const group = await putGroup(store(), [one, other])
       const late = await opened.db.transaction().execute(async (trx) => {
-        await run(trx, "select from conversation where id = $1 for update", [group.id])
+        await run(trx, "select 1 from conversation where id = $1 for update", [group.id])
         const waiting = append(newMessage({ ...group, epoch: 2n }, other))
         await untilWaiting(opened)
         await run(trx, "update conversation set epoch = 2 where id = $1", [group.id])

@@ -28,19 +28,19 @@ const deleteClaims = `delete from claim where id in (
 // Their init keys stay, for good.
 const deleteKeyPackages = `delete from key_package where ref in (
   select ref from key_package where not_after <= $1
-    and not exists (select from claim_package where claim_package.ref = key_package.ref)
+    and not exists (select 1 from claim_package where claim_package.ref = key_package.ref)
   order by not_after limit ${batch} for update skip locked) returning 1`
 const deleteWelcomes = `delete from welcome where id in (
   select id from welcome where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)
 returning conversation_id, commit_seq`
 const deleteWelcomeCommits = `delete from welcome_commit common
 where (conversation_id, commit_seq) in (select * from unnest($1::text[], $2::bigint[])) and not exists (
-  select from welcome where welcome.conversation_id = common.conversation_id
+  select 1 from welcome where welcome.conversation_id = common.conversation_id
     and welcome.commit_seq = common.commit_seq)`
 const findTrees = `select conversation_id, hash from tree where check_at <= $1
 order by check_at limit ${batch} for update skip locked`
 const deleteTree = `delete from tree where conversation_id = $1 and hash = $2 and not exists (
-  select from welcome_commit common join welcome
+  select 1 from welcome_commit common join welcome
     on welcome.conversation_id = common.conversation_id and welcome.commit_seq = common.commit_seq
   where common.conversation_id = $1 and common.tree_hash = $2 and welcome.status = 'PENDING') returning 1`
 const keepTree = "update tree set check_at = $3 where conversation_id = $1 and hash = $2"

@@ -30,13 +30,13 @@ where listed.place = 1 or listed.total <= $6
 order by listed.place`
 const findText = `select ${columns} from welcome ${joins} where welcome.id = $1`
 // With what its commit's welcomes have in common: of two that are consumed at once, the last knows that it is the last.
-const lockText = `select from welcome join welcome_commit common
+const lockText = `select 1 from welcome join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 where welcome.id = $1 for update`
 const consumeText = `update welcome set status = 'CONSUMED', consumed_with_key = $2, head = '' where id = $1`
 const forgetTailText = `update welcome_commit common set tail = ''
 where conversation_id = any($1::text[]) and commit_seq = any($2::bigint[]) and not exists (
-  select from welcome where welcome.conversation_id = common.conversation_id
+  select 1 from welcome where welcome.conversation_id = common.conversation_id
     and welcome.commit_seq = common.commit_seq and welcome.status = 'PENDING')`
 const findPendingText = `select ${columns} from welcome ${joins}
 where device_id = $1 and welcome.conversation_id = $2 and welcome.status = 'PENDING'
