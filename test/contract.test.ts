@@ -191,12 +191,12 @@ describe("the route table", () => {
     const { paths } = JSON.parse(read("gen/openapi/openapi.json"))
     // What is not served yet is in the contract before.
     const served = Object.entries<Record<string, { operationId: string; security: unknown[] }>>(paths).filter(
-      ([path]) => !path.startsWith("/security/attachments"),
+      ([, operations]) => Object.values(operations).some(({ operationId }) => !/^AttachmentService_/.test(operationId)),
     )
     const documented = served.flatMap(([path, operations]) =>
       Object.entries(operations).map(
         ([verb, { operationId, security }]) =>
-          `${verb.toUpperCase()} ${path}: ${operationId.replace("_", ".")}, ${JSON.stringify(security)}`,
+          `${verb.toUpperCase()} ${path}: ${operationId.replace("_", ".").replace(/_\d$/, "")}, ${JSON.stringify(security)}`,
       ),
     )
     const securityOf: Record<string, string> = {
