@@ -13,7 +13,10 @@ const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8"
 const firstMinutes = /## The first five minutes[\s\S]*?```sh\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? ""
 const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
 const providers = readFileSync(join(import.meta.dirname, "../../docs/providers.md"), "utf8")
-const withIdpB = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(providers)?.[1] ?? ""
+const tours = [...providers.matchAll(/With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/g)]
+const [withIdpB = "", withIdpC = ""] = tours.map((match) => match[1] ?? "")
+const administration = readFileSync(join(import.meta.dirname, "../../docs/administration.md"), "utf8")
+const asAdministrator = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(administration)?.[1] ?? ""
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
 
 describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skipped: no ${missing})` : ""}`, () => {
@@ -67,6 +70,34 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(switched).toEqual({ down: false, delayMs: 0, issuer: "second" })
     expect(second).toMatchObject({ identity: { primaryEmail: "ada@example.com" } })
     expect(second).not.toHaveProperty("created")
+    expect(rest).toEqual([])
+  }, 60_000)
+
+  test("the tour of docs/administration.md makes an app, its people and rights, and ends them", () => {
+    const answers = run(asAdministrator)
+    expect(answers).toMatchObject([
+      { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
+      { context: { type: "bed", status: "ACTIVE" } },
+      { permission: { key: "garden.roses.prune" } },
+      { code: expect.stringMatching(/^sginv_/), invitation: { status: "PENDING" } },
+      { apps: [{ name: "Garden" }] },
+      { membership: { status: "ACTIVE" } },
+      { app: { settings: { sessionAbsoluteSeconds: 86_400, allowedOrigins: ["https://garden.example"] } } },
+      { app: { settings: { sessionAbsoluteSeconds: 86_400 } } },
+      { reason: "OUTPUT_ONLY_FIELD", metadata: { field: "app.status" } },
+      { membership: { status: "SUSPENDED" } },
+      { grant: { status: "REVOKED" } },
+      { tenant: { status: "ARCHIVED" } },
+      { app: { status: "SUSPENDED" } },
+    ])
+    expect(answers[7]).not.toHaveProperty("app.settings.allowedOrigins")
+  }, 60_000)
+
+  test("the one after it signs in with a password and with a link, as one person", () => {
+    const [byPassword, byLink, ...rest] = run(withIdpC)
+    expect(byPassword).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
+    expect(byLink).toMatchObject({ identity: (byPassword as { identity: object }).identity })
+    expect(byLink).not.toHaveProperty("created")
     expect(rest).toEqual([])
   }, 60_000)
 
