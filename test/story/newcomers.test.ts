@@ -73,6 +73,14 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
+  test("the one of IDP_C signs in with a password and with a link, as one person", () => {
+    const [byPassword, byLink, ...rest] = run(withIdpC)
+    expect(byPassword).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
+    expect(byLink).toMatchObject({ identity: (byPassword as { identity: object }).identity })
+    expect(byLink).not.toHaveProperty("created")
+    expect(rest).toEqual([])
+  }, 60_000)
+
   test("the tour of docs/administration.md makes an app, its people and rights, and ends them", () => {
     const answers = run(asAdministrator)
     expect(answers).toMatchObject([
@@ -91,14 +99,6 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
       { app: { status: "SUSPENDED" } },
     ])
     expect(answers[7]).not.toHaveProperty("app.settings.allowedOrigins")
-  }, 60_000)
-
-  test("the one after it signs in with a password and with a link, as one person", () => {
-    const [byPassword, byLink, ...rest] = run(withIdpC)
-    expect(byPassword).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
-    expect(byLink).toMatchObject({ identity: (byPassword as { identity: object }).identity })
-    expect(byLink).not.toHaveProperty("created")
-    expect(rest).toEqual([])
   }, 60_000)
 
   test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {
