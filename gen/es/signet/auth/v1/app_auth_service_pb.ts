@@ -32,8 +32,9 @@ export const file_signet_auth_v1_app_auth_service: GenFile = /*@__PURE__*/
 /**
  * Administers apps and what is in them: provider clients, tenants, contexts, memberships, roles, grants.
  *
- * A token of an app administers that app; inside of a tenant, only what is of that tenant. A token of the installation's
- * own app administers every app. What is out of reach and what does not exist are answered alike: RESOURCE_UNRESOLVED.
+ * A token of an app administers that app; inside of a tenant, only what is of that tenant, and there it reads the app's
+ * roles and permissions. A token of the installation's own app administers every app. What is out of reach and what does
+ * not exist are answered alike: RESOURCE_UNRESOLVED.
  * Fields that the service sets are refused in a request (OUTPUT_ONLY_FIELD), not ignored. Every change is in the audit in
  * the same transaction.
  *
@@ -86,7 +87,7 @@ export const AppAuthService: GenService<{
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (scopes of this service)
    *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateApp
@@ -102,7 +103,7 @@ export const AppAuthService: GenService<{
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (archived already), IN_USE (the installation's own)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendApp
    */
@@ -146,6 +147,7 @@ export const AppAuthService: GenService<{
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   ALREADY_EXISTS      ALREADY_EXISTS (the app has a client for this provider and platform)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   FAILED_PRECONDITION STATE_CONFLICT (the app is archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateProviderClient
    */
@@ -425,6 +427,7 @@ export const AppAuthService: GenService<{
    *   ALREADY_EXISTS      ALREADY_EXISTS (a membership that has not ended)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (scopes of this service that the caller
    *                       does not hold)
+   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active, or the principal is no active member yet)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateMembership
    */
@@ -504,7 +507,8 @@ export const AppAuthService: GenService<{
     output: typeof ResumeMembershipResponseSchema;
   },
   /**
-   * Ends a membership, with those inside of it and their sessions; an invitation is taken back. Again is no error.
+   * Ends a membership, with those inside of it, their sessions and the grants there; an invitation is taken back. Again is
+   * no error.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -552,6 +556,7 @@ export const AppAuthService: GenService<{
    *   INVALID_ARGUMENT    INVALID_FIELD (a scope that the app does not have)
    *   ALREADY_EXISTS      ALREADY_EXISTS (the named principal has a membership there that has not ended)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED
+   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.InviteMember
    */
@@ -595,6 +600,7 @@ export const AppAuthService: GenService<{
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   ALREADY_EXISTS      ALREADY_EXISTS
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   FAILED_PRECONDITION STATE_CONFLICT (the app is archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreatePermission
    */
@@ -652,6 +658,7 @@ export const AppAuthService: GenService<{
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   ALREADY_EXISTS      ALREADY_EXISTS (an active role of this key)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateRole
    */
@@ -721,7 +728,8 @@ export const AppAuthService: GenService<{
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (the role is not assignable there, or the time is over)
    *   ALREADY_EXISTS      ALREADY_EXISTS (the principal has the role there)
-   *   FAILED_PRECONDITION STATE_CONFLICT (the role is archived, or the principal is no active member)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the role is archived, the place is not active, or the principal is no active
+   *                       member)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateGrant

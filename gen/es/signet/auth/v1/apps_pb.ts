@@ -129,7 +129,7 @@ export const AppScopeSchema: GenMessage<AppScope> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 1);
 
 /**
- * How an app's sign-ins and sessions behave. On creation a zero means the default.
+ * How an app's sign-ins and sessions behave. A lifetime of zero means the default.
  *
  * @generated from message signet.auth.v1.AppSettings
  */
