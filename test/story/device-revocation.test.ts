@@ -1,0 +1,109 @@
+// What follows from a revocation comes to its end wherever it was stopped, and once.
+import { parseId } from "@signet/kernel/ids"
+import { defaultLimits } from "@signet/kernel/limits/policy"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { endDevicesOf } from "../../server/rpc/messaging/end-user.ts"
+import { carryOutRevocations } from "../../server/rpc/messaging/revocation-effects.ts"
+import { protocols, refusal } from "../support/clients.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { StoreKind } from "../support/postgres.ts"
+import { describeOnEachStore } from "../support/postgres.ts"
+
+const [overConnect] = Object.values(protocols)
+
+describeOnEachStore("a device that is revoked", (kind: StoreKind) => {
+  let server: MessagingServer
+  beforeAll(async () => {
+    server = await startMessagingServer({ store: kind })
+  })
+  afterAll(() => server?.close())
+
+  async function registered(subject: string): Promise<TestDevice> {
+    const device = await newDevice(overConnect?.(server.url) ?? expect.fail(), await server.person(subject))
+    await device.register()
+    await device.upload(12)
+    return device
+  }
+  const place = () => ({ appId: server.app.id, tenantId: null })
+  const userOf = (device: TestDevice) => parseId("prn", device.userId) ?? expect.fail()
+  const directivesOf = async (by: TestDevice, conversationId: string) =>
+    (await by.calls.conversations.listDirectives({ conversationId })).directives
+
+  test("is removed from every conversation by whoever is there, also when the process stopped half way", async () => {
+    const [ada, bob] = [await registered("ada"), await registered("bob")]
+    const rooms = [await ada.createGroup([bob.userId]), await ada.createDirect(bob.userId)]
+    // The revocation is written; what follows from it is not, as when the process ended in between.
+    expect(await endDevicesOf(server.messaging.deps, userOf(bob), place())).toEqual([bob.id])
+    expect(await refusal(bob.calls.keyPackages.getInventory({}))).toBe("Unauthenticated SESSION_REVOKED")
+    for (const room of rooms) expect(await directivesOf(ada, room.id)).toEqual([])
+
+    // Several processes find it at once.
+    await Promise.all([1, 2, 3].map(() => carryOutRevocations(server.messaging.deps)))
+    expect(await server.store.messaging.devices.dueEffects(10)).toEqual([])
+    for (const room of rooms) {
+      const [directive, ...more] = await directivesOf(ada, room.id)
+      expect(more).toEqual([])
+      expect(directive).toMatchObject({ deviceId: bob.id })
+      await ada.carryOut(room, directive?.id ?? expect.fail())
+      expect(await directivesOf(ada, room.id)).toEqual([])
+    }
+    await carryOutRevocations(server.messaging.deps)
+    for (const room of rooms) expect(await directivesOf(ada, room.id)).toEqual([])
+  })
+
+  test("closes a conversation that nobody is left in", async () => {
+    const session = await server.person("cleo")
+    const [phone, laptop] = await Promise.all(
+      [session, await session.again()].map(async (one) => {
+        const device = await newDevice(overConnect?.(server.url) ?? expect.fail(), one)
+        await device.register()
+        await device.upload(12)
+        return device
+      }),
+    )
+    if (phone === undefined || laptop === undefined) return expect.fail()
+    const dan = await registered("dan")
+    const room = await phone.createGroup([dan.userId])
+    await endDevicesOf(server.messaging.deps, userOf(dan), place())
+    await carryOutRevocations(server.messaging.deps)
+    expect(await endDevicesOf(server.messaging.deps, userOf(phone), place())).toHaveLength(2)
+    await carryOutRevocations(server.messaging.deps)
+    const id = parseId("cnv", room.id) ?? expect.fail()
+    expect((await server.store.messaging.conversations.find(id))?.status).toBe("CLOSED")
+  })
+
+  test("is in the audit, once", async () => {
+    const eve = await registered("eve")
+    const before = await auditOf(eve)
+    await eve.calls.devices.revokeDevice({ deviceId: eve.id })
+    expect((await auditOf(eve)).slice(before.length)).toEqual(["device.revoked"])
+    expect(before).toEqual(["device.registered"])
+  })
+
+  const auditOf = async (device: TestDevice): Promise<readonly string[]> =>
+    (
+      await server.store.db
+        .selectFrom("audit_event")
+        .select(["kind"])
+        .where("target_id", "=", device.id)
+        .orderBy("occurred_at")
+        .orderBy("id")
+        .execute()
+    ).map(({ kind }) => kind)
+})
+
+describe("a user", () => {
+  let server: MessagingServer
+  beforeAll(async () => {
+    server = await startMessagingServer({ store: "pglite", limits: defaultLimits })
+  })
+  afterAll(() => server?.close())
+
+  test("registers and renews ten times a day at most", async () => {
+    const device = await newDevice(overConnect?.(server.url) ?? expect.fail(), await server.person("fay"))
+    for (let i = 0; i < 10; i++) await device.register()
+    expect(await refusal(device.register())).toBe("ResourceExhausted RATE_LIMITED")
+    expect(await refusal(device.renew())).toBe("ResourceExhausted RATE_LIMITED")
+  })
+})
