@@ -1,0 +1,145 @@
+import assert from "node:assert/strict"
+import { Conversation_Status, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
+import type { TestDevice } from "../../support/messaging/device.ts"
+import { type Room, tagOf } from "../../support/messaging/room.ts"
+import * as scene from "../scene.ts"
+import { refuses, there } from "../scene.ts"
+
+const open = async (device: TestDevice, { id: conversationId }: Room) =>
+  (await device.calls.conversations.listDirectives({ conversationId })).directives
+
+const statusOf = async (device: TestDevice, { id: conversationId }: Room) =>
+  (await device.calls.conversations.getConversation({ conversationId })).conversation?.status
+
+/** The directive that is open, which may take the service a moment. */
+async function issued(device: TestDevice, room: Room, kind: DirectiveKind) {
+  for (let tries = 0; tries < 100; tries++) {
+    const found = (await open(device, room)).find((one) => one.kind === kind)
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return assert.fail("no directive was issued")
+}
+
+const lease = (device: TestDevice, { id: conversationId }: Room, directiveId: string) =>
+  device.calls.conversations.leaseDirective({ conversationId, directiveId })
+
+export const cases = scene.cases("directives", {
+  async "revoking a device issues its removal, which a member commits"({ pair, group, device }) {
+    const [one, two] = await pair()
+    const second = await device({ of: two })
+    const room = await group(one, two)
+    await second.join()
+    await two.calls.devices.revokeDevice({ deviceId: second.id })
+    const directive = await issued(one, room, DirectiveKind.REVOCATION)
+    assert.deepEqual([directive.userId, directive.deviceId], [two.userId, second.id])
+    assert.equal(directive.status, Directive_Status.OPEN)
+    await one.carryOut(room, directive.id)
+    assert.deepEqual(await open(one, room), [])
+    const { conversation } = await one.calls.conversations.getConversation({ conversationId: room.id })
+    assert.deepEqual(
+      conversation?.members.map(({ deviceId }) => deviceId),
+      [one.id, two.id],
+    )
+    assert.equal(tagOf(await two.sync(two.room(room.id))), tagOf(room))
+    await refuses("NOTHING_TO_DO", lease(one, room, directive.id))
+  },
+  async "who leaves is removed by another user's device, and sends nothing meanwhile"({ trio, group }) {
+    const [one, two, three] = await trio()
+    const room = await group(one, two, three)
+    const answer = await three.calls.conversations.leaveConversation({ conversationId: room.id })
+    const directive = there(answer.directive)
+    assert.deepEqual([directive.kind, directive.userId, directive.deviceId], [DirectiveKind.LEAVE, three.userId, ""])
+    const again = await three.calls.conversations.leaveConversation({ conversationId: room.id })
+    assert.equal(again.directive?.id, directive.id)
+    await refuses("NOT_MEMBER", three.send(three.room(room.id), "one more thing"))
+    await refuses("NOT_MEMBER", lease(three, room, directive.id))
+    await two.carryOut(two.room(room.id), directive.id)
+    assert.equal(tagOf(await one.sync(room)), tagOf(two.room(room.id)))
+    assert.equal((await three.sync(three.room(room.id))).isMember, false)
+  },
+  async "a conversation that everybody has left is closed, and takes nothing"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    await two.calls.conversations.leaveConversation({ conversationId: room.id })
+    const answer = await one.calls.conversations.leaveConversation({ conversationId: room.id })
+    assert.equal(answer.directive, undefined)
+    assert.equal(await statusOf(one, room), Conversation_Status.CLOSED)
+    await refuses("CONVERSATION_CLOSED", one.send(room, "anybody?"))
+    await refuses("CONVERSATION_CLOSED", one.append(await one.stageUpdate(room)))
+    await refuses("CONVERSATION_CLOSED", one.authorizeRemove(room, { userIds: [two.userId] }))
+  },
+  async "one device has the lease, may take it again, and others wait"({ trio, group }) {
+    const [one, two, three] = await trio()
+    const room = await group(one, two, three)
+    const { directive } = await three.calls.conversations.leaveConversation({ conversationId: room.id })
+    const { id } = there(directive)
+    const first = await lease(one, room, id)
+    assert.equal(first.directive?.leasedTo, one.id)
+    assert(first.directive?.leasedUntil !== undefined)
+    await lease(one, room, id)
+    await refuses("DIRECTIVE_LEASED", lease(two, room, id))
+    await refuses("DIRECTIVE_LEASED", two.authorizeCarryOut(two.room(room.id), id))
+    await one.carryOut(room, id)
+  },
+  async "who has not leased a directive is given no proof for it"({ trio, group }) {
+    const [one, two, three] = await trio()
+    const room = await group(one, two, three)
+    const { directive } = await three.calls.conversations.leaveConversation({ conversationId: room.id })
+    await refuses("DIRECTIVE_LEASED", one.authorizeCarryOut(room, there(directive).id))
+  },
+  async "a directive that is not the conversation's is not found"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    const nothing = "dir_00000000000000000000000000"
+    await refuses("NOT_FOUND", lease(one, room, nothing))
+    await refuses("NOT_FOUND", one.authorizeCarryOut(room, nothing))
+  },
+  async "a device that cannot follow is removed and added again"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    const { directive } = await two.calls.conversations.requestRejoin({ conversationId: room.id })
+    const { id, kind, deviceId } = there(directive)
+    assert.deepEqual([kind, deviceId], [DirectiveKind.REJOIN, two.id])
+    const again = await two.calls.conversations.requestRejoin({ conversationId: room.id })
+    assert.equal(again.directive?.id, id)
+    await refuses("NOT_MEMBER", lease(two, room, id))
+    await one.carryOut(room, id)
+    assert.deepEqual(
+      (await open(one, room)).map(({ status }) => status),
+      [Directive_Status.REMOVED],
+    )
+    await one.carryOut(room, id)
+    assert.deepEqual(await open(one, room), [])
+    await two.join()
+    await one.send(room, "welcome back")
+    await two.sync(two.room(room.id))
+    assert.deepEqual(
+      two.room(room.id).read.map(({ text }) => text),
+      ["welcome back"],
+    )
+    assert.equal(tagOf(two.room(room.id)), tagOf(room))
+  },
+  async "a rejoin holds nobody up"({ pair, group }) {
+    const [one, two] = await pair()
+    const room = await group(one, two)
+    await two.calls.conversations.requestRejoin({ conversationId: room.id })
+    await one.send(room, "meanwhile")
+    await one.update(room)
+  },
+  async "a direct conversation goes on without the device that was revoked"({ device }) {
+    const [one, two] = [await device(), await device()]
+    const second = await device({ of: two })
+    const room = await one.createDirect(two.userId)
+    await second.join()
+    await second.calls.devices.revokeDevice({ deviceId: two.id })
+    const directive = await issued(one, room, DirectiveKind.REVOCATION)
+    await one.carryOut(room, directive.id)
+    await one.send(room, "still here")
+    await second.sync(second.room(room.id))
+    assert.deepEqual(
+      second.room(room.id).read.map(({ text }) => text),
+      ["still here"],
+    )
+  },
+})
