@@ -4,16 +4,21 @@ import { generateKeyPairSync } from "node:crypto"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
+import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
 import { defaultLimits } from "@signet/kernel/limits/policy"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
 import { ClientAuthMethod, ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { administrationMethods, callRaw, isRead, noIds, requestOf } from "../support/administered.ts"
 import { bearer, clientsOver, refusal } from "../support/clients.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-const scopes = ["auth.service_accounts.write", "auth.service_accounts.read", "auth.delegation.write"]
+const scopes = [
+  ...["auth.service_accounts.write", "auth.service_accounts.read", "auth.delegation.write"],
+  ...administrationScopes,
+]
 const zeros = new Uint8Array(10)
 const [sac, scr, prn, dpo, dlg, pat] = (["sac", "scr", "prn", "dpo", "dlg", "pat"] as const).map((kind) =>
   newId(kind, 0, zeros),
@@ -84,4 +89,16 @@ test("one change an hour is one change an hour, whichever it is, and reading goe
 
   const other = await auth.externalLogin(await server.login("somebody else"))
   await pats.createPat(newPat, bearer(other.accessToken))
+})
+
+test("nor is administration done faster", async () => {
+  const { auth, pats } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
+  const by = bearer((await auth.externalLogin(await server.login("in a hurry"))).accessToken)
+  const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }
+  await pats.createPat(newPat, by)
+  const ids = noIds(() => server.deps.random.bytes(10))
+  for (const method of administrationMethods) {
+    const { reason } = await callRaw(server, method, requestOf(server, method, ids), by)
+    expect([method.name, reason === "RATE_LIMITED"]).toEqual([method.name, !isRead(method)])
+  }
 })

@@ -2,7 +2,7 @@
 import { type DescField, type DescMethod, fromBinary, type JsonObject } from "@bufbuild/protobuf"
 import { base64Decode } from "@bufbuild/protobuf/wire"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
-import type { PrincipalId } from "@signet/kernel/ids"
+import { newId, type PrincipalId } from "@signet/kernel/ids"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { Clients } from "./clients.ts"
@@ -32,6 +32,24 @@ interface Where {
   /** An active member of the app. */
   principalId: PrincipalId
   providerAccountId: string
+}
+
+/** Ids that nobody has. */
+export function noIds(random: () => Uint8Array): Ids {
+  const id = (kind: Parameters<typeof newId>[0]) => newId(kind, Date.now(), random())
+  return {
+    app_id: id("app"),
+    provider_client_id: id("pcl"),
+    tenant_id: id("ten"),
+    context_id: id("ctx"),
+    membership_id: id("mem"),
+    invitation_id: id("inv"),
+    permission_key: `missing.thing.do${Math.floor(Math.random() * 1e9)}`,
+    role_id: id("rol"),
+    grant_id: id("grt"),
+    principal_id: id("prn"),
+    provider_account_id: id("pac"),
+  }
 }
 
 let made = 0
