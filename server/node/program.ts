@@ -82,7 +82,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
     closing.push(every(sweepEveryMs, () => sweepMessaging(database.db, clock.nowMs()), onFault))
 
-    const idpB = createIdpB({ clock, secrets })
+    const isLoopbackAllowed = config.profile === "development"
+    const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
     const deps: Deps = {
       store,
       keys,
@@ -90,20 +91,20 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       clock,
       random,
       limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
-      providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: idpB },
+      providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
       notificationReaders: { IDP_B: idpB },
       emailProviders: {
         IDP_C: createIdpC({
           clock,
           secrets,
-          isLoopbackAllowed: config.profile === "development",
+          isLoopbackAllowed,
           report: (fault) => log.warn({ err: fault }, "IDP_C"),
         }),
       },
       issuer: config.issuer,
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
-      isLoopbackAllowed: config.profile === "development",
+      isLoopbackAllowed,
     }
     closing.push(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
     const developmentRoot =

@@ -1,8 +1,21 @@
 // The only way out: requests to addresses of the configuration, bounded in time and size, never redirected.
+import { isServerAddress } from "@signet/kernel/administration/address"
 import { Refused } from "@signet/kernel/errors"
 
 /** The part of `fetch` that providers use, so that a program can put its own in. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** How requests go out, and where to. */
+export interface Outbound {
+  readonly fetch: Fetch
+  /** A stand-in on this machine itself may be asked, without TLS: the development profile and tests. */
+  readonly isLoopbackAllowed: boolean
+}
+
+/** Requests go out by the platform's own `fetch`, unless the program has another. */
+export function outbound(deps: { fetch?: Fetch; isLoopbackAllowed: boolean }): Outbound {
+  return { fetch: deps.fetch ?? ((url, init) => fetch(url, init)), isLoopbackAllowed: deps.isLoopbackAllowed }
+}
 
 /** How long a provider may take to answer whole, and how much it may answer. */
 export const limits = { timeoutMs: 5_000, maxBytes: 65_536 }
@@ -15,16 +28,16 @@ export interface JsonAnswer {
 /**
  * Asks a provider.
  *
- * @param url Of the configuration: https, or http to this machine itself.
+ * @param url Of the configuration: https at a public name, or where that is allowed this machine itself.
  * @throws Refused UPSTREAM_UNAVAILABLE when it does not answer in JSON in time and size, or answers elsewhere.
  */
-export function requestJson(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
-  return request(send, url, init, readJson)
+export function requestJson(out: Outbound, url: string, init: RequestInit): Promise<JsonAnswer> {
+  return request(out, url, init, readJson)
 }
 
 /** As requestJson, of a call whose success says nothing: its body is not read, and undefined in the answer. */
-export function requestEffect(send: Fetch, url: string, init: RequestInit): Promise<JsonAnswer> {
-  return request(send, url, init, async (response) => {
+export function requestEffect(out: Outbound, url: string, init: RequestInit): Promise<JsonAnswer> {
+  return request(out, url, init, async (response) => {
     if (!response.ok) return readJson(response)
     await discard(response)
     return { status: response.status, body: undefined }
@@ -32,12 +45,13 @@ export function requestEffect(send: Fetch, url: string, init: RequestInit): Prom
 }
 
 async function request(
-  send: Fetch,
+  { fetch: send, isLoopbackAllowed }: Outbound,
   url: string,
   init: RequestInit,
   read: (response: Response) => Promise<JsonAnswer>,
 ): Promise<JsonAnswer> {
-  if (!isAllowedUrl(url)) throw unavailable("the configured address is neither https nor http to this machine")
+  // What administrators configure was judged then; what came into the database in another way is judged here.
+  if (!isServerAddress(url, isLoopbackAllowed)) throw unavailable("the configured address is not to be asked")
   try {
     const signal = AbortSignal.timeout(limits.timeoutMs)
     // "manual", because a followed redirect would lead to an address that nobody configured.
@@ -58,18 +72,6 @@ async function readJson(response: Response): Promise<JsonAnswer> {
     throw unavailable("it does not answer in JSON")
   }
   return { status: response.status, body: JSON.parse(await readText(response)) }
-}
-
-/** Cleartext only where the configuration itself names this machine: the development profile and tests. */
-export function isAllowedUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const url = new URL(text)
-  if (url.username !== "" || url.password !== "") return false
-  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname)
 }
 
 async function readText(response: Response): Promise<string> {

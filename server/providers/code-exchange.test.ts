@@ -41,7 +41,9 @@ interface Attempt {
 async function signIn({ token = {}, send = {}, client = {}, nonce = "n-1" }: Attempt = {}): Promise<string> {
   const code = idp.issueCode({ codeVerifier, redirectUri, token })
   const credential = { is: "code", code, codeVerifier, redirectUri, ...send } as const
-  return outcome(createIdpA({ clock, secrets }).verify(clientOf(idp, client), credential, nonce))
+  return outcome(
+    createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(clientOf(idp, client), credential, nonce),
+  )
 }
 
 async function outcome(verifying: Promise<{ subject: string; singleUse: unknown }>): Promise<string> {
@@ -123,7 +125,7 @@ test.concurrent.each<Behaviour>(["slow", "redirect", "huge", "html", "garbage", 
     const own = await startFakeIdp(clock)
     own.behaviour.token = behaviour
     const code = own.issueCode({ codeVerifier, redirectUri })
-    const verifying = createIdpA({ clock, secrets }).verify(
+    const verifying = createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
       clientOf(own),
       { is: "code", code, codeVerifier, redirectUri },
       "n-1",

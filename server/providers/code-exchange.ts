@@ -3,7 +3,7 @@ import { Refused } from "@signet/kernel/errors"
 import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
 import type { ExternalCredential, Secrets } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
-import { type Fetch, type JsonAnswer, requestJson, unavailable } from "./bounded-request.ts"
+import { type JsonAnswer, type Outbound, requestJson, unavailable } from "./bounded-request.ts"
 
 export type Code = Extract<ExternalCredential, { is: "code" }>
 
@@ -29,19 +29,19 @@ const configurationErrors = ["invalid_client", "unauthorized_client", "unsupport
  *   when the client takes no codes or the provider does not know it; UPSTREAM_UNAVAILABLE.
  */
 export async function exchangeCode(
-  deps: { fetch: Fetch; secrets: Pick<Secrets, "open"> },
+  deps: Outbound & { secrets: Pick<Secrets, "open"> },
   client: ProviderClient,
   code: Code,
 ): Promise<string> {
   if (client.tokenEndpoint === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
   const request = buildRequest(client, code, openClientSecret(deps.secrets, client))
-  return (await askTokenEndpoint(deps.fetch, client.tokenEndpoint, request)).idToken
+  return (await askTokenEndpoint(deps, client.tokenEndpoint, request)).idToken
 }
 
 /** @throws Refused as exchangeCode. */
-export async function askTokenEndpoint(send: Fetch, endpoint: string, request: TokenRequest): Promise<Traded> {
+export async function askTokenEndpoint(out: Outbound, endpoint: string, request: TokenRequest): Promise<Traded> {
   const { headers, form } = request
-  return readAnswer(await requestJson(send, endpoint, { method: "POST", headers, body: form }))
+  return readAnswer(await requestJson(out, endpoint, { method: "POST", headers, body: form }))
 }
 
 /** @throws Refused PROVIDER_TOKEN_INVALID for what the provider need not be asked. */

@@ -16,7 +16,7 @@ const secrets = createSecrets({
 })
 let idp: FakeIdp
 let client: ProviderClient
-const idpA = createIdpA({ clock, secrets })
+const idpA = createIdpA({ clock, secrets, isLoopbackAllowed: true })
 
 beforeAll(async () => {
   idp = await startFakeIdp(clock)
@@ -188,7 +188,7 @@ test("nothing goes out to an address in the clear, even a configured one", async
     return Response.json({ keys: [idp.publishedKey()] })
   }
   const verify = async (jwksUri: string) =>
-    createIdpA({ clock, secrets, fetch }).verify(
+    createIdpA({ clock, secrets, isLoopbackAllowed: true, fetch }).verify(
       { ...client, jwksUri },
       { is: "idToken", idToken: await idp.mint() },
       "n-1",

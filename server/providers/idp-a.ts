@@ -1,6 +1,6 @@
 // IDP_A: an OpenID provider whose apps send an ID token, or a code with its PKCE verifier.
 import type { Clock, IdentityProvider, Secrets } from "@signet/kernel/ports"
-import type { Fetch } from "./bounded-request.ts"
+import { type Fetch, outbound } from "./bounded-request.ts"
 import { exchangeCode } from "./code-exchange.ts"
 import { verifyIdToken } from "./id-token.ts"
 import { createProviderKeys } from "./provider-keys.ts"
@@ -8,13 +8,15 @@ import { createProviderKeys } from "./provider-keys.ts"
 export interface IdpADeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
+  /** The provider may be on this machine itself, without TLS: the development profile and tests. */
+  isLoopbackAllowed: boolean
   /** Where requests go out; the platform's own when left out. */
   fetch?: Fetch
 }
 
 export function createIdpA(deps: IdpADeps): IdentityProvider {
-  const send: Fetch = deps.fetch ?? ((url, init) => fetch(url, init))
-  const keys = createProviderKeys({ clock: deps.clock, fetch: send })
+  const out = outbound(deps)
+  const keys = createProviderKeys({ ...out, clock: deps.clock })
   const idTokenDeps = { keys, clock: deps.clock, secrets: deps.secrets, algorithms: ["RS256", "ES256"] as const }
   return {
     async verify(client, credential, nonce) {
@@ -22,7 +24,7 @@ export function createIdpA(deps: IdpADeps): IdentityProvider {
         case "idToken":
           return verifyIdToken(idTokenDeps, client, credential.idToken, nonce)
         case "code": {
-          const idToken = await exchangeCode({ fetch: send, secrets: deps.secrets }, client, credential)
+          const idToken = await exchangeCode({ ...out, secrets: deps.secrets }, client, credential)
           const vouched = await verifyIdToken(idTokenDeps, client, idToken, nonce)
           // The provider takes the code once, and nobody but us was given this token.
           return { ...vouched, singleUse: null }

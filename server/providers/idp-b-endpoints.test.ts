@@ -21,6 +21,7 @@ const secrets = createSecrets({
 /** What the provider was sent last. */
 let lastForm = new URLSearchParams()
 const idpB = createIdpB({
+  isLoopbackAllowed: true,
   clock,
   secrets,
   fetch(url, init) {
@@ -264,7 +265,7 @@ describe("a provider that", () => {
       },
     ],
   ])("%s has revoked nothing", async (_, answer) => {
-    const broken = createIdpB({ clock, secrets, fetch: async () => answer() })
+    const broken = createIdpB({ clock, secrets, isLoopbackAllowed: true, fetch: async () => answer() })
     expect(await outcome(broken.revoke(idp.clientOf("WEB"), "token"))).toBe("UPSTREAM_UNAVAILABLE")
   })
 
@@ -285,7 +286,7 @@ describe("a provider that", () => {
       codeVerifier: "",
       redirectUri: idp.clientOf("WEB").redirectUris[0] ?? "",
     } as const
-    const vouched = await createIdpB({ clock, secrets, fetch: fetchStub }).verify(
+    const vouched = await createIdpB({ clock, secrets, isLoopbackAllowed: true, fetch: fetchStub }).verify(
       idp.clientOf("WEB"),
       credential,
       "n-1",

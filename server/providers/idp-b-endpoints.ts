@@ -2,7 +2,7 @@
 import { Refused } from "@signet/kernel/errors"
 import type { Clock, Secrets } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
-import { type Fetch, requestEffect, unavailable } from "./bounded-request.ts"
+import { type Outbound, requestEffect, unavailable } from "./bounded-request.ts"
 import { mintClientSecret } from "./client-secret.ts"
 import {
   askTokenEndpoint,
@@ -14,10 +14,9 @@ import {
   type Traded,
 } from "./code-exchange.ts"
 
-export interface EndpointDeps {
+export interface EndpointDeps extends Outbound {
   clock: Clock
   secrets: Pick<Secrets, "open">
-  fetch: Fetch
 }
 
 const headers = { accept: "application/json" }
@@ -38,7 +37,7 @@ export async function tradeCode(deps: EndpointDeps, client: ProviderClient, code
   const form = await authenticated(deps, client, { grant_type: "authorization_code", code: code.code })
   if (code.redirectUri !== "") form.set("redirect_uri", code.redirectUri)
   if (code.codeVerifier !== "") form.set("code_verifier", code.codeVerifier)
-  return askTokenEndpoint(deps.fetch, client.tokenEndpoint, { headers, form })
+  return askTokenEndpoint(deps, client.tokenEndpoint, { headers, form })
 }
 
 /**
@@ -49,7 +48,7 @@ export async function tradeCode(deps: EndpointDeps, client: ProviderClient, code
 export async function revokeToken(deps: EndpointDeps, client: ProviderClient, refreshToken: string): Promise<void> {
   if (client.revocationEndpoint === null) throw new Refused("PROVIDER_NOT_CONFIGURED")
   const form = await authenticated(deps, client, { token: refreshToken, token_type_hint: "refresh_token" })
-  const answer = await requestEffect(deps.fetch, client.revocationEndpoint, { method: "POST", headers, body: form })
+  const answer = await requestEffect(deps, client.revocationEndpoint, { method: "POST", headers, body: form })
   if (answer.status === 200) return
   const refusal = readRefusal(answer)
   // Nobody handed in a code here: what it does not take is not the caller's.

@@ -15,7 +15,7 @@ const secrets = createSecrets({
   peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
   sealingKey: new Uint8Array(32).fill(2),
 })
-const idpB = createIdpB({ clock, secrets })
+const idpB = createIdpB({ clock, secrets, isLoopbackAllowed: true })
 let idp: FakeIdpB
 let idpA: FakeIdp
 

@@ -2,7 +2,7 @@
 import { Refused } from "@signet/kernel/errors"
 import type { Clock, IdentityProvider, NotificationReader, Secrets, Vouched } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
-import type { Fetch } from "./bounded-request.ts"
+import { type Fetch, outbound } from "./bounded-request.ts"
 import { vouch } from "./id-token.ts"
 import { revokeToken, tradeCode } from "./idp-b-endpoints.ts"
 import { readNotification } from "./notification.ts"
@@ -12,6 +12,8 @@ import { verifySignedToken } from "./signed-token.ts"
 export interface IdpBDeps {
   clock: Clock
   secrets: Pick<Secrets, "digest" | "open">
+  /** The provider may be on this machine itself, without TLS: the development profile and tests. */
+  isLoopbackAllowed: boolean
   /** Where requests go out; the platform's own when left out. */
   fetch?: Fetch
 }
@@ -22,10 +24,10 @@ export interface IdpB extends IdentityProvider, NotificationReader {
 }
 
 export function createIdpB(deps: IdpBDeps): IdpB {
-  const send: Fetch = deps.fetch ?? ((url, init) => fetch(url, init))
-  const keys = createProviderKeys({ clock: deps.clock, fetch: send })
+  const out = outbound(deps)
+  const keys = createProviderKeys({ ...out, clock: deps.clock })
   const signed = { keys, algorithms: ["RS256", "ES256"] as const }
-  const endpoints = { ...deps, fetch: send }
+  const endpoints = { ...deps, ...out }
 
   async function verify(client: ProviderClient, idToken: string, nonce: string): Promise<Vouched> {
     const claims = await verifySignedToken(signed, client.jwksUri, idToken)

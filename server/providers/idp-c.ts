@@ -1,12 +1,13 @@
 // IDP_C: a hosted backend that knows people by email and password, and sends magic links. Asked from here only; neither
 // its tokens nor its secret key leave this file and the project.
+import { isServerAddress } from "@signet/kernel/administration/address"
 import { Refused } from "@signet/kernel/errors"
 import { isText } from "@signet/kernel/identity/claim"
 import { isFirstConfirmed, judgeEmailSession } from "@signet/kernel/identity/email-session"
 import type { Clock, EmailProvider, PasswordGuard, Secrets, Vouched } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { base64url } from "jose"
-import { type Fetch, isAllowedUrl, type JsonAnswer, requestEffect, requestJson } from "./bounded-request.ts"
+import { type Fetch, type JsonAnswer, outbound, requestEffect, requestJson } from "./bounded-request.ts"
 import { createCircuitBreaker } from "./circuit-breaker.ts"
 import { openClientSecret } from "./code-exchange.ts"
 import { isFromProject, type ProjectSession, readSent, readSession } from "./idp-c-answer.ts"
@@ -36,17 +37,17 @@ interface Project {
 }
 
 export function createIdpC(deps: IdpCDeps): EmailProvider {
-  const send: Fetch = deps.fetch ?? ((url, init) => fetch(url, init))
+  const out = outbound(deps)
   const breaker = createCircuitBreaker(deps)
   const tokens: ProjectTokenDeps = {
-    keys: createProviderKeys({ clock: deps.clock, fetch: send }),
+    keys: createProviderKeys({ ...out, clock: deps.clock }),
     secrets: deps.secrets,
   }
 
   function ask({ issuer, secretKey }: Project, path: string, body: object): Promise<JsonAnswer> {
     const headers = headersOf(secretKey)
     const init = { method: "POST", headers, body: JSON.stringify(body) }
-    return breaker.run(issuer, () => requestJson(send, issuer + path, init), isFromProject)
+    return breaker.run(issuer, () => requestJson(out, issuer + path, init), isFromProject)
   }
 
   /** What the session vouches for. It ends here, whether it vouches for somebody or not. */
@@ -102,7 +103,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     const what = method === "PUT" ? "a password" : "a session"
     const headers = { ...headersOf(secretKey), authorization: `Bearer ${accessToken}` }
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
-    const end = () => requestEffect(send, issuer + path, init)
+    const end = () => requestEffect(out, issuer + path, init)
     const answer = await breaker.run(issuer, end, isFromProject).catch((fault: unknown) => {
       deps.report?.(new Error(`${what} of IDP_C was not ended`, { cause: fault }))
     })
@@ -166,9 +167,8 @@ function projectOf(deps: IdpCDeps, client: ProviderClient): Project {
 
 /** Undefined for an address that is not asked. All that is asked is below it. */
 export function issuerOf(projectUrl: string, isLoopbackAllowed: boolean): string | undefined {
-  if (!isAllowedUrl(projectUrl)) return undefined
-  const { protocol, origin, pathname, search, hash } = new URL(projectUrl)
-  if (protocol !== "https:" && !isLoopbackAllowed) return undefined
+  if (!isServerAddress(projectUrl, isLoopbackAllowed)) return undefined
+  const { origin, pathname, search, hash } = new URL(projectUrl)
   if (search !== "" || hash !== "") return undefined
   return `${origin}${pathname.replace(/\/+$/, "")}/auth/v1`
 }

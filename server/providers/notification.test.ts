@@ -13,7 +13,7 @@ const secrets = createSecrets({
   peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
   sealingKey: new Uint8Array(32).fill(2),
 })
-const idpB = createIdpB({ clock, secrets })
+const idpB = createIdpB({ clock, secrets, isLoopbackAllowed: true })
 let idp: FakeIdpB
 let clients: readonly ProviderClient[]
 
@@ -56,7 +56,7 @@ describe("a notification", () => {
   })
 
   test("is refused for an audience of nobody here, before any key is looked up", async () => {
-    const fresh = createIdpB({ clock, secrets })
+    const fresh = createIdpB({ clock, secrets, isLoopbackAllowed: true })
     const asked = idp.asked["/auth/keys"]
     const jws = await idp.notify({ claims: { aud: "com.example.other" } })
     await expect(fresh.read(clients, jws)).rejects.toMatchObject({ metadata: { claim: "aud" } })
@@ -123,7 +123,9 @@ describe("a notification", () => {
 
 test("a provider that is down is no fault of the notification", async () => {
   idp.switches.down = true
-  await expect(createIdpB({ clock, secrets }).read(clients, await idp.notify())).rejects.toMatchObject({
+  await expect(
+    createIdpB({ clock, secrets, isLoopbackAllowed: true }).read(clients, await idp.notify()),
+  ).rejects.toMatchObject({
     reason: "UPSTREAM_UNAVAILABLE",
   })
   idp.switches.down = false

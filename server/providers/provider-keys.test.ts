@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair } from "jose"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type Behaviour, type FakeIdp, startFakeIdp } from "../../test/support/idp.ts"
-import { isAllowedUrl } from "./bounded-request.ts"
+import { requestJson } from "./bounded-request.ts"
 import { createProviderKeys, type ProviderKeys } from "./provider-keys.ts"
 
 const minute = 60_000
@@ -12,7 +12,7 @@ let clock: { ms: number; nowMs(): number }
 beforeEach(async () => {
   idp = await startFakeIdp()
   clock = { ms: 1_800_000_000_000, nowMs: () => clock.ms }
-  keys = createProviderKeys({ clock, fetch: (url, init) => fetch(url, init) })
+  keys = createProviderKeys({ isLoopbackAllowed: true, clock, fetch: (url, init) => fetch(url, init) })
 })
 afterEach(() => idp.stop())
 
@@ -86,7 +86,7 @@ describe("a key set that is not answered well", () => {
     async (behaviour) => {
       const own = await startFakeIdp()
       own.behaviour.jwks = behaviour
-      const fresh = createProviderKeys({ clock, fetch: (url, init) => fetch(url, init) })
+      const fresh = createProviderKeys({ isLoopbackAllowed: true, clock, fetch: (url, init) => fetch(url, init) })
       const started = performance.now()
       await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
       expect(performance.now() - started).toBeLessThan(behaviour === "slow" ? 8_000 : 4_900)
@@ -112,7 +112,11 @@ describe("what is in a key set", () => {
   async function published(...jwks: unknown[]): Promise<ProviderKeys> {
     const body = JSON.stringify({ keys: jwks })
     const type = { "content-type": "application/jwk-set+json; charset=utf-8" }
-    return createProviderKeys({ clock, fetch: async () => new Response(body, { headers: type }) })
+    return createProviderKeys({
+      isLoopbackAllowed: true,
+      clock,
+      fetch: async () => new Response(body, { headers: type }),
+    })
   }
   const find = (from: ProviderKeys) => from.find("https://idp-a.example/jwks", "key-1", "RS256")
 
@@ -145,6 +149,7 @@ describe("what is in a key set", () => {
 test("only so many addresses are remembered, and the one longest unused is forgotten", async () => {
   let requests = 0
   const from = createProviderKeys({
+    isLoopbackAllowed: true,
     clock,
     fetch: async () => {
       requests++
@@ -162,20 +167,44 @@ test("only so many addresses are remembered, and the one longest unused is forgo
   expect(requests).toBe(102)
 })
 
-test.each<[string, boolean]>([
-  ["https://idp-a.example/jwks", true],
-  ["http://127.0.0.1:8080/jwks", true],
-  ["http://localhost:8080/jwks", true],
-  ["http://[::1]:8080/jwks", true],
-  ["http://idp-a.example/jwks", false],
-  ["http://127.0.0.1.evil.example/jwks", false],
-  ["http://localhost.evil.example/jwks", false],
-  ["http://10.0.0.1/jwks", false],
-  ["https://user:secret@idp-a.example/jwks", false],
-  ["file:///etc/passwd", false],
-  ["data:application/json,{}", false],
-  ["//idp-a.example", false],
-  ["", false],
-])("requests go out to %s: %s", (url, expected) => {
-  expect(isAllowedUrl(url)).toBe(expected)
+test.each<[string, boolean, boolean]>([
+  ["https://idp-a.example/jwks", true, true],
+  ["http://127.0.0.1:8080/jwks", true, false],
+  ["http://localhost:8080/jwks", true, false],
+  ["http://[::1]:8080/jwks", true, false],
+  ["https://localhost/jwks", true, false],
+  ["https://127.0.0.1/jwks", true, false],
+  ["https://2130706433/jwks", false, false],
+  ["https://0177.0.0.1/jwks", false, false],
+  ["https://0x7f000001/jwks", false, false],
+  ["https://169.254.169.254/latest/meta-data/", false, false],
+  ["https://metadata.google.internal/", false, false],
+  ["https://10.0.0.1/jwks", false, false],
+  ["https://192.168.1.1/jwks", false, false],
+  ["https://172.16.0.1/jwks", false, false],
+  ["https://[::ffff:10.0.0.1]/jwks", false, false],
+  ["https://[fe80::1]/jwks", false, false],
+  ["https://[fd00:ec2::254]/jwks", false, false],
+  ["https://0.0.0.0/jwks", false, false],
+  ["https://database/jwks", false, false],
+  ["http://idp-a.example/jwks", false, false],
+  ["http://127.0.0.1.evil.example/jwks", false, false],
+  ["http://localhost.evil.example/jwks", false, false],
+  ["http://10.0.0.1/jwks", false, false],
+  ["https://user:secret@idp-a.example/jwks", false, false],
+  ["file:///etc/passwd", false, false],
+  ["data:application/json,{}", false, false],
+  ["//idp-a.example", false, false],
+  ["", false, false],
+])("requests go out to %s: in development %s, in production %s", async (url, inDevelopment, inProduction) => {
+  const reached = async (isLoopbackAllowed: boolean) => {
+    let isReached = false
+    const fetch = async () => {
+      isReached = true
+      return Response.json({})
+    }
+    await requestJson({ fetch, isLoopbackAllowed }, url, {}).catch(() => {})
+    return isReached
+  }
+  expect([await reached(true), await reached(false)]).toEqual([inDevelopment, inProduction])
 })

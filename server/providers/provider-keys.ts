@@ -1,7 +1,7 @@
 // The keys that providers publish: fetched when a kid is not known, and never because somebody makes up kids.
 import type { Clock } from "@signet/kernel/ports"
 import { type CryptoKey, importJWK, type JWK } from "jose"
-import { type Fetch, requestJson, unavailable } from "./bounded-request.ts"
+import { type Outbound, requestJson, unavailable } from "./bounded-request.ts"
 
 /** What ID tokens may be signed with. The configuration of a provider chooses among these, never the token alone. */
 export type IdTokenAlgorithm = "RS256" | "ES256"
@@ -40,12 +40,12 @@ interface Published {
   pending: Promise<void> | null
 }
 
-export function createProviderKeys(deps: { clock: Clock; fetch: Fetch }): ProviderKeys {
+export function createProviderKeys(deps: Outbound & { clock: Clock }): ProviderKeys {
   const byAddress = new Map<string, Published>()
 
   async function refresh(published: Published, jwksUri: string): Promise<void> {
     try {
-      published.keys = await fetchKeys(deps.fetch, jwksUri)
+      published.keys = await fetchKeys(deps, jwksUri)
       published.failure = undefined
       published.fetchedAtMs = deps.clock.nowMs()
       published.nextAtMs = published.fetchedAtMs + cooldownMs
@@ -95,8 +95,8 @@ function lastUsed(byAddress: Map<string, Published>, jwksUri: string): Published
   return published
 }
 
-async function fetchKeys(send: Fetch, jwksUri: string): Promise<ReadonlyMap<string, CryptoKey>> {
-  const { status, body } = await requestJson(send, jwksUri, { method: "GET", headers: { accept: "application/json" } })
+async function fetchKeys(out: Outbound, jwksUri: string): Promise<ReadonlyMap<string, CryptoKey>> {
+  const { status, body } = await requestJson(out, jwksUri, { method: "GET", headers: { accept: "application/json" } })
   if (status !== 200) throw unavailable(`the key set answers ${status}`)
   const keys = new Map<string, CryptoKey>()
   for (const jwk of readJwks(body)) {

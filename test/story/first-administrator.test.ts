@@ -25,7 +25,7 @@ describeOnEachStore("the first administrator", (kind) => {
 
   const tokenOf = async (pat = "") => (await clients.pats.exchangePat({ pat })).accessToken
   const count = async () => {
-    const find = (kind_: string) =>
+    const find = (kind_: "app.created" | "admin.created") =>
       server.store.db.selectFrom("audit_event").select("id").where("kind", "=", kind_).execute()
     return [(await find("app.created")).length, (await find("admin.created")).length]
   }

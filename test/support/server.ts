@@ -99,7 +99,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     await tx.apps.putProviderClient(client)
   })
 
-  const idpB = createIdpB({ clock, secrets })
+  const idpB = createIdpB({ clock, secrets, isLoopbackAllowed: true })
   const deps: Deps = {
     store: store.store,
     keys,
@@ -107,7 +107,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     clock,
     random,
     limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
-    providers: { IDP_A: createIdpA({ clock, secrets }), IDP_B: idpB },
+    providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },
     emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },
     issuer: "https://auth.example",

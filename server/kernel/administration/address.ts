@@ -13,6 +13,9 @@ const loopback = /^(localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\])$/
 /** A name with a dot whose last label is no number: neither an address nor a name of the inner network. */
 const publicName = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
 
+/** Names that resolvers keep to this machine or the inner network (RFC 6761, RFC 6762, RFC 8375, ICANN's "internal"). */
+const innerName = /(^|\.)(localhost|local|internal|home\.arpa)$/
+
 function parse(text: string): Address | undefined {
   const match = shape.exec(text)
   return match === null ? undefined : { scheme: match[1] ?? "", host: match[2] ?? "", path: match[3] ?? "" }
@@ -23,7 +26,7 @@ export function isServerAddress(text: string, isLoopbackAllowed: boolean): boole
   const address = parse(text)
   if (address === undefined) return false
   if (loopback.test(address.host)) return isLoopbackAllowed
-  return address.scheme === "https" && publicName.test(address.host)
+  return address.scheme === "https" && publicName.test(address.host) && !innerName.test(address.host)
 }
 
 /** The same, of a server as a whole: a path only in development, where several share one. */

@@ -17,7 +17,7 @@ const secrets = createSecrets({
   peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
   sealingKey: new Uint8Array(32).fill(2),
 })
-const idpB = createIdpB({ clock, secrets })
+const idpB = createIdpB({ clock, secrets, isLoopbackAllowed: true })
 let app: FastifyInstance
 let origin = ""
 let idp: DevelopmentIdpB
@@ -249,6 +249,7 @@ test("a refresh token gets an identity token without a nonce, and no second refr
   const credential = { is: "code", codeVerifier: "", ...authorizationCode } as const
   let form = new URLSearchParams()
   const watched = createIdpB({
+    isLoopbackAllowed: true,
     clock,
     secrets,
     fetch(url, init) {

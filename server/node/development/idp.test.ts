@@ -85,7 +85,7 @@ describe("the stand-in provider signs people in", () => {
       expect(back.url.startsWith(redirectUri)).toBe(true)
       const code = new URL(back.url).searchParams.get("code") ?? ""
 
-      const idpA = createIdpA({ clock, secrets })
+      const idpA = createIdpA({ clock, secrets, isLoopbackAllowed: true })
       const credential = { is: "code", code, codeVerifier, redirectUri } as const
       const vouched = await idpA.verify(client, credential, "n-1")
       expect(vouched).toMatchObject({ email: "grace@example.com", emailVerified: true, name: "Grace", singleUse: null })
@@ -115,7 +115,11 @@ describe("one request without a browser", () => {
   test("gives an ID token that the service takes, of the same subject as the page's", async () => {
     const response = await post("/id-token", { email: "ada@example.com", name: "Ada", nonce: "n-1" })
     const { id_token: idToken } = await response.json()
-    const vouched = await createIdpA({ clock, secrets }).verify(clientOf("WEB"), { is: "idToken", idToken }, "n-1")
+    const vouched = await createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
+      clientOf("WEB"),
+      { is: "idToken", idToken },
+      "n-1",
+    )
     expect(vouched).toMatchObject({ email: "ada@example.com", emailVerified: true, name: "Ada" })
     expect(vouched.subject).toMatch(/^[0-9a-f]{24}$/)
   })
@@ -126,13 +130,17 @@ describe("one request without a browser", () => {
     expect(body).toMatchObject({ appId: developmentAppId, platform: "WEB" })
     expect((await second.json()).idToken).not.toBe(body.idToken)
     const credential = { is: "idToken", idToken: body.idToken } as const
-    const vouched = await createIdpA({ clock, secrets }).verify(clientOf("WEB"), credential, body.nonce)
+    const vouched = await createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
+      clientOf("WEB"),
+      credential,
+      body.nonce,
+    )
     expect(vouched.email).toBe("ada@example.com")
   })
 
   test("gives a token for the platform that it names, and for that one only", async () => {
     const { id_token: idToken } = await (await post("/id-token", { platform: "ANDROID", nonce: "n-1" })).json()
-    const idpA = createIdpA({ clock, secrets })
+    const idpA = createIdpA({ clock, secrets, isLoopbackAllowed: true })
     expect(await idpA.verify(clientOf("ANDROID"), { is: "idToken", idToken }, "n-1")).toBeDefined()
     await expect(idpA.verify(clientOf("WEB"), { is: "idToken", idToken }, "n-1")).rejects.toMatchObject({
       metadata: { claim: "aud" },
