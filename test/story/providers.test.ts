@@ -128,6 +128,23 @@ describeOnEachStore("a person", (kind) => {
       expect(answer.membership?.profile ?? {}).toEqual({})
     })
 
+    test("says whether the address is a relay's, and every later time says it anew", async () => {
+      const relay = "x7@privaterelay.example"
+      const rowOf = () =>
+        world.server.store.db
+          .selectFrom("provider_account")
+          .select(["email", "is_relay_email"])
+          .where("subject", "=", "relayed")
+          .executeTakeFirst()
+      const enter = (claims: object) => world.signInB("relayed", { claims: { ...claims } })
+      await enter({ email: relay, is_private_email: "true" })
+      expect(await rowOf()).toEqual({ email: relay, is_relay_email: true })
+      await enter({ email: undefined })
+      expect(await rowOf()).toEqual({ email: relay, is_relay_email: true })
+      await enter({ email: "real@example.com" })
+      expect(await rowOf()).toEqual({ email: "real@example.com", is_relay_email: false })
+    })
+
     test("keeps the provider's refresh token sealed, and the newest of them", async () => {
       const client = await world.clientOf(world.app.id, "IDP_B", "IOS")
       const { clientSecretSealed } = world.idpB.clientOf("IOS", { id: client.id })
