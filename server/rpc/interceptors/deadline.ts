@@ -26,7 +26,7 @@ export function deadline(limitMs: number): Interceptor {
 }
 
 /** Why a signal ended a call: its deadline, the end of the server, or else its caller. */
-function endOf({ reason }: AbortSignal): Refused {
+export function endOf({ reason }: AbortSignal): Refused {
   const code = reason instanceof ConnectError ? reason.code : undefined
   if (code === Code.DeadlineExceeded) return new Refused("DEADLINE_EXCEEDED", { cause: reason })
   return new Refused(code === Code.Unavailable ? "UNAVAILABLE" : "CANCELED", { cause: reason })

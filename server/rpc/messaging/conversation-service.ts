@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { toHex } from "@signet/canonical/bytes"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { pageAsked, pageFound } from "../page.ts"
@@ -86,7 +87,7 @@ export function conversationService(
 
     async listDirectives(request, context) {
       const { directives } = await seen(deps, context, request.conversationId)
-      return { directives: directives.map(directiveShape) }
+      return { directives: directives.slice(0, maxCount.openDirectives).map(directiveShape) }
     },
 
     leaseDirective: async (request, context) => ({ directive: directiveShape(await lease(deps, context, request)) }),

@@ -4,7 +4,7 @@ import { sessionState } from "@signet/kernel/session/session"
 import type { MessagingDeps } from "../deps.ts"
 
 /** Why a stream may not go on, or undefined: its session or its device has ended since it began. */
-export async function endOf(
+export async function endingOf(
   { store, accounts, clock }: Pick<MessagingDeps, "store" | "accounts" | "clock">,
   of: { readonly deviceId: DeviceId; readonly sessionId: SessionId | null },
 ): Promise<Refused | undefined> {

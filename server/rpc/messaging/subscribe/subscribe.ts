@@ -6,11 +6,12 @@ import type { ConversationId } from "@signet/kernel/ids"
 import { heartbeatMs } from "@signet/kernel/messaging/limits"
 import type { Hint, Interest } from "@signet/kernel/messaging/ports"
 import { userOf } from "../../call.ts"
+import { endOf } from "../../interceptors/deadline.ts"
 import type { Attendance } from "../attendance.ts"
 import { deviceOf } from "../calling-device.ts"
 import type { MessagingDeps } from "../deps.ts"
 import type { After } from "../timers.ts"
-import { endOf } from "./alive.ts"
+import { endingOf } from "./alive.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { type Listening, listeningOf } from "./interest.ts"
 import type { Streams } from "./streams.ts"
@@ -49,7 +50,7 @@ export async function* subscribe(
     if (!queue.push(notice)) end(slow())
   }
   try {
-    const onGone = () => end(new Refused("CANCELED"))
+    const onGone = () => end(endOf(context.signal))
     context.signal.addEventListener("abort", onGone)
     closing.push(() => context.signal.removeEventListener("abort", onGone))
     if (context.signal.aborted) onGone()
@@ -74,6 +75,7 @@ export async function* subscribe(
       untaken++
       if (untaken > mostUntaken) return end(slow())
       push({ is: "heartbeat" })
+      if (ended !== undefined) return
       void watch(deps, listening.waiting, { deviceId: device.id, sessionId }).then((refused) => {
         if (refused !== undefined) end(refused)
       })
@@ -161,10 +163,10 @@ async function* events(
 async function watch(
   deps: SubscribeDeps,
   waiting: ReadonlySet<ConversationId>,
-  of: Parameters<typeof endOf>[1],
+  of: Parameters<typeof endingOf>[1],
 ): Promise<Refused | undefined> {
   try {
-    const refused = await endOf(deps, of)
+    const refused = await endingOf(deps, of)
     if (refused !== undefined) return refused
     for (const id of waiting) await deps.attendance.touch(id, of.deviceId)
     return undefined
