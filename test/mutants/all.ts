@@ -1,8 +1,10 @@
 import { canonicalMutants } from "./canonical.ts"
+import { deviceMutants } from "./devices.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
 import { idpBMutants } from "./idp-b.ts"
 import { idpCMutants } from "./idp-c.ts"
+import { messagingStoreMutants } from "./messaging-store.ts"
 import type { Mutant } from "./mutant.ts"
 import { signInMutants } from "./sign-in.ts"
 
@@ -13,4 +15,6 @@ export const mutants: readonly Mutant[] = [
   ...idpBMutants,
   ...idpCMutants,
   ...signInMutants,
+  ...deviceMutants,
+  ...messagingStoreMutants,
 ]
