@@ -81,7 +81,15 @@ describeOnEachStore("an app", (kind) => {
       expect(invited.invitation).toMatchObject({ ...place, scopes: ["garden.weed"], status: Invitation_Status.PENDING })
       const listed = await admin.listInvitations({ appId }, root)
       expect(listed.invitations).toEqual([invited.invitation])
-      const revoke = { appId, invitationId: invited.invitation?.id ?? "" }
+      const ada = { ...(await server.login(`ada ${Math.random()}`)), appId, tenantId: tenant.id, audiences: ["auth"] }
+      const joined = await clients.auth.externalLogin({ ...ada, invitationCode: invited.code })
+      expect(joined.membership).toMatchObject({ ...place, scopes: ["garden.weed"], status: Membership_Status.ACTIVE })
+      const [taken] = (await admin.listInvitations({ appId }, root)).invitations
+      expect(taken).toMatchObject({ status: Invitation_Status.ACCEPTED, membershipId: joined.membership?.id })
+
+      // One that was sent by mistake is taken back.
+      const mistake = await admin.inviteMember({ appId }, root)
+      const revoke = { appId, invitationId: mistake.invitation?.id ?? "" }
       for (const _ of [1, 2]) {
         const { invitation } = await admin.revokeInvitation(revoke, root)
         expect(invitation?.status).toBe(Invitation_Status.REVOKED)
@@ -111,12 +119,12 @@ describeOnEachStore("an app", (kind) => {
       const grant = must((await admin.createGrant({ ...grantOf, ...place, reason: "spring" }, root)).grant)
       expect(grant).toMatchObject({ ...grantOf, ...place, status: Grant_Status.ACTIVE, reason: "spring" })
       expect((await admin.listGrants({ appId, principalId }, root)).grants).toEqual([grant])
-      const taken = { appId, permissionKey: permission.key }
-      expect(await reasonOf(admin.deletePermission(taken, root))).toBe("IN_USE")
+      const named = { appId, permissionKey: permission.key }
+      expect(await reasonOf(admin.deletePermission(named, root))).toBe("IN_USE")
       await admin.archiveRole({ appId, roleId: gardener.id }, root)
       const ended = await admin.getGrant({ appId, grantId: grant.id }, root)
       expect(ended.grant?.status).toBe(Grant_Status.REVOKED)
-      await admin.deletePermission(taken, root)
+      await admin.deletePermission(named, root)
       expect((await admin.listPermissions({ appId }, root)).permissions).toEqual([])
 
       // What stops ends the sessions that are signed in there.

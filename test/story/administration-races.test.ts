@@ -1,0 +1,128 @@
+// Administrators who do the same thing at once: one does it, and what they leave fits together.
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
+import { refusal } from "../support/clients.ts"
+import { signIn } from "../support/people.ts"
+import { describeOnPostgres } from "../support/postgres.ts"
+
+const atOnce = 6
+
+describeOnPostgres("administrators at once", () => {
+  let all: AdministeredServer
+  beforeAll(async () => {
+    all = await startAdministeredServer({ store: "postgres" })
+  })
+  afterAll(() => all?.server.close())
+  const root = () => all.world.as("root")
+
+  /** "ok", or the refusal, of each; sorted. */
+  async function outcomes(calls: (() => Promise<unknown>)[]): Promise<string[]> {
+    const settled = await Promise.all(
+      calls.map(async (call) => {
+        const asked = call()
+        return asked.then(
+          () => "ok",
+          () => refusal(asked),
+        )
+      }),
+    )
+    return settled.toSorted()
+  }
+  const times = (call: () => Promise<unknown>) => outcomes(Array.from({ length: atOnce }, () => call))
+  const once = [...Array.from({ length: atOnce - 1 }, () => "AlreadyExists ALREADY_EXISTS"), "ok"]
+  const kinds = async (kind: string) => {
+    const query = all.server.store.db
+      .selectFrom("audit_event")
+      .select("id")
+      .where("kind", "=", kind as never)
+    return (await query.execute()).length
+  }
+
+  test("make one role, one permission, one client, one membership and one grant", async () => {
+    const { clients, world, server } = all
+    const { admin } = clients
+    const appId = world.app.id
+    const { principalId } = await signIn(server, clients, "wanted", { app: world.app })
+    const there = { appId, tenantId: world.tenant.id, principalId }
+    const android = {
+      provider: Provider.IDP_A,
+      platform: Platform.ANDROID,
+      clientId: "c",
+      issuers: ["https://a.example"],
+      jwksUri: "https://a.example/k",
+    }
+    expect(await times(() => admin.createRole({ appId, role: { key: "wanted" } }, root()))).toEqual(once)
+    expect(await times(() => admin.createPermission({ appId, permission: { key: "a.b.wanted" } }, root()))).toEqual(
+      once,
+    )
+    expect(await times(() => admin.createProviderClient({ appId, providerClient: android }, root()))).toEqual(once)
+    expect(await times(() => admin.createMembership(there, root()))).toEqual(once)
+    const { roles } = await admin.listRoles({ appId }, root())
+    const roleId = roles.find(({ key }) => key === "wanted")?.id ?? ""
+    expect(await times(() => admin.createGrant({ ...there, roleId }, root()))).toEqual(once)
+    const inContext = { ...there, contextId: world.context.id }
+    expect(await times(() => admin.inviteMember(inContext, root()))).toEqual(once)
+  })
+
+  test("stop a tenant once, and all of them are told so", async () => {
+    const { clients, world } = all
+    const { tenant } = await clients.admin.createTenant({ appId: world.app.id, tenant: { name: "T" } }, root())
+    const of = { appId: world.app.id, tenantId: tenant?.id ?? "" }
+    const before = await kinds("tenant.suspended")
+    expect(await times(() => clients.admin.suspendTenant(of, root()))).toEqual(Array(atOnce).fill("ok"))
+    expect((await kinds("tenant.suspended")) - before).toBe(1)
+  })
+
+  test("change different fields, and each change is there", async () => {
+    const { clients, world } = all
+    const appId = world.other.id
+    await outcomes([
+      () => clients.admin.updateApp({ appId, app: { name: "Both" } }, root()),
+      () => clients.admin.updateApp({ appId, app: { settings: { sessionAbsoluteSeconds: 4_000 } } }, root()),
+      () => clients.admin.updateApp({ appId, app: { settings: { retryWindowSeconds: 7 } } }, root()),
+    ])
+    const { app } = await clients.admin.getApp({ appId }, root())
+    expect([app?.name, app?.settings?.sessionAbsoluteSeconds, app?.settings?.retryWindowSeconds]).toEqual([
+      "Both",
+      4_000,
+      7,
+    ])
+  })
+
+  test("archive a role while it is granted: no grant of it is left", async () => {
+    const { clients, world, server } = all
+    const appId = world.app.id
+    for (let round = 0; round < 3; round++) {
+      const { role } = await clients.admin.createRole({ appId, role: { key: `brief${round}` } }, root())
+      const roleId = role?.id ?? ""
+      const { principalId } = world.people.admin
+      await outcomes([
+        () => clients.admin.createGrant({ appId, principalId, roleId }, root()),
+        () => clients.admin.archiveRole({ appId, roleId }, root()),
+      ])
+      const query = server.store.db
+        .selectFrom("role_grant")
+        .select("status")
+        .where("role_id", "=", roleId as never)
+      expect((await query.execute()).filter(({ status }) => status === "ACTIVE")).toEqual([])
+    }
+  })
+
+  test("delete a permission while a role comes to name it: no role names one that is gone", async () => {
+    const { clients, world, server } = all
+    const appId = world.app.id
+    for (let round = 0; round < 3; round++) {
+      const key = `a.b.brief${round}`
+      await clients.admin.createPermission({ appId, permission: { key } }, root())
+      const results = await outcomes([
+        () => clients.admin.createRole({ appId, role: { key: `names${round}`, permissions: [key] } }, root()),
+        () => clients.admin.deletePermission({ appId, permissionKey: key }, root()),
+      ])
+      expect(results.filter((each) => each === "ok")).toHaveLength(1)
+      const kept = await server.store.db.selectFrom("permission").select("id").where("key", "=", key).execute()
+      const { roles } = await clients.admin.listRoles({ appId }, root())
+      expect(roles.some(({ permissions }) => permissions.includes(key))).toBe(kept.length === 1)
+    }
+  })
+})
