@@ -42,7 +42,7 @@ export const cases = scene.cases("directives", {
       [one.id, two.id],
     )
     assert.equal(tagOf(await two.sync(two.room(room.id))), tagOf(room))
-    await refuses("NOTHING_TO_DO", lease(one, room, directive.id))
+    await refuses("NOT_FOUND", lease(one, room, directive.id))
   },
   async "who leaves is removed by another user's device, and sends nothing meanwhile"({ trio, group }) {
     const [one, two, three] = await trio()

@@ -1795,6 +1795,7 @@ export const ConversationService: GenService<{
    *   FAILED_PRECONDITION NO_KEY_PACKAGE, NOTHING_TO_DO (all are in, or out, already), DIRECTIVE_LEASED (by another),
    *                       CONVERSATION_QUARANTINED, CONVERSATION_CLOSED
    *   INVALID_ARGUMENT    INVALID_FIELD
+   *   NOT_FOUND           NOT_FOUND (the conversation has no such directive: it never had, or it is done)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, PROOF_STALE (another state tag),
    *                       MEMBERSHIP_CHANGE_NOT_ALLOWED (a third user of a direct conversation, another user's
    *                       removal from it), DEVICE_REVOKED
@@ -1916,8 +1917,8 @@ export const ConversationService: GenService<{
    * Takes a directive for 10 seconds, so that not every member commits it. Whoever has it may take it again.
    *
    * Errors:
-   *   FAILED_PRECONDITION DIRECTIVE_LEASED (by another device; RetryInfo says until when), NOTHING_TO_DO (done already)
-   *   NOT_FOUND           NOT_FOUND (the conversation has no such directive)
+   *   FAILED_PRECONDITION DIRECTIVE_LEASED (by another device; RetryInfo says until when), CONVERSATION_CLOSED
+   *   NOT_FOUND           NOT_FOUND (the conversation has no such directive: it never had, or it is done)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, DEVICE_REVOKED
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
@@ -1933,7 +1934,6 @@ export const ConversationService: GenService<{
    * it, the conversation is closed. The caller's devices send nothing more. Again is no error.
    *
    * Errors:
-   *   FAILED_PRECONDITION CONVERSATION_CLOSED
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, DEVICE_REVOKED, MEMBERSHIP_CHANGE_NOT_ALLOWED (a
    *                       direct conversation is for good)
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
