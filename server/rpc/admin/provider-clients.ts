@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { clientMoves, type Move } from "@signet/kernel/administration/moves"
+import { providerProblem } from "@signet/kernel/administration/provider"
 import { type ClientValues, clientProblem } from "@signet/kernel/administration/provider-client"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
@@ -39,7 +40,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
         const values = clientValues(asked)
         const id = desk.newId("pcl")
         const kept = await sealed(deps.secrets, { ...values, id }, asked)
-        refuseProblem(desk, { ...values, ...kept }, null)
+        await refuseProblem(desk, { ...values, ...kept }, null)
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         const { nowMs } = desk
         const made = { appId: app.id, status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
@@ -76,7 +77,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
           clientSecretSealed: paths.has("client_secret") ? kept.clientSecretSealed : client.clientSecretSealed,
           tokenSecretSealed: paths.has("token_secret") ? kept.tokenSecretSealed : client.tokenSecretSealed,
         }
-        refuseProblem(desk, { ...next, ...secrets }, client)
+        await refuseProblem(desk, { ...next, ...secrets }, client)
         const isAsItWas =
           isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
         if (isAsItWas) return { providerClient: current }
@@ -105,13 +106,15 @@ async function foundClient(desk: Desk, { appId, providerClientId }: Named): Prom
   return client
 }
 
-function refuseProblem(
-  { deps }: Desk,
+async function refuseProblem(
+  { deps, tx, isInstallation }: Desk,
   asked: ClientValues & Pick<ProviderClient, "clientSecretSealed" | "tokenSecretSealed">,
   before: ClientValues | null,
-): void {
+): Promise<void> {
   const secrets = { clientSecret: asked.clientSecretSealed !== null, tokenSecret: asked.tokenSecretSealed !== null }
   refuse(clientProblem(asked, { before, secrets, isLoopbackAllowed: deps.isLoopbackAllowed }))
+  const known = await tx.administration.findProviderClients(asked.provider)
+  refuse(providerProblem(asked, { before, isInstallationAdmin: isInstallation, known }))
 }
 
 function move(deps: Deps, context: HandlerContext, of: Named, kind: AuditKind, to: Move<ProviderClient["status"]>) {

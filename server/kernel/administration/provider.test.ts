@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest"
+import type { ProviderClient } from "../records.ts"
+import { providerClient } from "../testing/records.ts"
+import { providerProblem } from "./provider.ts"
+
+const known: ProviderClient = {
+  ...providerClient,
+  issuers: ["https://idp.example", "https://idp.example/old"],
+  canonicalIssuer: "https://idp.example",
+  jwksUri: "https://idp.example/keys",
+  tokenEndpoint: "https://idp.example/token",
+}
+const another: ProviderClient = {
+  ...known,
+  issuers: ["https://other.example"],
+  canonicalIssuer: "https://other.example",
+  jwksUri: "https://other.example/keys",
+}
+const grounds = { before: null, isInstallationAdmin: false, known: [known, another] }
+const problemOf = (change: Partial<ProviderClient>, more: Partial<Parameters<typeof providerProblem>[1]> = {}) =>
+  providerProblem({ ...known, ...change }, { ...grounds, ...more })?.field
+
+describe("an app's administrator", () => {
+  test("takes a provider as it is, or less of it", () => {
+    expect(problemOf({ clientId: "mine", audiences: ["mine"] })).toBeUndefined()
+    expect(problemOf({ issuers: ["https://idp.example"], tokenEndpoint: null })).toBeUndefined()
+  })
+
+  test.each<[Partial<ProviderClient>, string]>([
+    [{ jwksUri: "https://evil.example/keys" }, "provider_client.jwks_uri"],
+    [{ tokenEndpoint: "https://evil.example/token" }, "provider_client.token_endpoint"],
+    [{ revocationEndpoint: "https://evil.example/revoke" }, "provider_client.revocation_endpoint"],
+    [{ projectUrl: "https://evil.example" }, "provider_client.project_url"],
+    [{ issuers: ["https://idp.example", "https://victim.example"] }, "provider_client.issuers"],
+    [{ canonicalIssuer: "https://victim.example" }, "provider_client.canonical_issuer"],
+    // Each is somebody's, and together they are nobody's: keys of one issuer do not speak for another.
+    [{ jwksUri: another.jwksUri }, "provider_client.canonical_issuer"],
+    [{ canonicalIssuer: another.canonicalIssuer }, "provider_client.canonical_issuer"],
+  ])("brings nothing in: %j", (change, field) => {
+    expect(problemOf(change)).toBe(field)
+    expect(problemOf(change, { isInstallationAdmin: true })).toBeUndefined()
+    expect(problemOf(change, { before: { ...known, ...change }, known: [] })).toBeUndefined()
+  })
+
+  test("has none to take where there is none, nor another provider's", () => {
+    expect(problemOf({}, { known: [] })).toBe("provider_client.canonical_issuer")
+    expect(problemOf({}, { known: [{ ...known, provider: "IDP_B" }] })).toBe("provider_client.canonical_issuer")
+  })
+})
