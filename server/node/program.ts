@@ -127,6 +127,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       onFault,
     })
     closing.push(() => messaging.stop())
+    if (messaging.issuerKeys.keySet() === undefined) log.warn("no issuer key set, so messaging is not available")
     const metrics = createMetrics()
     const tracing = startTracing(
       config.traceEndpoint ? { exporter: new OTLPTraceExporter({ url: config.traceEndpoint }) } : undefined,
