@@ -1,17 +1,21 @@
 // Key packages and requests for credentials from whoever may not, or not like this; and races for the last package.
 import { ConnectError } from "@connectrpc/connect"
 import { issueDeviceRequest } from "@signet/canonical/device-request"
+import type { SyncSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { idOf, newId, parseId } from "@signet/kernel/ids"
+import type { CredentialAuthority } from "@signet/kernel/messaging/authority"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createAuthority } from "../../server/keys/authority.ts"
+import { nodeSigner } from "../../server/keys/ed25519.ts"
 import { protocols, refusal } from "../support/clients.ts"
 import { newClaimId } from "../support/messaging/committing.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
-import { bytesOf, hexOf, newLeafKey, nowSeconds, randomBytes } from "../support/messaging/papers.ts"
+import { bytesOf, engine, hexOf, newLeafKey, nowSeconds, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { openPlace } from "../support/places.ts"
 
@@ -43,6 +47,13 @@ async function why(call: Promise<unknown>): Promise<string> {
   const info = error.findDetails(ErrorInfoSchema)[0]
   return `${info?.reason} ${info?.metadata.code ?? ""}`.trim()
 }
+
+type Issue = (
+  change: Partial<Parameters<CredentialAuthority["issueCredential"]>[0]>,
+  authority?: CredentialAuthority,
+) => ReturnType<CredentialAuthority["issueCredential"]>
+const [aTenant, anApp] = [idOf("ten", randomBytes(16)), idOf("app", randomBytes(16))]
+const app = () => ({ appId: server.app.id, tenantId: null })
 
 const upload = (keyPackage: Uint8Array, { by = ada, isLastResort = false } = {}) =>
   by.calls.keyPackages.uploadKeyPackages({ packages: [{ keyPackage, isLastResort }] })
@@ -114,6 +125,49 @@ describe("an upload", () => {
     const before = await one(device)
     await device.renew(newLeafKey())
     expect(await why(upload(before, { by: device }))).toBe("CREDENTIAL_INVALID CRED_NOT_NEWEST")
+  })
+
+  const other = nodeSigner(new Uint8Array(32).fill(77))
+  const signedBy = (signer: SyncSigner) =>
+    createAuthority({ signer: () => signer, keySet: () => undefined }, server.deps.issuer)
+  test.each<[string, string, (issue: Issue) => ReturnType<Issue>]>([
+    ["of another tenant", "CRED_WRONG_TENANT", (issue) => issue({ place: { ...app(), tenantId: aTenant } })],
+    ["of another app", "CRED_WRONG_APP", (issue) => issue({ place: { tenantId: null, appId: anApp } })],
+    [
+      "that has ended",
+      "CRED_EXPIRED",
+      (issue) => issue({ notBeforeMs: Date.now() - 9e8, notAfterMs: Date.now() - 9e7 }),
+    ],
+    ["that has not begun", "CRED_NOT_YET_VALID", (issue) => issue({ notBeforeMs: Date.now() + 9e7 })],
+    ["by a key that is nobody's", "CRED_UNKNOWN_ISSUER_KEY", (issue) => issue({}, signedBy(other))],
+    [
+      "by a key for proofs",
+      "CRED_ISSUER_KEY_PURPOSE",
+      (issue) => issue({}, signedBy(server.messaging.issuerKeys.signer("PROOF"))),
+    ],
+    [
+      "of another issuer",
+      "CRED_WRONG_ISSUER",
+      (issue) => issue({}, createAuthority(server.messaging.issuerKeys, "https://other.example")),
+    ],
+  ])("of a package with a credential %s is refused", async (_, code, credentialOf) => {
+    const { bytes } = await credentialOf((change, authority = server.messaging.deps.authority) =>
+      authority.issueCredential({
+        place: app(),
+        userId: parseId("prn", ada.userId) ?? expect.fail(),
+        deviceId: parseId("dev", ada.id) ?? expect.fail(),
+        leafKey: ada.key.publicKey,
+        serial: 1n,
+        notBeforeMs: Date.now() - 60_000,
+        notAfterMs: Date.now() + 40 * 86_400_000,
+        flags: 0,
+        ...change,
+      }),
+    )
+    const notBefore = nowSeconds() - 60
+    const life = { notBefore, notAfter: notBefore + 30 * 86_400 }
+    const { keyPackage } = await engine.newKeyPackage({ ...ada.identity, credential: bytes }, life)
+    expect(await why(upload(keyPackage))).toBe(`CREDENTIAL_INVALID ${code}`)
   })
 
   test("of a package with a leaf key that its credential does not name is refused", async () => {
