@@ -53,6 +53,7 @@ describeOnEachStore("messaging devices", (kind) => {
     const thief = newDevice(freshId("prn"), { leafKey: device.leafKey })
     expect(await devices().change(changeOf(thief))).toBe("lost")
     expect(await devices().ofUser(thief.userId, place)).toEqual({ devices: [], newest: undefined })
+    expect(await devices().lists(thief.userId, place, 0n, 10)).toEqual([])
     expect(await devices().lists(userId, place, 1n, 10)).toHaveLength(1)
   })
 
