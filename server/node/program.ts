@@ -13,6 +13,7 @@ import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
 import { eraseDue } from "../rpc/account/erase-due.ts"
 import { createAdministrator } from "../rpc/admin/create-administrator.ts"
+import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
@@ -38,8 +39,9 @@ import { every } from "./every.ts"
 import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
 import { loadLocalSecrets } from "./local-secrets.ts"
-import { noBlobs, startMessaging } from "./messaging.ts"
+import { startMessaging } from "./messaging.ts"
 import { createMetrics } from "./metrics.ts"
+import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
 import { startTracing } from "./tracing.ts"
 
@@ -84,6 +86,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
 
     const isLoopbackAllowed = config.profile === "development"
     const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
+    const background = createBackground((fault) => log.warn({ err: fault }, "a magic link was not sent"))
+    closing.push(() => background.settled())
     const deps: Deps = {
       store,
       keys,
@@ -101,6 +105,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
           report: (fault) => log.warn({ err: fault }, "IDP_C"),
         }),
       },
+      background,
       issuer: config.issuer,
       authAudience: config.authAudience,
       accessTokenSeconds: config.accessTokenSeconds,
@@ -122,7 +127,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       issuerKeyStore: createIssuerKeyStore(database.db),
       loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
       wakeups,
-      blobs: noBlobs,
+      blobs: await openBlobs(config.blobs, clock),
       endedUsers: (limit) => endedUsers(database.db, limit),
       onFault,
     })

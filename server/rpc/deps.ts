@@ -9,6 +9,7 @@ import type {
   Store,
 } from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
+import type { Background } from "./background.ts"
 import type { Limiter } from "./limit.ts"
 
 /** What the handlers of area A act with. */
@@ -25,6 +26,7 @@ export interface Deps {
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>
   /** The providers that tell of accounts by themselves. */
   readonly notificationReaders: Readonly<Partial<Record<"IDP_B", NotificationReader>>>
+  readonly background: Background
   /** The tokens' `iss`. */
   readonly issuer: string
   /** The service's own audience, which its session and administration routes ask for. */

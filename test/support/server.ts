@@ -1,10 +1,13 @@
 // The whole server on a loopback port, on a test store, with a fake issuer as IDP_A. Nothing of ours is replaced.
 import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
 import type { AddressInfo } from "node:net"
+import { join } from "node:path"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { trace } from "@opentelemetry/api"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { providerClient as aClient, app as anApp } from "@signet/kernel/testing/records"
@@ -12,19 +15,22 @@ import type { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_serv
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import type { FastifyBaseLogger } from "fastify"
 import { pino } from "pino"
+import { openFsBlobs } from "../../server/blobs/fs.ts"
 import { createKeyRing, type RunningKeyRing } from "../../server/keys/key-ring.ts"
 import { rootPublicKey, signKeySet } from "../../server/keys/root-key.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
-import { type Messaging, noBlobs, startMessaging } from "../../server/node/messaging.ts"
+import { type Messaging, startMessaging } from "../../server/node/messaging.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import { createIdpB } from "../../server/providers/idp-b.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
+import { createBackground } from "../../server/rpc/background.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/issuer-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
 import { createWakeups } from "../../server/wakeups/wakeups.ts"
+import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
 import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
 
@@ -62,6 +68,8 @@ export interface TestServerOptions {
   /** As in development, unless a test says otherwise. */
   isLoopbackAllowed?: boolean
   messagingAudience?: string
+  /** A folder that goes with the server, unless a test says otherwise. */
+  blobs?: (clock: Clock) => BlobStore
   peppers?: readonly { version: number; key: Uint8Array }[]
 }
 
@@ -110,11 +118,13 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },
     emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },
+    background: createBackground(() => {}),
     issuer: "https://auth.example",
     authAudience: "auth",
     accessTokenSeconds: 600,
     isLoopbackAllowed: options.isLoopbackAllowed ?? true,
   }
+  const blobFolder = mkdtempSync(join(fastTmpdir(), "signet-blobs-"))
   const messaging = await startMessaging({
     accounts: deps,
     store: store.messaging,
@@ -129,7 +139,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         days: 365,
       }),
     wakeups: createWakeups({ others: null, onError: () => undefined }),
-    blobs: noBlobs,
+    blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),
     endedUsers: (limit) => endedUsers(store.db, limit),
     onFault: () => undefined,
   })
@@ -178,6 +188,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       await server.close()
       await messaging.stop()
       await idp.stop()
+      rmSync(blobFolder, { recursive: true, force: true })
       if (typeof options.store === "string") await store.close()
     },
   }

@@ -116,6 +116,7 @@ export async function startSignInWorld(options: TestServerOptions): Promise<Sign
         body: JSON.stringify(body),
       })
       const text = await response.text()
+      await server.deps.background.settled()
       return { ...(text === "" ? {} : JSON.parse(text)), status: response.status, headers: response.headers }
     },
     async get(path, token) {

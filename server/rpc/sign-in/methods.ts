@@ -66,7 +66,8 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
       await limit(deps, context, "magic_link_start", { email: subject, email_day: subject })
       await rememberRequest(deps, { app, client, email, codeChallenge })
       const mayCreate = app.settings.signupEnabled && client.signupEnabled
-      await emailProvider.sendMagicLink(client, { email: email.trim(), redirectUri, mayCreate })
+      // Nobody waits for it: the project takes longer to write to who is known.
+      deps.background.run(() => emailProvider.sendMagicLink(client, { email: email.trim(), redirectUri, mayCreate }))
       return {}
     },
 
