@@ -1,4 +1,6 @@
+import { administrationMutants } from "./administration.ts"
 import { canonicalMutants } from "./canonical.ts"
+import { conversationMutants } from "./conversations.ts"
 import { deviceMutants } from "./devices.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
@@ -16,5 +18,7 @@ export const mutants: readonly Mutant[] = [
   ...idpCMutants,
   ...signInMutants,
   ...deviceMutants,
+  ...conversationMutants,
   ...messagingStoreMutants,
+  ...administrationMutants,
 ]

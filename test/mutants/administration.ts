@@ -1,0 +1,95 @@
+import type { Mutant } from "./mutant.ts"
+
+const kernel = "server/kernel/administration"
+const places = { file: "server/kernel/authz/administers.ts", test: "server/kernel/authz/administers.test.ts" }
+const scopes = { file: `${kernel}/scopes.ts`, test: `${kernel}/scopes.test.ts` }
+const masks = { file: "server/rpc/field-mask.ts", test: "server/rpc/field-mask.test.ts" }
+const moves = { file: `${kernel}/moves.ts`, test: `${kernel}/moves.test.ts` }
+const addresses = { file: `${kernel}/address.ts`, test: `${kernel}/address.test.ts` }
+const writes = "test/attack/administrative-writes.test.ts"
+
+/** Faults in who administers what, and in what they may set and give. */
+export const administrationMutants: readonly Mutant[] = [
+  {
+    fault: "a tenant's administrator administers the app",
+    from: "caller.tenantId !== null && place.tenantId !== caller.tenantId",
+    to: "caller.tenantId !== null && place.tenantId !== null && place.tenantId !== caller.tenantId",
+    name: "of a tenant does not reach the app",
+    ...places,
+  },
+  {
+    fault: "a tenant of the installation's app administers everything",
+    from: " && caller.tenantId === null",
+    to: "",
+    name: "of a tenant of the installation's app",
+    ...places,
+  },
+  {
+    fault: "whoever administers members makes anybody an administrator",
+    from: "!isOwnKey(key) || grounds.held.has(key)",
+    to: "!isOwnKey(key) || grounds.held.size > 0",
+    name: "are more than the giver holds",
+    ...scopes,
+  },
+  {
+    fault: "an app's administrator gives it scopes of this service",
+    from: "!isInstallationAdmin && ownScopes(asked)",
+    to: "isInstallationAdmin && ownScopes(asked)",
+    name: "are one more of this service's",
+    ...scopes,
+  },
+  {
+    fault: "everybody in an app may administer it by default",
+    from: "isDefault && administrative.test(key)",
+    to: "false",
+    name: "make everybody an administrator",
+    ...scopes,
+  },
+  {
+    fault: "what the service sets is only refused when the mask names it",
+    from: 'refuseClosed(desc, values, "update", path)\n  const from',
+    to: "const from",
+    name: "is refused that sets it and does not name it",
+    row: "sets it and does not name it",
+    ...masks,
+  },
+  {
+    fault: "what the service sets is changed by its name in a mask",
+    from: 'if (isClosed(field, "update")) {',
+    to: 'if (false && isClosed(field, "update")) {',
+    name: "is refused that names what the service sets",
+    row: "names what the service sets",
+    ...masks,
+  },
+  {
+    fault: "an invitation is accepted by who approves requests",
+    from: 'approve: { from: ["REQUESTED"]',
+    to: 'approve: { from: ["REQUESTED", "INVITED"]',
+    name: "approve: - g s - - - - -",
+    row: 'approve: "- g s - - - - -"',
+    ...moves,
+  },
+  {
+    fault: "the service is told to ask an address of its own network",
+    from: " && publicName.test(address.host)",
+    to: "",
+    name: "of a cloud's metadata",
+    ...addresses,
+  },
+  {
+    fault: "a secret is kept as it came",
+    file: "server/rpc/admin/provider-secrets.ts",
+    from: 'text === "" ? null : secrets.seal(label, bytesOf(text))',
+    to: 'text === "" ? null : (void label, bytesOf(text))',
+    test: writes,
+    name: "of a provider client goes in and never out",
+  },
+  {
+    fault: "a suspension leaves nothing in the audit",
+    file: "server/rpc/admin/tenants.ts",
+    from: "    await record(desk, kind, updated)\n",
+    to: "",
+    test: writes,
+    name: "SuspendTenant",
+  },
+]
