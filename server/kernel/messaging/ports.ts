@@ -133,6 +133,7 @@ export type AppendOutcome =
   | {
       readonly is: "appended"
       readonly answer: AppendAnswer
+      /** Of an application message, its roster is the caller's leaf alone: nothing else was read. */
       readonly conversation: Conversation
       readonly directives: readonly DirectiveOutcome[]
     }
