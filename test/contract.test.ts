@@ -61,6 +61,8 @@ const restRoutes = [
   "GET /auth/service-accounts: ServiceAccountService.ListServiceAccounts, USER and scope auth.service_accounts.read",
   "GET /auth/session/me: AuthService.Me, USER",
   "GET /auth/session/sessions: SessionService.ListSessions, USER",
+  "GET /security/attachments/{attachment_id}/parts/{index}: AttachmentService.DownloadPart, USER and scope messaging.read and device",
+  "GET /security/attachments/{attachment_id}: AttachmentService.GetAttachment, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/directives: ConversationService.ListDirectives, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/group-info: ConversationService.GetGroupInfo, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/messages: ConversationService.ListMessages, USER and scope messaging.read and device",
@@ -148,6 +150,11 @@ const restRoutes = [
   "POST /auth/token/revoke: TokenService.Revoke, bodyCredential",
   "POST /auth/token: TokenService.Token, bodyCredential",
   "POST /auth/webhooks/idp-b: ProviderNotificationService.NotifyIdpB, bodyCredential",
+  "POST /security/attachments/{attachment_id}/parts/{index}: AttachmentService.UploadPart, USER and scope messaging.write and device proof",
+  "POST /security/attachments/{attachment_id}/parts/{index}:presign: AttachmentService.PresignPart, USER and scope messaging.write and device proof",
+  "POST /security/attachments/{attachment_id}:complete: AttachmentService.CompleteAttachment, USER and scope messaging.write and device proof",
+  "POST /security/attachments/{attachment_id}:delete: AttachmentService.DeleteAttachment, USER and scope messaging.write and device proof",
+  "POST /security/conversations/{conversation_id}/attachments: AttachmentService.CreateAttachment, USER and scope messaging.write and device proof",
   "POST /security/conversations/{conversation_id}/cursor: ConversationService.AckMessages, USER and scope messaging.write and device",
   "POST /security/conversations/{conversation_id}/directives/{directive_id}:lease: ConversationService.LeaseDirective, USER and scope messaging.write and device proof",
   "POST /security/conversations/{conversation_id}/fork-reports: ConversationService.ReportFork, USER and scope messaging.write and device proof",
@@ -189,10 +196,7 @@ describe("the route table", () => {
 
   test("is the same in the OpenAPI document", () => {
     const { paths } = JSON.parse(read("gen/openapi/openapi.json"))
-    // What is not served yet is in the contract before.
-    const served = Object.entries<Record<string, { operationId: string; security: unknown[] }>>(paths).filter(
-      ([, operations]) => Object.values(operations).some(({ operationId }) => !/^AttachmentService_/.test(operationId)),
-    )
+    const served = Object.entries<Record<string, { operationId: string; security: unknown[] }>>(paths)
     const documented = served.flatMap(([path, operations]) =>
       Object.entries(operations).map(
         ([verb, { operationId, security }]) =>

@@ -19,11 +19,12 @@ const layout: Record<string, Row> = {
   "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
   "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
+  "server/blobs": { ours: ["server/kernel"], npm: ["aws4fetch", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
   "server/keys": { ours: ["gen/es", "server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
   "server/rpc": {
     ours: ["gen/es", "proto/canonical", "server/framing", "server/kernel", "server/guard"],
-    npm: [...protobuf, ...connect, "@bufbuild/protovalidate"],
+    npm: [...protobuf, ...connect, "@bufbuild/protovalidate", "@noble/hashes"],
   },
   "server/rest": {
     ours: ["gen/es", "server/kernel", "server/rpc", "server/guard"],
@@ -38,6 +39,7 @@ const layout: Record<string, Row> = {
       "server/guard/node",
       "server/store/postgres",
       "server/wakeups",
+      "server/blobs",
       "server/providers",
       "server/keys",
       "server/rpc",

@@ -46,6 +46,13 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["a profile is known", { SIGNET_PROFILE: "staging" }, /development or production/],
   ["limits may be off in development only", { ...production, SIGNET_LIMITS: "off" }, /development profile only/],
   ["limits are known", { SIGNET_LIMITS: `{"windows": {"x": {}}}` }, /SIGNET_LIMITS: windows\.x is not a limit/],
+  ["blobs are in a folder or a bucket", { SIGNET_BLOBS: "ftp://x/y" }, /SIGNET_BLOBS must be a folder or/],
+  ["a bucket needs its credentials", { SIGNET_BLOBS: "s3://parts" }, /needs SIGNET_BLOBS_KEY_ID/],
+  ["credentials need a bucket", { SIGNET_BLOBS_SECRET: "x" }, /need a bucket/],
+  ["no credentials in an address", { SIGNET_BLOBS: "s3://a:b@parts" }, /SIGNET_BLOBS must be/],
+  ["a bucket's endpoint is an origin", { SIGNET_BLOBS: "s3://parts?endpoint=https://x/y" }, /must be an origin/],
+  ["production needs an https store", { ...production, SIGNET_BLOBS: "s3://p-1?endpoint=http://x" }, /https, host/],
+  ["a bucket takes what is known", { SIGNET_BLOBS: "s3://parts?acl=public" }, /endpoint and region/],
   ["a log level is known", { LOG_LEVEL: "loud" }, /LOG_LEVEL/],
 ])("%s", (_, env, problem) => {
   expect(() => parseConfig(env)).toThrow(problem)
@@ -64,4 +71,15 @@ test("limits are the defaults, what was changed of them, or in development none"
   expect(of("")?.windows.refresh.ip).toEqual({ limit: 120, seconds: 60 })
   expect(of(`{"windows": {"refresh": {"ip": {"limit": 9}}}}`)?.windows.refresh.ip).toEqual({ limit: 9, seconds: 60 })
   expect(of("off")).toBeNull()
+})
+
+test("attachments are in the data folder, in another one, or in a bucket", () => {
+  expect(parseConfig({ SIGNET_DATA: "/data" }).blobs).toEqual({ is: "folder", folder: "/data/blobs" })
+  expect(parseConfig({ SIGNET_BLOBS: "/blobs" }).blobs).toEqual({ is: "folder", folder: "/blobs" })
+  const bucket = { SIGNET_BLOBS_KEY_ID: "AK", SIGNET_BLOBS_SECRET: "secret" }
+  const of = (SIGNET_BLOBS: string) => parseConfig({ ...bucket, SIGNET_BLOBS }).blobs
+  const made = { is: "bucket", bucket: "parts", keyId: "AK", secret: "secret" }
+  expect(of("s3://parts?region=eu-1")).toEqual({ ...made, endpoint: "https://s3.eu-1.amazonaws.com", region: "eu-1" })
+  const own = { ...made, endpoint: "https://s3.example:9000", region: "us-east-1" }
+  expect(of("s3://parts?endpoint=https://s3.example:9000")).toEqual(own)
 })

@@ -3,6 +3,7 @@
 import { isIP } from "node:net"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
+import { type BlobSettings, parseBlobSettings } from "./open-blobs.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -30,6 +31,8 @@ export interface Config {
   traceEndpoint: string | null
   /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
   issuerKeySetFile: string | null
+  /** Where attachments are kept. */
+  blobs: BlobSettings
 }
 
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
@@ -73,6 +76,13 @@ export const settings: readonly Setting[] = [
     default: "–",
     what: "File with the issuer key set that the root has signed (see below); production needs it to offer messaging.",
   },
+  {
+    name: "SIGNET_BLOBS",
+    default: "SIGNET_DATA/blobs",
+    what: "Where attachments are kept: a folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION` (see below).",
+  },
+  { name: "SIGNET_BLOBS_KEY_ID", default: "–", what: "Access key id of the bucket." },
+  { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key of the bucket." },
   { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens, 300 to 900 seconds." },
   {
     name: "SIGNET_SEALING_KEY",
@@ -156,13 +166,14 @@ export function parseConfig(env: Environment): Config {
     problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS go together.")
   }
 
+  const dataFolder = text("SIGNET_DATA") ?? "./.signet"
   const config: Config = {
     profile,
     host,
     port,
     adminPort: number("ADMIN_PORT", 9464, 0, 65_535),
     databaseUrl,
-    dataFolder: text("SIGNET_DATA") ?? "./.signet",
+    dataFolder,
     issuer: issuer ?? "",
     authAudience: text("SIGNET_AUTH_AUDIENCE") ?? "auth",
     messagingAudience: text("SIGNET_MESSAGING_AUDIENCE") ?? text("SIGNET_AUTH_AUDIENCE") ?? "auth",
@@ -175,6 +186,16 @@ export function parseConfig(env: Environment): Config {
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
+    blobs: parseBlobSettings(
+      {
+        place: text("SIGNET_BLOBS"),
+        keyId: text("SIGNET_BLOBS_KEY_ID"),
+        secret: text("SIGNET_BLOBS_SECRET"),
+        dataFolder,
+        isProduction,
+      },
+      problems,
+    ),
   }
   if (problems.length > 0) throw new ConfigError(problems.join("\n"))
   return config

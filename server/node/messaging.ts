@@ -1,6 +1,5 @@
 // Area B, put together: its handlers' dependencies, the issuer's keys, and what is done every now and then.
 import { CanonicalError } from "@signet/canonical/errors"
-import { Refused } from "@signet/kernel/errors"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { BlobStore, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
@@ -9,6 +8,7 @@ import { createAuthority, createReceiptSigner, createTicketSigner } from "../key
 import { nodeVerify } from "../keys/ed25519.ts"
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { sweepAttachments } from "../rpc/messaging/attachment-sweep.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/revocation-effects.ts"
@@ -38,6 +38,7 @@ export interface Messaging {
 const keyTickMs = 60_000
 const revocationsEveryMs = 5_000
 const endedUsersEveryMs = 60_000
+const attachmentsEveryMs = 60_000
 const endedUsersAtOnce = 100
 
 /** @throws Error when the issuer's keys do not open. A key set that is not taken is reported, and messaging waits. */
@@ -76,6 +77,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     every(keyTickMs, issuerKeys.tick, onFault),
     every(revocationsEveryMs, () => carryOutRevocations(deps), onFault),
     every(endedUsersEveryMs, () => endGone(deps, options.endedUsers), onFault),
+    every(attachmentsEveryMs, () => sweepAttachments(deps), onFault),
   ]
   return {
     deps,
@@ -88,15 +90,4 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
 
 async function endGone(deps: MessagingDeps, endedUsers: MessagingOptions["endedUsers"]): Promise<void> {
   for (const { userId, place } of await endedUsers(endedUsersAtOnce)) await endDevicesOf(deps, userId, place)
-}
-
-const unavailable = () => Promise.reject(new Refused("UNAVAILABLE"))
-
-/** No store of attachments: what needs one is refused. */
-export const noBlobs: BlobStore = {
-  put: unavailable,
-  get: unavailable,
-  size: unavailable,
-  delete: unavailable,
-  presign: async () => undefined,
 }

@@ -125,5 +125,6 @@ test("the windows are those of the design", () => {
     messaging_rejoin: { device: { limit: 10, seconds: 3_600 } },
     messaging_fork_report: { device: { limit: 10, seconds: 3_600 } },
     messaging_attachment: { device: a(60) },
+    messaging_part: { device: a(600), user: { limit: 10_240, seconds: 86_400 } },
   })
 })

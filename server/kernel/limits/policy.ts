@@ -50,6 +50,7 @@ export const defaultWindows = {
   messaging_rejoin: { device: rates.rejoin },
   messaging_fork_report: { device: rates.forkReport },
   messaging_attachment: { device: rates.attachment },
+  messaging_part: { device: rates.attachmentPart, user: rates.attachmentPartPerUser },
 } as const satisfies Record<string, Record<string, Window>>
 
 /**

@@ -88,4 +88,7 @@ export const rates = {
   rejoin: { limit: 10, seconds: 3_600 },
   createConversation: { limit: 60, seconds: 3_600 },
   attachment: { limit: 60, seconds: 60 },
+  attachmentPart: { limit: 600, seconds: 60 },
+  /** Each is 1 MiB at most: 10 GiB a day. */
+  attachmentPartPerUser: { limit: 10_240, seconds: 86_400 },
 } as const

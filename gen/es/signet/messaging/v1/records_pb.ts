@@ -990,7 +990,7 @@ export type Attachment = Message<"signet.messaging.v1.Attachment"> & {
   size: bigint;
 
   /**
-   * SHA-256 of it all, as whoever uploaded it says. The service does not check it: readers do.
+   * SHA-256 of it all, as whoever uploaded it says. Checked when it is completed; readers check it again.
    *
    * @generated from field: bytes sha256 = 5;
    */

@@ -1,0 +1,136 @@
+// Blobs in a bucket of a store that speaks S3, path style, signed with AWS Signature Version 4.
+import { createHash } from "node:crypto"
+import { Refused } from "@signet/kernel/errors"
+import type { BlobStore } from "@signet/kernel/messaging/ports"
+import { AwsV4Signer } from "aws4fetch"
+import { checkBytes, checkKey, maxBlobBytes, storageFull, unavailable } from "./key.ts"
+
+export interface S3Settings {
+  /** An origin: scheme, host and port. */
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly keyId: string
+  readonly secret: string
+  /** How long an address is good for, in seconds. */
+  readonly presignedSeconds: number
+  /** A request that takes longer is given up, in milliseconds. */
+  readonly timeoutMs: number
+  /** Milliseconds since the Unix epoch. The store takes a signature for some minutes around its time. */
+  readonly nowMs: () => number
+}
+
+type Verb = "PUT" | "GET" | "HEAD" | "DELETE"
+
+/** Nothing is asked at the start: a store that is away makes attachments UNAVAILABLE and stops nothing else. */
+export function createS3Blobs(settings: S3Settings): BlobStore {
+  const { endpoint, bucket, region, keyId, secret, presignedSeconds, timeoutMs, nowMs } = settings
+  const urlOf = (key: string) => new URL(`/${bucket}/${checkKey(key)}`, endpoint)
+  const signed = {
+    accessKeyId: keyId,
+    secretAccessKey: secret,
+    service: "s3",
+    region,
+    // One for all: it keeps the day's key.
+    cache: new Map<string, ArrayBuffer>(),
+  }
+  // ISO 8601, basic format, to the second.
+  const datetime = () => new Date(nowMs()).toISOString().replace(/[:-]|\.\d{3}/g, "")
+
+  /** The answer when the store has done it, undefined when there is nothing. */
+  async function ask(verb: Verb, key: string, body?: Uint8Array<ArrayBuffer>): Promise<Response | undefined> {
+    const headers = { "x-amz-content-sha256": hashOf(body ?? new Uint8Array()) }
+    const request = await new AwsV4Signer({
+      ...signed,
+      method: verb,
+      url: urlOf(key).href,
+      headers,
+      datetime: datetime(),
+    }).sign()
+    const response = await fetch(request.url, {
+      method: verb,
+      headers: request.headers,
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body === undefined ? {} : { body }),
+    })
+    if (response.ok) return response
+    // A bucket that is not there says so in words; HEAD has none.
+    const code = verb === "HEAD" ? "" : errorCodeOf(await readAtMost(response, 65_536))
+    if (response.status === 404 && code !== "NoSuchBucket" && verb !== "PUT") return undefined
+    const cause = new Error(`the blob store answered ${response.status} ${code}`)
+    throw isFull(response.status, code) ? storageFull(cause) : unavailable(cause)
+  }
+
+  return {
+    async put(key, bytes) {
+      const response = await telling(() => ask("PUT", key, new Uint8Array(checkBytes(bytes))))
+      await response?.body?.cancel()
+    },
+
+    get: (key) =>
+      telling(async () => {
+        const response = await ask("GET", key)
+        return response && readAtMost(response, maxBlobBytes)
+      }),
+
+    size: (key) =>
+      telling(async () => {
+        const response = await ask("HEAD", key)
+        if (response === undefined) return undefined
+        const length = response.headers.get("content-length") ?? ""
+        if (!/^\d{1,15}$/.test(length)) throw new Error("the blob store told no length")
+        return Number(length)
+      }),
+
+    async delete(key) {
+      const response = await telling(() => ask("DELETE", key))
+      await response?.body?.cancel()
+    },
+
+    async presign(verb, key, size) {
+      const url = urlOf(key)
+      url.searchParams.set("X-Amz-Expires", String(presignedSeconds))
+      const { url: address } = await new AwsV4Signer({
+        ...signed,
+        method: verb,
+        url: url.href,
+        datetime: datetime(),
+        signQuery: true,
+        // With its length signed, the address takes exactly so many bytes.
+        ...(verb === "PUT" ? { headers: { "content-length": String(size) }, allHeaders: true } : {}),
+      }).sign()
+      return address.href
+    },
+  }
+}
+
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+const isFull = (status: number, code: string): boolean =>
+  status === 507 || /^(XMinioStorageFull|XMinioAdminBucketQuotaExceeded|QuotaExceeded|InsufficientStorage)$/.test(code)
+
+/** Of the error's XML, which nobody parses: a word, or nothing. */
+const errorCodeOf = (body: Uint8Array): string =>
+  /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(body))?.[1] ?? ""
+
+/** Whatever the store says that it sends. */
+async function readAtMost(response: Response, max: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > max) throw new Error("the blob store sent too much")
+    chunks.push(chunk)
+  }
+  return new Uint8Array(Buffer.concat(chunks))
+}
+
+async function telling<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Refused) throw error
+    throw unavailable(error)
+  }
+}

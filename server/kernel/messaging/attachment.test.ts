@@ -1,0 +1,24 @@
+import { expect, test } from "vitest"
+import { isGone, missingParts, partBytes, partCount } from "./attachment.ts"
+
+test.each<[string, number, number, number[]]>([
+  ["one byte is one part", 1, 10, [1]],
+  ["a full part is one part", 10, 10, [10]],
+  ["one byte more is another part", 11, 10, [10, 1]],
+])("%s", (_, size, partSize, expected) => {
+  const of = { size, partSize }
+  expect(partCount(of)).toBe(expected.length)
+  expect(expected.map((_, index) => partBytes(of, index))).toEqual(expected)
+  expect([partBytes(of, expected.length), partBytes(of, -1)]).toEqual([undefined, undefined])
+})
+
+test("what is missing is what was not said to be there", () => {
+  expect(missingParts({ size: 35, partSize: 10, parts: [] })).toEqual([0, 1, 2, 3])
+  expect(missingParts({ size: 35, partSize: 10, parts: [1, 3] })).toEqual([0, 2])
+})
+
+test("an attachment is gone at its time, and before when it is deleted", () => {
+  expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 9)).toBe(false)
+  expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 10)).toBe(true)
+  expect(isGone({ status: "DELETED", expiresAtMs: 10 }, 0)).toBe(true)
+})
