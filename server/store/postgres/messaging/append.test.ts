@@ -177,13 +177,16 @@ describeOnEachStore("appending", (kind) => {
     const tree = { bytes: random(1_048_576 + 1_000), hash: random() }
     await append(newCommit(group, creator, group.roster, { tree }))
     const size = tree.bytes.length
-    expect(await store().tree(group.id, tree.hash, 0)).toEqual({ chunk: tree.bytes.subarray(0, 1_048_576), size })
-    expect(await store().tree(group.id, tree.hash, 1_048_570)).toEqual({
-      chunk: tree.bytes.subarray(1_048_570, 1_048_576),
-      size,
-    })
-    expect(await store().tree(group.id, tree.hash, 1_048_576)).toEqual({ chunk: tree.bytes.subarray(1_048_576), size })
-    expect(await store().tree(group.id, tree.hash, size)).toEqual({ chunk: new Uint8Array(), size })
+    const isPiece = async (from: number, to: number) => {
+      const found = await store().tree(group.id, tree.hash, from)
+      expect(found?.size).toBe(size)
+      // A comparison of values, element by element, takes a second.
+      expect(Buffer.compare(found?.chunk ?? random(), tree.bytes.subarray(from, to))).toBe(0)
+    }
+    await isPiece(0, 1_048_576)
+    await isPiece(1_048_570, 1_048_576)
+    await isPiece(1_048_576, size)
+    await isPiece(size, size)
     expect(await store().tree(group.id, random(), 0)).toBeUndefined()
   })
 })
