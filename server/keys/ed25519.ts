@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto"
 import { type SyncSigner, seedSigner, type Verify } from "@signet/canonical/ed25519"
 
-// OpenSSL takes points that are not canonical or of small order as keys; `verifyEd25519` takes neither.
+// Some versions of OpenSSL take points that are not canonical or of small order as keys; `verifyEd25519` takes neither.
 const p = 2n ** 255n - 19n
 /** The y of the eight points whose order divides 8 (canonical ones). */
 const smallOrderY: ReadonlySet<bigint> = new Set([

@@ -5,6 +5,7 @@ const uploaded = "server/rpc/messaging/uploaded.ts"
 const effects = "server/rpc/messaging/revocation-effects.ts"
 const proofs = "test/attack/device-proofs.test.ts"
 const packages = "test/attack/key-packages.test.ts"
+const claims = "test/attack/claims.test.ts"
 
 /** Faults in who is a device, and in which key packages are given away. */
 export const deviceMutants: readonly Mutant[] = [
@@ -94,7 +95,7 @@ export const deviceMutants: readonly Mutant[] = [
     file: "server/rpc/messaging/claiming.ts",
     from: 'if (found?.appId !== device.appId || found.tenantId !== device.tenantId) throw new Refused("RESOURCE_UNRESOLVED")',
     to: 'if (found === undefined) throw new Refused("RESOURCE_UNRESOLVED")',
-    test: packages,
+    test: claims,
     name: "of users and devices elsewhere, or that are not, is refused alike",
   },
   {
@@ -102,7 +103,7 @@ export const deviceMutants: readonly Mutant[] = [
     file: "server/rpc/messaging/people.ts",
     from: "if (active.length !== asked.length) throw unresolved()",
     to: "",
-    test: packages,
+    test: claims,
     name: "of users and devices elsewhere, or that are not, is refused alike",
   },
   {
@@ -118,7 +119,7 @@ export const deviceMutants: readonly Mutant[] = [
     file: effects,
     from: "await store.welcomes.voidAll(deviceId)",
     to: "",
-    test: packages,
+    test: claims,
     name: "is void once its device is revoked, and members are told to remove it",
   },
   {
@@ -136,13 +137,5 @@ export const deviceMutants: readonly Mutant[] = [
     to: "",
     test: "server/keys/issuer-keys.test.ts",
     name: "without a set nothing is signed; an older set is not taken, and one that has ended signs nothing",
-  },
-  {
-    fault: "OpenSSL decides what is a key",
-    file: "server/keys/ed25519.ts",
-    from: " || !isSoundKey(publicKey)",
-    to: "",
-    test: "server/keys/ed25519.test.ts",
-    name: "no point of small order is a key, in any of its encodings",
   },
 ]

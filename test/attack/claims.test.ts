@@ -1,0 +1,177 @@
+// Claims and welcomes from whoever may not; and races for the last package and for one welcome.
+import { ConnectError } from "@connectrpc/connect"
+import { idOf, newId, parseId } from "@signet/kernel/ids"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { protocols, refusal } from "../support/clients.ts"
+import { newClaimId } from "../support/messaging/committing.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { hexOf, randomBytes } from "../support/messaging/papers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { openPlace } from "../support/places.ts"
+
+let server: MessagingServer
+let ada: TestDevice
+let bob: TestDevice
+const [overConnect] = Object.values(protocols)
+const connect = () => overConnect?.(server.url) ?? expect.fail()
+
+async function registered(subject: string): Promise<TestDevice> {
+  const device = await newDevice(connect(), await server.person(subject))
+  await device.register()
+  return device
+}
+
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  ada = await registered("ada")
+  bob = await registered("bob")
+})
+afterAll(() => server?.close())
+
+/** The reason that a call is refused for. */
+async function why(call: Promise<unknown>): Promise<string | undefined> {
+  const error = await call.then(
+    () => expect.fail("the call was not refused"),
+    (thrown) => ConnectError.from(thrown),
+  )
+  return error.findDetails(ErrorInfoSchema)[0]?.reason
+}
+
+describe("a claim", () => {
+  let conversationId: string
+  beforeAll(async () => {
+    await ada.upload(4)
+    await bob.upload(12)
+    await bob.upload(1, { isLastResort: true })
+    conversationId = (await ada.createGroup([bob.userId])).id
+  })
+  const claim = (change: object = {}, by = ada) =>
+    by.calls.keyPackages.claimKeyPackages({
+      claimId: newClaimId(),
+      conversationId,
+      userIds: [bob.userId],
+      ...change,
+    })
+  const refsOf = (answer: Awaited<ReturnType<typeof claim>>) =>
+    answer.claim?.keyPackages.map(({ keyPackageRef }) => hexOf(keyPackageRef))
+
+  test("again under its id gives the same, whatever the order, and with other targets nothing", async () => {
+    const claimId = newClaimId()
+    const eve = await registered("claimed eve")
+    await eve.upload(2)
+    const both = [bob.userId, eve.userId]
+    const first = await claim({ claimId, userIds: both })
+    const again = await claim({ claimId, userIds: both.toReversed() })
+    expect(refsOf(again)).toEqual(refsOf(first))
+    expect(again.claim?.ticket).toEqual(first.claim?.ticket)
+    expect(await why(claim({ claimId }))).toBe("IDEMPOTENCY_MISMATCH")
+    expect(await why(claim({ claimId, deviceIds: [bob.id] }))).toBe("IDEMPOTENCY_MISMATCH")
+    // Somebody else's id, by whoever is in the conversation too.
+    expect(await why(claim({ claimId, userIds: both }, bob))).toBe("IDEMPOTENCY_MISMATCH")
+  })
+
+  test("for a conversation that the caller is not in, or that is not, is refused alike", async () => {
+    const stranger = await registered("stranger")
+    const missing = newId("cnv", Date.now(), randomBytes(10))
+    expect(await refusal(claim({}, stranger))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    expect(await refusal(claim({ conversationId: missing }, stranger))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+  })
+
+  test("of users and devices elsewhere, or that are not, is refused alike", async () => {
+    const tenantId = newId("ten", Date.now(), randomBytes(10))
+    await openPlace(server.deps.store, { appId: server.app.id, tenantId, contextId: null })
+    const elsewhere = await newDevice(connect(), await server.person("elsewhere", { tenantId }))
+    await elsewhere.register()
+    const [user, device] = [idOf("prn", randomBytes(16)), idOf("dev", randomBytes(16))]
+    for (const change of [{ userIds: [user] }, { userIds: [], deviceIds: [device] }, { deviceIds: [elsewhere.id] }]) {
+      expect(await refusal(claim(change))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    }
+    // Of the tenant's own conversations nothing is seen from outside of it, and the other way round.
+    expect(await refusal(claim({}, elsewhere))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    expect(await refusal(elsewhere.calls.devices.listDevices({ userId: ada.userId }))).toBe(
+      "PermissionDenied RESOURCE_UNRESOLVED",
+    )
+  })
+
+  test("of whoever has none says which devices have none", async () => {
+    const empty = await registered("empty")
+    const error = await claim({ userIds: [empty.userId] }).catch((thrown) => ConnectError.from(thrown))
+    if (!(error instanceof ConnectError)) return expect.fail()
+    expect(error.findDetails(NoKeyPackageSchema)[0]?.deviceIds).toEqual([empty.id])
+  })
+
+  test("gives a package once: of fifty at once for ten packages, ten get one, and the rest the last resort", async () => {
+    const rich = await registered("rich")
+    await rich.upload(10)
+    await rich.upload(1, { isLastResort: true })
+    const answers = await Promise.all(Array.from({ length: 50 }, () => claim({ userIds: [rich.userId] })))
+    const packages = answers.flatMap((answer) => answer.claim?.keyPackages ?? [])
+    expect(packages).toHaveLength(50)
+    const once = packages.filter(({ isLastResort }) => !isLastResort).map(({ keyPackageRef }) => hexOf(keyPackageRef))
+    expect(once).toHaveLength(10)
+    expect(new Set(once).size).toBe(10)
+    expect((await rich.calls.keyPackages.getInventory({})).inventory).toMatchObject({
+      available: 0,
+      hasLastResort: true,
+      isLow: true,
+    })
+  })
+
+  test("gets nothing of a device that was revoked", async () => {
+    const session = await server.person("revoked rosa")
+    const gone = await newDevice(connect(), session)
+    await gone.register()
+    await gone.upload(3)
+    await gone.calls.devices.revokeDevice({ deviceId: gone.id })
+    expect(await why(claim({ userIds: [session.userId] }))).toBe("NO_KEY_PACKAGE")
+    expect(await why(claim({ userIds: [], deviceIds: [gone.id] }))).toBe("NO_KEY_PACKAGE")
+  })
+})
+
+describe("a welcome", () => {
+  test("is its device's alone, is consumed once, and by one key", async () => {
+    const [ann, ben] = [await registered("ann"), await registered("ben")]
+    await ben.upload(2)
+    const { id } = await ann.createGroup([ben.userId])
+    const { welcomes } = await ben.calls.welcomes.listWelcomes({})
+    expect(welcomes.map(({ conversationId }) => conversationId)).toEqual([id])
+    expect((await ben.calls.welcomes.listWelcomes({})).welcomes).toHaveLength(1)
+    expect((await ann.calls.welcomes.listWelcomes({})).welcomes).toEqual([])
+    const welcomeId = welcomes[0]?.id ?? expect.fail()
+    const key = randomBytes(16)
+    const consume = (by: TestDevice, idempotencyKey: Uint8Array, wel = welcomeId) =>
+      by.calls.welcomes.consumeWelcome({ welcomeId: wel, idempotencyKey })
+    expect(await refusal(consume(ann, key))).toBe("NotFound NOT_FOUND")
+    const missing = newId("wel", Date.now(), randomBytes(10))
+    expect(await refusal(consume(ann, key, missing))).toBe("NotFound NOT_FOUND")
+    const keys = Array.from({ length: 4 }, () => randomBytes(16))
+    const done = await Promise.allSettled(keys.map((each) => consume(ben, each)))
+    const winner = done.findIndex(({ status }) => status === "fulfilled")
+    expect(done.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
+    const again = await consume(ben, keys[winner] ?? expect.fail())
+    expect(again.welcome?.welcome).toHaveLength(0)
+    expect(await refusal(consume(ben, key))).toBe("AlreadyExists WELCOME_ALREADY_CONSUMED")
+    expect((await ben.calls.welcomes.listWelcomes({})).welcomes).toEqual([])
+  })
+
+  test("is void once its device is revoked, and members are told to remove it", async () => {
+    const [cat, dan] = [await registered("cat"), await registered("dan")]
+    await dan.upload(2)
+    const room = await cat.createGroup([dan.userId])
+    const other = await newDevice(connect(), await dan.session.again())
+    await other.register()
+    await other.calls.devices.revokeDevice({ deviceId: dan.id })
+    const { directives } = await cat.calls.conversations.listDirectives({ conversationId: room.id })
+    expect(directives).toMatchObject([{ deviceId: dan.id, userId: dan.userId }])
+    const deviceId = parseId("dev", dan.id) ?? expect.fail()
+    const page = { size: 10, maxBytes: 1_000_000, after: null }
+    expect(await server.store.messaging.welcomes.listPending(deviceId, Date.now(), page)).toEqual([])
+    expect(await server.store.messaging.devices.dueEffects(10)).toEqual([])
+    await cat.carryOut(room, directives[0]?.id ?? expect.fail())
+    expect(
+      (await cat.calls.conversations.getConversation({ conversationId: room.id })).conversation?.members,
+    ).toHaveLength(1)
+  })
+})
