@@ -184,4 +184,12 @@ export const conversationMutants: readonly Mutant[] = [
     test: streams,
     name: "a device has four streams at once, and a fifth when one has ended",
   },
+  {
+    fault: "a path brings a leaf that nobody signed",
+    file: `${append}/change.ts`,
+    from: 'if (path !== undefined && !verifyLeafNode(path.leafNode, place, verify)) throw unsigned("the new leaf")',
+    to: "",
+    test: attacks,
+    name: "whose path has a leaf that nobody signed, or another device's, is refused",
+  },
 ]
