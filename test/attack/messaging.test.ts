@@ -570,6 +570,15 @@ describe("two at once", () => {
     const answer = await alice.append(staged)
     expect(await alice.append(staged)).toEqual(answer)
     expect((await alice.append({ ...staged, idempotencyKey: randomBytes(16) })).seq).toBe(answer.seq)
+    const update = await alice.stageUpdate(elsewhere)
+    const committed = await alice.commit(update)
+    // Both epochs have passed, and only the answers were lost.
+    for (const [request, seq] of [
+      [staged, answer.seq],
+      [update.request, committed.seq],
+    ] as const) {
+      expect((await alice.append({ ...request, idempotencyKey: randomBytes(16) })).seq).toBe(seq)
+    }
     const other = await alice.stageText(elsewhere, "twice")
     expect(await refusal(alice.append({ ...other, idempotencyKey: staged.idempotencyKey }))).toBe(
       "IDEMPOTENCY_MISMATCH",

@@ -2,6 +2,7 @@
 // conversation's lock.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"
+import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
@@ -44,8 +45,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   if (message.kind === "COMMIT") await counted(deps, context, "messaging_commit", { conversation: id })
 
   const nowMs = deps.clock.nowMs()
-  const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
-  const append: VerifiedAppend = {
+  const unread: VerifiedAppend = {
     conversationId: id,
     deviceId: device.id,
     userId: device.userId,
@@ -53,8 +53,12 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
     epoch: request.expectedEpoch,
     message: message.bytes,
     contentHash,
-    commit: judged?.verified ?? null,
+    commit: null,
   }
+  const taken = request.expectedEpoch < conversation.epoch ? await takenBefore(deps, message.kind, unread, nowMs) : null
+  if (taken !== null) return answerShape(taken)
+  const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
+  const append: VerifiedAppend = { ...unread, commit: judged?.verified ?? null }
   const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
   const audit = judged === null ? [] : eventsOf(conversation, judged, decided, event)
   const outcome = await deps.store.conversations.append(append, deps.signReceipt, nowMs, audit)
@@ -70,6 +74,27 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
       await removeRevoked(deps, outcome.conversation, judged?.added ?? [])
       return answerShape(outcome.answer)
   }
+}
+
+/**
+ * The place of a message of a passed epoch that was appended under another key. Only its answer may have been lost: who
+ * is told that the epoch has passed would send it again.
+ */
+async function takenBefore(
+  { store, signReceipt }: MessagingDeps,
+  kind: Attempt["kind"],
+  append: VerifiedAppend,
+  nowMs: number,
+): Promise<AppendAnswer | null> {
+  if (kind === "APPLICATION") {
+    // An epoch does not come back, so nothing is written.
+    const outcome = await store.conversations.append(append, signReceipt, nowMs, [])
+    return outcome.is === "replayed" ? outcome.answer : null
+  }
+  const winner = await store.conversations.commitOf(append.conversationId, append.epoch)
+  if (winner === undefined || !equalBytes(winner.contentHash, append.contentHash)) return null
+  const { seq, epoch, acceptedAtMs, receipt } = winner
+  return { seq, epoch: epoch + 1n, acceptedAtMs, receipt }
 }
 
 type Decided = Extract<AppendDecision, { is: "append" }>
