@@ -28,3 +28,11 @@ export function inTurn(all: readonly Case[]): readonly (readonly [Case, string])
     return [one, fits(one, protocol) ? protocol : (names[0] ?? restProtocol)]
   })
 }
+
+/** Every case over every protocol that it can run over. */
+export const everyOne = (all: readonly Case[]): readonly (readonly [Case, string])[] =>
+  all.flatMap((one) =>
+    Object.keys(protocols)
+      .filter((protocol) => fits(one, protocol))
+      .map((protocol) => [one, protocol] as const),
+  )

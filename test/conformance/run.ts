@@ -58,7 +58,7 @@ const scenes = names.map((name) => sceneOf(world, name, protocols[name]?.(server
 const width = Math.max(...all.map(({ sentence }) => sentence.length))
 const failures: { of: string; error: unknown }[] = []
 const began = performance.now()
-console.log(`${server.url}: ${all.length} cases over ${names.join(", ")}`)
+console.log(`${server.url}: ${all.length} cases\n${" ".repeat(width)}    ${names.join("  ")}`)
 let subject = ""
 for (const one of all) {
   if (one.subject !== subject) console.log(`\n${one.subject}`)

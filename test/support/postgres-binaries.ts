@@ -3,8 +3,13 @@ import fs from "node:fs"
 import { createRequire } from "node:module"
 import path from "node:path"
 
-/** The folder with initdb and postgres; undefined where there is none. */
-export function findPostgresBinaries(): string | undefined {
+/**
+ * The folder with initdb and postgres; undefined where there is none.
+ *
+ * @param version Of the system's, exactly this one; without it, whichever is there.
+ */
+export function findPostgresBinaries(version?: number): string | undefined {
+  if (version !== undefined) return systemBinaries(version)
   if (process.env.PG_BIN) return process.env.PG_BIN
   return packagedBinaries() ?? systemBinaries()
 }
@@ -44,10 +49,11 @@ function hydrate(native: string): void {
   for (const binary of ["initdb", "postgres"]) fs.chmodSync(path.join(native, "bin", binary), 0o755)
 }
 
-function systemBinaries(): string | undefined {
+function systemBinaries(version?: number): string | undefined {
   const root = "/usr/lib/postgresql"
   const versions = fs.existsSync(root) ? fs.readdirSync(root).toSorted((a, b) => Number(b) - Number(a)) : []
   return versions
+    .filter((one) => version === undefined || Number(one) === version)
     .map((version) => path.join(root, version, "bin"))
     .find((folder) => fs.existsSync(path.join(folder, "postgres")))
 }

@@ -22,9 +22,16 @@ kill -INT $server
 wait $server
 rm -rf -- "$SIGNET_TEST_FOLDER" "$SIGNET_TEST_DATA"`
 
-/** @returns Undefined where no PostgreSQL can be had. @param settings For postgresql.conf, such as fsync. */
-export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer | undefined> {
-  const found = findPostgresBinaries()
+/**
+ * @param settings For postgresql.conf, such as fsync.
+ * @param version Exactly this one, of the system's.
+ * @returns Undefined where no PostgreSQL can be had.
+ */
+export async function startPostgres(
+  settings: Record<string, string> = {},
+  version?: number,
+): Promise<PostgresServer | undefined> {
+  const found = findPostgresBinaries(version)
   if (found === undefined) return undefined
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "signet-postgres-"))
   // Only data: programs may not run from a folder in memory.

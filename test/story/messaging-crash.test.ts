@@ -1,0 +1,178 @@
+// What was acknowledged is there, whatever ended in the middle: the server, or its database.
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
+import { refusal } from "../conformance/scene.ts"
+import { effort } from "../support/effort.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { developmentWorld } from "../support/messaging/world.ts"
+import { expectWhole, isGone, type Writer, writeOnce, writersIn } from "../support/messaging/writers.ts"
+import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
+import { type PostgresServer, startPostgres } from "../support/postgres-server.ts"
+import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+
+vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000) })
+
+const settingsFor = (folder: string, port: number) => ({
+  SIGNET_PROFILE: "development",
+  SIGNET_LIMITS: "off",
+  SIGNET_DATA: folder,
+  PORT: String(port),
+})
+
+/** All write until the server is gone. @param onAnswer Called for each answer. */
+async function untilGone(writers: readonly Writer[], onAnswer: () => void): Promise<void> {
+  await Promise.all(
+    writers.map(async (writer) => {
+      try {
+        for (let i = 0; ; i++) {
+          await writeOnce(writer, i % 8 === 7)
+          onAnswer()
+        }
+      } catch (error) {
+        if (!isGone(error)) throw error
+      }
+    }),
+  )
+}
+
+/** Kills the program at some moment after so many answers. */
+async function killAtWork(program: RunningProgram, writers: readonly Writer[], answers: number): Promise<void> {
+  const warm = Promise.withResolvers<void>()
+  let left = answers
+  const working = untilGone(writers, () => {
+    left--
+    if (left === 0) warm.resolve()
+  })
+  await Promise.race([warm.promise, working])
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
+  await program.end("SIGKILL")
+  await working
+}
+
+/** Tokens outlive a start, and not a night. Then what was not answered is sent again, under its key. */
+async function comeBack(writers: readonly Writer[]): Promise<void> {
+  for (const writer of writers) {
+    const { device } = writer
+    device.credentials.token = await device.session.refresh()
+    if (writer.pending !== undefined) await writeOnce(writer, false)
+    await device.sync(writer.room)
+  }
+  await expectWhole(writers)
+}
+
+describeOnPostgres("messaging, killed at random under eight writers", () => {
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-messaging-crash-"))
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let program: RunningProgram
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(async () => {
+    await program?.end("SIGKILL")
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("has every acknowledged write, none twice, and no gap", async () => {
+    const settings = { ...settingsFor(folder, await freePort()), DATABASE_URL: database.url }
+    program = await startProgram(settings)
+    const { url } = program
+    const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 8)
+    for (let round = 0; round < effort(2, 20, 200); round++) {
+      await killAtWork(program, writers, 40)
+      program = await startProgram(settings)
+      await comeBack(writers)
+    }
+    expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
+  })
+
+  test("tells a full disk by its name, and goes on when there is room", async () => {
+    const { url } = program
+    const [one] = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 2)
+    if (one === undefined) throw new Error("nobody writes")
+    const direct: OpenDatabase = openPostgres(database.url, { maxConnections: 1 })
+    await sql`create function full_disk() returns trigger language plpgsql as
+      $$ begin raise exception 'no space left on device' using errcode = '53100'; end $$`.execute(direct.db)
+    await sql`create trigger full_disk before insert on conversation_log
+      for each row execute function full_disk()`.execute(direct.db)
+    const said = await one.device.stageText(one.room, "no room")
+    expect((await refusal(one.device.append(said))).reason).toBe("STORAGE_FULL")
+    await sql`drop trigger full_disk on conversation_log`.execute(direct.db)
+    await direct.close()
+    expect((await one.device.append(said)).seq).toBe(2n)
+  })
+})
+
+// In the longer form: PGlite takes its time to come back.
+describe.skipIf(effort(true, false, false))("messaging on a folder, killed (PGlite)", () => {
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-messaging-crash-"))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test("has every acknowledged write", async () => {
+    const settings = settingsFor(folder, await freePort())
+    let program = await startProgram(settings)
+    const { url } = program
+    const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 4)
+    for (let round = 0; round < effort(0, 8, 80); round++) {
+      await killAtWork(program, writers, 16)
+      program = await startProgram(settings)
+      await comeBack(writers)
+    }
+    await program.end("SIGTERM")
+  })
+})
+
+describeOnPostgres("messaging, when its database is restarted under load", () => {
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-messaging-crash-"))
+  let postgres: PostgresServer | undefined
+  let program: RunningProgram | undefined
+  afterAll(async () => {
+    await program?.end("SIGKILL")
+    await postgres?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("goes on, and has what it had acknowledged", async () => {
+    // A database of its own: nobody else is to notice. It writes before it answers, so that nothing may be lost.
+    postgres = await startPostgres({ synchronous_commit: "on" })
+    if (postgres === undefined) throw new Error("no PostgreSQL was found")
+    program = await startProgram({ ...settingsFor(folder, await freePort()), DATABASE_URL: postgres.url })
+    const writers = await writersIn(developmentWorld(program.url), createGrpcTransport({ baseUrl: program.url }), 8)
+    for (let round = 0; round < effort(1, 5, 30); round++) {
+      let isOver = false
+      const working = writers.map(async (writer) => {
+        for (let i = 0; !isOver; i++) {
+          await writeOnce(writer, i % 8 === 7).catch(async (error) => {
+            if (!isGone(error)) throw error
+            await new Promise((resolve) => setTimeout(resolve, 20))
+          })
+        }
+      })
+      const answered = () => writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)
+      const reach = async (more: number) => {
+        const wanted = answered() + more
+        await expect.poll(answered, { timeout: 30_000 }).toBeGreaterThan(wanted)
+      }
+      await reach(20)
+      await endBackend(postgres.url)
+      await reach(20)
+      isOver = true
+      await Promise.all(working)
+      await comeBack(writers)
+    }
+  })
+})
+
+/** Kills one process of PostgreSQL: it ends all the others, and recovers as after a crash. */
+async function endBackend(url: string): Promise<void> {
+  const direct = openPostgres(url, { maxConnections: 1, onError: () => {} })
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(direct.db)
+  const pid = rows[0]?.pid
+  if (pid === undefined) throw new Error("a backend has a pid")
+  process.kill(pid, "SIGKILL")
+  await direct.close().catch(() => {})
+}

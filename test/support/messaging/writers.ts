@@ -1,0 +1,91 @@
+// Devices that write to one conversation all the time, and remember what was acknowledged; and what must be true of the
+// log whatever happened meanwhile.
+import assert from "node:assert/strict"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import type { Append } from "./committing.ts"
+import { newDevice, type TestDevice } from "./device.ts"
+import { hexOf } from "./papers.ts"
+import type { Room } from "./room.ts"
+import type { World } from "./world.ts"
+
+export interface Writer {
+  readonly device: TestDevice
+  readonly room: Room
+  /** Bytes of every message that was acknowledged, by its place. */
+  readonly acknowledged: Map<bigint, string>
+  /** Sent, and not answered. */
+  pending: Append | undefined
+}
+
+const bytesIn = ({ payload }: Append): Uint8Array =>
+  payload.case === "application" ? payload.value : payload.value.commit
+
+/** So many people in one group. */
+export async function writersIn(world: World, transport: Transport, count: number): Promise<Writer[]> {
+  const devices: TestDevice[] = []
+  for (let i = 0; i < count; i++) {
+    const device = await newDevice(transport, await world.newUser())
+    await device.register()
+    await device.upload(2)
+    devices.push(device)
+  }
+  const [first, ...others] = devices
+  assert(first)
+  const { id } = await first.createGroup(others.map(({ userId }) => userId))
+  for (const other of others) await other.join()
+  return devices.map((device) => ({ device, room: device.room(id), acknowledged: new Map(), pending: undefined }))
+}
+
+/** Sends what is pending, or something new: mostly messages, and now and then a commit. */
+export async function writeOnce(writer: Writer, isCommit: boolean): Promise<void> {
+  const { device, room } = writer
+  writer.pending ??= isCommit ? (await device.stageUpdate(room)).request : await device.stageText(room, "something")
+  try {
+    const { seq } = await device.append(writer.pending)
+    writer.acknowledged.set(seq, hexOf(bytesIn(writer.pending)))
+  } catch (error) {
+    if (!isOvertaken(error)) throw error
+    await device.sync(room)
+  }
+  writer.pending = undefined
+}
+
+/** Somebody else's commit came first: the message was not taken, and is made anew. */
+const isOvertaken = (error: unknown): boolean =>
+  ["STALE_EPOCH", "COMMIT_CONFLICT"].includes(ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason ?? "")
+
+/** True for what a server that is gone, or its database, answers. */
+export const isGone = (error: unknown): boolean => {
+  const { code } = ConnectError.from(error)
+  return [Code.Unavailable, Code.Aborted, Code.Internal, Code.Unknown, Code.Canceled].includes(code)
+}
+
+/** Every acknowledged write is in its place, none is there twice, and there is no gap. All devices can follow. */
+export async function expectWhole(writers: readonly Writer[]): Promise<void> {
+  const [reader] = writers
+  assert(reader)
+  const log: Envelope[] = []
+  for (;;) {
+    const page = { conversationId: reader.room.id, afterSeq: BigInt(log.length), limit: 200 }
+    const { envelopes, headSeq } = await reader.device.calls.conversations.listMessages(page)
+    log.push(...envelopes)
+    if (envelopes.length === 0 || BigInt(log.length) >= headSeq) break
+  }
+  assert.deepEqual(
+    log.map(({ seq }) => seq),
+    log.map((_, i) => BigInt(i + 1)),
+  )
+  const contents = log.map(({ message }) => hexOf(message))
+  assert.equal(new Set(contents).size, contents.length, "a message is there twice")
+  for (const { acknowledged } of writers) {
+    for (const [seq, content] of acknowledged) assert.equal(contents[Number(seq) - 1], content, `place ${seq}`)
+  }
+  const states = new Set<string>()
+  for (const { device, room } of writers) {
+    await device.sync(room)
+    states.add(`${room.epoch} ${room.seq}`)
+  }
+  assert.equal(states.size, 1, [...states].join())
+}
