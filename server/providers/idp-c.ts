@@ -65,6 +65,8 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
       const { subject } = judgment.vouched
       const isFirst = isFirstConfirmed(claims, session.user)
+      // A link may be at this moment about to end the password: who knows it waits until that is done.
+      if (guard === undefined && isFirst) throw new Refused("EMAIL_NOT_VERIFIED", { metadata: { claim: confirmed } })
       await guard?.({ subject, isFirst }, () => replacePassword(project, session.accessToken))
       return judgment.vouched
     } finally {
@@ -141,6 +143,8 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     },
   }
 }
+
+const confirmed = "email_confirmed_at"
 
 const replaceAtFirst: PasswordGuard = async ({ isFirst }, replace) => {
   if (isFirst) await replace()

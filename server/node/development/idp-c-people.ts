@@ -31,7 +31,7 @@ export interface NewPerson {
 export interface ProjectPeople {
   find(email: string): ProjectPerson | undefined
   findById(id: string): ProjectPerson | undefined
-  /** Makes the person, or replaces them. */
+  /** Makes the person, or replaces them. Who is confirmed has been so for a day. */
   put(person: NewPerson): ProjectPerson
   hasPassword(person: ProjectPerson, password: string): boolean
   setPassword(email: string, password: string): void
@@ -42,6 +42,7 @@ export interface ProjectPeople {
 }
 
 const linkLifeMs = 3_600_000
+const day = 86_400_000
 
 export function createProjectPeople(clock: Clock): ProjectPeople {
   const byEmail = new Map<string, ProjectPerson>()
@@ -56,7 +57,7 @@ export function createProjectPeople(clock: Clock): ProjectPeople {
         id: idOf(email),
         email,
         passwordHash: password === undefined ? null : hashOf(email, password),
-        confirmedAtMs: isConfirmed ? clock.nowMs() : null,
+        confirmedAtMs: isConfirmed ? clock.nowMs() - day : null,
         isAnonymous,
         isBanned,
         name: name ?? null,
