@@ -46,6 +46,10 @@ Then call with the accessToken of the answer:
 
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 
+A personal access token that administers everything (docs/administration.md):
+
+  curl -s -X POST ${url}/dev/admin
+
 Messaging clients pin the root key ${issuerRootKey ? Buffer.from(issuerRootKey).toString("base64url") : "–"}
 
 The contract is at ${url}/docs and ${url}/openapi.json.

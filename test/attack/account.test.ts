@@ -1,0 +1,115 @@
+// What others try at somebody's account, and people at the limits of their own.
+import { parseId } from "@signet/kernel/ids"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { addInvitation } from "../support/invitations.ts"
+import { addPat } from "../support/machines.ts"
+import { type Answer, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
+
+let world: SignInWorld
+let clients: Clients
+let uses = 0
+beforeAll(async () => {
+  world = await startSignInWorld({ store: "pglite" })
+  const over = protocols["Connect JSON over HTTP/1.1"]
+  if (over === undefined) throw new Error("no such protocol")
+  clients = clientsOver(over(world.server.url))
+})
+afterAll(() => world?.close())
+
+const as = ({ accessToken = "" }: Answer) => bearer(accessToken)
+const idsOf = ({ principal, identity }: Answer) => {
+  const [principalId, identityId] = [parseId("prn", principal?.id ?? ""), parseId("idn", identity?.id ?? "")]
+  if (!principalId || !identityId) throw new Error("nobody signed in")
+  return { principalId, identityId }
+}
+const linkA = async (who: Answer, subject: string, claims: Record<string, unknown> = {}) => {
+  const { clientId } = await world.clientOf(world.app.id, "IDP_A", "WEB")
+  const usual = { sub: subject, aud: clientId, azp: clientId, jti: `attack-${++uses}` }
+  const value = await world.server.idp.mint({ claims: { ...usual, ...claims } })
+  return clients.account.linkProviderAccount(
+    { provider: Provider.IDP_A, platform: Platform.WEB, nonce: "n-1", credential: { case: "idToken", value } },
+    as(who),
+  )
+}
+const setStatus = (id: string | undefined, status: "BLOCKED" | "LINKED") =>
+  world.server.store.db
+    .updateTable("provider_account")
+    .set({ status })
+    .where("id", "=", id as never)
+    .execute()
+
+test("a personal access token looks after no account, however fresh it is", async () => {
+  const own = { key: "auth.self", audience: "auth", isDefault: true }
+  await world.server.deps.store.transaction((tx) =>
+    tx.apps.putApp({ ...world.app, scopes: [...world.app.scopes, own] }),
+  )
+  const pia = await world.signInB("pia")
+  const { token } = await addPat(world.server, idsOf(pia), { allowedAudiences: ["auth"], scopes: ["auth.self"] })
+  const { accessToken } = await clients.pats.exchangePat({ pat: token })
+  const by = bearer(accessToken)
+  const { account } = clients
+  const id = "00000000000000000000000000"
+  const calls = [
+    account.listProviderAccounts({}, by),
+    account.linkProviderAccount({ provider: 1, platform: 1, credential: { case: "idToken", value: "x" } }, by),
+    account.unlinkProviderAccount({ providerAccountId: `pac_${id}` }, by),
+    account.acceptInvitation({ code: "sginv_x" }, by),
+    account.declineInvitation({ code: "sginv_x" }, by),
+    account.requestMembership({ tenantId: `ten_${id}` }, by),
+    account.leaveMembership({ membershipId: `mem_${id}` }, by),
+    account.exportIdentity({}, by),
+    account.requestIdentityDeletion({}, by),
+  ]
+  for (const call of calls) expect(await refusal(call)).toMatch(/^PermissionDenied (PRINCIPAL_KIND|STEP_UP)/)
+})
+
+test("a token that was made for another app's client links nothing", async () => {
+  const amy = await world.signInB("amy")
+  const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")
+  const refused = "Unauthenticated PROVIDER_TOKEN_INVALID"
+  expect(await refusal(linkA(amy, "amy-at-a", { aud: clientId, azp: clientId }))).toBe(refused)
+  expect(await refusal(linkA(amy, "amy-at-a", { nonce: "n-2" }))).toBe("Unauthenticated NONCE_MISMATCH")
+  expect((await world.audited()).filter(({ kind }) => kind === "provider_account.linked").length).toBeGreaterThan(1)
+})
+
+test("what an administrator has blocked is not washed clean by unlinking and linking it", async () => {
+  const bob = await world.signInB("bob")
+  const { providerAccount } = await linkA(bob, "bob-at-a")
+  await setStatus(providerAccount?.id, "BLOCKED")
+  const unlink = clients.account.unlinkProviderAccount({ providerAccountId: providerAccount?.id ?? "" }, as(bob))
+  expect(await refusal(unlink)).toBe("FailedPrecondition STATE_CONFLICT")
+  expect(await refusal(linkA(bob, "bob-at-a"))).toBe("FailedPrecondition STATE_CONFLICT")
+  const eve = await world.signInB("eve")
+  expect(await refusal(linkA(eve, "bob-at-a"))).toBe("AlreadyExists PROVIDER_ACCOUNT_IN_USE")
+})
+
+test("nothing of another app is reached with a session of this one", async () => {
+  const [here, there] = [await world.signInA("both"), await world.signInA("both", { app: world.otherApp })]
+  expect(here.identity?.id).toBe(there.identity?.id)
+  const leave = clients.account.leaveMembership({ membershipId: there.membership?.id ?? "" }, as(here))
+  expect(await refusal(leave)).toBe("NotFound NOT_FOUND")
+  const { code, invitation } = await addInvitation({ ...world.server, app: world.otherApp })
+  const accept = clients.account.acceptInvitation({ code }, as(here))
+  expect(await refusal(accept)).toBe("PermissionDenied INVITATION_INVALID")
+  const request = clients.account.requestMembership({ tenantId: invitation.tenantId ?? "" }, as(here))
+  expect(await refusal(request)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+  await clients.account.acceptInvitation({ code }, as(there))
+})
+
+test("whoever is suspended comes back by no invitation, and does not leave to come back", async () => {
+  const sam = await world.signInA("sam")
+  const { code, invitation } = await addInvitation(world.server)
+  const { membership } = await clients.account.acceptInvitation({ code }, as(sam))
+  await world.server.store.db
+    .updateTable("membership")
+    .set({ status: "SUSPENDED" })
+    .where("id", "=", membership?.id as never)
+    .execute()
+  const again = await addInvitation(world.server, { tenantId: invitation.tenantId })
+  const accept = clients.account.acceptInvitation({ code: again.code }, as(sam))
+  expect(await refusal(accept)).toBe("PermissionDenied MEMBERSHIP_INACTIVE")
+  const leave = clients.account.leaveMembership({ membershipId: membership?.id ?? "" }, as(sam))
+  expect(await refusal(leave)).toBe("FailedPrecondition STATE_CONFLICT")
+})
