@@ -1,4 +1,5 @@
 import { administrationMutants } from "./administration.ts"
+import { attachmentMutants } from "./attachments.ts"
 import { canonicalMutants } from "./canonical.ts"
 import { conversationMutants } from "./conversations.ts"
 import { deviceMutants } from "./devices.ts"
@@ -21,4 +22,5 @@ export const mutants: readonly Mutant[] = [
   ...conversationMutants,
   ...messagingStoreMutants,
   ...administrationMutants,
+  ...attachmentMutants,
 ]

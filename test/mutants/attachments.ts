@@ -1,0 +1,77 @@
+import type { Mutant } from "./mutant.ts"
+
+const access = "server/rpc/messaging/attachment-access.ts"
+const service = "server/rpc/messaging/attachment-service.ts"
+const complete = "server/rpc/messaging/attachment-complete.ts"
+const folder = "server/blobs/fs.ts"
+const bucket = "server/blobs/s3.ts"
+const story = "test/story/attachments.test.ts"
+const strangers = "to strangers an attachment is one that does not exist, and whoever did not add it only reads it"
+
+/** Faults in how attachments are kept, and for whom. */
+export const attachmentMutants: readonly Mutant[] = [
+  {
+    fault: "whoever knows the id reads an attachment",
+    file: access,
+    from: "  await seen(deps, context, record.conversationId)\n",
+    to: "",
+    test: story,
+    name: strangers,
+  },
+  {
+    fault: "any member writes to an attachment",
+    file: access,
+    from: "if (record.ownerUserId !== deviceOf(context).userId) throw unresolved()",
+    to: "",
+    test: story,
+    name: strangers,
+  },
+  {
+    fault: "a part may have any size",
+    file: service,
+    from: "if (data.length !== sizeOfPart(record, index)) {",
+    to: "if (sizeOfPart(record, index) === 0) {",
+    test: story,
+    name: "nothing is written of what is too large, too small or no part",
+  },
+  {
+    fault: "a part that comes too late is left behind",
+    file: service,
+    from: "await blobs.delete(blobKey(record, index))",
+    to: "",
+    test: story,
+    name: "a part that comes when its attachment was swept is not left behind",
+  },
+  {
+    fault: "nobody looks whether the bytes are those that were announced",
+    file: complete,
+    from: "if (!equalBytes(await hashOf(deps, whole), record.sha256)) {",
+    to: "if (record.sha256.length === 0) {",
+    test: story,
+    name: "other bytes than were announced are not completed, until they are put right",
+  },
+  {
+    fault: "a part is written in its place",
+    file: folder,
+    from: "const beside = join(temporary, randomUUID())",
+    to: "const beside = path",
+    test: "server/blobs/fs.test.ts",
+    name: "anywhere in a put, what was there is there, or what is new, and nothing in between",
+  },
+  {
+    fault: "a link is followed",
+    file: folder,
+    from: "O_RDONLY | O_NOFOLLOW | O_NONBLOCK",
+    to: "O_RDONLY | O_NONBLOCK",
+    test: "server/blobs/fs.test.ts",
+    name: "a link in a blob's place is not followed, and a put replaces it",
+  },
+  {
+    fault: "an address takes any size",
+    file: bucket,
+    from: '...(verb === "PUT" ? { headers: { "content-length": String(size) }, allHeaders: true } : {}),',
+    to: "",
+    test: "server/blobs/s3.test.ts",
+    name: "takes exactly the part, and gives it",
+  },
+]
