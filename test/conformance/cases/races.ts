@@ -18,15 +18,16 @@ export const cases = scene.cases("races", {
   async "messages at once get places that are dense and their own"({ trio, group }) {
     const [one, two, three] = await trio()
     const room = await group(one, two, three)
-    const said = []
+    const places: number[] = []
+    // A device waits for its answer before it sends the next: receivers read its messages in the order of their making.
     for (let i = 0; i < 4; i++) {
-      for (const device of [one, two, three])
-        said.push([device, await device.stageText(device.room(room.id), `${i}`)] as const)
+      const said = []
+      for (const device of [one, two, three]) said.push(await device.stageText(device.room(room.id), `${i}`))
+      const answers = await Promise.all(said.map((text, j) => [one, two, three][j]?.append(text)))
+      places.push(...answers.map((answer) => Number(answer?.seq)))
     }
-    const answers = await Promise.all(said.map(([device, text]) => device.append(text)))
-    const places = answers.map(({ seq }) => Number(seq)).toSorted((a, b) => a - b)
     assert.deepEqual(
-      places,
+      places.toSorted((a, b) => a - b),
       Array.from({ length: 12 }, (_, i) => i + 2),
     )
     await one.sync(room)
