@@ -26,6 +26,15 @@ describe("an app", () => {
     expect(appProblem({ ...app, ...change }, grounds)?.field).toBe(field)
   })
 
+  test("gets its services from the installation, and gives them up by itself", () => {
+    const byItsOwn = { ...grounds, before: app, isInstallationAdmin: false }
+    const more = { ...app, audiences: [...app.audiences, "svc-of-another-app"] }
+    expect(appProblem(more, byItsOwn)).toMatchObject({ reason: "OUTPUT_ONLY_FIELD", field: "app.audiences" })
+    expect(appProblem(more, { ...byItsOwn, isInstallationAdmin: true })).toBeUndefined()
+    const fewer = { ...app, audiences: [], scopes: app.scopes.filter(({ audience }) => audience === "auth") }
+    expect(appProblem(fewer, byItsOwn)).toBeUndefined()
+  })
+
   test("keeps what it was made with elsewhere", () => {
     const before = { ...app, settings: { ...settings, allowedOrigins: ["http://localhost:5173"] } }
     expect(appProblem(before, { ...grounds, before })).toBeUndefined()

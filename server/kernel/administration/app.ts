@@ -47,6 +47,11 @@ export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefi
   if (audiences.includes(authAudience) && !before?.audiences.includes(authAudience)) {
     return invalid("app.audiences", "this service is every app's")
   }
+  // Tokens for a service are as good as the service takes them for: of one principal, who is the same in every app.
+  if (!isInstallationAdmin && !audiences.every((audience) => before?.audiences.includes(audience))) {
+    const message = "an administrator of the installation says which services an app has"
+    return { reason: "OUTPUT_ONLY_FIELD", field: "app.audiences", message }
+  }
   const scopes = { before: before?.scopes ?? [], audiences, authAudience, isInstallationAdmin }
   const problem = appScopesProblem(asked.scopes, scopes)
   if (problem !== undefined) return problem
