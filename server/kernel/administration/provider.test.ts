@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { newId } from "../ids.ts"
 import type { ProviderClient } from "../records.ts"
 import { providerClient } from "../testing/records.ts"
 import { providerProblem } from "./provider.ts"
@@ -16,13 +17,15 @@ const another: ProviderClient = {
   canonicalIssuer: "https://other.example",
   jwksUri: "https://other.example/keys",
 }
-const grounds = { before: null, isInstallationAdmin: false, known: [known, another] }
+const appId = newId("app", 9, new Uint8Array(10))
+const grounds = { before: null, isInstallationAdmin: false, appId, known: [known, another] }
+const mine = { clientId: "mine", audiences: ["mine"] }
 const problemOf = (change: Partial<ProviderClient>, more: Partial<Parameters<typeof providerProblem>[1]> = {}) =>
-  providerProblem({ ...known, ...change }, { ...grounds, ...more })?.field
+  providerProblem({ ...known, ...mine, ...change }, { ...grounds, ...more })?.field
 
 describe("an app's administrator", () => {
   test("takes a provider as it is, or less of it", () => {
-    expect(problemOf({ clientId: "mine", audiences: ["mine"] })).toBeUndefined()
+    expect(problemOf({})).toBeUndefined()
     expect(problemOf({ issuers: ["https://idp.example"], tokenEndpoint: null })).toBeUndefined()
   })
 
@@ -40,6 +43,23 @@ describe("an app's administrator", () => {
     expect(problemOf(change)).toBe(field)
     expect(problemOf(change, { isInstallationAdmin: true })).toBeUndefined()
     expect(problemOf(change, { before: { ...known, ...change }, known: [] })).toBeUndefined()
+  })
+
+  test("is nobody else to the provider", () => {
+    const [theirs = ""] = known.audiences
+    expect(problemOf({ clientId: known.clientId })).toBe("provider_client.client_id")
+    expect(problemOf({ clientId: theirs })).toBe("provider_client.client_id")
+    expect(problemOf({ audiences: ["mine", theirs] })).toBe("provider_client.audiences")
+    expect(problemOf({ audiences: [theirs] }, { isInstallationAdmin: true })).toBeUndefined()
+    expect(problemOf({ audiences: [theirs] }, { appId: known.appId })).toBeUndefined()
+    expect(problemOf({ audiences: [theirs] }, { before: { ...known, ...mine, audiences: [theirs] } })).toBeUndefined()
+    const team = { ...known, provider: "IDP_B", providerTenant: "TEAM000001" } as const
+    const sameTeam = { provider: "IDP_B", providerTenant: "TEAM000001" } as const
+    expect(problemOf(sameTeam, { known: [team] })).toBe("provider_client.provider_tenant")
+    expect(problemOf(sameTeam, { known: [team], appId: team.appId })).toBeUndefined()
+    expect(problemOf({ ...sameTeam, providerTenant: "TEAM000002" }, { known: [team] })).toBeUndefined()
+    const project = { ...known, ...mine, provider: "IDP_C", audiences: ["authenticated"] } as const
+    expect(problemOf(project, { known: [project] })).toBeUndefined()
   })
 
   test("has none to take where there is none, nor another provider's", () => {

@@ -1,6 +1,8 @@
 // Whom a provider client believes, and where it asks. An identity is one in all apps: whoever could name an issuer
 // together with keys of their own would be everybody.
 
+import type { AppId } from "../ids.ts"
+import type { ProviderClient } from "../records.ts"
 import type { Problem } from "./problem.ts"
 import type { ClientValues } from "./provider-client.ts"
 
@@ -8,8 +10,9 @@ interface Grounds {
   /** Null for a new client. */
   readonly before: ClientValues | null
   readonly isInstallationAdmin: boolean
+  readonly appId: AppId
   /** Clients of the same provider, in whatever app: an administrator of the installation brought theirs in. */
-  readonly known: readonly ClientValues[]
+  readonly known: readonly (ClientValues & Pick<ProviderClient, "appId">)[]
 }
 
 /**
@@ -18,15 +21,43 @@ interface Grounds {
  */
 export function providerProblem(
   asked: ClientValues,
-  { before, isInstallationAdmin, known }: Grounds,
+  { before, isInstallationAdmin, appId, known }: Grounds,
 ): Problem | undefined {
   if (isInstallationAdmin) return undefined
+  const name = elsewheres(asked, { before, others: known.filter((one) => one.appId !== appId) })
+  if (name !== undefined) {
+    const field = `provider_client.${name}`
+    return { reason: "OUTPUT_ONLY_FIELD", field, message: "this is how the provider knows another app" }
+  }
   const taken = before === null ? known : [before, ...known]
   if (taken.some((one) => isTakenFrom(asked, one))) return undefined
   const field = members.find(([, of]) => !taken.some((one) => of(asked, one)))?.[0] ?? "canonical_issuer"
   const message = "an administrator of the installation brings a provider in"
   return { reason: "OUTPUT_ONLY_FIELD", field: `provider_client.${field}`, message }
 }
+
+/**
+ * Where a new name is another app's, or its team: its tokens would be taken here, people here would be people there, and
+ * nobody could say whose the provider's news are.
+ * In projects of IDP_C apps have no names.
+ */
+function elsewheres(
+  asked: ClientValues,
+  { before, others }: { before: ClientValues | null; others: readonly ClientValues[] },
+): "client_id" | "audiences" | "provider_tenant" | undefined {
+  if (asked.provider === "IDP_C") return undefined
+  // Of IDP_B the team is a part of the account's key, and no token says it.
+  const { providerTenant } = asked
+  const isNewTeam = providerTenant !== null && providerTenant !== before?.providerTenant
+  if (isNewTeam && others.some((one) => one.providerTenant === providerTenant)) return "provider_tenant"
+  const own = before === null ? [] : namesOf(before)
+  const taken = new Set(others.flatMap(namesOf))
+  const isTaken = (name: string) => taken.has(name) && !own.includes(name)
+  if (isTaken(asked.clientId)) return "client_id"
+  return asked.audiences.some(isTaken) ? "audiences" : undefined
+}
+
+const namesOf = ({ clientId, audiences }: ClientValues): readonly string[] => [clientId, ...audiences]
 
 type Is = (asked: ClientValues, one: ClientValues) => boolean
 

@@ -40,7 +40,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
         const values = clientValues(asked)
         const id = desk.newId("pcl")
         const kept = await sealed(deps.secrets, { ...values, id }, asked)
-        await refuseProblem(desk, { ...values, ...kept }, null)
+        await refuseProblem(desk, { ...values, ...kept, appId: app.id }, null)
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         const { nowMs } = desk
         const made = { appId: app.id, status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
@@ -77,7 +77,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
           clientSecretSealed: paths.has("client_secret") ? kept.clientSecretSealed : client.clientSecretSealed,
           tokenSecretSealed: paths.has("token_secret") ? kept.tokenSecretSealed : client.tokenSecretSealed,
         }
-        await refuseProblem(desk, { ...next, ...secrets }, client)
+        await refuseProblem(desk, { ...next, ...secrets, appId: client.appId }, client)
         const isAsItWas =
           isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
         if (isAsItWas) return { providerClient: current }
@@ -108,13 +108,13 @@ async function foundClient(desk: Desk, { appId, providerClientId }: Named): Prom
 
 async function refuseProblem(
   { deps, tx, isInstallation }: Desk,
-  asked: ClientValues & Pick<ProviderClient, "clientSecretSealed" | "tokenSecretSealed">,
+  asked: ClientValues & Pick<ProviderClient, "appId" | "clientSecretSealed" | "tokenSecretSealed">,
   before: ClientValues | null,
 ): Promise<void> {
   const secrets = { clientSecret: asked.clientSecretSealed !== null, tokenSecret: asked.tokenSecretSealed !== null }
   refuse(clientProblem(asked, { before, secrets, isLoopbackAllowed: deps.isLoopbackAllowed }))
   const known = await tx.administration.findProviderClients(asked.provider)
-  refuse(providerProblem(asked, { before, isInstallationAdmin: isInstallation, known }))
+  refuse(providerProblem(asked, { before, isInstallationAdmin: isInstallation, appId: asked.appId, known }))
 }
 
 function move(deps: Deps, context: HandlerContext, of: Named, kind: AuditKind, to: Move<ProviderClient["status"]>) {
