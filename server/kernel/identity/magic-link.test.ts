@@ -14,6 +14,7 @@ const plain: MagicLinkRequest = {
 const mine: MagicLinkRequest = { ...plain, codeChallenge: "mine" }
 const others: MagicLinkRequest = { ...plain, codeChallenge: "others" }
 const elsewhere: MagicLinkRequest = { ...mine, appId: newId("app", 9, new Uint8Array(10)) }
+const later = (byMs: number, request: MagicLinkRequest) => ({ ...request, expiresAtMs: request.expiresAtMs + byMs })
 const strict = { ...app, settings: { ...app.settings, requireSameDevice: true } }
 
 test.each<[string, readonly MagicLinkRequest[], string | null, typeof app, boolean]>([
@@ -28,6 +29,10 @@ test.each<[string, readonly MagicLinkRequest[], string | null, typeof app, boole
   ["nor behind an older request without one", [mine, plain], null, app, false],
   ["another app's request is another app's", [elsewhere], "mine", app, false],
   ["so is a newer one of theirs", [{ ...elsewhere, codeChallenge: null }, plain], null, app, false],
+  ["also for who shows a verifier", [{ ...elsewhere, codeChallenge: null }, mine], "mine", app, false],
+  ["so is the link of who asked there and then here at once", [later(60_000, mine), elsewhere], "mine", app, false],
+  ["with or without a challenge", [later(60_000, plain), elsewhere], null, app, false],
+  ["but not when the mail was not held back", [later(60_001, mine), elsewhere], "mine", app, true],
   ["an app that asks for the same device takes none without a verifier", [plain], null, strict, false],
   ["and takes the right one", [mine], "mine", strict, true],
 ])("%s", (_, requests, challengeShown, app, expected) => {

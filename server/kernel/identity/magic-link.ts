@@ -9,6 +9,9 @@ export interface PresentedLink {
   challengeShown: string | null
 }
 
+/** How long a provider holds back the next mail to an address at most, in milliseconds. */
+const heldBackMs = 60_000
+
 /**
  * Whether a link that the provider takes is taken from this client.
  *
@@ -16,12 +19,14 @@ export interface PresentedLink {
  * held back by the provider's own limit. So a verifier may be that of any request of this app, and who shows none must
  * be where none was asked for: the newest request is of this app and without a challenge, which an app that asks for the
  * same device never takes (RFC 7636, which has the same downgrade in mind). A link that nobody asked for here is not
- * taken.
+ * taken, nor one that may be another app's: whose page a link led to could else use it here, by asking here as well.
  */
 export function judgeLink({ requests, app, challengeShown }: PresentedLink): boolean {
-  if (challengeShown !== null) {
-    return requests.some(({ appId, codeChallenge }) => appId === app.id && codeChallenge === challengeShown)
-  }
   const [newest] = requests
-  return !app.settings.requireSameDevice && newest?.appId === app.id && newest.codeChallenge === null
+  const mayBeElsewheres = (own: MagicLinkRequest) =>
+    requests.some(({ appId, expiresAtMs }) => appId !== app.id && expiresAtMs >= own.expiresAtMs - heldBackMs)
+  const isAsked = (own: MagicLinkRequest, codeChallenge: string | null) =>
+    own.appId === app.id && own.codeChallenge === codeChallenge && !mayBeElsewheres(own)
+  if (challengeShown !== null) return requests.some((request) => isAsked(request, challengeShown))
+  return !app.settings.requireSameDevice && newest !== undefined && isAsked(newest, null)
 }
