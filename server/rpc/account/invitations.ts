@@ -5,13 +5,14 @@ import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joini
 import type { Membership } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../deps.ts"
+import { stillGiven } from "../sign-in/giver.ts"
 import { takeInvitation } from "../sign-in/membership.ts"
 import { onSelf, type Self } from "./self.ts"
 
 export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: string): Promise<Membership> {
   return onSelf(deps, context, async (self) => {
     const { tx, nowMs, user, principal, refuse } = self
-    const invitation = await lockInvitation(self, codeText)
+    const invitation = await stillGiven(deps, tx, await lockInvitation(self, codeText))
     if (invitation === undefined) return refuse("membership.accepted", "INVITATION_INVALID")
     const membership = await membershipAt(self, invitation)
     const problem = acceptanceProblem(

@@ -5,6 +5,7 @@ import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { Entry } from "./entry.ts"
+import { stillGiven } from "./giver.ts"
 
 export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const { tx, request, app, client, nowMs } = entry
@@ -58,5 +59,6 @@ async function lockPerson(entry: Entry): Promise<Person> {
 async function lockInvitation({ deps, tx, request }: Entry): Promise<SignInFacts["invitation"]> {
   if (request.invitationCode === "") return null
   const code = parseOpaque("sginv_", request.invitationCode)
-  return code === undefined ? undefined : tx.invitations.lockByCode(deps.secrets.hashes("invitation", code))
+  if (code === undefined) return undefined
+  return stillGiven(deps, tx, await tx.invitations.lockByCode(deps.secrets.hashes("invitation", code)))
 }

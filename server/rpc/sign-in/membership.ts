@@ -25,7 +25,7 @@ export function joinApp(entry: Joining, principal: Principal): Promise<Membershi
 
 /**
  * Takes the invitation, which is locked and good: its membership is active afterwards, with the invitation's scopes
- * besides those that were there.
+ * besides those that were there. The membership that was made for the invitation has them, as far as nobody took them.
  */
 export async function takeInvitation(
   entry: Joining,
@@ -37,7 +37,7 @@ export async function takeInvitation(
   const there = await tx.identities.findMembership(principal.id, appId, tenantId, contextId)
   const membership =
     there !== undefined && isOpen(there)
-      ? await accept(entry, there, scopes)
+      ? await accept(entry, there, there.id === invitation.membershipId ? [] : scopes)
       : await insert(entry, principal, invitation, scopes)
   await tx.invitations.update({
     ...invitation,

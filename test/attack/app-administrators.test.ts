@@ -1,0 +1,106 @@
+// What the administrators of one app try on what is everybody's, and those who were sent away on what was theirs.
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { startAdministeredServer } from "../support/administered-server.ts"
+import type { AdministeredWorld } from "../support/administration.ts"
+import { bearer, type Clients, refusal } from "../support/clients.ts"
+import { signIn } from "../support/people.ts"
+import type { TestServer } from "../support/server.ts"
+
+let server: TestServer
+let clients: Clients
+let world: AdministeredWorld
+beforeAll(async () => {
+  ;({ server, clients, world } = await startAdministeredServer())
+})
+afterAll(() => server?.close())
+
+describe("an app's administrator", () => {
+  test("gets no tokens for another app's service", async () => {
+    const appId = world.other.id
+    const own = [...world.other.audiences]
+    const change = { audiences: [...own, "svc-of-another-app"] }
+    const by = world.as("otherAdmin")
+    expect(await refusal(clients.admin.updateApp({ appId, app: change }, by))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
+    const { app } = await clients.admin.updateApp({ appId, app: change }, world.as("root"))
+    expect(app?.audiences).toEqual(change.audiences)
+    // What is there may stay, and go.
+    await clients.admin.updateApp({ appId, app: { ...change, name: "Renamed" } }, by)
+    const fewer = await clients.admin.updateApp({ appId, app: { audiences: own } }, by)
+    expect(fewer.app?.audiences).toEqual(own)
+  })
+
+  test("is not another app to a provider, and so takes neither its tokens nor its news", async () => {
+    const { issuers, jwksUri, clientId } = server.client
+    const client = { provider: Provider.IDP_A, platform: Platform.ANDROID, issuers: [...issuers], jwksUri }
+    const create = (of: object) =>
+      clients.admin.createProviderClient(
+        { appId: world.other.id, providerClient: { ...client, clientId: "draw-android", ...of } },
+        world.as("otherAdmin"),
+      )
+    for (const of of [{ clientId }, { audiences: ["draw-android", clientId] }]) {
+      expect(await refusal(create(of))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
+    }
+    const { providerClient } = await create({})
+    const change = { appId: world.other.id, providerClientId: providerClient?.id ?? "" }
+    const update = (audiences: string[]) =>
+      clients.admin.updateProviderClient({ ...change, providerClient: { audiences } }, world.as("otherAdmin"))
+    expect(await refusal(update([clientId]))).toBe("InvalidArgument OUTPUT_ONLY_FIELD")
+    await update(["draw-android", "draw-ios"])
+  })
+})
+
+describe("an invitation that gives a scope of this service", () => {
+  const scopes = ["auth.members.write"]
+  const invite = async () => {
+    const giver = await signIn(server, clients, `giver ${Math.random()}`, { app: world.app, scopes })
+    const { code } = await clients.admin.inviteMember({ appId: world.app.id, scopes }, bearer(giver.token))
+    const found = await clients.admin.listMemberships(
+      { appId: world.app.id, principalId: giver.principalId },
+      world.as("admin"),
+    )
+    return { code, of: { appId: world.app.id, membershipId: found.memberships[0]?.id ?? "" }, giver }
+  }
+  const take = async (invitationCode: string) => {
+    const login = await server.login(`taker ${Math.random()}`)
+    return clients.auth.externalLogin({ ...login, appId: world.app.id, invitationCode })
+  }
+
+  test("is taken while its giver holds it", async () => {
+    const { code } = await invite()
+    expect((await take(code)).membership?.scopes).toEqual(scopes)
+  })
+
+  test("is worth nothing once its giver was removed, suspended, or lost the scope", async () => {
+    const { admin } = clients
+    const by = world.as("admin")
+    const endings = [
+      ({ of }: Awaited<ReturnType<typeof invite>>) => admin.removeMembership(of, by),
+      ({ of }: Awaited<ReturnType<typeof invite>>) => admin.suspendMembership(of, by),
+      ({ of }: Awaited<ReturnType<typeof invite>>) =>
+        admin.updateMembership({ ...of, membership: {}, updateMask: { paths: ["scopes"] } }, by),
+      ({ giver }: Awaited<ReturnType<typeof invite>>) =>
+        admin.suspendPrincipal({ principalId: giver.principalId }, world.as("root")),
+    ]
+    for (const end of endings) {
+      const invited = await invite()
+      const member = await signIn(server, clients, `member ${Math.random()}`, { app: world.app })
+      await end(invited)
+      expect(await refusal(take(invited.code))).toMatch(/INVITATION_INVALID/)
+      const accept = clients.account.acceptInvitation({ code: invited.code }, bearer(member.token))
+      expect(await refusal(accept)).toMatch(/INVITATION_INVALID/)
+    }
+  })
+
+  test("gives no more than was left of it", async () => {
+    const { admin, account } = clients
+    const by = world.as("admin")
+    const { token, principalId } = await signIn(server, clients, "invited", { app: world.app })
+    const at = { appId: world.app.id, tenantId: world.tenant.id }
+    const { code, invitation } = await admin.inviteMember({ ...at, principalId, scopes }, by)
+    const of = { appId: world.app.id, membershipId: invitation?.membershipId ?? "" }
+    await admin.updateMembership({ ...of, membership: {}, updateMask: { paths: ["scopes"] } }, by)
+    const { membership } = await account.acceptInvitation({ code }, bearer(token))
+    expect(membership).toMatchObject({ id: of.membershipId, scopes: [] })
+  })
+})
