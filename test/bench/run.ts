@@ -1,4 +1,4 @@
-// npm run bench -- [name…] [--json]: runs every module beside this one that exports run(), or those that are named.
+// npm run bench -- [name…] [--json] [--large]: runs every module beside this one that exports run(), or those that are named.
 import { readdirSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
@@ -6,7 +6,10 @@ import { parseArgs } from "node:util"
 /** One line of a bench: what was measured and its numbers, whatever they are called. */
 type Row = Readonly<Record<string, unknown>>
 
-const { values, positionals } = parseArgs({ options: { json: { type: "boolean" } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { json: { type: "boolean" }, large: { type: "boolean", default: false } },
+  allowPositionals: true,
+})
 const benches = new Map(
   readdirSync(import.meta.dirname)
     .filter((file) => file.endsWith(".ts") && file !== "run.ts")
@@ -35,7 +38,7 @@ if (values.json) {
 async function rowsOf(file: string): Promise<readonly Row[]> {
   const module: Record<string, unknown> = await import(`./${file}`)
   if (typeof module.run !== "function") throw new TypeError(`${file} exports no run()`)
-  const result: unknown = await module.run()
+  const result: unknown = await module.run({ isLarge: values.large })
   const rows = typeof result === "object" && result !== null && "rows" in result ? result.rows : result
   if (!Array.isArray(rows)) throw new TypeError(`${file} gives no rows`)
   return rows

@@ -1,0 +1,118 @@
+// How long it takes until an append is heard on every stream, and the same from a server that only writes to streams.
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { Agent, get, type IncomingMessage } from "node:http"
+import { join } from "node:path"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { callsOver } from "../../support/messaging/calls.ts"
+import type { World } from "../../support/messaging/world.ts"
+import { appender, inBatches, newcomer } from "./cast.ts"
+import { quantiles, type Row } from "./measure.ts"
+
+const streamsOfDevice = 4
+
+/** @param streams At most four times the leaves that a commit adds. */
+export async function fanOut(world: World, { streams, appends }: { streams: number; appends: number }): Promise<Row[]> {
+  const ours = await signet(world, streams, appends)
+  const bare = await bareStreams(streams, appends)
+  const [of, to] = [quantiles(ours), quantiles(bare)]
+  return [
+    { name: `a write to ${streams} bare streams`, ratio: 1, ...to },
+    { name: `an append to ${streams} streams`, ratio: to.p50Ms / of.p50Ms, ...of },
+  ]
+}
+
+/** Milliseconds from the call until each stream has heard of it. */
+async function signet(world: World, streams: number, appends: number): Promise<number[]> {
+  const { baseUrl } = world
+  const transport = createGrpcTransport({ baseUrl })
+  const devices = await inBatches(Math.ceil(streams / streamsOfDevice), () => newcomer(world, transport, 1))
+  const [sender, ...others] = devices
+  if (sender === undefined) throw new Error("nobody sends")
+  const room = await sender.createGroup(others.map(({ userId }) => userId))
+  const append = await appender(sender, room)
+
+  const controller = new AbortController()
+  const heard: number[] = []
+  let startedMs = 0
+  let head = 1n
+  let missing = 0
+  let done = () => {}
+  const opened = devices.flatMap((device) =>
+    Array.from({ length: streamsOfDevice }, (_, i) => {
+      // A connection for many streams, as a gateway in front has them.
+      const own = i === 0 ? transport : createGrpcTransport({ baseUrl })
+      const { conversations } = callsOver(i === 0 ? transport : own, device.credentials)
+      return conversations.subscribe({}, { signal: controller.signal })
+    }),
+  )
+  const ready = opened.slice(0, streams).map(async (stream) => {
+    const events = stream[Symbol.asyncIterator]()
+    await events.next()
+    const listen = async () => {
+      let seen = head
+      for (;;) {
+        const { value, done: isOver } = await events.next()
+        if (isOver) return
+        if (value.event.case !== "envelopeAvailable" || value.event.value.headSeq <= seen) continue
+        seen = value.event.value.headSeq
+        heard.push(performance.now() - startedMs)
+        missing--
+        if (missing === 0) done()
+      }
+    }
+    listen().catch(() => {})
+  })
+  await Promise.all(ready)
+  for (let i = 0; i <= appends; i++) {
+    const all = Promise.withResolvers<void>()
+    done = all.resolve
+    missing = streams
+    startedMs = performance.now()
+    head += 1n
+    await Promise.all([append(), all.promise])
+    // The first one warms everything up.
+    if (i === 0) heard.length = 0
+  }
+  controller.abort()
+  return heard
+}
+
+async function bareStreams(streams: number, appends: number): Promise<number[]> {
+  const child: ChildProcess = fork(join(import.meta.dirname, "bare-streams.ts"))
+  const [{ port }] = await once(child, "message")
+  const agent = new Agent({ keepAlive: true })
+  const url = `http://127.0.0.1:${port}`
+  const heard: number[] = []
+  let startedMs = 0
+  let missing = 0
+  let done = () => {}
+  const open = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      get(`${url}/stream`, { agent: false }, (response) => {
+        response.once("data", () => {
+          response.on("data", () => {
+            heard.push(performance.now() - startedMs)
+            missing--
+            if (missing === 0) done()
+          })
+          resolve(response)
+        })
+      }).on("error", reject)
+    })
+  const opened = await inBatches(streams, open, 50)
+  for (let i = 0; i <= appends; i++) {
+    const all = Promise.withResolvers<void>()
+    done = all.resolve
+    missing = streams
+    startedMs = performance.now()
+    get(`${url}/send`, { agent }, (response) => response.resume())
+    await all.promise
+    if (i === 0) heard.length = 0
+  }
+  for (const response of opened) response.destroy()
+  agent.destroy()
+  child.disconnect()
+  await once(child, "exit")
+  return heard
+}
