@@ -109,6 +109,40 @@ describeOnPostgres("administrators at once", () => {
     }
   })
 
+  test("remove a member who is given something: nothing waits for who joins again", async () => {
+    const { clients, world, server } = all
+    const { admin } = clients
+    const appId = world.app.id
+    // Of the app: of the installation they may ask who is no member again.
+    const by = world.as("admin")
+    const { role } = await admin.createRole({ appId, role: { key: "parting" } }, root())
+    const roleId = role?.id ?? ""
+    for (let round = 0; round < 6; round++) {
+      const { principalId } = await signIn(server, clients, `leaver ${round}`, { app: world.app })
+      const { memberships } = await admin.listMemberships({ appId, principalId }, root())
+      const membershipId = memberships[0]?.id ?? ""
+      const at = { appId, principalId, tenantId: world.tenant.id }
+      await outcomes([
+        () => admin.createGrant({ appId, principalId, roleId }, by),
+        () => admin.removeMembership({ appId, membershipId }, by),
+        () => admin.createMembership(at, by),
+        () => admin.inviteMember({ ...at, tenantId: world.otherTenant.id }, by),
+      ])
+      const live = ["ACTIVE", "PENDING", "INVITED"] as never[]
+      const left = await Promise.all(
+        (["role_grant", "membership", "invitation"] as const).map((table) =>
+          server.store.db
+            .selectFrom(table)
+            .select("id")
+            .where("principal_id", "=", principalId)
+            .where("status", "in", live)
+            .execute(),
+        ),
+      )
+      expect(left).toEqual([[], [], []])
+    }
+  })
+
   test("delete a permission while a role comes to name it: no role names one that is gone", async () => {
     const { clients, world, server } = all
     const appId = world.app.id

@@ -105,7 +105,7 @@ export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
 }
 
 /**
- * A principal that the caller may know: an administrator of the installation knows all, others those who are active
+ * A principal, locked, that the caller may know: an administrator of the installation knows all, others those who are active
  * members of what they administer. Nobody learns of an id whether it is somebody's elsewhere.
  *
  * @returns The memberships that the caller may see, of whatever status.
@@ -117,7 +117,8 @@ export async function foundMember(
 ): Promise<{ id: PrincipalId; memberships: readonly Membership[] }> {
   const { tx, caller, isInstallation } = desk
   const id = parseId("prn", idText)
-  const principal = id && (await tx.identities.findPrincipal(id))
+  // Locked: whoever removes the member at the same moment comes before, and is seen, or after, and ends what is made.
+  const principal = id && (await tx.principals.lock(id))
   if (principal === undefined || principal.status === "DELETED") throw unresolved()
   const all = await tx.identities.findMemberships(principal.id, appId)
   const memberships = all.filter((each) => outOfReach(caller, isInstallation, each) === undefined)
