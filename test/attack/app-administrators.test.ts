@@ -1,4 +1,5 @@
 // What the administrators of one app try on what is everybody's, and those who were sent away on what was theirs.
+import { generateKeyPairSync } from "node:crypto"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
@@ -104,3 +105,30 @@ describe("an invitation that gives a scope of this service", () => {
     expect(membership).toMatchObject({ id: of.membershipId, scopes: [] })
   })
 })
+
+test("nobody becomes a service that may administer more than they", async () => {
+  const { services } = clients
+  const scopes = ["auth.service_accounts.write"]
+  const all = [...world.app.scopes, ...scopes.map((key) => ({ key, audience: "auth", isDefault: false }))]
+  await server.deps.store.transaction((tx) => tx.apps.putApp({ ...world.app, scopes: all }))
+  const [mighty, mere] = [
+    await signIn(server, clients, "mighty", { app: world.app, scopes: [...scopes, "auth.apps.write"] }),
+    await signIn(server, clients, "mere of services", { app: world.app, scopes }),
+  ]
+  const asked = { name: "robot", authMethods: [1], allowedAudiences: ["auth"], scopes: ["auth.apps.write"] }
+  const { serviceAccount } = await services.createServiceAccount(asked, bearer(mighty.token))
+  const serviceAccountId = serviceAccount?.id ?? ""
+  const { x = "", y = "" } = freshKey()
+  for (const tried of [
+    () => services.addSecret({ serviceAccountId }, bearer(mere.token)),
+    () => services.rotateSecret({ serviceAccountId }, bearer(mere.token)),
+    () => services.addKey({ serviceAccountId, x, y }, bearer(mere.token)),
+  ]) {
+    expect(await refusal(tried())).toBe("PermissionDenied SCOPE_NOT_GRANTED")
+  }
+  const { serviceSecret } = await services.addSecret({ serviceAccountId }, bearer(mighty.token))
+  // To end one, nobody needs to be able to have one.
+  await services.revokeSecret({ serviceAccountId, secretId: serviceSecret?.id ?? "" }, bearer(mere.token))
+})
+
+const freshKey = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" })

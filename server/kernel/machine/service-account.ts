@@ -1,4 +1,5 @@
 // What a service may be and may call, and how its secrets and keys come and go.
+import { isOwnKey } from "../administration/scopes.ts"
 import type { Reason } from "../errors.ts"
 import type { ServiceAccountId } from "../ids.ts"
 import type { ServiceAccount, ServiceKey, ServiceSecret } from "../machine-records.ts"
@@ -61,6 +62,14 @@ export function accountProblem(
     return { reason: "INVALID_FIELD", field: "default_scopes" }
   }
   return undefined
+}
+
+/**
+ * Whether this administrator may have a credential of the account: whoever has one is the service, so nobody gets one
+ * of an account with scopes of the auth service that they do not hold.
+ */
+export function mayHaveCredential({ scopes }: Pick<ServiceAccount, "scopes">, makerScopes: ReadonlySet<string>) {
+  return scopes.every((key) => !isOwnKey(key) || makerScopes.has(key))
 }
 
 /**

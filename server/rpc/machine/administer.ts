@@ -4,6 +4,7 @@ import type { AuditKind } from "@signet/kernel/audit/event"
 import { misplacement } from "@signet/kernel/authz/grants"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
+import { mayHaveCredential } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import { administer, unresolved } from "../admin/administer.ts"
@@ -23,15 +24,17 @@ export interface Administration {
  *
  * @param options.take "find" where nothing is changed; a change locks the account, so that credentials are counted one
  *   call after the other.
+ * @param options.gives The caller gets a credential of the account.
  * @param work Returns Refused for what is not done.
  * @throws Refused RESOURCE_UNRESOLVED, the same for somebody else's account and for none; the audit knows which.
+ *   SCOPE_NOT_GRANTED for a credential of an account that may more than the caller.
  */
 export async function onAccount<T>(
   deps: Deps,
   context: HandlerContext,
   idText: string,
   work: (administration: Administration) => Promise<T | Refused>,
-  options: { take: "find" | "lock" } = { take: "lock" },
+  options: { take: "find" | "lock"; gives?: "credential" } = { take: "lock" },
 ): Promise<T> {
   const administrator = sessionUserOf(context)
   const id = parseId("sac", idText)
@@ -41,6 +44,7 @@ export async function onAccount<T>(
     const place = { appId: account.appId, tenantId: account.tenantId, contextId: null }
     const problem = misplacement(administrator, { ...place, type: "service_account", id: account.id })
     if (problem !== undefined) throw unresolved(problem)
+    if (options.gives && !mayHaveCredential(account, administrator.scopes)) throw new Refused("SCOPE_NOT_GRANTED")
     const own = { type: "service_account", id: account.id }
     const outcome = await work({
       tx,

@@ -10,7 +10,7 @@ import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
 
-/** @throws Refused INVALID_FIELD, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED. */
+/** @throws Refused INVALID_FIELD, CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED. */
 export async function addKey(
   deps: Deps,
   context: HandlerContext,
@@ -18,25 +18,31 @@ export async function addKey(
 ): Promise<ServiceKey> {
   const kid = thumbprint(deps.secrets, of.x, of.y)
   await requirePoint(kid, of.x, of.y)
-  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
-    const keys = await tx.serviceAccounts.keys(account.id)
-    const plan = planKey(keys, kid)
-    switch (plan) {
-      case "limit":
-        return new Refused("CREDENTIAL_LIMIT")
-      case "revoked":
-        return notTaken("this key was revoked")
-      case "there":
-        return keys.find((key) => key.kid === kid) ?? notTaken("this key is not there")
-      case "add": {
-        const { x, y } = of
-        const key = { serviceAccountId: account.id, kid, x, y, createdAtMs: nowMs, revokedAtMs: null }
-        await tx.serviceAccounts.insertKey(key)
-        await record("service_account.key_added", { type: "service_key", id: kid })
-        return key
+  return onAccount(
+    deps,
+    context,
+    of.accountId,
+    async ({ tx, account, nowMs, record }) => {
+      const keys = await tx.serviceAccounts.keys(account.id)
+      const plan = planKey(keys, kid)
+      switch (plan) {
+        case "limit":
+          return new Refused("CREDENTIAL_LIMIT")
+        case "revoked":
+          return notTaken("this key was revoked")
+        case "there":
+          return keys.find((key) => key.kid === kid) ?? notTaken("this key is not there")
+        case "add": {
+          const { x, y } = of
+          const key = { serviceAccountId: account.id, kid, x, y, createdAtMs: nowMs, revokedAtMs: null }
+          await tx.serviceAccounts.insertKey(key)
+          await record("service_account.key_added", { type: "service_key", id: kid })
+          return key
+        }
       }
-    }
-  })
+    },
+    { take: "lock", gives: "credential" },
+  )
 }
 
 /** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */

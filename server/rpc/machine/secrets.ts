@@ -16,51 +16,63 @@ export interface ShownSecret {
   kept: ServiceSecret
 }
 
-/** @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED. */
+/** @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED. */
 export function addSecret(
   deps: Deps,
   context: HandlerContext,
   of: { accountId: string; lifeDays: number },
 ): Promise<ShownSecret> {
-  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
-    const planned = planSecret(await tx.serviceAccounts.secrets(account.id), of.lifeDays, nowMs)
-    if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
-    const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
-    await tx.serviceAccounts.insertSecret(shown.kept)
-    await record("service_account.secret_added", targetOf(shown.kept))
-    context.responseHeader.set("cache-control", "no-store")
-    return shown
-  })
+  return onAccount(
+    deps,
+    context,
+    of.accountId,
+    async ({ tx, account, nowMs, record }) => {
+      const planned = planSecret(await tx.serviceAccounts.secrets(account.id), of.lifeDays, nowMs)
+      if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
+      const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
+      await tx.serviceAccounts.insertSecret(shown.kept)
+      await record("service_account.secret_added", targetOf(shown.kept))
+      context.responseHeader.set("cache-control", "no-store")
+      return shown
+    },
+    { take: "lock", gives: "credential" },
+  )
 }
 
 /**
  * @param of.overlap Milliseconds; undefined for the usual.
- * @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED.
+ * @throws Refused CREDENTIAL_LIMIT, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED.
  */
 export function rotateSecret(
   deps: Deps,
   context: HandlerContext,
   of: { accountId: string; lifeDays: number; overlap: number | undefined },
 ): Promise<ShownSecret & { replaced: ServiceSecret[] }> {
-  return onAccount(deps, context, of.accountId, async ({ tx, account, nowMs, record }) => {
-    const planned = planRotation(await tx.serviceAccounts.secrets(account.id), of, nowMs)
-    if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
-    const replaced: ServiceSecret[] = []
-    for (const { secret, expiresAtMs } of planned.replaced) {
-      if (expiresAtMs > nowMs) {
-        await tx.serviceAccounts.shortenSecret(secret.id, expiresAtMs)
-        replaced.push({ ...secret, expiresAtMs })
-      } else {
-        await endSecret(tx, secret, nowMs)
-        replaced.push({ ...secret, revokedAtMs: nowMs })
+  return onAccount(
+    deps,
+    context,
+    of.accountId,
+    async ({ tx, account, nowMs, record }) => {
+      const planned = planRotation(await tx.serviceAccounts.secrets(account.id), of, nowMs)
+      if (planned === undefined) return new Refused("CREDENTIAL_LIMIT")
+      const replaced: ServiceSecret[] = []
+      for (const { secret, expiresAtMs } of planned.replaced) {
+        if (expiresAtMs > nowMs) {
+          await tx.serviceAccounts.shortenSecret(secret.id, expiresAtMs)
+          replaced.push({ ...secret, expiresAtMs })
+        } else {
+          await endSecret(tx, secret, nowMs)
+          replaced.push({ ...secret, revokedAtMs: nowMs })
+        }
       }
-    }
-    const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
-    await tx.serviceAccounts.insertSecret(shown.kept)
-    await record("service_account.secret_rotated", targetOf(shown.kept))
-    context.responseHeader.set("cache-control", "no-store")
-    return { ...shown, replaced }
-  })
+      const shown = newSecret(deps, account, nowMs, planned.expiresAtMs)
+      await tx.serviceAccounts.insertSecret(shown.kept)
+      await record("service_account.secret_rotated", targetOf(shown.kept))
+      context.responseHeader.set("cache-control", "no-store")
+      return { ...shown, replaced }
+    },
+    { take: "lock", gives: "credential" },
+  )
 }
 
 /** @throws Refused NOT_FOUND, RESOURCE_UNRESOLVED. */
