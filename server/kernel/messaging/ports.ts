@@ -245,6 +245,8 @@ export interface Welcomes {
   ): Promise<WelcomeRecord | "NOT_FOUND" | "WELCOME_ALREADY_CONSUMED">
   /** A pending welcome of the device into the conversation: whoever has one may read the tree. */
   findPending(deviceId: DeviceId, conversationId: ConversationId): Promise<WelcomeRecord | undefined>
+  /** Whether one of these packages has let its owner into the conversation before. */
+  wereUsed(conversationId: ConversationId, keyPackageRefs: readonly Uint8Array[]): Promise<boolean>
   /** Erases what is PENDING. Again is no error. */
   voidAll(deviceId: DeviceId): Promise<void>
 }

@@ -22,6 +22,7 @@ import { type ConversationFacts, conversationEvent } from "../events.ts"
 import { refusedFor } from "../refusing.ts"
 import { conversationIdOf, isAt, unresolved } from "../seen.ts"
 import { eventsOf, hintsOf, removeRevoked, revokedOf } from "./after.ts"
+import type { AddedLeaf } from "./change.ts"
 import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
 import { appendRefusal } from "./outcome.ts"
@@ -144,10 +145,26 @@ async function judge(
   )
   const isRejoin = judged.verified.membership?.op === "REJOIN"
   const decided = await ensure({ framedEpoch: commit.epoch, isRejoin })
+  await ensureUnused(deps, conversation, judged.added)
   // Nobody comes in with a device that was revoked since its package was claimed.
   const [revoked] = await revokedOf(deps, conversation, judged.added)
   if (revoked !== undefined) throw refusedFor("CREDENTIAL_REFUSED", "CRED_REVOKED")
   return { judged, decided }
+}
+
+/**
+ * A claim is answered for longer than its packages are of use: whoever was let in by one has forgotten its key. Only a
+ * last resort comes twice. Holds under the lock too, since only a commit uses a package up.
+ */
+async function ensureUnused(
+  { store }: MessagingDeps,
+  { id }: Conversation,
+  added: readonly AddedLeaf[],
+): Promise<void> {
+  const once = added.filter(({ keyPackage }) => !keyPackage.lastResort)
+  if (once.length === 0) return
+  const refs = once.map(({ keyPackageRef }) => keyPackageRef)
+  if (await store.welcomes.wereUsed(id, refs)) throw refusedFor("KEY_PACKAGE_NOT_CLAIMED", "KEY_PACKAGE_USED")
 }
 
 function messageOf({ payload }: AppendMessageRequest): { kind: Attempt["kind"]; bytes: Uint8Array } {

@@ -3,7 +3,8 @@ import type { Welcomes } from "@signet/kernel/messaging/ports"
 import type { WelcomeRecord } from "@signet/kernel/messaging/records"
 import { decideConsume } from "@signet/kernel/messaging/welcome"
 import { at, bytes, bytesOrNull, type Database, run } from "../sql.ts"
-import { type Access, appendAudit } from "./access.ts"
+import { type Access, appendAudit, buffers } from "./access.ts"
+import { forgetTailText } from "./write-welcomes.ts"
 
 const columns = `welcome.id, welcome.device_id, welcome.conversation_id, welcome.commit_seq, welcome.key_package_ref,
   welcome.head, welcome.status, welcome.consumed_with_key, welcome.created_at, welcome.expires_at,
@@ -34,13 +35,11 @@ const lockText = `select 1 from welcome join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 where welcome.id = $1 for update`
 const consumeText = `update welcome set status = 'CONSUMED', consumed_with_key = $2, head = '' where id = $1`
-const forgetTailText = `update welcome_commit common set tail = ''
-where conversation_id = any($1::text[]) and commit_seq = any($2::bigint[]) and not exists (
-  select 1 from welcome where welcome.conversation_id = common.conversation_id
-    and welcome.commit_seq = common.commit_seq and welcome.status = 'PENDING')`
 const findPendingText = `select ${columns} from welcome ${joins}
 where device_id = $1 and welcome.conversation_id = $2 and welcome.status = 'PENDING'
 order by welcome.commit_seq desc limit 1`
+const usedText = `select 1 from welcome
+where conversation_id = $1 and key_package_ref = any($2::bytea[]) limit 1`
 const voidText = `update welcome set status = 'VOID', head = '' where device_id = $1 and status = 'PENDING'
 returning conversation_id, commit_seq`
 
@@ -88,6 +87,10 @@ export function welcomes({ ask, transact }: Access): Welcomes {
     async findPending(deviceId, conversationId) {
       const [row] = await ask<WelcomeRow>(findPendingText, [deviceId, conversationId])
       return row && welcomeOf(row)
+    },
+
+    async wereUsed(conversationId, keyPackageRefs) {
+      return (await ask(usedText, [conversationId, buffers(keyPackageRefs)])).length > 0
     },
 
     voidAll: (deviceId) =>

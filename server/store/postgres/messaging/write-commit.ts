@@ -6,7 +6,7 @@ import type { Conversation, Leaf } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
-import { writeWelcomes } from "./write-welcomes.ts"
+import { voidWelcomes, writeWelcomes } from "./write-welcomes.ts"
 
 export interface CommitWrite {
   before: Conversation
@@ -50,7 +50,10 @@ async function writeLeaves(trx: Database, before: Conversation, roster: readonly
   const staying = roster.filter((leaf) => isSame(was.get(leaf.deviceId), leaf))
   const stays = new Set(staying.map(({ deviceId }) => deviceId))
   const gone = before.roster.filter(({ deviceId }) => !stays.has(deviceId)).map(({ deviceId }) => deviceId)
-  if (gone.length > 0) await run(trx, endLeavesText, [before.id, seq, gone])
+  if (gone.length > 0) {
+    await run(trx, endLeavesText, [before.id, seq, gone])
+    await voidWelcomes(trx, before.id, gone)
+  }
   for (const leaf of staying) {
     const old = was.get(leaf.deviceId)
     if (old === undefined || equalBytes(old.credentialHash, leaf.credentialHash)) continue

@@ -1,8 +1,16 @@
 // Each newcomer's welcome ends with the same encrypted GroupInfo: it is kept once a commit.
+
+import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { SplitWelcome } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
 import type { CommitWrite } from "./write-commit.ts"
+
+/** Of commits whose welcomes are all gone. */
+export const forgetTailText = `update welcome_commit common set tail = ''
+where conversation_id = any($1::text[]) and commit_seq = any($2::bigint[]) and not exists (
+  select 1 from welcome where welcome.conversation_id = common.conversation_id
+    and welcome.commit_seq = common.commit_seq and welcome.status = 'PENDING')`
 
 const commitText = `insert into welcome_commit
   (conversation_id, commit_seq, epoch, tail, tree_hash, receipt, proof, adder_device_id)
@@ -11,6 +19,15 @@ const welcomesText = `insert into welcome
   (conversation_id, commit_seq, status, created_at, id, device_id, key_package_ref, head, expires_at)
 select $1::text, $2::bigint, 'PENDING', $3::timestamptz, new.*
 from unnest($4::text[], $5::text[], $6::bytea[], $7::bytea[], $8::timestamptz[]) as new`
+
+const voidText = `update welcome set status = 'VOID', head = ''
+where conversation_id = $1 and device_id = any($2::text[]) and status = 'PENDING' returning commit_seq`
+
+/** What leads to a leaf that is gone, leads nowhere: whoever came by it would miss what follows when it is added again. */
+export async function voidWelcomes(trx: Database, id: ConversationId, deviceIds: readonly DeviceId[]): Promise<void> {
+  const gone = await run<{ commit_seq: number }>(trx, voidText, [id, deviceIds])
+  if (gone.length > 0) await run(trx, forgetTailText, [gone.map(() => id), gone.map((row) => row.commit_seq)])
+}
 
 export async function writeWelcomes(
   trx: Database,
