@@ -82,7 +82,7 @@ export const idpCMutants: readonly Mutant[] = [
   {
     fault: "production asks this machine",
     file: `${providers}/idp-c.ts`,
-    from: 'if (protocol !== "https:" && !isLoopbackAllowed) return undefined',
+    from: "if (!isServerAddress(projectUrl, isLoopbackAllowed)) return undefined",
     to: "",
     test,
     name: "leads to this machine only in development",

@@ -48,18 +48,18 @@ export const signInMutants: readonly Mutant[] = [
   {
     fault: "no verifier is as good as the right one",
     file: linking,
-    from: "newest?.appId === app.id && newest.codeChallenge === null",
+    from: "newest !== undefined && isAsked(newest, null)",
     to: "newest?.appId === app.id",
     test: links,
     name: "none is no way around a challenge",
   },
   {
-    fault: "one app's link is every app's",
+    fault: "a link that another app asked for is this app's",
     file: linking,
-    from: "appId === app.id && codeChallenge === challengeShown",
-    to: "codeChallenge === challengeShown",
+    from: "own.codeChallenge === codeChallenge && !mayBeElsewheres(own)",
+    to: "own.codeChallenge === codeChallenge",
     test: links,
-    name: "another app's request is another app's",
+    name: "also for who shows a verifier",
   },
   {
     fault: "a link leads to what begins like an address of the app",

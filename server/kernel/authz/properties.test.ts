@@ -150,8 +150,8 @@ test("taking authority away never turns deny into allow", () => {
     { numRuns: effort(1_500, 20_000, 100_000) },
   )
   // Both happen often, or the property says nothing.
-  expect(denied).toBeGreaterThan(100)
-  expect(allowed).toBeGreaterThan(100)
+  expect(denied).toBeGreaterThan(50)
+  expect(allowed).toBeGreaterThan(50)
 })
 
 function reversed(requirement: Requirement): Requirement {
