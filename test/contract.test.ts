@@ -53,6 +53,7 @@ const restRoutes = [
   "GET /auth/apps/{app_id}/tenants: AppAuthService.ListTenants, scope auth.tenants.read",
   "GET /auth/apps/{app_id}: AppAuthService.GetApp, scope auth.apps.read",
   "GET /auth/apps: AppAuthService.ListApps, scope auth.apps.read",
+  "GET /auth/audit-events: AuditService.ListAuditEvents, scope auth.audit.read",
   "GET /auth/delegation-policies: DelegationService.ListDelegationPolicies, USER and scope auth.delegation.write",
   "GET /auth/delegations: DelegationService.ListDelegations, USER",
   "GET /auth/pats: PatService.ListPats, USER",

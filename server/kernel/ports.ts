@@ -3,6 +3,7 @@
 import type { AccountTx } from "./account-ports.ts"
 import type { AdministrationTx, PlaceFacts } from "./admin-ports.ts"
 import type { AuditEvent } from "./audit/event.ts"
+import type { AuditFilter } from "./audit/filter.ts"
 import type {
   AppId,
   ContextId,
@@ -16,7 +17,15 @@ import type {
   TenantId,
 } from "./ids.ts"
 import type { LimitCounts } from "./limits/ports.ts"
-import type { AssertionUses, Delegations, Pats, Principals, Revocations, ServiceAccounts } from "./machine-ports.ts"
+import type {
+  AssertionUses,
+  Delegations,
+  Page,
+  Pats,
+  Principals,
+  Revocations,
+  ServiceAccounts,
+} from "./machine-ports.ts"
 import type { Revocation } from "./machine-records.ts"
 import type {
   AccountKey,
@@ -180,6 +189,8 @@ export interface MagicLinks {
 
 export interface AuditLog {
   append(event: AuditEvent): Promise<void>
+  /** Newest first. The cursor is of an event's id and time. */
+  list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
 }
 
 /** What a verifier's answer about liveness needs, in one look-up. Undefined for what does not exist. */

@@ -1,5 +1,6 @@
 import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
@@ -9,6 +10,7 @@ import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { accountService } from "../rpc/account-service.ts"
 import { appAuthService } from "../rpc/app-auth-service.ts"
+import { auditService } from "../rpc/audit-service.ts"
 import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
@@ -32,6 +34,7 @@ export const services = [
   AppAuthService,
   AccountService,
   ProviderNotificationService,
+  AuditService,
   ...messagingServices,
 ] as const
 
@@ -47,5 +50,6 @@ export const serviceRoutes =
     router.service(AppAuthService, appAuthService(deps))
     router.service(AccountService, accountService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
+    router.service(AuditService, auditService(deps))
     messagingRoutes(messaging)(router)
   }

@@ -1,6 +1,7 @@
 // From an HTTP request to the message of its method: body or query, then path, then headers; each may set a field once.
 import { type DescField, type DescMessage, type JsonValue, type Message, ScalarType } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
+import { TimestampSchema } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
 import { fieldNamed, messageFromJson } from "../rpc/wire/read-message.ts"
 import { shown } from "../rpc/wire/strict-json.ts"
@@ -37,7 +38,7 @@ function queryJson(binding: Binding, query: string): JsonValue {
   for (const [name, text] of new URLSearchParams(query)) {
     const field = fieldNamed(binding.method.input, name)
     const isInPath = binding.segments.some((segment) => segment.field === field)
-    if (field === undefined || isInPath || field.fieldKind === "map" || field.message) throw unknownParameter(name)
+    if (field === undefined || isInPath || !isInQuery(field)) throw unknownParameter(name)
     const value = fieldJson(field, text)
     if (field.fieldKind === "list") {
       const list = json[field.jsonName]
@@ -49,6 +50,10 @@ function queryJson(binding: Binding, query: string): JsonValue {
   }
   return json
 }
+
+/** Messages are not, but for times: they are text in JSON. */
+const isInQuery = (field: DescField): boolean =>
+  field.fieldKind !== "map" && (field.message === undefined || field.message.typeName === TimestampSchema.typeName)
 
 /** A text as the JSON that its field is read from; numbers are read from their text. */
 function fieldJson(field: DescField, text: string): JsonValue {

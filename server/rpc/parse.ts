@@ -1,14 +1,17 @@
 // What the contract's enums are called in the kernel. Validation has refused unknown numbers before.
 import type { DescEnum } from "@bufbuild/protobuf"
 import type { GrantLevel } from "@signet/kernel/admin-records"
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import type { Membership, Platform, Provider } from "@signet/kernel/records"
+import { AuditEvent_OutcomeSchema } from "@signet/proto/auth/v1/audit_service"
 import { Membership_StatusSchema, PlatformSchema, ProviderSchema } from "@signet/proto/auth/v1/records"
 import { GrantLevelSchema } from "@signet/proto/auth/v1/roles"
 
 const providers: readonly Provider[] = ["IDP_A", "IDP_B", "IDP_C"]
 const platforms: readonly Platform[] = ["ANDROID", "IOS", "WEB"]
 const grantLevels: readonly GrantLevel[] = ["APP", "TENANT", "CONTEXT", "RESOURCE"]
+const auditOutcomes: readonly AuditEvent["outcome"][] = ["SUCCESS", "FAILURE", "DENIED"]
 const membershipStatuses: readonly Membership["status"][] = [
   "INVITED",
   "REQUESTED",
@@ -35,3 +38,7 @@ export const membershipStatusOf = (number: number): Membership["status"] | null 
 
 export const grantLevelOf = (number: number): GrantLevel =>
   named(GrantLevelSchema, grantLevels, number, "role.assignable_at")
+
+/** Null for any. */
+export const auditOutcomeOf = (number: number): AuditEvent["outcome"] | null =>
+  number === 0 ? null : named(AuditEvent_OutcomeSchema, auditOutcomes, number, "outcome")

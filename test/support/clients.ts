@@ -3,6 +3,7 @@ import { type Client, Code, ConnectError, createClient, type Transport } from "@
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
@@ -31,6 +32,7 @@ export interface Clients {
   services: Client<typeof ServiceAccountService>
   admin: Client<typeof AppAuthService>
   account: Client<typeof AccountService>
+  audit: Client<typeof AuditService>
 }
 
 export function clientsOver(transport: Transport): Clients {
@@ -43,6 +45,7 @@ export function clientsOver(transport: Transport): Clients {
     services: createClient(ServiceAccountService, transport),
     admin: createClient(AppAuthService, transport),
     account: createClient(AccountService, transport),
+    audit: createClient(AuditService, transport),
   }
 }
 

@@ -46,7 +46,9 @@ export function createRestTransport(baseUrl: string): Transport {
       })
       const query = new URLSearchParams()
       const hasBody = pattern.case === "post" || pattern.case === "patch"
-      if (!hasBody) for (const [name, value] of Object.entries(json)) query.set(name, String(value))
+      for (const [name, value] of hasBody ? [] : Object.entries(json)) {
+        for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each))
+      }
       const headers = new Headers(header)
       if (hasBody) headers.set("content-type", "application/json")
       const response = await fetch(`${baseUrl}${path}${query.size > 0 ? `?${query}` : ""}`, {

@@ -5,7 +5,7 @@ import { invalid, type Problem } from "./problem.ts"
 export const isOwnKey = (key: string): boolean => key.startsWith("auth.")
 
 /** Scopes that administer. Nobody holds them by being a member. */
-const administrative = /^auth\.(apps|tenants|members|roles|grants|principals|service_accounts|delegation)\./
+const administrative = /^auth\.(apps|tenants|members|roles|grants|principals|service_accounts|delegation|audit)\./
 
 /** Every administration scope, for those who are to have them all. */
 export const administrationScopes: readonly string[] = [
@@ -21,6 +21,7 @@ export const administrationScopes: readonly string[] = [
   "auth.grants.write",
   "auth.principals.read",
   "auth.principals.write",
+  "auth.audit.read",
 ]
 
 interface Grounds {

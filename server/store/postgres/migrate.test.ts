@@ -18,6 +18,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0004_administration": "d49dd727bc4801ff4af56424fb5ce5bcc846d90a9cc310e25c1e5e7fc2924525",
     "0005_messaging": "758991c08c82cfa12963c0f403805075588711eb1ee47432bef259ff5f7dc7f8",
     "0006_issuer_keys": "e41c89f81b182c5b886be6c2a2d39a485ac0b273555c4836e2d90b9d91f06f7f",
+    "0007_audit_list": "e172b02c63ca0fffb72cfd0679e74053cc8d2433f6886c7b702c1a0fee26af85",
   })
 })
 

@@ -1,0 +1,164 @@
+// What administrators of one place try to learn of another from the audit.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { newId } from "@signet/kernel/ids"
+import type { AuditEvent, ListAuditEventsRequestSchema } from "@signet/proto/auth/v1/audit_service"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
+import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { signIn } from "../support/people.ts"
+import { startTestServer, type TestServer } from "../support/server.ts"
+
+let server: TestServer
+let clients: Clients
+let world: AdministeredWorld
+beforeAll(async () => {
+  server = await startTestServer({ store: "pglite" })
+  const connect = protocols["Connect JSON over HTTP/1.1"]
+  if (connect === undefined) throw new Error("no protocol")
+  clients = clientsOver(connect(server.url))
+  world = await administeredWorld(server, clients)
+  const { app, other, tenant, otherTenant, context, otherContext, people } = world
+  const nowMs = server.deps.clock.nowMs()
+  // At every place, and at none, something that happened to everybody.
+  const places = [
+    { appId: null, tenantId: null, contextId: null },
+    { appId: other.id, tenantId: null, contextId: null },
+    { appId: app.id, tenantId: null, contextId: null },
+    ...[tenant, otherTenant].map(({ id }) => ({ appId: app.id, tenantId: id, contextId: null })),
+    ...[context, otherContext].map(({ id, tenantId }) => ({ appId: app.id, tenantId, contextId: id })),
+  ]
+  await server.deps.store.transaction(async (tx) => {
+    for (const place of places) {
+      for (const { principalId } of Object.values(people)) {
+        await tx.audit.append({
+          ...place,
+          id: newId("aud", nowMs, server.deps.random.bytes(10)),
+          occurredAtMs: nowMs,
+          kind: "grant.created",
+          outcome: "SUCCESS",
+          reason: null,
+          actorPrincipalId: principalId,
+          subjectPrincipalId: principalId,
+          subjectIdentityId: null,
+          sessionId: null,
+          target: { type: "grant", id: "shared" },
+          request: { id: "", route: "", ipTruncated: null },
+        })
+      }
+    }
+  })
+})
+afterAll(() => server?.close())
+
+type Asked = MessageInitShape<typeof ListAuditEventsRequestSchema>
+const list = (by: AdministratorName, asked: Asked = {}) =>
+  clients.audit.listAuditEvents({ pageSize: 200, ...asked }, world.as(by))
+const placeOf = ({ appId, tenantId, contextId }: AuditEvent) => `${appId} ${tenantId} ${contextId}`
+const placesSeen = async (by: AdministratorName, asked: Asked = {}) =>
+  new Set((await list(by, asked)).auditEvents.map(placeOf))
+
+describe("events of a place that the caller does not administer never appear", () => {
+  const reach: [AdministratorName, () => string[]][] = [
+    ["otherAdmin", () => [`${world.other.id}  `]],
+    ["tenantAdmin", () => ["", world.context.id].map((id) => `${world.app.id} ${world.tenant.id} ${id}`)],
+    [
+      "otherTenantAdmin",
+      () => ["", world.otherContext.id].map((id) => `${world.app.id} ${world.otherTenant.id} ${id}`),
+    ],
+    ["contextAdmin", () => [`${world.app.id} ${world.tenant.id} ${world.context.id}`]],
+  ]
+  test.each(reach)("to %s, whatever is filtered by", async (by, expected) => {
+    const filters: (Asked | undefined)[] = [
+      {},
+      { kinds: ["grant.created"] },
+      { targetType: "grant", targetId: "shared" },
+      { outcome: 1 },
+      ...Object.values(world.people).map(({ principalId }) => ({ principalId, kinds: ["grant.created"] })),
+    ]
+    for (const filter of filters) expect(await placesSeen(by, filter)).toEqual(new Set(expected()))
+    const own = { appId: by === "otherAdmin" ? world.other.id : world.app.id }
+    expect(await placesSeen(by, own)).toEqual(new Set(expected()))
+  })
+
+  test("to an app's administrator: those of other apps, and of none", async () => {
+    const seen = await placesSeen("admin")
+    expect(new Set([...seen].map((place) => place.split(" ")[0]))).toEqual(new Set([world.app.id]))
+    expect(seen.size).toBe(5)
+    expect(await placesSeen("root")).toContain("  ")
+  })
+})
+
+test("a place out of reach and one that does not exist answer alike", async () => {
+  const missing = <K extends "app" | "ten" | "ctx">(kind: K) => newId(kind, Date.now(), server.deps.random.bytes(10))
+  const { app, other, otherTenant, otherContext } = world
+  const asked: [AdministratorName, Asked][] = [
+    ["admin", { appId: other.id }],
+    ["admin", { appId: missing("app") }],
+    ["otherAdmin", { appId: app.id, tenantId: otherTenant.id }],
+    ["otherAdmin", { tenantId: otherTenant.id }],
+    ["tenantAdmin", { tenantId: otherTenant.id }],
+    ["tenantAdmin", { tenantId: missing("ten") }],
+    ["tenantAdmin", { contextId: otherContext.id }],
+    ["contextAdmin", { contextId: otherContext.id }],
+    ["contextAdmin", { contextId: missing("ctx") }],
+    ["root", { appId: other.id, tenantId: otherTenant.id }],
+  ]
+  for (const [by, request] of asked) {
+    expect([by, request, await refusal(list(by, request))]).toEqual([
+      by,
+      request,
+      "PermissionDenied RESOURCE_UNRESOLVED",
+    ])
+  }
+})
+
+test("a page token is of one place and one filter", async () => {
+  const first = { pageSize: 1 }
+  const { nextPageToken: pageToken } = await list("admin", first)
+  expect(pageToken).not.toBe("")
+  const { nextPageToken: ofTenant } = await list("otherTenantAdmin", first)
+  const { nextPageToken: ofEverything } = await list("root", first)
+  const wrong: [AdministratorName, Asked][] = [
+    ["otherAdmin", { pageToken }],
+    ["tenantAdmin", { pageToken }],
+    ["tenantAdmin", { pageToken: ofTenant }],
+    ["admin", { pageToken: ofEverything }],
+    ["root", { pageToken }],
+    ["admin", { pageToken, kinds: ["grant.created"] }],
+    ["admin", { pageToken, outcome: 1 }],
+    ["admin", { pageToken, principalId: world.people.admin.principalId }],
+    ["admin", { pageToken, targetId: "shared" }],
+    ["admin", { pageToken, targetType: "shared" }],
+    ["admin", { pageToken, tenantId: world.tenant.id }],
+    ["admin", { pageToken: `${pageToken.slice(0, -1)}${pageToken.endsWith("A") ? "B" : "A"}` }],
+  ]
+  for (const [by, request] of wrong) {
+    expect([by, request, await refusal(list(by, request))]).toEqual([by, request, "InvalidArgument INVALID_FIELD"])
+  }
+  // The same list, whether the place is said or is the token's.
+  await list("admin", { pageToken, appId: world.app.id })
+})
+
+test("without its scope nobody reads it, whatever else they administer", async () => {
+  const scopes = ["auth.apps.read", "auth.apps.write", "auth.members.read", "auth.principals.read"]
+  const { token } = await signIn(server, clients, "administers all but this", { app: world.app, scopes })
+  expect(await refusal(clients.audit.listAuditEvents({}, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
+})
+
+describe("a request that makes no sense is refused before the store sees it", () => {
+  test.each([
+    "startTime=yesterday",
+    "startTime=0000-00-00T00:00:00Z",
+    "endTime=99999-01-01T00:00:00Z",
+    "kinds=grant.created'--",
+    "kinds=grant.created&kinds=grant.created",
+    `${Array.from({ length: 21 }, (_, i) => `kinds=kind.${"abcdefghijklmnopqrstuvw"[i]}`).join("&")}`,
+    "outcome=4",
+    "pageSize=201",
+    "principalId=everybody",
+    `targetId=${"a".repeat(257)}`,
+  ])("%s", async (query) => {
+    const answer = await fetch(`${server.url}/auth/audit-events?${query}`, world.as("admin"))
+    expect([answer.status, (await answer.json()).reason]).toEqual([400, "INVALID_FIELD"])
+  })
+})
