@@ -27,6 +27,7 @@ export interface Config {
   limits: Limits | null
   logLevel: LogLevel
   databaseConnections: number
+  databaseStatementSeconds: number
   /** Where spans are sent (OTLP over HTTP); null for nowhere. */
   traceEndpoint: string | null
   /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
@@ -54,6 +55,11 @@ export const settings: readonly Setting[] = [
   { name: "ADMIN_PORT", default: "9464", what: "Loopback port for /metrics; 0 takes a free one." },
   { name: "DATABASE_URL", default: "–", what: "PostgreSQL to use; without it, PGlite in the data folder." },
   { name: "DATABASE_CONNECTIONS", default: "16", what: "Connections to PostgreSQL at most, 1 to 500." },
+  {
+    name: "DATABASE_STATEMENT_SECONDS",
+    default: "30",
+    what: "What a statement may take on PostgreSQL at most, 1 to 600; half of it a wait for a lock, a third an idle transaction.",
+  },
   { name: "SIGNET_DATA", default: "./.signet", what: "Folder for PGlite and for the development profile's secrets." },
   {
     name: "SIGNET_PROFILE",
@@ -184,6 +190,7 @@ export function parseConfig(env: Environment): Config {
     trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),
     logLevel: logLevel ?? "info",
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
+    databaseStatementSeconds: number("DATABASE_STATEMENT_SECONDS", 30, 1, 600),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
     blobs: parseBlobSettings(

@@ -5,9 +5,10 @@ import type { Config } from "./config.ts"
 
 /** PostgreSQL where a database is named, else PGlite in the data folder. */
 export function openDatabase(
-  config: Pick<Config, "databaseUrl" | "databaseConnections" | "dataFolder">,
+  config: Pick<Config, "databaseUrl" | "databaseConnections" | "databaseStatementSeconds" | "dataFolder">,
   onError: (fault: unknown) => void,
 ): OpenDatabase | Promise<OpenDatabase> {
   if (config.databaseUrl === null) return openPglite(join(config.dataFolder, "pglite"), { onError })
-  return openPostgres(config.databaseUrl, { maxConnections: config.databaseConnections, onError })
+  const { databaseConnections: maxConnections, databaseStatementSeconds: statementSeconds } = config
+  return openPostgres(config.databaseUrl, { maxConnections, statementSeconds, onError })
 }

@@ -7,7 +7,7 @@ import { CompiledQuery, type IsolationLevel } from "kysely"
 import { describe, inject } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
-import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
+import { type OpenDatabase, type OpenOptions, openPostgres } from "../../server/store/postgres/open.ts"
 import { openMemoryPglite } from "../../server/store/postgres/pglite/open.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
@@ -45,9 +45,9 @@ export function describeOnPostgres(name: string, suite: () => void): void {
 /** @param options.isolationLevel Of the store's transactions. @param options.maxConnections On PostgreSQL. */
 export async function openTestStore(
   kind: StoreKind,
-  options: { isolationLevel?: IsolationLevel; maxConnections?: number } = {},
+  options: { isolationLevel?: IsolationLevel; maxConnections?: number; statementSeconds?: number } = {},
 ): Promise<TestStore> {
-  const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options.maxConnections)
+  const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options)
   return {
     db,
     store: createStore(db, options),
@@ -63,9 +63,10 @@ async function openPgliteCopy(): Promise<OpenDatabase> {
   return openMemoryPglite(await openAsBlob(dump))
 }
 
-async function openPostgresCopy(maxConnections = 10): Promise<OpenDatabase> {
+async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
   const database = await createTestDatabase()
-  const opened = openPostgres(database.url, { maxConnections })
+  const { maxConnections = 10, statementSeconds } = options
+  const opened = openPostgres(database.url, { maxConnections, ...(statementSeconds && { statementSeconds }) })
   return {
     db: opened.db,
     async close() {

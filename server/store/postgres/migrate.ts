@@ -35,6 +35,22 @@ export async function readMigrations(): Promise<readonly SqlFile[]> {
  */
 export async function migrate(db: Database, files?: readonly SqlFile[]): Promise<readonly string[]> {
   const migrations = files ?? (await readMigrations())
+  return db.connection().execute((session) => unhurried(session, () => migrateWith(session, migrations)))
+}
+
+/** A migration takes, and waits for another process's, as long as it needs. */
+async function unhurried<T>(session: Database, work: () => Promise<T>): Promise<T> {
+  const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+  for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`set ${bound} = 0`))
+  try {
+    return await work()
+  } finally {
+    // A session that cannot be reset is gone.
+    for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`reset ${bound}`)).catch(() => undefined)
+  }
+}
+
+async function migrateWith(db: Database, migrations: readonly SqlFile[]): Promise<readonly string[]> {
   const { error, results } = await new Migrator({ db, provider: sqlFileProvider(migrations) }).migrateToLatest()
   if (error !== undefined) throw error
   const kept = await readChecksums(db)

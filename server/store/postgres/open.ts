@@ -16,6 +16,12 @@ export interface OpenOptions {
   /** Connections to PostgreSQL at most; 10 unless told otherwise. */
   maxConnections?: number
   /**
+   * Seconds that a statement may take at most; half of them for waiting on a lock, and a third for a transaction that
+   * does nothing: a process that has stopped gives up what it has locked before others give up waiting. No bound unless
+   * told otherwise.
+   */
+  statementSeconds?: number
+  /**
    * Told of what went wrong behind the scenes and is tried again: a connection that broke while nobody used it, a
    * round of housekeeping.
    */
@@ -29,9 +35,22 @@ export function openPostgres(databaseUrl: string, options: OpenOptions = {}): Op
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: 5_000,
     application_name: "signet",
+    keepAlive: true,
+    ...timeouts(options.statementSeconds),
   }
   const db = kyselyOn(config, options.onError)
   return { db, close: () => db.destroy() }
+}
+
+/** Settings of each session, in milliseconds. */
+function timeouts(seconds: number | undefined): PoolConfig {
+  if (seconds === undefined) return {}
+  const ms = seconds * 1_000
+  return {
+    statement_timeout: ms,
+    lock_timeout: Math.ceil(ms / 2),
+    idle_in_transaction_session_timeout: Math.ceil(ms / 3),
+  }
 }
 
 /** A connection's settings as kysely. Without an 'error' listener a lost idle connection would end the process. */

@@ -6,6 +6,7 @@ import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
 import { openPostgres } from "./open.ts"
+import { retried } from "./retry.ts"
 import { createStore } from "./store.ts"
 import { sweep } from "./sweep.ts"
 import { newToken, putApp, putSession } from "./testing/people.ts"
@@ -118,6 +119,43 @@ describeOnPostgres("transactions that meet", () => {
     await expect(refused).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "UNAVAILABLE")
     expect(await store.isReady()).toBe(false)
     await close()
+  })
+
+  test("who holds a lock and does nothing loses it before others stop waiting", async () => {
+    const opened = await openTestStore("postgres", { statementSeconds: 0.3 })
+    await putApp(opened.store)
+    const { session } = await putSession(opened.store)
+    const stopped = opened.store.transaction(async (tx) => {
+      await tx.sessions.lock(session.id)
+      await new Promise((resolve) => setTimeout(resolve, 250))
+      return tx.sessions.lock(session.id)
+    })
+    const isUnavailable = (error: unknown) => error instanceof Refused && error.reason === "UNAVAILABLE"
+    const lost = expect(stopped).rejects.toSatisfy(isUnavailable)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(await opened.store.transaction((tx) => tx.sessions.lock(session.id))).toMatchObject({ id: session.id })
+    await lost
+    const slow = retried(() => sql`select pg_sleep(1)`.execute(opened.db))
+    await expect(slow).rejects.toSatisfy(isUnavailable)
+    await opened.close()
+  })
+
+  test("a wait for a lock that lasts is unavailable", async () => {
+    const opened = await openTestStore("postgres", { statementSeconds: 0.6 })
+    await putApp(opened.store)
+    const { session } = await putSession(opened.store)
+    const first = opened.store.transaction(async (tx) => {
+      // Busy: it says something every 30 ms.
+      for (let i = 0; i < 15; i++) {
+        await tx.sessions.lock(session.id)
+        await new Promise((resolve) => setTimeout(resolve, 30))
+      }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const second = opened.store.transaction((tx) => tx.sessions.lock(session.id))
+    await expect(second).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "UNAVAILABLE")
+    await first
+    await opened.close()
   })
 
   test("a connection that is lost in the middle is unavailable, and the next transaction has another", async () => {

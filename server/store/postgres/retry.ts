@@ -13,8 +13,12 @@ const unkeepable = "22021"
 /** No room on the disk, or more than PostgreSQL keeps in one value (53100, 54000); of the system under PGlite. */
 const full: ReadonlySet<string> = new Set(["53100", "54000", "ENOSPC"])
 
-/** Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300). */
-const lostCodes = /^(08\w{3}|57P0[123]|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
+/**
+ * Of the system and of PostgreSQL: no connection to be had, or one that went (classes 08 and 57P, and 53300); or it took
+ * longer than a session may: a statement, a lock, a transaction (57014, 55P03, 25P03, 25P04).
+ */
+const lostCodes =
+  /^(08\w{3}|57P0[123]|53300|57014|55P03|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/
 /** What `pg` says of the same without a code. */
 const lostMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client .* is not queryable)/
 
