@@ -14,8 +14,19 @@ export async function isPlaceOpen(tx: Tx, app: App["status"], place: Place): Pro
   return isOpen(await tx.places.find(place))
 }
 
+/** The membership of the tenant that the place is in; undefined where it is in none. */
+export async function tenantMembershipOf(
+  tx: Tx,
+  principalId: PrincipalId,
+  { appId, tenantId, contextId }: Place,
+): Promise<Membership | undefined> {
+  if (tenantId === null || contextId === null) return undefined
+  return tx.identities.findMembership(principalId, appId, tenantId, null)
+}
+
 /**
- * The membership at the place, whose scopes count there. Undefined unless it is active, and that of the app as a whole too.
+ * The membership at the place, whose scopes count there. Undefined unless it is active, and that of the app as a whole too,
+ * and for whoever is suspended in the tenant that the place is in.
  */
 export async function activeMembership(
   tx: Tx,
@@ -27,5 +38,7 @@ export async function activeMembership(
   if (outer?.status !== "ACTIVE") return undefined
   if (tenantId === null && contextId === null) return outer
   const inner = await tx.identities.findMembership(principalId, appId, tenantId, contextId)
-  return inner?.status === "ACTIVE" ? inner : undefined
+  if (inner?.status !== "ACTIVE") return undefined
+  const around = await tenantMembershipOf(tx, principalId, place)
+  return around?.status === "SUSPENDED" ? undefined : inner
 }

@@ -1,6 +1,7 @@
 // What the administrators of one app try on what is everybody's, and those who were sent away on what was theirs.
 import { generateKeyPairSync } from "node:crypto"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { ClientAuthMethod } from "@signet/proto/auth/v1/service_account_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
 import type { AdministeredWorld } from "../support/administration.ts"
@@ -106,6 +107,50 @@ describe("an invitation that gives a scope of this service", () => {
   })
 })
 
+test("who is suspended in a tenant is let in nowhere in it", async () => {
+  const { admin, auth, pats } = clients
+  const appId = world.app.id
+  const place = { tenantId: world.tenant.id, contextId: world.context.id }
+  const person = await signIn(server, clients, "suspended", { app: world.app, ...place })
+  const asked = { name: "laptop", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+  const { token: pat } = await pats.createPat(asked, bearer(person.token))
+  const { principalId } = person
+  const { membership } = await admin.createMembership(
+    { appId, principalId, tenantId: place.tenantId },
+    world.as("root"),
+  )
+  const of = { appId, membershipId: membership?.id ?? "" }
+  const audiences = ["auth"]
+  const signInThere = async () =>
+    auth.externalLogin({ ...(await server.login("suspended")), appId, ...place, audiences })
+  const invite = () => admin.inviteMember({ appId, ...place, contextId: world.context.id }, world.as("root"))
+
+  await admin.suspendMembership(of, world.as("tenantAdmin"))
+  const { code: invitationCode } = await invite()
+  const outside = await signIn(server, clients, "suspended", { app: world.app })
+  for (const [what, tried] of Object.entries({
+    signIn: signInThere,
+    invitation: async () =>
+      auth.externalLogin({ ...(await server.login("suspended")), appId, ...place, invitationCode }),
+    acceptance: () => clients.account.acceptInvitation({ code: invitationCode }, bearer(outside.token)),
+    pat: () => pats.exchangePat({ pat }),
+  })) {
+    expect([what, await refusal(tried())]).toEqual([what, expect.stringMatching(/MEMBERSHIP_INACTIVE/)])
+  }
+  await admin.resumeMembership(of, world.as("tenantAdmin"))
+  const again = await signInThere()
+  await pats.exchangePat({ pat })
+  // Also for who came in at the same moment: the service asks with every call.
+  await server.deps.store.transaction(async (tx) => {
+    const found = membership && (await tx.members.lock(membership.id as never))
+    if (found) await tx.members.update({ ...found, status: "SUSPENDED" })
+  })
+  const me = auth.me({}, bearer(again.accessTokens.auth ?? ""))
+  expect(await refusal(me)).toMatch(/MEMBERSHIP_INACTIVE/)
+  const refreshed = auth.refresh({ appId, refreshToken: again.refreshToken })
+  expect(await refusal(refreshed)).toMatch(/MEMBERSHIP_INACTIVE/)
+})
+
 test("nobody becomes a service that may administer more than they", async () => {
   const { services } = clients
   const scopes = ["auth.service_accounts.write"]
@@ -115,7 +160,12 @@ test("nobody becomes a service that may administer more than they", async () => 
     await signIn(server, clients, "mighty", { app: world.app, scopes: [...scopes, "auth.apps.write"] }),
     await signIn(server, clients, "mere of services", { app: world.app, scopes }),
   ]
-  const asked = { name: "robot", authMethods: [1], allowedAudiences: ["auth"], scopes: ["auth.apps.write"] }
+  const asked = {
+    name: "robot",
+    authMethods: [ClientAuthMethod.CLIENT_SECRET_POST],
+    allowedAudiences: ["auth"],
+    scopes: ["auth.apps.write"],
+  }
   const { serviceAccount } = await services.createServiceAccount(asked, bearer(mighty.token))
   const serviceAccountId = serviceAccount?.id ?? ""
   const { x = "", y = "" } = freshKey()

@@ -22,6 +22,7 @@ const known: SignInFacts = {
   innerMembership: null,
   invitation: null,
   invitedMembership: null,
+  isSuspendedAround: false,
   cancelDeletion: false,
   asked: { tenantId: null, contextId: null },
   places: [],
@@ -73,6 +74,11 @@ test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]
     refuse("PROVIDER_DISABLED"),
   ],
   ["a suspended app signs nobody in", { app: { ...app, status: "SUSPENDED" } }, refuse("TENANT_SUSPENDED")],
+  [
+    "who is suspended in the tenant is in none of its contexts",
+    { isSuspendedAround: true },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
   ["a blocked account does not sign in", { account: { ...account, status: "BLOCKED" } }, refuse("IDENTITY_INACTIVE")],
   [
     "an unlinked account makes no second identity",

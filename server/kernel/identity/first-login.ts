@@ -20,6 +20,8 @@ export interface SignInFacts {
   invitation: Invitation | undefined | null
   /** At the place that the invitation is for; null when none came. */
   invitedMembership: Membership | undefined | null
+  /** A place that was asked for, or that the invitation is for, is in a tenant where the person is suspended. */
+  isSuspendedAround: boolean
   /** An account that is about to be deleted is to be kept. */
   cancelDeletion: boolean
   /** The tenant and context that were asked for. */
@@ -73,7 +75,7 @@ export function planSignIn(facts: SignInFacts): SignInPlan {
   if (!isLeaving && identity?.status !== "ACTIVE") return refuse("IDENTITY_INACTIVE")
   if (principal?.status !== "ACTIVE") return refuse("PRINCIPAL_INACTIVE")
   if (innerMembership?.status === "SUSPENDED" || !isInside(facts)) return refuse("MEMBERSHIP_INACTIVE")
-  if (facts.invitedMembership?.status === "SUSPENDED") return refuse("MEMBERSHIP_INACTIVE")
+  if (facts.invitedMembership?.status === "SUSPENDED" || facts.isSuspendedAround) return refuse("MEMBERSHIP_INACTIVE")
   const joins = membership === undefined || (invitation !== null && ended.includes(membership.status))
   if (joins && !isLetIn) return refuse("SIGNUP_DISABLED")
   if (!joins && membership.status !== "ACTIVE" && !isOffered(membership, invitation)) {

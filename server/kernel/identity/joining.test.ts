@@ -23,10 +23,18 @@ describe("an invitation is", () => {
     expect(acceptanceProblem({ ...answering, membership: of("INVITED") }, open)).toBeUndefined()
   })
 
-  test.each<[string, Partial<typeof answering> | { membership: Membership }, PlaceFacts, string]>([
+  test.each<
+    [
+      string,
+      Partial<typeof answering> | { membership: Membership } | { tenantMembership: Membership },
+      PlaceFacts,
+      string,
+    ]
+  >([
     ["not too late", { nowMs: invitation.expiresAtMs }, open, "INVITATION_INVALID"],
     ["not in a closed place", {}, { ...open, tenant: "SUSPENDED" }, "TENANT_SUSPENDED"],
     ["no way around a suspension", { membership: of("SUSPENDED") }, open, "MEMBERSHIP_INACTIVE"],
+    ["no way around that of the tenant", { tenantMembership: of("SUSPENDED") }, open, "MEMBERSHIP_INACTIVE"],
     ["nothing to a member", { membership: of("ACTIVE") }, open, "ALREADY_EXISTS"],
   ])("%s", (_, change, place, expected) => {
     expect(acceptanceProblem({ ...answering, ...change }, place)).toBe(expected)

@@ -15,15 +15,17 @@ export interface Answering {
   readonly principalId: PrincipalId
   /** At the place that the invitation is for. */
   readonly membership: Membership | undefined
+  /** Of the tenant that the place is in; undefined where it is in none. */
+  readonly tenantMembership?: Membership | undefined
   readonly nowMs: number
 }
 
 /** Why the invitation is not taken; undefined when it is. It lifts no suspension, and adds nothing to who is there. */
 export function acceptanceProblem(answering: Answering, place: PlaceFacts): Reason | undefined {
-  const { invitation, membership } = answering
+  const { invitation, membership, tenantMembership } = answering
   if (!isGood(invitation, factsOf(answering))) return "INVITATION_INVALID"
   if (!isOpen(place)) return "TENANT_SUSPENDED"
-  if (membership?.status === "SUSPENDED") return "MEMBERSHIP_INACTIVE"
+  if (membership?.status === "SUSPENDED" || tenantMembership?.status === "SUSPENDED") return "MEMBERSHIP_INACTIVE"
   return membership?.status === "ACTIVE" ? "ALREADY_EXISTS" : undefined
 }
 

@@ -5,6 +5,7 @@ import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joini
 import type { Membership } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../deps.ts"
+import { tenantMembershipOf } from "../place.ts"
 import { stillGiven } from "../sign-in/giver.ts"
 import { takeInvitation } from "../sign-in/membership.ts"
 import { onSelf, type Self } from "./self.ts"
@@ -15,8 +16,9 @@ export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: 
     const invitation = await stillGiven(deps, tx, await lockInvitation(self, codeText))
     if (invitation === undefined) return refuse("membership.accepted", "INVITATION_INVALID")
     const membership = await membershipAt(self, invitation)
+    const tenantMembership = await tenantMembershipOf(tx, principal.id, invitation)
     const problem = acceptanceProblem(
-      { invitation, appId: user.appId, principalId: principal.id, membership, nowMs },
+      { invitation, appId: user.appId, principalId: principal.id, membership, tenantMembership, nowMs },
       await tx.places.hold(invitation),
     )
     if (problem !== undefined) return refuse("membership.accepted", problem)

@@ -4,6 +4,7 @@ import type { Place } from "@signet/kernel/admin-ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
+import { tenantMembershipOf } from "../place.ts"
 import type { Entry } from "./entry.ts"
 import { stillGiven } from "./giver.ts"
 
@@ -17,6 +18,11 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const { account, identity, principal } = await lockPerson(entry)
   const membershipAt = async (at: Place) =>
     principal && (await tx.identities.findMembership(principal.id, app.id, at.tenantId, at.contextId))
+  const around = await Promise.all(
+    [asked, ...(invitation ? [invitation] : [])].map(
+      async (at) => principal && (await tenantMembershipOf(tx, principal.id, { ...at, appId: app.id })),
+    ),
+  )
   const asksInside = tenantId !== null || contextId !== null
   return {
     app: { ...app, status: place.app ?? "ARCHIVED" },
@@ -28,6 +34,7 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
     innerMembership: asksInside ? await membershipAt(asked) : null,
     invitation,
     invitedMembership: invitation ? await membershipAt(invitation) : null,
+    isSuspendedAround: around.some((membership) => membership?.status === "SUSPENDED"),
     cancelDeletion: request.cancelDeletion,
     asked,
     places: invitation ? [place, await tx.places.hold(invitation)] : [place],

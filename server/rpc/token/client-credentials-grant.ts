@@ -64,9 +64,9 @@ export async function clientCredentials(
   return issued(deps, context, claims)
 }
 
-/** Active exactly there; a place in the tenant is no place in each of its contexts. */
+/** Active exactly there, and not suspended in the tenant; a place in the tenant is no place in each of its contexts. */
 function isMember(memberships: readonly Membership[], tenantId: TenantId | null, contextId: ContextId | null): boolean {
-  return memberships.some(
-    (each) => each.status === "ACTIVE" && each.tenantId === tenantId && each.contextId === contextId,
-  )
+  const isThere = (status: Membership["status"], context: ContextId | null) =>
+    memberships.some((each) => each.status === status && each.tenantId === tenantId && each.contextId === context)
+  return isThere("ACTIVE", contextId) && !isThere("SUSPENDED", null)
 }

@@ -112,7 +112,7 @@ function refusalOf({ reason, field }: Extract<PatExchange, { is: "refuse" }>): R
   }
 }
 
-/** The membership of the innermost place, where the app's own is active too. */
+/** The membership of the innermost place, where the app's own is active too, and none around it is suspended. */
 export function placeIn(
   memberships: readonly Membership[],
   tenantId: TenantId | null,
@@ -120,5 +120,8 @@ export function placeIn(
 ): Membership | undefined {
   const at = (tenant: TenantId | null, inner: ContextId | null) =>
     memberships.find((each) => each.status === "ACTIVE" && each.tenantId === tenant && each.contextId === inner)
-  return at(null, null) && at(tenantId, contextId)
+  const isSuspended = memberships.some(
+    (each) => each.status === "SUSPENDED" && each.tenantId === tenantId && each.contextId === null,
+  )
+  return isSuspended ? undefined : at(null, null) && at(tenantId, contextId)
 }

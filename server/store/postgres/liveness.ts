@@ -16,6 +16,7 @@ select ${statusOf("principal")}, ${statusOf("actor")}, identity.status as identi
   session.status as session, session.idle_expires_at, session.absolute_expires_at,
   ${membershipIn("tenant_id is null and context_id is null")} as membership,
   ${membershipIn("coalesce(tenant_id, '') = $4 and coalesce(context_id, '') = $5")} as inner_membership,
+  ${membershipIn("coalesce(tenant_id, '') = $4 and context_id is null")} as tenant_membership,
   array(
     select kind from revocation
     where (kind, key) in (('PRINCIPAL', $1), ('SESSION', $2), ('CREDENTIAL', $6), ('TOKEN', $7)) and expires_at > $9
@@ -35,6 +36,7 @@ interface Row extends PlaceRow {
   identity: Identity["status"] | null
   membership: Membership["status"] | null
   inner_membership: Membership["status"] | null
+  tenant_membership: Membership["status"] | null
   session: Session["status"] | null
   idle_expires_at: Date | null
   absolute_expires_at: Date | null
@@ -56,7 +58,8 @@ export function createLiveness(db: Database): Liveness {
         asked.actorId,
         at(asked.nowMs),
       ])
-      const membership = row?.membership === "ACTIVE" ? row.inner_membership : row?.membership
+      const inner = row?.tenant_membership === "SUSPENDED" ? row.tenant_membership : row?.inner_membership
+      const membership = row?.membership === "ACTIVE" ? inner : row?.membership
       return {
         principal: row?.principal ?? undefined,
         actor: row?.actor ?? undefined,
