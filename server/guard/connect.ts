@@ -12,10 +12,10 @@ import type { Deny, RequestFacts } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
-import type { AppId } from "@signet/kernel/ids"
 import { connectErrorOf } from "./errors.ts"
 import type { Guard } from "./guard.ts"
-import { type FindResource, type ReadFacts, readerOf } from "./request-facts.ts"
+import { type ReadFacts, readerOf } from "./request-facts.ts"
+import type { TargetFacts } from "./request-values.ts"
 import { requirementOf } from "./requirement.ts"
 
 /** Who is calling; undefined in public methods, and where a request carries its own credential and no valid token. */
@@ -23,16 +23,12 @@ export const kAuth = createContextKey<AuthContext | undefined>(undefined, { desc
 
 const kCaller = createContextKey<AuthContext | Reason | undefined>(undefined, { description: "who the header names" })
 
-export interface ConnectGuardOptions {
+export interface ConnectGuardOptions extends TargetFacts {
   readonly guard: Guard
   /** For services that take tokens of an audience of their own; undefined for those that `guard` is for. */
   readonly guardOf?: (service: DescService) => Guard | undefined
   /** Every service that is served: a call of another method is refused as unknown. */
   readonly services: readonly DescService[]
-  /** The app that all of these services belong to; absent where they serve every app. */
-  readonly appId?: AppId
-  /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
-  readonly findResource?: FindResource
   /** Hears every denial, with its true reason, and what is known of the call. For the audit. */
   readonly onDeny?: (
     deny: Deny,

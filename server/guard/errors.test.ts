@@ -4,7 +4,8 @@ import { DenialSchema } from "@signet/proto/authz/v1/denial"
 import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { expect, test } from "vitest"
-import { challengeOf, connectErrorOf } from "./errors.ts"
+import { challengeOf } from "./challenge.ts"
+import { connectErrorOf } from "./errors.ts"
 
 const reasons = Object.keys(refusals) as Reason[]
 

@@ -1,8 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type Reason, type Refused, refusals, type StatusCode } from "@signet/kernel/errors"
+import type { Refused, StatusCode } from "@signet/kernel/errors"
 import { DenialSchema } from "@signet/proto/authz/v1/denial"
 import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { challengeOf } from "./challenge.ts"
 
 const codes: Record<StatusCode, Code> = {
   canceled: Code.Canceled,
@@ -18,45 +19,6 @@ const codes: Record<StatusCode, Code> = {
   internal: Code.Internal,
   unavailable: Code.Unavailable,
   unauthenticated: Code.Unauthenticated,
-}
-
-/** A 401 whose credential was in the body, or was none: the challenge names no error (RFC 6750 section 3.1). */
-const withoutError: ReadonlySet<Reason> = new Set<Reason>([
-  "NO_CREDENTIAL",
-  "PROVIDER_TOKEN_INVALID",
-  "PROVIDER_TOKEN_REPLAYED",
-  "NONCE_MISMATCH",
-  "REFRESH_TOKEN_INVALID",
-  "REFRESH_TOKEN_REUSED",
-])
-
-/**
- * The WWW-Authenticate header of a refusal (RFC 6750 section 3, RFC 9470 section 3), or undefined where none is due.
- * Reads `scope` (space-separated), `max_age` (seconds) and `error` (RFC 6749) of the refusal's metadata.
- */
-export function challengeOf(refused: Refused): string | undefined {
-  if (refused.reason === "MISSING_SCOPE") {
-    return bearer({ error: "insufficient_scope", scope: refused.metadata.scope })
-  }
-  if (refused.reason === "STEP_UP_REQUIRED") {
-    return bearer({ error: "insufficient_user_authentication", max_age: refused.metadata.max_age })
-  }
-  if (refused.status !== 401) return undefined
-  // RFC 6749 section 5.2: the challenge names the method that was, or may be, used.
-  if (refused.reason === "CLIENT_INVALID") return `Basic realm="signet", charset="UTF-8"`
-  // A token in the body was refused, not the caller's own.
-  if (refused.metadata.error === "invalid_grant") return undefined
-  if (withoutError.has(refused.reason)) return bearer({})
-  return bearer({ error: "invalid_token", error_description: refusals[refused.reason].message })
-}
-
-function bearer(parameters: Readonly<Record<string, string | undefined>>): string {
-  const parts = [`realm="signet"`]
-  for (const [name, value] of Object.entries(parameters)) {
-    // Printable ASCII without quote and backslash: nothing that a caller sent can end the quoted string.
-    if (value !== undefined) parts.push(`${name}="${value.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "")}"`)
-  }
-  return `Bearer ${parts.join(", ")}`
 }
 
 /** A refusal as Connect, gRPC and gRPC-Web send it: code, message, ErrorInfo (AIP-193), Denial, WWW-Authenticate. */

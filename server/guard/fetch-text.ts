@@ -1,3 +1,5 @@
+import { readText } from "./read-text.ts"
+
 export interface FetchLimits {
   /** For the whole answer, from the first byte asked to the last one read. 5,000 ms. */
   readonly timeoutMs: number
@@ -19,26 +21,18 @@ export async function fetchText(fetcher: typeof fetch, url: string, limits: Fetc
     reject(error)
   }, limits.timeoutMs)
   try {
-    return await Promise.race([readText(fetcher, url, limits.maxBytes, controller.signal), timedOut])
+    return await Promise.race([readBody(fetcher, url, limits.maxBytes, controller.signal), timedOut])
   } finally {
     clearTimeout(timer)
   }
 }
 
-async function readText(fetcher: typeof fetch, url: string, maxBytes: number, signal: AbortSignal): Promise<string> {
+async function readBody(fetcher: typeof fetch, url: string, maxBytes: number, signal: AbortSignal): Promise<string> {
   // "manual" and not "error": Workers do not know the latter.
   const response = await fetcher(url, { redirect: "manual", signal, headers: { accept: "application/json" } })
   if (response.status !== 200) {
     await response.body?.cancel()
     throw new Error(`status ${response.status}`)
   }
-  const decoder = new TextDecoder("utf-8", { fatal: true })
-  let text = ""
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > maxBytes) throw new Error("the answer is too large")
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
+  return readText(response.body, maxBytes)
 }

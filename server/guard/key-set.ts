@@ -27,8 +27,10 @@ export interface KeySetOptions {
 }
 
 export interface KeySetLimits extends FetchLimits {
-  /** Older keys are fetched again. 300,000 ms. */
+  /** Older keys are asked for again: of the cache, then of the issuer. 300,000 ms. */
   readonly maxAgeMs: number
+  /** A younger entry of the cache spares the issuer. 300,000 ms. */
+  readonly cacheMaxAgeMs: number
   /** While fetching fails, keys serve until they are this old. 86,400,000 ms. */
   readonly maxStaleMs: number
   /** An unknown kid, or a failed fetch, leads to at most one fetch in this time. 30,000 ms. */
@@ -45,6 +47,7 @@ const defaults: KeySetLimits = {
   timeoutMs: 5_000,
   maxBytes: 65_536,
   maxAgeMs: 300_000,
+  cacheMaxAgeMs: 300_000,
   maxStaleMs: 86_400_000,
   cooldownMs: 30_000,
   firstCooldownMs: 5_000,
@@ -55,6 +58,8 @@ const defaults: KeySetLimits = {
 interface Loaded {
   readonly keys: ReadonlyMap<string, VerifyKey>
   readonly fetchedAtMs: number
+  /** When these were last found to be what is published, as far as cache and issuer say. */
+  readonly checkedAtMs: number
 }
 
 export function createKeySet(options: KeySetOptions): KeySet {
@@ -64,30 +69,39 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let loaded: Loaded | undefined
   let triedAtMs = Number.NEGATIVE_INFINITY
   let underWay: Promise<void> | undefined
-  let wasCacheRead = cache === undefined
 
-  async function load(): Promise<void> {
-    if (!wasCacheRead) {
-      wasCacheRead = true
-      const entry = await cache?.get().catch(() => undefined)
-      if (entry !== undefined) await take(entry.text, entry.fetchedAtMs).catch(() => undefined)
-      if (loaded !== undefined && ageOf(loaded) <= limits.maxAgeMs) return
-    }
+  async function load(isForced: boolean): Promise<void> {
+    if (!isForced && (await loadFromCache())) return
     triedAtMs = clock.nowMs()
     try {
       const text = await fetchText(options.fetch, options.url, limits)
-      await take(text, triedAtMs)
+      await take(text, triedAtMs, triedAtMs)
       await cache?.put({ text, fetchedAtMs: triedAtMs }).catch(() => undefined)
     } catch {
       // What was loaded before serves on, up to maxStaleMs.
     }
   }
 
-  async function take(text: string, fetchedAtMs: number): Promise<void> {
+  /** Whether the cache spares the issuer. */
+  async function loadFromCache(): Promise<boolean> {
+    const entry = await cache?.get().catch(() => undefined)
+    // An entry from the future would never be too old.
+    if (entry === undefined || entry.fetchedAtMs > clock.nowMs()) return false
+    if (loaded !== undefined && entry.fetchedAtMs < loaded.fetchedAtMs) return false
+    const isFresh = clock.nowMs() - entry.fetchedAtMs <= limits.cacheMaxAgeMs
+    try {
+      await take(entry.text, entry.fetchedAtMs, isFresh ? clock.nowMs() : entry.fetchedAtMs)
+    } catch {
+      return false
+    }
+    return isFresh
+  }
+
+  async function take(text: string, fetchedAtMs: number, checkedAtMs: number): Promise<void> {
     const jwks = parseJwks(text)
     const keys = new Map<string, VerifyKey>()
     for (const jwk of jwks) keys.set(jwk.kid, await options.crypto.importKey(jwk))
-    loaded = { keys, fetchedAtMs }
+    loaded = { keys, fetchedAtMs, checkedAtMs }
   }
 
   function ageOf(set: Loaded): number {
@@ -95,11 +109,11 @@ export function createKeySet(options: KeySetOptions): KeySet {
   }
 
   /** Loads, unless that was tried too recently. Callers at the same time share one attempt. */
-  async function refresh(): Promise<void> {
+  async function refresh(isForced: boolean): Promise<void> {
     const pauseMs = loaded === undefined ? limits.firstCooldownMs : limits.cooldownMs
     if (underWay === undefined) {
       if (clock.nowMs() - triedAtMs < pauseMs) return
-      underWay = load().finally(() => {
+      underWay = load(isForced).finally(() => {
         underWay = undefined
       })
     }
@@ -124,13 +138,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
 
   return {
     async find(kid) {
-      if (loaded === undefined || ageOf(loaded) > limits.maxAgeMs) await refresh()
+      if (loaded === undefined || clock.nowMs() - loaded.checkedAtMs > limits.maxAgeMs) await refresh(false)
       if (loaded === undefined || ageOf(loaded) > limits.maxStaleMs) return "UNAVAILABLE"
       const key = loaded.keys.get(kid)
       if (key !== undefined) return key
       if (isKnownUnknown(kid)) return "KEY_UNKNOWN"
       const before: Loaded = loaded
-      await refresh()
+      // The cache may hold what is held here already.
+      await refresh(true)
       const found = loaded.keys.get(kid)
       if (found === undefined && loaded !== before) markUnknown(kid)
       return found ?? "KEY_UNKNOWN"

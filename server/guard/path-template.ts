@@ -1,0 +1,46 @@
+/** The variables of a path, or undefined when it is another path. */
+export type MatchPath = (pathname: string) => ReadonlyMap<string, string> | undefined
+
+/**
+ * Reads a path by a template of whole segments: "/notes/{note_id}".
+ *
+ * @throws when a variable's name is no name, or is there twice.
+ */
+export function pathTemplate(template: string): { readonly names: ReadonlySet<string>; readonly match: MatchPath } {
+  const segments = template.split("/").map((text) => {
+    const name = /^\{([a-z][a-z0-9_.]*)\}$/.exec(text)?.[1]
+    if (name === undefined && /[{}]/.test(text)) throw new Error(`${template}: ${text} is no variable`)
+    return { text, name }
+  })
+  const named = segments.flatMap(({ name }) => (name === undefined ? [] : [name]))
+  const names = new Set(named)
+  if (names.size !== named.length) throw new Error(`${template}: a variable is there twice`)
+
+  return {
+    names,
+    match(pathname) {
+      const parts = pathname.split("/")
+      if (parts.length !== segments.length) return undefined
+      const values = new Map<string, string>()
+      for (const [i, { text, name }] of segments.entries()) {
+        const part = parts[i] ?? ""
+        if (name === undefined) {
+          if (part !== text) return undefined
+          continue
+        }
+        const value = decode(part)
+        if (value === undefined || value === "") return undefined
+        values.set(name, value)
+      }
+      return values
+    },
+  }
+}
+
+function decode(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,45 @@
+// What a requirement asks of a request, found the same way on every target.
+import type { RequestFacts } from "@signet/kernel/authz/authorize"
+import type { ResourceRef } from "@signet/kernel/authz/grants"
+import { checksIn, type Requirement, resourceKey, type Source, tenantKey } from "@signet/kernel/authz/requirement"
+import type { AppId } from "@signet/kernel/ids"
+
+/** Looks a resource up in the store of the service that owns it; undefined when there is none. */
+export type FindResource = (type: string, id: string) => Promise<ResourceRef | undefined>
+
+/** The text that a request has at a place; undefined when there is none, or more than one. */
+export type ReadValue = (from: Source, field: string) => string | undefined
+
+export interface TargetFacts {
+  /** The app that the target belongs to; absent where it serves every app. */
+  readonly appId?: AppId
+  /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
+  readonly findResource?: FindResource
+}
+
+/** Compiled once, so that a call reads only what its requirement names. */
+export function factsReader(
+  requirement: Requirement,
+  { appId, findResource }: TargetFacts,
+): (read: ReadValue) => Promise<RequestFacts> {
+  const base: RequestFacts = appId === undefined ? {} : { appId }
+  const checks = checksIn(requirement)
+  const tenants = checks.filter((check) => check.is === "tenant")
+  const resources = checks.filter((check) => check.is === "resourceAction")
+  if (tenants.length === 0 && resources.length === 0) return async () => base
+
+  return async (read) => {
+    const named = new Map<string, string>()
+    for (const check of tenants) {
+      const id = read(check.from, check.field)
+      if (id !== undefined) named.set(tenantKey(check), id)
+    }
+    const found = new Map<string, ResourceRef>()
+    for (const check of resources) {
+      const id = read(check.from, check.field)
+      const resource = id === undefined ? undefined : await findResource?.(check.type, id)
+      if (resource !== undefined) found.set(resourceKey(check), resource)
+    }
+    return { ...base, tenants: named, resources: found }
+  }
+}

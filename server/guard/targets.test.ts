@@ -1,0 +1,172 @@
+// What is particular to Fastify, ports and tools; what they decide is in vectors/.
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import { Refused } from "@signet/kernel/errors"
+import fastify from "fastify"
+import { describe, expect, test } from "vitest"
+import { callerOf, guardHook } from "./fastify.ts"
+import { createGuard } from "./guard.ts"
+import { jsonField } from "./json-field.ts"
+import { createLocalKeySet } from "./key-set.ts"
+import { nodeTokenCrypto } from "./node/token-crypto.ts"
+import { pathTemplate } from "./path-template.ts"
+import { type GraphContext, guardPort } from "./port.ts"
+import { createIssuer, ids } from "./testing/issuer.ts"
+import { guardTool, type ToolCall } from "./tool.ts"
+
+const issuer = createIssuer()
+const guard = createGuard({ ...issuer, keySet: createLocalKeySet(issuer, nodeTokenCrypto), crypto: nodeTokenCrypto })
+const reads: Requirement = { is: "scope", scope: "notes.read" }
+const tenantFrom = (from: "PATH" | "BODY" | "HEADER" | "GRAPH"): Requirement => ({
+  is: "tenant",
+  from,
+  field: from === "HEADER" ? "x-tenant" : "tenant_id",
+})
+const token = issuer.token({ tenant_id: ids.tenant })
+const authorization = `Bearer ${token}`
+
+describe("a Fastify hook", () => {
+  const app = fastify()
+  const heard: string[] = []
+  for (const from of ["PATH", "BODY", "HEADER"] as const) {
+    const preHandler = guardHook({ guard, requirement: tenantFrom(from) })
+    app.post(`/${from}/:tenant_id`, { preHandler }, async (request) => {
+      heard.push(from)
+      return { caller: callerOf(request)?.principal.id }
+    })
+  }
+  app.get("/public", { preHandler: guardHook({ guard, requirement: { is: "public" } }) }, async (request) => ({
+    known: callerOf(request) !== undefined,
+  }))
+
+  test("reads path, body and header, and tells the handler who is calling", async () => {
+    const headers = { authorization, "x-tenant": ids.tenant }
+    const payload = { tenantId: ids.tenant }
+    for (const from of ["PATH", "BODY", "HEADER"]) {
+      const answer = await app.inject({ method: "POST", url: `/${from}/${ids.tenant}`, headers, payload })
+      expect(answer.json()).toEqual({ caller: ids.principal })
+    }
+  })
+
+  test("answers for the handler when it refuses", async () => {
+    heard.length = 0
+    const answer = await app.inject({ method: "POST", url: `/PATH/ten_other`, headers: { authorization }, payload: {} })
+    expect(answer.statusCode).toBe(403)
+    expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/)
+    expect(answer.json()).toMatchObject({ reason: "TENANT_MISMATCH", status: 403, domain: "signet" })
+    expect(heard).toEqual([])
+  })
+
+  test("does not look at a credential where the route is public", async () => {
+    expect((await app.inject({ url: "/public", headers: { authorization } })).json()).toEqual({ known: false })
+    expect((await app.inject({ url: "/public", headers: { authorization: "Bearer x" } })).statusCode).toBe(200)
+  })
+
+  test("has no graph", () => {
+    expect(() => guardHook({ guard, requirement: tenantFrom("GRAPH") })).toThrow(/GRAPH/)
+  })
+})
+
+describe("a port", () => {
+  const context: GraphContext = { authorization, values: new Map([["tenant_id", ids.tenant]]) }
+
+  test("runs with the input, the caller and the context", async () => {
+    const port = guardPort({ guard, requirement: tenantFrom("GRAPH") }, (input: number, caller, at) => [
+      input,
+      caller?.principal.id,
+      at === context,
+    ])
+    expect(await port(context, 7)).toEqual([7, ids.principal, true])
+  })
+
+  test("throws the refusal and does not run", async () => {
+    let runs = 0
+    const port = guardPort({ guard, requirement: reads }, () => runs++)
+    const refused = await port({ ...context, authorization: null }, {}).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(Refused)
+    expect(refused).toMatchObject({ reason: "NO_CREDENTIAL", status: 401 })
+    expect(runs).toBe(0)
+  })
+
+  test("does not take the input's word for what the graph has to say", async () => {
+    const port = guardPort({ guard, requirement: tenantFrom("GRAPH") }, () => "ran")
+    await expect(port({ ...context, values: new Map() }, { tenant_id: ids.tenant })).rejects.toThrow(Refused)
+  })
+
+  test("has no headers", () => {
+    expect(() => guardPort({ guard, requirement: tenantFrom("HEADER") }, () => 1)).toThrow(/HEADER/)
+  })
+})
+
+describe("a tool", () => {
+  const run = async (requirement: Requirement, change: Partial<ToolCall>, work: () => number | undefined = () => 0) => {
+    const lines: string[] = []
+    const call = { token, args: new Map(), json: false, complain: (line: string) => lines.push(line), ...change }
+    const code = await guardTool({ guard, requirement }, work)(call)
+    return { code, lines }
+  }
+
+  test("runs, and its exit code is the command's", async () => {
+    expect(await run(reads, {})).toEqual({ code: 0, lines: [] })
+    expect(await run(reads, {}, () => undefined)).toEqual({ code: 0, lines: [] })
+    expect(await run(reads, {}, () => 9)).toEqual({ code: 9, lines: [] })
+    const args = new Map([["tenant_id", ids.tenant]])
+    expect((await run(tenantFrom("BODY"), { args })).code).toBe(0)
+  })
+
+  test("says what is wrong in a sentence, or as a problem in one line", async () => {
+    expect(await run(reads, { token: undefined })).toEqual({ code: 3, lines: ["sign in first (NO_CREDENTIAL)"] })
+    const { code, lines } = await run({ is: "scope", scope: "notes.write" }, { json: true })
+    expect(code).toBe(4)
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason: "MISSING_SCOPE", metadata: { scope: "notes.write" } })
+  })
+
+  test("tells a refusal of the command itself by its exit code", async () => {
+    const codes = []
+    for (const reason of [
+      "KEY_PACKAGE_INVALID",
+      "TOKEN_EXPIRED",
+      "MISSING_SCOPE",
+      "NOT_FOUND",
+      "COMMIT_CONFLICT",
+      "RATE_LIMITED",
+      "UNAVAILABLE",
+      "INTERNAL",
+    ] as const) {
+      const refuse = () => {
+        throw new Refused(reason)
+      }
+      codes.push((await run(reads, {}, refuse)).code)
+    }
+    expect(codes).toEqual([2, 3, 4, 5, 6, 7, 10, 1])
+  })
+
+  test("does not hide a fault", async () => {
+    const fail = () => {
+      throw new Error("a fault")
+    }
+    await expect(run(reads, {}, fail)).rejects.toThrow("a fault")
+  })
+})
+
+test.each([
+  [{ a: { b_c: "x" } }, "a.b_c", "x"],
+  [{ a: { bC: "x" } }, "a.b_c", "x"],
+  [{ a: { bC: "x", b_c: "x" } }, "a.b_c", undefined],
+  [{ a: "" }, "a", undefined],
+  [{ a: 1 }, "a", undefined],
+  [["x"], "0", undefined],
+  [null, "a", undefined],
+  [{}, "constructor.name", undefined],
+  [{}, "__proto__", undefined],
+])("%j at %s is %j", (value, path, expected) => {
+  expect(jsonField(value, path)).toBe(expected)
+})
+
+test("a template's variables are whole segments with names of their own", () => {
+  expect([...(pathTemplate("/a/{b}/{c}").match("/a/1/2%2F3") ?? [])]).toEqual([
+    ["b", "1"],
+    ["c", "2/3"],
+  ])
+  expect(() => pathTemplate("/a/x{b}")).toThrow()
+  expect(() => pathTemplate("/a/{b}/{b}")).toThrow()
+})
