@@ -47,6 +47,7 @@ async function endDelegations(db: Database, id: PrincipalId, nowMs: number): Pro
   await revocations(db).add(ended.map(({ id: key }) => ({ kind: "CREDENTIAL", key, expiresAtMs })))
 }
 
+/** Why somebody was given something tells of them. */
 async function endGrants(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
   await db
     .updateTable("role_grant")
@@ -54,6 +55,7 @@ async function endGrants(db: Database, id: PrincipalId, nowMs: number): Promise<
     .where("principal_id", "=", id)
     .where("status", "=", "ACTIVE")
     .execute()
+  await db.updateTable("role_grant").set({ reason: "" }).where("principal_id", "=", id).execute()
 }
 
 /** Those that they were offered, and those that they gave. */
