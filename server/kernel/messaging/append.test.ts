@@ -3,7 +3,7 @@ import { type AppendDecision, type Attempt, committerOf, decideAppend, decideRep
 import type { Conversation } from "./records.ts"
 import { bytes, conversation, device, directive, fresh, leaf, nowMs } from "./testing/records.ts"
 
-const commit: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n, isRejoin: false }
+const commit: Attempt = { kind: "COMMIT", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n, isDirected: false }
 const message: Attempt = { kind: "APPLICATION", deviceId: device(10), expectedEpoch: 3n, framedEpoch: 3n }
 const refuse = (reason: string) => ({ is: "refuse", reason }) as AppendDecision
 const online = { directives: [directive], memberOnlineAtMs: nowMs - 1 }
@@ -25,7 +25,12 @@ test.each<[string, Partial<Conversation>, Attempt, Partial<AppendDecision>]>([
   ["a closed conversation takes nothing", { status: "CLOSED" }, commit, refuse("CONVERSATION_CLOSED")],
   ["quarantine takes no message", { status: "QUARANTINED" }, message, refuse("CONVERSATION_QUARANTINED")],
   ["quarantine takes no commit", { status: "QUARANTINED" }, commit, refuse("CONVERSATION_QUARANTINED")],
-  ["but one that lets rejoin", { status: "QUARANTINED" }, { ...commit, isRejoin: true }, { is: "append" }],
+  [
+    "but one that carries out a directive",
+    { status: "QUARANTINED" },
+    { ...commit, isDirected: true },
+    { is: "append" },
+  ],
   [
     "before it was parsed it may be one",
     { status: "QUARANTINED" },

@@ -25,8 +25,8 @@ export interface Attempt {
   readonly expectedEpoch: bigint
   /** The epoch that the message is framed in; undefined before it was parsed. */
   readonly framedEpoch?: bigint
-  /** A commit that carries out a REJOIN: the way out of quarantine. */
-  readonly isRejoin?: boolean
+  /** A commit that carries out a directive: the way out of quarantine. */
+  readonly isDirected?: boolean
 }
 
 export type AppendDecision =
@@ -62,7 +62,7 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   }
 }
 
-function refusedSender(conversation: Conversation, { kind, deviceId, isRejoin }: Attempt): Reason | undefined {
+function refusedSender(conversation: Conversation, { kind, deviceId, isDirected }: Attempt): Reason | undefined {
   if (conversation.status === "CLOSED") return "CONVERSATION_CLOSED"
   const own = leafOf(conversation.roster, deviceId)
   // Before the first commit nobody is in: the proof says who may make it.
@@ -71,7 +71,7 @@ function refusedSender(conversation: Conversation, { kind, deviceId, isRejoin }:
   const leaving = own && isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return leaving
   // Before it was parsed a commit may be anything: it is asked again.
-  return conversation.status === "QUARANTINED" && (kind === "APPLICATION" || isRejoin === false)
+  return conversation.status === "QUARANTINED" && (kind === "APPLICATION" || isDirected === false)
     ? "CONVERSATION_QUARANTINED"
     : undefined
 }

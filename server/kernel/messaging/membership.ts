@@ -113,7 +113,6 @@ function decideCarryOut(conversation: Conversation, deviceId: DeviceId, id: Dire
   const directive = conversation.directives.find((one) => one.id === id)
   if (directive === undefined) return refuse("NOT_FOUND")
   if (directive.status === "DONE") return refuse("NOTHING_TO_DO")
-  if (conversation.status === "QUARANTINED" && directive.kind !== "REJOIN") return refuse("CONVERSATION_QUARANTINED")
   if (!holdsLease(directive, deviceId)) return refuse("DIRECTIVE_LEASED")
   if (directive.status === "REMOVED") {
     const deviceIds = directive.deviceId === null ? [] : [directive.deviceId]

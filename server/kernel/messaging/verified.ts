@@ -28,6 +28,8 @@ export interface VerifiedCommit {
   /** Null when no member comes or goes. */
   readonly membership: {
     readonly op: MembershipOp
+    /** The proof was given for a directive. */
+    readonly isDirected: boolean
     readonly proof: Uint8Array
     /** H("membership-proof", proof). */
     readonly proofHash: Uint8Array

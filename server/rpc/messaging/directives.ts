@@ -33,7 +33,8 @@ export async function requestRejoin(deps: MessagingDeps, context: HandlerContext
 
 type Asking = (asked: { id: Directive["id"]; nowMs: number }) => (conversation: Conversation) => DirectiveDecision
 
-async function ask(
+/** Decides under the conversation's lock; members hear of a directive. @throws Refused what was decided. */
+export async function ask(
   deps: MessagingDeps,
   context: HandlerContext,
   conversation: Conversation,

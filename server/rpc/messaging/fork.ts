@@ -1,6 +1,7 @@
 // Members that cannot follow say so; when enough of them do, the conversation stops until they have rejoined.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
+import { decideRejoin } from "@signet/kernel/messaging/directive"
 import { isFork } from "@signet/kernel/messaging/fork"
 import { onlineMs } from "@signet/kernel/messaging/limits"
 import type { Conversation, ForkReport } from "@signet/kernel/messaging/records"
@@ -8,7 +9,7 @@ import { type ReportForkRequest, ReportForkRequest_Fault } from "@signet/proto/m
 import { deviceOf } from "./calling-device.ts"
 import { counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
-import { memberLeaf } from "./directives.ts"
+import { ask, memberLeaf } from "./directives.ts"
 import { conversationEvent } from "./events.ts"
 import { seen, unresolved } from "./seen.ts"
 
@@ -52,7 +53,28 @@ export async function reportFork(
         .map((kind) => conversationEvent(deps, context, conversation, nowMs, { kind })),
   )
   if (after === undefined) throw unresolved()
+  if (after.status === "QUARANTINED") await bringBack(deps, context, after)
   return after
+}
+
+/**
+ * Whoever reported is to rejoin, asked or not: by a report alone, and by somebody who never comes back, nobody stops a
+ * conversation for good. Again is no error.
+ */
+async function bringBack(deps: MessagingDeps, context: HandlerContext, conversation: Conversation): Promise<void> {
+  for (const { deviceId, userId } of conversation.forkReports) {
+    await ask(
+      deps,
+      context,
+      conversation,
+      (asked) => (current) => decideRejoin(current, { ...asked, deviceId, userId }),
+    ).catch(unlessGone)
+  }
+}
+
+/** Who has no leaf any more, or is about to lose it, does not come back. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Refused) || error.reason === "INTERNAL" || error.reason === "UNAVAILABLE") throw error
 }
 
 /** A commit of that epoch is at that place, and the device was there to follow it. */

@@ -143,8 +143,8 @@ async function judge(
     { commit, aad },
     payload.value,
   )
-  const isRejoin = judged.verified.membership?.op === "REJOIN"
-  const decided = await ensure({ framedEpoch: commit.epoch, isRejoin })
+  const isDirected = judged.verified.membership?.isDirected ?? false
+  const decided = await ensure({ framedEpoch: commit.epoch, isDirected })
   await ensureUnused(deps, conversation, judged.added)
   // Nobody comes in with a device that was revoked since its package was claimed.
   const [revoked] = await revokedOf(deps, conversation, judged.added)

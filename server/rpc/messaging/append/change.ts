@@ -4,6 +4,7 @@ import { type MembershipProof, verifyMembershipProof } from "@signet/canonical/m
 import type { MembershipOp } from "@signet/kernel/messaging/membership"
 import type { Leaf } from "@signet/kernel/messaging/records"
 import type { NewLeaf } from "@signet/kernel/messaging/roster"
+import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
 import { MembershipOp as Op } from "@signet/proto/credential/v1/policy_proof"
 import type { Commit } from "../../../framing/commit.ts"
 import type { GroupContext } from "../../../framing/group-info.ts"
@@ -25,7 +26,7 @@ export interface MembershipChange {
   readonly removed: readonly Leaf[]
   /** The committer's credential after a path; null without one. */
   readonly renewed: NewLeaf | null
-  readonly membership: { readonly op: MembershipOp; readonly proof: Uint8Array; readonly proofHash: Uint8Array } | null
+  readonly membership: VerifiedCommit["membership"]
 }
 
 /**
@@ -68,7 +69,7 @@ export function judgeChange(
     added,
     removed,
     renewed: path === undefined ? null : ownLeaf(judge, path.leafNode, group),
-    membership: verified === undefined ? null : { op: opOf(verified.body.op), proof, proofHash: verified.hash },
+    membership: verified === undefined ? null : membershipOf(verified, proof),
   }
 }
 
@@ -91,6 +92,14 @@ function leafAt(roster: readonly Leaf[], index: number): Leaf {
 }
 
 const proofMissing = () => refusedFor("PROOF_REFUSED", "PROOF_MISSING")
+
+const membershipOf = ({ body, hash }: MembershipProof, proof: Uint8Array) => ({
+  op: opOf(body.op),
+  // A proof for a directive names nobody: whoever has the lease commits it.
+  isDirected: body.requester.length === 0,
+  proof,
+  proofHash: hash,
+})
 
 function opOf(op: Op): MembershipOp {
   switch (op) {

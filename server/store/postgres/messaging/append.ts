@@ -75,7 +75,7 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   deviceId,
   expectedEpoch: epoch,
   framedEpoch: epoch,
-  isRejoin: commit?.membership?.op === "REJOIN",
+  isDirected: commit?.membership?.isDirected ?? false,
 })
 
 /** For an application message the roster is the caller's leaf alone: all that its decision asks for. */

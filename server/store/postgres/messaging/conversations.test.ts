@@ -194,7 +194,7 @@ describeOnEachStore("conversations", (kind) => {
     expect(await put(true, 1)).toEqual(await store().find(group.id))
     expect(await store().find(group.id)).toMatchObject({ status: "QUARANTINED", forkReports: [report] })
     const out = newCommit(group, one, leavesOf([one]), {
-      membership: { op: "REJOIN", proof: random(), proofHash: random() },
+      membership: { op: "REJOIN", isDirected: true, proof: random(), proofHash: random() },
     })
     expect(await append(out)).toMatchObject({ status: "ACTIVE", forkReports: [] })
   })

@@ -145,7 +145,12 @@ export function newCommit(
   const tree = { bytes: random(1_000), hash: random() }
   const groupInfo = random(400)
   const commit: VerifiedCommit = {
-    membership: { op: conversation.epoch === 0n ? "CREATE" : "ADD", proof: random(200), proofHash: random() },
+    membership: {
+      op: conversation.epoch === 0n ? "CREATE" : "ADD",
+      isDirected: false,
+      proof: random(200),
+      proofHash: random(),
+    },
     roster,
     groupInfo: random(500),
     groupInfoHash: random(),
