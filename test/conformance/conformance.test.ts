@@ -1,5 +1,5 @@
-// The suite in `npm test`: on PGlite, each case over one protocol. In the longer form every case over every protocol, and
-// on PostgreSQL as it is, on one that is serializable, and on PostgreSQL 15 where a machine has it.
+// The suite in `npm test`: on PGlite, each case over one protocol. In the longer form on PostgreSQL too, every case over
+// every protocol; on one that is serializable; and on PostgreSQL 15 where a machine has it.
 import { afterAll, beforeAll, describe, test, vi } from "vitest"
 import { effort } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
@@ -29,10 +29,10 @@ const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was fou
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
 const backends: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(), runs: isLong ? everyOne(cases) : inTurn(short) },
+  { name: "PGlite", start: () => serve(), runs: inTurn(isLong ? cases : short) },
   ...(isLong
     ? [
-        { name: "PostgreSQL", start: () => onPostgres(), runs: inTurn(cases), ...missing(noPostgres) },
+        { name: "PostgreSQL", start: () => onPostgres(), runs: everyOne(cases), ...missing(noPostgres) },
         {
           name: "PostgreSQL, serializable",
           start: () => onPostgres({ settings: { default_transaction_isolation: "serializable" } }),
