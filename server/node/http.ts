@@ -7,6 +7,7 @@ import { refusal } from "../rest/rest.ts"
 import { type ListenerOptions, listener } from "./listener.ts"
 import { refuseCall } from "./refuse-call.ts"
 import { sendResponse } from "./rest-plugin.ts"
+import { leaveUnread } from "./unread-body.ts"
 
 export interface HttpOptions {
   readonly listener?: ListenerOptions
@@ -48,6 +49,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     for (const verb of Array.isArray(method) ? method : [method]) routes.push(`${verb} ${url}`)
   })
   app.addHook("onRequest", async ({ raw, id }, reply) => {
+    leaveUnread(raw)
     // Of these Node keeps the first and drops the rest: whoever looked at the request before may have read another.
     if (comesTwice(raw.rawHeaders, "authorization")) throw new Refused("MALFORMED_CREDENTIAL")
     const { ":authority": authority, host = "" } = raw.headers
