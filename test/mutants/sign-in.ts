@@ -40,10 +40,26 @@ export const signInMutants: readonly Mutant[] = [
   {
     fault: "an invitation lifts a suspension",
     file: planning,
-    from: 'if (facts.invitedMembership?.status === "SUSPENDED") return refuse("MEMBERSHIP_INACTIVE")',
+    from: 'facts.invitedMembership?.status === "SUSPENDED" || ',
     to: "",
     test: plans,
     name: "nor the suspension of the place that it is for",
+  },
+  {
+    fault: "whoever is suspended in a tenant comes in by a context",
+    file: planning,
+    from: " || facts.isSuspendedAround",
+    to: "",
+    test: plans,
+    name: "who is suspended in the tenant is in none of its contexts",
+  },
+  {
+    fault: "a page uses a link of its own app in another",
+    file: linking,
+    from: "expiresAtMs >= own.expiresAtMs - heldBackMs",
+    to: "expiresAtMs > own.expiresAtMs",
+    test: links,
+    name: "so is the link of who asked there and then here at once",
   },
   {
     fault: "no verifier is as good as the right one",
