@@ -1,0 +1,130 @@
+// The columns of decisions.md: who calls, with what, and what is known of it. Everything is active but what is changed.
+import { newId } from "@signet/kernel/ids"
+import { ids } from "../testing/issuer.ts"
+
+/** Seconds since the Unix epoch: the time in every vector. */
+export const now = 1_700_000_000
+
+export interface Situation {
+  /** The Authorization header as sent; null for none. Where it is missing, a token is signed. */
+  readonly authorization?: string | null
+  /** Claims to change in the user's token; null leaves one out. */
+  readonly claims?: Readonly<Record<string, unknown>>
+  /** Header members to change. */
+  readonly header?: Readonly<Record<string, unknown>>
+  /** Who signs; "issuer" where it is not said. */
+  readonly signer?: "issuer" | "stranger"
+  /** What the request names, by field. */
+  readonly request?: Readonly<Record<string, string>>
+  /** The app that the target belongs to. */
+  readonly targetApp?: string
+  /** What a database says at the call; "unknown" where the target has none. "down": it does not answer. */
+  readonly liveness?: LivenessChange | "unknown" | "down"
+  /** How old that is. 0 s. */
+  readonly livenessAgeSeconds?: number
+  /** What the issuer answers to introspection; "down" for nothing; none where the target does not ask. */
+  readonly introspection?: LivenessChange | "down"
+}
+
+/** What is not active: members of LivenessFacts. */
+export type LivenessChange = Readonly<Record<string, unknown>>
+
+const service = {
+  sub: ids.service,
+  principal_type: "service",
+  gty: "client_credentials",
+  client_id: "svc-mail",
+  sid: null,
+  identity_id: null,
+  auth_time: null,
+  amr: [],
+}
+const actor = { sub: ids.service, principal_type: "service", client_id: "svc-mail" }
+const onBehalf = {
+  gty: "on_behalf_of",
+  client_id: "svc-mail",
+  sid: null,
+  osid: ids.session,
+  job_id: "job-1",
+  act: actor,
+}
+const otherTenant = newId("ten", 2, new Uint8Array(10))
+const note = (id: string) => ({ "note.id": id })
+
+export const situations: Readonly<Record<string, Situation>> = {
+  user: {},
+  service: { claims: service },
+  pat: { claims: { gty: "pat", sid: null, cred_id: "pac_1", auth_time: null } },
+  "no scopes": { claims: { scp: [] } },
+  "two scopes": { claims: { scp: ["notes.read", "notes.write"] } },
+  "no tenant": { claims: { tenant_id: null }, request: { tenant_id: ids.tenant } },
+  "a device": { claims: { did: newId("dev", 1, new Uint8Array(10)) } },
+  "signed in an hour ago": { claims: { auth_time: now - 3_600 } },
+  "on behalf": { claims: onBehalf },
+  "on behalf, two deep": { claims: { ...onBehalf, act: { ...actor, act: { ...actor, client_id: "svc-jobs" } } } },
+  "by another service": {
+    claims: { ...onBehalf, act: { ...actor, client_id: "svc-other", sub: newId("prn", 3, new Uint8Array(10)) } },
+  },
+
+  "own tenant": { request: { tenant_id: ids.tenant } },
+  "other tenant": { request: { tenant_id: otherTenant } },
+  "tenant unnamed": {},
+  "tenant in capitals": { request: { tenant_id: ids.tenant.toUpperCase() } },
+  "service, own tenant": { claims: service, request: { tenant_id: ids.tenant } },
+  "service, other tenant": { claims: service, request: { tenant_id: otherTenant } },
+  "own note": { request: note("own") },
+  "a note of another tenant": { request: note("foreign") },
+  "a note of another app": { request: note("elsewhere") },
+  "no such note": { request: note("missing") },
+  "a note that is a folder": { request: note("folder") },
+  "the app's own": { targetApp: ids.app },
+  "another app's": { targetApp: newId("app", 2, new Uint8Array(10)) },
+
+  nothing: { authorization: null },
+  gibberish: { authorization: "Bearer gibberish" },
+  "two tokens": { authorization: "Bearer a.b.c, Bearer a.b.c" },
+  "a personal access token": { authorization: `Bearer sgpat_${"0".repeat(50)}` },
+  "a refresh token": { authorization: `Bearer sgrt_${"0".repeat(50)}` },
+  "a token that is too long": { authorization: `Bearer ${"a".repeat(8_193)}` },
+  "another signature": { signer: "stranger" },
+  "another key": { header: { kid: "key-2" } },
+  "alg none": { header: { alg: "none" } },
+  "alg HS256": { header: { alg: "HS256" } },
+  "typ JWT": { header: { typ: "JWT" } },
+  "a crit header": { header: { crit: ["b64"] } },
+  "a jwk header": { header: { jwk: {} } },
+  "another issuer": { claims: { iss: "https://other.example" } },
+  "another audience": { claims: { aud: "svc-mail" } },
+  "two audiences": { claims: { aud: ["svc-notes", "svc-mail"] } },
+  expired: { claims: { iat: now - 700, nbf: now - 700, exp: now - 30 } },
+  "expired within the skew": { claims: { iat: now - 700, nbf: now - 700, exp: now - 29 } },
+  "not yet": { claims: { nbf: now + 31 } },
+  "a life of a day": { claims: { exp: now + 86_400 } },
+  "no app": { claims: { app_id: null } },
+  "four deep": {
+    claims: { ...onBehalf, act: { ...actor, act: { ...actor, act: { ...actor, act: actor } } } },
+  },
+
+  active: { liveness: {} },
+  "user suspended": { liveness: { principal: "SUSPENDED" } },
+  "identity deleted": { liveness: { identity: "DELETED" } },
+  "session revoked": { liveness: { session: { status: "REVOKED" } } },
+  "session expired": { liveness: { session: { absoluteExpiresAtMs: now * 1_000 } } },
+  "token revoked": { liveness: { revoked: ["TOKEN"] } },
+  "membership suspended": { liveness: { membership: "SUSPENDED" } },
+  "tenant suspended": { liveness: { tenant: "SUSPENDED" } },
+  "database down": { liveness: "down" },
+  "on behalf, actor suspended": { claims: onBehalf, liveness: { actor: "SUSPENDED" } },
+  "on behalf, session revoked": { claims: onBehalf, liveness: { session: { status: "REVOKED" } } },
+
+  "fresh token": { liveness: "unknown" },
+  "token of a minute": { claims: { iat: now - 61, nbf: now - 61 }, liveness: "unknown" },
+  "old facts": { livenessAgeSeconds: 61, liveness: {} },
+  "old facts, issuer says active": { livenessAgeSeconds: 61, liveness: {}, introspection: {} },
+  "old facts, issuer says revoked": {
+    livenessAgeSeconds: 61,
+    liveness: {},
+    introspection: { session: { status: "REVOKED" } },
+  },
+  "old facts, issuer down": { livenessAgeSeconds: 61, liveness: {}, introspection: "down" },
+}

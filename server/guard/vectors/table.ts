@@ -1,0 +1,41 @@
+// Reads decisions.md: every table is requirements down, situations across, and what is decided where they meet.
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+/** What a cell says: "allow", or a reason and what the caller is told with it. */
+export interface Cell {
+  readonly requirement: string
+  readonly situation: string
+  readonly decision: string
+  /** The scope, permission or number of seconds that is told with the reason. */
+  readonly detail: string | undefined
+}
+
+/** @throws when a table is uneven. */
+export function readTable(): readonly Cell[] {
+  const lines = readFileSync(join(import.meta.dirname, "decisions.md"), "utf8").split("\n")
+  let header: readonly string[] | undefined
+  return lines.flatMap((line): Cell[] => {
+    const cells = line.startsWith("|") ? cellsOf(line) : undefined
+    if (cells === undefined || header === undefined) {
+      header = cells
+      return []
+    }
+    const [requirement = "", ...decisions] = cells
+    if (/^-+$/.test(requirement)) return []
+    if (cells.length !== header.length) throw new Error(`an uneven row: ${line}`)
+    const names = header.slice(1)
+    return decisions.flatMap((text, i): Cell[] => {
+      if (text === "") return []
+      const [decision = "", detail] = text.split(" ")
+      return [{ requirement, situation: names[i] ?? "", decision, detail }]
+    })
+  })
+}
+
+function cellsOf(line: string): readonly string[] {
+  return line
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim())
+}

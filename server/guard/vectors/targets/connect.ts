@@ -1,0 +1,46 @@
+import { create } from "@bufbuild/protobuf"
+import { ConnectError, createRouterTransport } from "@connectrpc/connect"
+import { DenialSchema } from "@signet/proto/authz/v1/denial"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { createConnectGuard, kAuth } from "../../connect.ts"
+import { isUnary, serviceWith } from "../../testing/methods.ts"
+import { jsonOf, type Target } from "./target.ts"
+import { wireOf } from "./wire.ts"
+
+export const connectTarget: Target = ({ requirement, ...world }) => {
+  const service = serviceWith([wireOf(requirement)])
+  const [method] = service.methods
+  if (method === undefined || !isUnary(method)) throw new Error("no method")
+  const { interceptor } = createConnectGuard({ ...world, services: [service] })
+  let caller: string | null = null
+  const transport = createRouterTransport(
+    (routes) => {
+      routes.rpc(method, (_, { values }) => {
+        caller = values.get(kAuth)?.principal.id ?? null
+        return create(method.output)
+      })
+    },
+    { router: { interceptors: [interceptor] } },
+  )
+  return async ({ authorization, request }) => {
+    try {
+      const header = new Headers(authorization === null ? {} : { authorization })
+      // Names as the target's schema has them in code.
+      const { tenant_id: tenantId, ...rest } = jsonOf(request)
+      await transport.unary(method, undefined, undefined, header, { ...rest, ...(tenantId ? { tenantId } : {}) })
+      return { allow: true, caller }
+    } catch (thrown) {
+      const error = ConnectError.from(thrown)
+      const [info] = error.findDetails(ErrorInfoSchema)
+      const [denial] = error.findDetails(DenialSchema)
+      return {
+        allow: false,
+        reason: info?.reason ?? error.message,
+        status: denial?.statusCode ?? 0,
+        message: denial?.safeMessage ?? "",
+        metadata: { ...info?.metadata },
+        challenge: error.metadata.get("www-authenticate"),
+      }
+    }
+  }
+}
