@@ -14,13 +14,20 @@ const present = Uint8Array.of(1)
  *
  * A tree that was sent with fewer nodes stands for the full one that has blanks beyond them.
  */
-export function treeHash({ nodes }: RatchetTree): Uint8Array {
+export function treeHash({ nodes }: Pick<RatchetTree, "nodes">): Uint8Array {
+  return subtreeHashes(nodes).at(-1)?.[0] ?? leafHash(0, undefined)
+}
+
+/** The tree hashes of all subtrees: by the height of their root, and from left to right. */
+export function subtreeHashes(nodes: RatchetTree["nodes"]): readonly (readonly Uint8Array[])[] {
+  const levels: Uint8Array[][] = []
   let hashes: Uint8Array[] = []
   // The full tree over n leaves has 2n - 1 nodes.
   for (let leaf = 0; leaf * 2 - 1 < nodes.length || !isPowerOfTwo(leaf); leaf++) {
     const node = nodes[leaf * 2]
     hashes.push(leafHash(leaf, node?.kind === "leaf" ? node.leaf.bytes : undefined))
   }
+  levels.push(hashes)
   for (let level = 1; hashes.length > 1; level++) {
     const above: Uint8Array[] = []
     for (let i = 0; i + 1 < hashes.length; i += 2) {
@@ -28,8 +35,9 @@ export function treeHash({ nodes }: RatchetTree): Uint8Array {
       above.push(parentHash(nodes[index], hashes[i] ?? absent, hashes[i + 1] ?? absent))
     }
     hashes = above
+    levels.push(hashes)
   }
-  return hashes[0] ?? leafHash(0, undefined)
+  return levels
 }
 
 function isPowerOfTwo(value: number): boolean {

@@ -2,10 +2,20 @@ import { type LeafNode, readLeafNode, readParentHash } from "./leaf-node.ts"
 import { maxBytes, maxInside } from "./limits.ts"
 import { finish, list, opaque, openReader, present, type Reader, refuse, since, uint8, uint32 } from "./reader.ts"
 
-/** A node of a ratchet tree (RFC 9420 section 7.8): a leaf, or the bytes of a ParentNode. */
-export type TreeNode =
-  | { readonly kind: "leaf"; readonly leaf: LeafNode }
-  | { readonly kind: "parent"; readonly bytes: Uint8Array }
+/** A node of a ratchet tree (RFC 9420 section 7.8). */
+export type TreeNode = { readonly kind: "leaf"; readonly leaf: LeafNode } | ParentNode
+
+/** RFC 9420 section 7.1. */
+export interface ParentNode {
+  readonly kind: "parent"
+  /** X25519, 32 bytes. */
+  readonly encryptionKey: Uint8Array
+  readonly parentHash: Uint8Array
+  /** Leaf indices, ascending. */
+  readonly unmergedLeaves: readonly number[]
+  /** The encoded ParentNode. */
+  readonly bytes: Uint8Array
+}
 
 /** A tree in array form (RFC 9420 appendix C): leaves at even indices, parents at odd ones, blanks undefined. */
 export interface RatchetTree {
@@ -17,7 +27,7 @@ export interface RatchetTree {
 
 /**
  * Reads a tree as it travels (ratchet_tree, RFC 9420 section 12.4.3.3). That it is the tree of an epoch shows when
- * `treeHash` is that of the GroupContext; leaf signatures and parent hashes are the joiners' to check.
+ * `treeHash` is that of the GroupContext; leaf signatures are the joiners' to check.
  *
  * @throws FramingRefused
  */
@@ -45,25 +55,26 @@ function readNode(reader: Reader, index: number): TreeNode {
   return type === 1 ? { kind: "leaf", leaf: readLeafNode(reader) } : readParent(reader, index)
 }
 
-function readParent(reader: Reader, index: number): TreeNode {
+function readParent(reader: Reader, index: number): ParentNode {
   const start = reader.at
-  opaque(reader, "parent_node.encryption_key", 32)
-  readParentHash(reader)
+  const encryptionKey = opaque(reader, "parent_node.encryption_key", 32)
+  const parentHash = readParentHash(reader)
   let previous = firstLeafBelow(index) - 1
   const last = firstLeafBelow(index) + 2 ** levelOf(index) - 1
   const what = "parent_node.unmerged_leaves"
-  list(reader, what, maxInside.treeNodes, (inside) => {
+  const unmergedLeaves = list(reader, what, maxInside.treeNodes, (inside) => {
     const leafAt = inside.at
     const leaf = uint32(inside, what)
     // Section 7.2: in increasing order; and only what is below it.
     if (leaf <= previous || leaf > last) refuse(inside, "MLS_MALFORMED", what, leafAt)
     previous = leaf
+    return leaf
   })
-  return { kind: "parent", bytes: since(reader, start) }
+  return { kind: "parent", encryptionKey, parentHash, unmergedLeaves, bytes: since(reader, start) }
 }
 
 /** Height above the leaves; a leaf has 0. */
-function levelOf(index: number): number {
+export function levelOf(index: number): number {
   return index % 2 === 0 ? 0 : 31 - Math.clz32(~index & (index + 1))
 }
 

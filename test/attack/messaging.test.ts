@@ -335,6 +335,16 @@ describe("a commit", () => {
     expect(await refusal(sending(staged, { tree, groupInfo: await forged(staged) }))).toBe("GHOST_MEMBER")
   })
 
+  test("whose GroupInfo names another tree is refused, or no other member could commit again", async () => {
+    const staged = await alice.stageUpdate(room)
+    const { groupInfo } = theirs(staged.staged.groupInfo, "mls_group_info")
+    const { signature: _, ...signed } = groupInfo
+    const groupContext = { ...groupInfo.groupContext, treeHash: randomBytes(32) }
+    const again = await signGroupInfo({ ...signed, groupContext }, alice.key.seed, testKit(suite).cs.signature)
+    const forged = encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo: again })
+    expect(await refusal(sending(staged, { groupInfo: forged }))).toBe("GROUP_INFO_MISMATCH")
+  })
+
   test("with a welcome for a device that is not added, or for none, is refused", async () => {
     const other = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [dave.userId] }))
     const { welcome = randomBytes(1) } = other.staged

@@ -152,8 +152,11 @@ test("GroupInfo and tree are those of the last commit", async () => {
   expect(hexOf(hash("tree-blob", chunk))).toBe(info.treeHash)
   const treeHash = "0".repeat(64)
   expect(await refusal(bob.calls.conversations.getTree({ conversationId, treeHash }))).toBe("NOT_FOUND")
-  await alice.update(room)
-  expect(await alice.calls.conversations.getGroupInfo({ conversationId })).toMatchObject({ epoch: 2n, treeHash: "" })
+  const update = await alice.stageUpdate(room)
+  await alice.commit(update)
+  const next = await alice.calls.conversations.getGroupInfo({ conversationId })
+  expect(next.epoch).toBe(2n)
+  expect(hexOf(await bob.treeOf({ conversationId, treeHash: next.treeHash }))).toBe(hexOf(update.staged.tree()))
   const { conversation } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
   const empty = { conversationId: conversation?.id ?? "" }
   expect(await refusal(alice.calls.conversations.getGroupInfo(empty))).toBe("NOT_FOUND")

@@ -27,6 +27,7 @@ import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
 import { appendRefusal } from "./outcome.ts"
 import { reading } from "./refusing.ts"
+import { loadTree } from "./tree.ts"
 import { type JudgedCommit, verifyCommit } from "./verify-commit.ts"
 
 /** @throws Refused what the contract lists of AppendMessage. */
@@ -138,6 +139,7 @@ async function judge(
       issuerKeys: deps.issuerKeys(),
       verify: deps.verify,
       nowMs,
+      tree: await loadTree(deps, conversation),
       newWelcomeId: () => newId("wel", nowMs, deps.random.bytes(10)),
     },
     { commit, aad },

@@ -3,6 +3,7 @@ import type { Verify } from "@signet/canonical/ed25519"
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import { idBytes, type WelcomeId } from "@signet/kernel/ids"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
+import type { RatchetTree } from "../../../framing/tree.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
 
 export interface Judge {
@@ -12,6 +13,8 @@ export interface Judge {
   readonly issuerKeys: IssuerKeys
   readonly verify: Verify
   readonly nowMs: number
+  /** Of the epoch that the commit is framed in; undefined before the first one. */
+  readonly tree: RatchetTree | undefined
   readonly newWelcomeId: () => WelcomeId
 }
 

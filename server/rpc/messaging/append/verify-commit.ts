@@ -1,7 +1,7 @@
 // Everything that a server can check of a commit, in the protocol's order. What only members can check (MACs, path
 // secrets) is not.
 
-import { toHex } from "@signet/canonical/bytes"
+import { equalBytes, toHex } from "@signet/canonical/bytes"
 import { hash, stateTagOf } from "@signet/canonical/hash"
 import { Refused } from "@signet/kernel/errors"
 import { committerOf } from "@signet/kernel/messaging/append"
@@ -13,6 +13,7 @@ import type { AppendMessageRequest_Commit } from "@signet/proto/messaging/v1/con
 import type { Commit } from "../../../framing/commit.ts"
 import { firstGroupContext, type GroupInfo } from "../../../framing/group-info.ts"
 import { type LeafNode, verifyLeafNode } from "../../../framing/leaf-node.ts"
+import { firstTree, treeBytes } from "../../../framing/next-tree.ts"
 import { interimTranscriptHash, verifyCommitSignature } from "../../../framing/transcript.ts"
 import type { RatchetTree } from "../../../framing/tree.ts"
 import { limitExceeded } from "../refusing.ts"
@@ -20,7 +21,7 @@ import { type AddedLeaf, judgeChange, type MembershipChange } from "./change.ts"
 import { leafKeysOf, ownLeaf, unsigned } from "./credential.ts"
 import { checkGroupInfo, readGroupInfo } from "./group-info.ts"
 import type { Judge } from "./judge.ts"
-import { checkTree, credentialHashOf, mismatch, readTree } from "./tree.ts"
+import { checkTree, credentialHashOf, mismatch, nextTree, readTree } from "./tree.ts"
 import { checkTickets, welcomesFor } from "./welcomes.ts"
 
 /** A commit that was read, and its AAD frame. */
@@ -53,7 +54,10 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
   if (tree !== undefined) checkTree(tree, info.context.treeHash, roster, broughtBy(commit))
   const welcomes = welcomesFor(judge, change.added, parts.welcome)
   checkTickets(judge, change.added, parts.claimTickets)
-  const treeBlob = tree === undefined ? null : { bytes: parts.tree, hash: hash("tree-blob", parts.tree) }
+  const before = judge.tree ?? (signer.node && firstTree(signer.node))
+  const next = before && nextTree(before, commit, info.context.treeHash)
+  const treeBytesNow = tree === undefined ? next && treeBytes(next) : parts.tree
+  const treeBlob = treeBytesNow === undefined ? null : { bytes: treeBytesNow, hash: hash("tree-blob", treeBytesNow) }
   return {
     added: change.added,
     removed: change.removed,
@@ -78,12 +82,15 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
 interface Signer {
   readonly leaf: Leaf
   readonly key: Uint8Array
+  /** The creator's, of which the group consists before the first commit. */
+  readonly node?: LeafNode
 }
 
 /** A member: its leaf's key is one of its device's. */
 function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
   const context = judge.conversation.state?.groupContext
-  const keys = leafKeysOf(judge)
+  const own = judge.tree?.leaves.get(leaf.leafIndex)?.signatureKey
+  const keys = leafKeysOf(judge).filter((one) => own === undefined || equalBytes(own, one))
   const key = keys.find((one) => context && verifyCommitSignature(commit, context, one, judge.verify))
   if (key === undefined) throw unsigned("the commit")
   return { leaf, key }
@@ -98,7 +105,7 @@ function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: R
   if (!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)) {
     throw unsigned("the commit")
   }
-  return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: 1n }, key }
+  return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: 1n }, key, node }
 }
 
 function nextRoster({ conversation }: Judge, committer: Leaf, change: MembershipChange): readonly Leaf[] {
