@@ -141,6 +141,8 @@ async function createDelegation(
     const policy = await standingPolicy(tx, user, request.policyId)
     if (policy === undefined) return new Refused("DELEGATION_NOT_ALLOWED")
     const app = await tx.apps.findApp(user.appId)
+    // Locked, so that whoever removes the member at this moment ends this delegation too.
+    await tx.principals.lock(user.principal.id)
     const memberships = await tx.identities.findMemberships(user.principal.id, user.appId)
     const membership = placeIn(memberships, user.tenantId, user.contextId)
     if (app === undefined || membership === undefined) return new Refused("MEMBERSHIP_INACTIVE")

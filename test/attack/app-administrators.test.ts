@@ -151,6 +151,23 @@ test("who is suspended in a tenant is let in nowhere in it", async () => {
   expect(await refusal(refreshed)).toMatch(/MEMBERSHIP_INACTIVE/)
 })
 
+test("a personal access token of who was removed serves no more, also when they are back", async () => {
+  const { admin, auth, pats } = clients
+  const appId = world.app.id
+  const { token, principalId } = await signIn(server, clients, "back again", { app: world.app })
+  const asked = { name: "laptop", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+  const made = await pats.createPat(asked, bearer(token))
+  const { memberships } = await admin.listMemberships({ appId, principalId }, world.as("admin"))
+  await admin.removeMembership({ appId, membershipId: memberships[0]?.id ?? "" }, world.as("admin"))
+  const { code: invitationCode } = await admin.inviteMember({ appId }, world.as("admin"))
+  const back = await auth.externalLogin({ ...(await server.login("back again")), appId, invitationCode })
+  expect(back.principal?.id).toBe(principalId)
+  expect(await refusal(pats.exchangePat({ pat: made.token }))).toBe("Unauthenticated PAT_INVALID")
+  const query = server.store.db.selectFrom("revocation").select("kind")
+  const [revoked] = await query.where("key", "=", made.pat?.id ?? "").execute()
+  expect(revoked).toEqual({ kind: "CREDENTIAL" })
+})
+
 test("nobody becomes a service that may administer more than they", async () => {
   const { services } = clients
   const scopes = ["auth.service_accounts.write"]

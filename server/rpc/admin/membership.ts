@@ -5,6 +5,7 @@ import type { AuditKind } from "@signet/kernel/audit/event"
 import { isInside } from "@signet/kernel/authz/administers"
 import { parseId } from "@signet/kernel/ids"
 import type { Membership } from "@signet/kernel/records"
+import { longestTokenMs } from "@signet/kernel/token/claims"
 import type { Desk } from "./administer.ts"
 import { foundIn, placeOf, type Take } from "./found.ts"
 import { moved } from "./outcome.ts"
@@ -47,7 +48,8 @@ const kinds = {
 
 /**
  * The membership as it is then. Sessions end with what stops; what is removed takes with it the memberships inside of it,
- * the invitations to them and the grants there, so that nothing waits for who joins again.
+ * the invitations to them, and grants, personal access tokens and delegations there, so that nothing waits for who joins
+ * again.
  */
 export async function changeMembership(desk: Desk, membership: Membership, name: MoveName): Promise<Membership> {
   const next = moved<Membership["status"], Membership>(membership, membershipMoves[name])
@@ -76,6 +78,22 @@ export async function removeInside({ tx, nowMs }: Pick<Desk, "tx" | "nowMs">, me
   for (const grant of await tx.grants.listOfPrincipal(principalId, appId)) {
     if (isInside(grant, membership)) await tx.grants.revoke(grant.id, nowMs)
   }
+  await endCredentialsInside(tx, membership, nowMs)
+}
+
+/** More than anybody may make. */
+const all = { size: 100_000, before: null }
+
+/** Personal access tokens and delegations of that place, with the access tokens that came of them. */
+async function endCredentialsInside(tx: Desk["tx"], membership: Membership, nowMs: number): Promise<void> {
+  const { appId, principalId } = membership
+  const isThere = (one: Place & { revokedAtMs: number | null }) => one.revokedAtMs === null && isInside(one, membership)
+  const pats = (await tx.pats.list(principalId, appId, all)).filter(isThere)
+  for (const { id } of pats) await tx.pats.revoke(id, "REVOKED", nowMs)
+  const delegations = (await tx.delegations.listDelegations(principalId, appId, all)).filter(isThere)
+  for (const { id } of delegations) await tx.delegations.revokeDelegation(id, nowMs)
+  const expiresAtMs = nowMs + longestTokenMs
+  await tx.revocations.add([...pats, ...delegations].map(({ id: key }) => ({ kind: "CREDENTIAL", key, expiresAtMs })))
 }
 
 async function revokeInvitation(tx: Desk["tx"], { id, status }: Membership, nowMs: number): Promise<void> {
