@@ -1,0 +1,122 @@
+// What holds of every requirement and every call, over all targets: random trees of the checks in requirements.ts.
+import type { Requirement, Requirements } from "@signet/kernel/authz/requirement"
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import { effort } from "../../../test/support/effort.ts"
+import { requirements } from "./requirements.ts"
+import { type Situation, situations } from "./situations.ts"
+import { connectTarget } from "./targets/connect.ts"
+import { fastifyTarget } from "./targets/fastify.ts"
+import { fetchTarget } from "./targets/fetch.ts"
+import { portTarget } from "./targets/port.ts"
+import type { Outcome, Target } from "./targets/target.ts"
+import { toolTarget } from "./targets/tool.ts"
+import { callOf, findResource, guardOf } from "./world.ts"
+
+const targets = [connectTarget, fastifyTarget, fetchTarget, portTarget, toolTarget]
+const numRuns = effort(30, 2_000, 20_000)
+
+// Public and body credentials cannot be in a composite, and a path is not in every situation.
+const leaves = [...requirements.values()].filter(
+  ({ is }) => is !== "public" && is !== "bodyCredential" && is !== "anyOf" && is !== "allOf",
+)
+const leaf = fc.constantFrom(...leaves.filter((one) => !JSON.stringify(one).includes('"PATH"')))
+const { tree } = fc.letrec<{ tree: Requirement }>((tie) => {
+  const of = fc
+    .tuple(tie("tree"), fc.array(tie("tree"), { maxLength: 2 }))
+    .map(([first, rest]): Requirements => [first, ...rest])
+  return {
+    tree: fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      leaf,
+      of.map((parts): Requirement => ({ is: "anyOf", of: parts })),
+      of.map((parts): Requirement => ({ is: "allOf", of: parts })),
+    ),
+  }
+})
+const situation = fc.constantFrom(...Object.values(situations))
+const known = fc.constantFrom(...Object.values(situations).filter(({ authorization }) => authorization === undefined))
+
+function decide(target: Target, requirement: Requirement, of: Situation): Promise<Outcome> {
+  return target({ guard: guardOf(of), requirement, findResource })(callOf(of))
+}
+
+test("every target decides alike, and tells the same", async () => {
+  let allowed = 0
+  await fc.assert(
+    fc.asyncProperty(tree, situation, async (requirement, of) => {
+      const outcomes = await Promise.all(targets.map((target) => decide(target, requirement, of)))
+      const [first, ...others] = outcomes.map((outcome) => ({ ...outcome, challenge: undefined }))
+      for (const other of others) expect(other).toEqual(first)
+      if (first?.allow) allowed++
+    }),
+    { numRuns },
+  )
+  expect(allowed).toBeGreaterThan(0)
+})
+
+const removals: readonly Situation[] = [
+  { claims: { scp: [] } },
+  { claims: { tenant_id: null } },
+  { claims: { auth_time: null } },
+  { request: {} },
+  { liveness: { principal: "SUSPENDED" } },
+  { liveness: { session: { status: "REVOKED" } } },
+  { liveness: { membership: "SUSPENDED" } },
+  { liveness: "down" },
+  { signer: "stranger" },
+  { authorization: null },
+]
+
+test("taking authority away never turns deny into allow", async () => {
+  await fc.assert(
+    fc.asyncProperty(tree, known, fc.constantFrom(...removals), async (requirement, before, gone) => {
+      const after = { ...before, ...gone, claims: { ...before.claims, ...gone.claims } }
+      // An issuer that is asked says what is so.
+      const { introspection: _, ...told } = after
+      const { introspection: __, ...asked } = before
+      if ((await decide(fetchTarget, requirement, asked)).allow) return
+      expect((await decide(fetchTarget, requirement, told)).allow).toBe(false)
+    }),
+    { numRuns },
+  )
+})
+
+function reversed(requirement: Requirement): Requirement {
+  if (requirement.is !== "anyOf" && requirement.is !== "allOf") return requirement
+  const [first, ...rest] = requirement.of.map(reversed).reverse()
+  return first === undefined ? requirement : { ...requirement, of: [first, ...rest] }
+}
+
+test("the order of parts changes neither the decision nor the status", async () => {
+  const told = (outcome: Outcome) => (outcome.allow ? 200 : outcome.status)
+  await fc.assert(
+    fc.asyncProperty(tree, situation, async (requirement, of) => {
+      const one = await decide(fetchTarget, requirement, of)
+      expect(told(await decide(fetchTarget, reversed(requirement), of))).toBe(told(one))
+    }),
+    { numRuns },
+  )
+})
+
+test("what nobody knows, in token, header or request, changes nothing", async () => {
+  const unknown = fc.dictionary(
+    fc.stringMatching(/^x_[a-z]{1,8}$/),
+    fc.string().map((text) => text.replace(/[^ -~]/g, "")),
+    { maxKeys: 4 },
+  )
+  await fc.assert(
+    fc.asyncProperty(tree, known, unknown, async (requirement, of, more) => {
+      const extended: Situation = {
+        ...of,
+        claims: { ...more, ...of.claims },
+        header: { ...more, ...of.header },
+        request: { ...more, ...of.request },
+      }
+      for (const target of [fetchTarget, portTarget, toolTarget]) {
+        expect(await decide(target, requirement, extended)).toEqual(await decide(target, requirement, of))
+      }
+    }),
+    { numRuns },
+  )
+})
