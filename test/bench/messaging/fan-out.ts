@@ -38,16 +38,12 @@ async function signet(world: World, streams: number, appends: number): Promise<n
   let head = 1n
   let missing = 0
   let done = () => {}
-  const opened = devices.flatMap((device) =>
-    Array.from({ length: streamsOfDevice }, (_, i) => {
-      // A connection for many streams, as a gateway in front has them.
-      const own = i === 0 ? transport : createGrpcTransport({ baseUrl })
-      const { conversations } = callsOver(i === 0 ? transport : own, device.credentials)
-      return conversations.subscribe({}, { signal: controller.signal })
-    }),
-  )
-  const ready = opened.slice(0, streams).map(async (stream) => {
-    const events = stream[Symbol.asyncIterator]()
+  // A connection for fifty streams each, as a gateway in front has them.
+  const connections = Array.from({ length: Math.ceil(streams / 50) }, () => createGrpcTransport({ baseUrl }))
+  const open = async (i: number) => {
+    const device = devices[Math.floor(i / streamsOfDevice)] ?? sender
+    const { conversations } = callsOver(connections[i % connections.length] ?? transport, device.credentials)
+    const events = conversations.subscribe({}, { signal: controller.signal })[Symbol.asyncIterator]()
     await events.next()
     const listen = async () => {
       let seen = head
@@ -62,8 +58,8 @@ async function signet(world: World, streams: number, appends: number): Promise<n
       }
     }
     listen().catch(() => {})
-  })
-  await Promise.all(ready)
+  }
+  await inBatches(streams, open, 16)
   for (let i = 0; i <= appends; i++) {
     const all = Promise.withResolvers<void>()
     done = all.resolve
