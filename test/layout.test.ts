@@ -52,6 +52,10 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],
   },
   "clients/node": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: ["*"] },
+  "docs/examples": {
+    ours: ["gen/es", "server/guard", "server/guard/node", "server/kernel"],
+    npm: [...protobuf, ...connect],
+  },
   scripts: { ours: [], npm: ["*"] },
   test: { ours: ["*"], npm: ["*"] },
 }

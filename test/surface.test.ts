@@ -22,7 +22,8 @@ const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) a
 test("the packages and what they export are these", () => {
   const found = workspaces.map((folder) => [manifest(folder).name, Object.keys(manifest(folder).exports ?? {}).sort()])
   expect(Object.fromEntries(found)).toEqual({
-    "@signet/proto": ["./*", "./google/*", "./grpc/*"],
+    // What others generate imports "./signet/*.js".
+    "@signet/proto": ["./*", "./google/*", "./grpc/*", "./signet/*.js"],
     "@signet/canonical": ["./*"],
     "@signet/kernel": ["./*"],
     "@signet/guard": ["./*"],
