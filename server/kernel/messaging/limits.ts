@@ -83,6 +83,8 @@ export const rates = {
   /** 20 a second for good, 60 at once. */
   append: { limit: 60, seconds: 3 },
   commit: { limit: 4, seconds: 2 },
+  /** What a device asks for about members and places: proofs, leases, leaving, welcomes, acknowledgements. */
+  change: { limit: 600, seconds: 60 },
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
   rejoin: { limit: 10, seconds: 3_600 },

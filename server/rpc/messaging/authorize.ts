@@ -19,6 +19,7 @@ import { userOf } from "../call.ts"
 import { otherEpoch } from "./append/outcome.ts"
 import { deviceOf } from "./calling-device.ts"
 import { claimFor } from "./claiming.ts"
+import { countChange } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { detail, detailed } from "./detailed.ts"
 import { claimShape } from "./device-shape.ts"
@@ -44,6 +45,7 @@ export async function authorizeMembership(
   request: AuthorizeMembershipRequest,
 ): Promise<Authorization> {
   const conversation = await seen(deps, context, request.conversationId)
+  await countChange(deps, context)
   const { baseEpoch, baseStateTag } = request
   return authorize(deps, context, conversation, {
     ...wanted(request),

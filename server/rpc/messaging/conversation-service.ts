@@ -9,6 +9,7 @@ import { createAttendance } from "./attendance.ts"
 import { authorizeMembership } from "./authorize.ts"
 import { deviceOf } from "./calling-device.ts"
 import { conversationShape, directiveShape, envelopeShape } from "./conversation-shape.ts"
+import { countChange } from "./counted.ts"
 import { createConversation } from "./create.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { lease, leave, requestRejoin } from "./directives.ts"
@@ -73,6 +74,7 @@ export function conversationService(
     },
 
     async ackMessages(request, context) {
+      await countChange(deps, context)
       const cursor = await ackMessages(deps, context, request)
       await attendance.touch(conversationIdOf(request.conversationId), deviceOf(context).id)
       return { cursor }

@@ -1,6 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { Route } from "@signet/kernel/limits/policy"
 import { limit, type Subjects } from "../limit.ts"
+import { deviceOf } from "./calling-device.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /**
@@ -16,3 +17,7 @@ export function counted<R extends Route>(
 ): Promise<void> {
   return limit({ limiter, clock, secrets, store: accounts }, context, route, subjects)
 }
+
+/** Counts what a device asks for about members and places, which others wait for. @throws Refused RATE_LIMITED */
+export const countChange = (deps: Parameters<typeof counted>[0], context: HandlerContext): Promise<void> =>
+  counted(deps, context, "messaging_change", { device: deviceOf(context).id })

@@ -6,7 +6,7 @@ import { type DirectiveDecision, decideLease, decideLeave, decideRejoin } from "
 import type { Conversation, Directive } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import { deviceOf } from "./calling-device.ts"
-import { counted } from "./counted.ts"
+import { countChange, counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { conversationEvent, ofDirective } from "./events.ts"
 import { seen, unresolved } from "./seen.ts"
@@ -14,6 +14,7 @@ import { seen, unresolved } from "./seen.ts"
 /** @returns the directive; null when the conversation is closed. @throws Refused NOT_MEMBER, MEMBERSHIP_CHANGE_NOT_ALLOWED */
 export async function leave(deps: MessagingDeps, context: HandlerContext, conversationId: string) {
   const conversation = await seen(deps, context, conversationId)
+  await countChange(deps, context)
   const { userId } = deviceOf(context)
   return ask(
     deps,
@@ -69,6 +70,7 @@ export async function lease(
   request: { conversationId: string; directiveId: string },
 ): Promise<Directive> {
   const conversation = await seen(deps, context, request.conversationId)
+  await countChange(deps, context)
   const { id: deviceId } = deviceOf(context)
   const directiveId = parseId("dir", request.directiveId)
   if (directiveId === undefined) throw new Refused("NOT_FOUND")

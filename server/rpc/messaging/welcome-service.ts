@@ -6,6 +6,7 @@ import type { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { auditEvent } from "../audit.ts"
 import { pageAsked, pageTokenAfter } from "../page.ts"
 import { deviceOf } from "./calling-device.ts"
+import { countChange } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { welcomeShape } from "./device-shape.ts"
 
@@ -36,6 +37,7 @@ export function welcomeService(deps: MessagingDeps): ServiceImpl<typeof WelcomeS
       const device = deviceOf(context)
       const id = parseId("wel", request.welcomeId)
       if (id === undefined) throw new Refused("NOT_FOUND")
+      await countChange(deps, context)
       const nowMs = deps.clock.nowMs()
       const consumed = await welcomes.consume(
         id,

@@ -44,7 +44,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   if (replay === "mismatch") throw new Refused("IDEMPOTENCY_MISMATCH")
   if (replay === "replay" && answered !== undefined) return answerShape(answered.answer)
   if (!sees(conversation, device.userId)) throw unresolved()
-  if (message.kind === "COMMIT") await counted(deps, context, "messaging_commit", { conversation: id })
+  if (message.kind === "COMMIT") await counted(deps, context, "messaging_commit", { device: device.id })
 
   const nowMs = deps.clock.nowMs()
   const unread: VerifiedAppend = {
@@ -60,6 +60,8 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   const taken = request.expectedEpoch < conversation.epoch ? await takenBefore(deps, message.kind, unread, nowMs) : null
   if (taken !== null) return answerShape(taken)
   const { judged, decided } = await judge(deps, conversation, device, request, nowMs)
+  // Only good ones: by others nobody uses up what a conversation has.
+  if (judged !== null) await counted(deps, context, "messaging_commit", { conversation: id })
   const append: VerifiedAppend = { ...unread, commit: judged?.verified ?? null }
   const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
   const audit = judged === null ? [] : eventsOf(conversation, judged, decided, event)
