@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect"
 import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
+import type { KeyValueStore } from "@signet/guard/kv-cache"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import { createIssuer, ids } from "@signet/guard/testing/issuer"
 import { build } from "esbuild"
@@ -82,7 +83,9 @@ test.skipIf(!hasWorkerd)("the edge worker decides in workerd, and asks the issue
     },
   })
   onTestFinished(() => worker.dispose())
-  const stored = await worker.getKVNamespace("NOTES")
+  // Its type wants the types of Workers, which are not here.
+  const storeOf = async (name: string) => (await worker.getKVNamespace(name)) as unknown as KeyValueStore
+  const stored = await storeOf("NOTES")
   await stored.put(ids.tenant, '["by Ada"]')
   const get = async (tenant: string, authorization?: string) => {
     const answer = await worker.dispatchFetch(`https://notes.example/tenants/${tenant}/notes`, {
@@ -108,7 +111,7 @@ test.skipIf(!hasWorkerd)("the edge worker decides in workerd, and asks the issue
   }
   expect(await get("ten_other", bearer())).toMatchObject({ status: 403, body: { reason: "TENANT_MISMATCH" } })
   expect(asked).toBe(1)
-  const kept = await (await worker.getKVNamespace("KEYS")).get("signet-jwks")
+  const kept = await (await storeOf("KEYS")).get("signet-jwks")
   expect(JSON.parse(JSON.parse(kept ?? "{}").text)).toEqual({ keys: [issuer.jwk] })
 })
 
