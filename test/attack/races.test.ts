@@ -38,6 +38,7 @@ describeOnPostgres("many at once", () => {
       expect(await countOf(answers[0]?.identity?.id ?? "")).toEqual({
         "identity.created": 1,
         "provider_account.linked": 1,
+        "membership.created": 1,
         "login.succeeded": many,
         "session.created": many,
       })

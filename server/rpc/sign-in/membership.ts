@@ -19,8 +19,10 @@ type InnerPlace = Pick<Membership, "tenantId" | "contextId">
 const wholeApp: InnerPlace = { tenantId: null, contextId: null }
 
 /** The membership of the app as a whole, made now. */
-export function joinApp(entry: Joining, principal: Principal): Promise<Membership> {
-  return insert(entry, principal, wholeApp, [])
+export async function joinApp(entry: Joining, principal: Principal): Promise<Membership> {
+  const membership = await insert(entry, principal, wholeApp, [])
+  await record(entry, principal, "membership.created", membership)
+  return membership
 }
 
 /**
@@ -32,7 +34,7 @@ export async function takeInvitation(
   principal: Principal,
   invitation: Invitation,
 ): Promise<Membership> {
-  const { deps, context, tx, nowMs } = entry
+  const { tx, nowMs } = entry
   const { appId, tenantId, contextId, scopes } = invitation
   const there = await tx.identities.findMembership(principal.id, appId, tenantId, contextId)
   const membership =
@@ -45,18 +47,24 @@ export async function takeInvitation(
     answeredAtMs: nowMs,
     membershipId: membership.id,
   })
+  await record(entry, principal, "membership.accepted", membership)
+  return membership
+}
+
+async function record(
+  { deps, context, tx, nowMs }: Joining,
+  principal: Principal,
+  kind: "membership.created" | "membership.accepted",
+  { appId, tenantId, contextId, id }: Membership,
+): Promise<void> {
   const facts = {
-    kind: "membership.accepted",
-    appId,
-    tenantId,
-    contextId,
+    ...{ kind, appId, tenantId, contextId },
     actorPrincipalId: principal.id,
     subjectPrincipalId: principal.id,
     subjectIdentityId: principal.identityId,
-    target: { type: "membership", id: membership.id },
+    target: { type: "membership", id },
   } as const
   await tx.audit.append(auditEvent(deps, context, nowMs, facts))
-  return membership
 }
 
 const isOpen = ({ status }: Membership): boolean =>
