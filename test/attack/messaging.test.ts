@@ -142,6 +142,10 @@ async function pathCommit(
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
 }
 
+/** An AAD frame that names another receipt than the newest. */
+const withReceipt = (kind: EnvelopeKind, lastReceiptHash: Uint8Array) =>
+  buildEnvelopeAad({ conversationId: bytesOf("cnv", room.id), kind, lastReceiptHash })
+
 const flipped = (bytes: Uint8Array, at: number) => bytes.with(at < 0 ? bytes.length + at : at, (bytes.at(at) ?? 0) ^ 1)
 
 describe("a commit", () => {
@@ -373,6 +377,7 @@ describe("a commit", () => {
       [aadOf(elsewhere, EnvelopeKind.COMMIT), "AAD_WRONG_CONVERSATION"],
       [aadOf(room, EnvelopeKind.APPLICATION), "AAD_WRONG_KIND"],
       [randomBytes(20), "AAD_MALFORMED"],
+      [withReceipt(EnvelopeKind.COMMIT, randomBytes(32)), "AAD_WRONG_RECEIPT"],
     ] as const) {
       const staged = await engine.update(room.state, { aad })
       const payload = { case: "commit", value: committed(staged) } as const
@@ -470,6 +475,7 @@ describe("an application message", () => {
       [randomBytes(3), "AAD_MALFORMED"],
       [aadOf(room, EnvelopeKind.COMMIT), "AAD_WRONG_KIND"],
       [aadOf(elsewhere, EnvelopeKind.APPLICATION), "AAD_WRONG_CONVERSATION"],
+      [withReceipt(EnvelopeKind.APPLICATION, randomBytes(32)), "AAD_WRONG_RECEIPT"],
       [buildEnvelopeAad({ conversationId: bytesOf("cnv", room.id), kind: EnvelopeKind.PROPOSAL }), "AAD_WRONG_KIND"],
     ] as const) {
       const { message } = await engine.encrypt(room.state, randomBytes(3), aad)
