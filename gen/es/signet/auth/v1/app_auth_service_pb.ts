@@ -83,7 +83,8 @@ export const AppAuthService: GenService<{
     output: typeof ListAppsResponseSchema;
   },
   /**
-   * Changes an app. Scopes that begin with "auth." change only by administrators of the installation.
+   * Changes an app. Scopes that begin with "auth." change, and audiences are added, only by administrators of the
+   * installation.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD

@@ -958,7 +958,8 @@ export const ServiceAccountService: GenService<{
    *
    * Errors:
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
+   *                       service that the caller does not hold)
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.AddSecret
    */
@@ -972,7 +973,8 @@ export const ServiceAccountService: GenService<{
    *
    * Errors:
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT (two are live already, and there is to be an overlap)
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
+   *                       service that the caller does not hold)
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.RotateSecret
    */
@@ -1002,7 +1004,8 @@ export const ServiceAccountService: GenService<{
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, or a key that was revoked)
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
+   *                       service that the caller does not hold)
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.AddKey
    */
