@@ -1,9 +1,11 @@
 // Tokens that are not for messaging, at a service whose messaging has an audience of its own.
+import { type RawBuilder, sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey, placeOf } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { claimsOf } from "../support/people.ts"
 
 let server: MessagingServer
 const [overConnect] = Object.values(protocols)
@@ -24,6 +26,43 @@ test("a token for another service is refused, and one for messaging is no other'
   const { auth } = clientsOver(connect())
   const headers = { authorization: `Bearer ${session.accessToken}` }
   expect(await refusal(auth.me({}, { headers }))).toBe("Unauthenticated AUDIENCE_MISMATCH")
+})
+
+test.each<[string, string, (id: { userId: string; session: string }) => RawBuilder<unknown>]>([
+  [
+    "who is suspended",
+    "PRINCIPAL_INACTIVE",
+    ({ userId }) => sql`update principal set status = 'SUSPENDED' where id = ${userId}`,
+  ],
+  [
+    "whose membership is suspended",
+    "MEMBERSHIP_INACTIVE",
+    ({ userId }) => sql`update membership set status = 'SUSPENDED' where principal_id = ${userId}`,
+  ],
+  [
+    "whose session has ended",
+    "SESSION_REVOKED",
+    ({ session }) => sql`update session set status = 'REVOKED', revoked_at = now() where id = ${session}`,
+  ],
+])("a user %s writes and reads nothing with a token and a device that are still good", async (who, reason, end) => {
+  const [ada, bob] = [
+    await newDevice(connect(), await server.person(who)),
+    await newDevice(connect(), await server.person("bea")),
+  ]
+  await ada.register()
+  await bob.register()
+  await bob.upload(2)
+  const room = await ada.createGroup([bob.userId])
+  const message = await ada.stageText(room, "still here")
+  const session = String(claimsOf(ada.session.accessToken).sid)
+  await end({ userId: ada.userId, session }).execute(server.store.db)
+  const { conversations } = ada.calls
+  expect(await refusal(ada.append(message))).toContain(reason)
+  expect(await refusal(conversations.listMessages({ conversationId: room.id }))).toContain(reason)
+  expect(await refusal(ada.upload(1))).toContain(reason)
+}), ada.upload(1)]) {
+    expect(await refusal(call)).toContain(reason)
+  }
 })
 
 test("a token without the scopes is refused", async () => {
