@@ -1,4 +1,5 @@
 import type { Requirement } from "@signet/kernel/authz/requirement"
+import { newId } from "@signet/kernel/ids"
 import { expect, test } from "vitest"
 import { type FetchGuardOptions, guardFetch } from "./fetch.ts"
 import { createGuard } from "./guard.ts"
@@ -134,4 +135,37 @@ test.each<[string, Requirement, string?]>([
   ["names a resource in the token", { is: "resourceAction", action: "a.b.c", type: "n", from: "TOKEN", field: "" }],
 ])("a requirement that %s stops the program", (_, requirement, path) => {
   expect(() => handler(requirement, path === undefined ? {} : { path })).toThrow()
+})
+
+test("a tenant that path, body, header and token do not agree on is nobody's", async () => {
+  const requirement: Requirement = {
+    is: "allOf",
+    of: [tenant("PATH", "tenant_id"), tenant("BODY", "tenant_id"), tenant("HEADER", "x-tenant")],
+  }
+  const ask = handler(requirement, { path: "/tenants/{tenant_id}" })
+  const send = (path: string, body: string, header: string, own: string) =>
+    ask(
+      new Request(`https://notes.example/tenants/${path}`, {
+        method: "POST",
+        body: JSON.stringify({ tenant_id: body }),
+        headers: {
+          authorization: `Bearer ${issuer.token({ tenant_id: own })}`,
+          "content-type": "application/json",
+          "x-tenant": header,
+        },
+      }),
+    )
+  const own = ids.tenant
+  const other = newId("ten", 2, new Uint8Array(10))
+  expect(await status(send(own, own, own, own))).toBe(200)
+  for (const named of [
+    [other, own, own],
+    [own, other, own],
+    [own, own, other],
+    [other, other, other],
+    [other, own, other],
+  ] as const) {
+    const answer = await send(...named, own)
+    expect(await answer.json()).toMatchObject({ reason: "TENANT_MISMATCH" })
+  }
 })
