@@ -60,9 +60,6 @@ test.each<[string, string, (id: { userId: string; session: string }) => RawBuild
   expect(await refusal(ada.append(message))).toContain(reason)
   expect(await refusal(conversations.listMessages({ conversationId: room.id }))).toContain(reason)
   expect(await refusal(ada.upload(1))).toContain(reason)
-}), ada.upload(1)]) {
-    expect(await refusal(call)).toContain(reason)
-  }
 })
 
 test("a token without the scopes is refused", async () => {
