@@ -1,0 +1,75 @@
+// The Go program, built from its sources and from stubs of the contract; kept for as long as nothing changes.
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { refusals } from "@signet/kernel/errors"
+import { makeWorkspace, root, runBuf } from "./workspace.ts"
+
+const sources = join(root, "test/interop/go")
+const env = { ...process.env, GOTOOLCHAIN: "local", GOFLAGS: "-mod=readonly -trimpath -buildvcs=false" }
+const go = (cwd: string, ...parts: string[]) =>
+  execFileSync("go", parts, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+
+/** Where the program is, or would be: its name has a digest of all that it is made of. */
+export function goProgram(): string {
+  const hash = createHash("sha256").update(JSON.stringify(refusals))
+  hash.update(readFileSync(join(import.meta.dirname, "notes.proto")))
+  for (const folder of [sources, join(root, "proto")]) {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isFile()) hash.update(path.slice(root.length)).update(readFileSync(path))
+    }
+  }
+  return join(root, "node_modules/.cache/signet-interop", `notes-go-${hash.digest("hex").slice(0, 16)}`)
+}
+
+/** Why the program cannot be built here, or undefined when it can. */
+export function goMissing(): string | undefined {
+  try {
+    go(sources, "mod", "download")
+    return undefined
+  } catch {
+    return "no Go of the version in go.mod, or its modules cannot be had"
+  }
+}
+
+/** @returns The program's path. */
+export function buildGo(): string {
+  const program = goProgram()
+  if (existsSync(program)) return program
+  const workspace = makeWorkspace()
+  try {
+    const module = join(workspace, "go")
+    cpSync(sources, module, { recursive: true })
+    mkdirSync(join(module, "gen"))
+    const plugins = ["google.golang.org/protobuf/cmd/protoc-gen-go", "google.golang.org/grpc/cmd/protoc-gen-go-grpc"]
+    mkdirSync(join(workspace, "bin"))
+    go(module, "build", "-o", join(workspace, "bin"), ...plugins)
+    const plugin = (name: string) => ({
+      local: join(workspace, "bin", name),
+      out: "go/gen",
+      opt: "paths=source_relative",
+    })
+    const template = {
+      version: "v2",
+      // Google's files name the packages of their own stubs; ours name none, so buf does.
+      managed: {
+        enabled: true,
+        disable: [{ path: "google" }, { path: "grpc" }],
+        override: [{ file_option: "go_package_prefix", value: "signet.example/notes/gen" }],
+      },
+      inputs: [{ directory: ".", exclude_paths: ["imports/google", "imports/grpc"] }],
+      plugins: [plugin("protoc-gen-go"), plugin("protoc-gen-go-grpc")],
+    }
+    runBuf(workspace, "generate", "--template", JSON.stringify(template))
+    writeFileSync(join(module, "gen/refusals.json"), JSON.stringify(refusals))
+    go(module, "build", "-o", join(workspace, "program"), ".")
+    mkdirSync(join(program, ".."), { recursive: true })
+    cpSync(join(workspace, "program"), `${program}.${process.pid}`)
+    renameSync(`${program}.${process.pid}`, program)
+    return program
+  } finally {
+    rmSync(workspace, { recursive: true, force: true })
+  }
+}
