@@ -21,6 +21,7 @@ import { makeCertificate } from "../../support/certificate.ts"
 import { bearer, clientsOver } from "../../support/clients.ts"
 import { failureOf, reader, writer } from "../../support/grpc-js.ts"
 import { startTestServer } from "../../support/server.ts"
+import { goldenVectors } from "./golden.ts"
 import { headersOf, makeIssuer } from "./tokens.ts"
 import { vectors } from "./vectors.ts"
 import { wireContext } from "./wire-context.ts"
@@ -71,7 +72,11 @@ export function testNotes(build: () => NotesProgram): void {
     return { path: `/${service.typeName}/${name}`, write: writer(method.input), read: reader(method.output), method }
   }
 
-  function call(name: string, request: object, headers: Readonly<Record<string, string>> = {}): Promise<JsonValue> {
+  function call(
+    name: string,
+    request: Record<string, unknown>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<JsonValue> {
     const { path, write, read, method } = methodOf(name)
     const metadata = new Metadata()
     for (const [key, value] of Object.entries(headers)) metadata.set(key, value)
@@ -160,13 +165,18 @@ export function testNotes(build: () => NotesProgram): void {
     expect(run).toThrow(named)
   })
 
-  test(`decides the ${vectors.length} vectors as the kernel does`, () => {
+  const golden = goldenVectors()
+  test.each([
+    [`${golden.length} golden vectors as every target does`, golden],
+    [`${vectors.length} combinations as the kernel does`, vectors],
+  ])("decides %s", (_, cases) => {
     const [command, ...before] = program.command
-    const input = JSON.stringify(vectors.map(({ asked }) => asked))
+    const input = JSON.stringify(cases.map(({ asked }) => asked))
     const decided: unknown = JSON.parse(execFileSync(command, [...before, "decide"], { input, encoding: "utf8" }))
-    const named = (all: unknown) => vectors.map(({ name }, i) => [name, Array.isArray(all) ? all[i] : undefined])
-    expect(named(decided)).toEqual(named(vectors.map((vector) => vector.decided)))
-    expect(new Set(vectors.map((vector) => vector.decided.reason)).size).toBe(6)
+    const named = (all: unknown) => cases.map(({ name }, i) => [name, Array.isArray(all) ? all[i] : undefined])
+    expect(named(decided)).toEqual(named(cases.map((one) => one.decided)))
+    // Allowed, and each of five reasons.
+    expect(new Set(cases.map((one) => one.decided.reason)).size).toBe(6)
   })
 
   const tls = makeCertificate()
@@ -190,7 +200,7 @@ export function testNotes(build: () => NotesProgram): void {
       const lines = createInterface({ input: calling.stdout })[Symbol.asyncIterator]()
       expect((await lines.next()).value).toBe('"watching"')
       await server.close()
-      expect(JSON.parse((await lines.next()).value)).toEqual({
+      expect(JSON.parse((await lines.next()).value ?? "")).toEqual({
         principal: principal?.id,
         anonymous: ["Unauthenticated", "signet", "NO_CREDENTIAL", refusals.NO_CREDENTIAL.status],
         other: ["Unauthenticated", "signet", "SESSION_REVOKED", refusals.SESSION_REVOKED.status],

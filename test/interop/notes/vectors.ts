@@ -7,6 +7,7 @@ import { newId } from "@signet/kernel/ids"
 import type { AccessTokenClaims } from "@signet/kernel/token/claims"
 import { AuthRequirementSchema } from "@signet/proto/authz/v1/requirement"
 import { parseRequirement } from "../../../server/guard/requirement.ts"
+import type { Decided, Vector } from "./golden.ts"
 
 const kinds = (...of: string[]) => ({ kinds: { of } })
 const read = { scope: "notes.read" }
@@ -67,12 +68,6 @@ const requests: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "own tenant in capitals": { "BODY tenant_id": own.toUpperCase(), "HEADER x-tenant": ` ${own}` },
 }
 
-export interface Vector {
-  readonly name: string
-  readonly asked: { requirement: JsonValue; claims: AccessTokenClaims; tenants: Readonly<Record<string, string>> }
-  readonly decided: { allow: boolean; reason?: string; status?: number; message?: string }
-}
-
 export const vectors: readonly Vector[] = requirements.flatMap((requirement) =>
   Object.entries(callers).flatMap(([caller, claims]) =>
     Object.entries(requests).map(([request, tenants]) => ({
@@ -83,7 +78,7 @@ export const vectors: readonly Vector[] = requirements.flatMap((requirement) =>
   ),
 )
 
-function decide(json: JsonValue, claims: AccessTokenClaims, tenants: Readonly<Record<string, string>>) {
+function decide(json: JsonValue, claims: AccessTokenClaims, tenants: Readonly<Record<string, string>>): Decided {
   const decision = authorize({
     ...question,
     context: contextOf(claims),
