@@ -30,6 +30,14 @@ class Refused(Exception):
         self.reason, self.step, self.scope = reason, step, scope
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirect)
+
+
 class KeySet:
     """The issuer's public keys: fetched seldom, kept long, bounded in size and time."""
 
@@ -46,7 +54,7 @@ class KeySet:
                 self.tried = now
                 try:
                     self.keys, self.fetched = self.fetch(), now
-                except (OSError, ValueError):
+                except (OSError, ValueError, LookupError, TypeError, AttributeError):
                     pass  # What was fetched before serves on, up to MAX_STALE.
         if self.keys is None or now - self.fetched > self.MAX_STALE:
             raise Refused("UNAVAILABLE")
@@ -55,7 +63,7 @@ class KeySet:
         return self.keys[kid]
 
     def fetch(self):
-        with urllib.request.urlopen(self.url, timeout=5) as response:
+        with OPENER.open(self.url, timeout=5) as response:
             text = response.read(self.MAX_BYTES + 1)
         jwks = json.loads(text)["keys"] if len(text) <= self.MAX_BYTES else None
         if not isinstance(jwks, list) or len(jwks) > self.MAX_KEYS:
