@@ -56,6 +56,8 @@ export interface AppSettings {
   allowedRedirectUris: readonly string[]
   /** A magic link is confirmed only by the client that asked for it, which shows its code verifier. */
   requireSameDevice: boolean
+  /** People change and end their account from this app: what they do there counts in every app. */
+  managesIdentity: boolean
 }
 
 export interface ProviderClient {

@@ -85,6 +85,22 @@ test("what an administrator has blocked is not washed clean by unlinking and lin
   expect(await refusal(linkA(eve, "bob-at-a"))).toBe("AlreadyExists PROVIDER_ACCOUNT_IN_USE")
 })
 
+test("an app that is not trusted with accounts changes, shows and ends none", async () => {
+  const tim = await world.signInB("tim")
+  const [own] = (await clients.account.listProviderAccounts({}, as(tim))).providerAccounts
+  await world.changeApp(world.app, { managesIdentity: false })
+  const { account } = clients
+  const refused = [
+    linkA(tim, "tim-a"),
+    account.unlinkProviderAccount({ providerAccountId: own?.id ?? "" }, as(tim)),
+    account.exportIdentity({}, as(tim)),
+    account.requestIdentityDeletion({}, as(tim)),
+  ]
+  expect(await Promise.all(refused.map(refusal))).toEqual(refused.map(() => "PermissionDenied CLIENT_NOT_ALLOWED"))
+  await world.changeApp(world.app, { managesIdentity: true })
+  await linkA(tim, "tim-a")
+})
+
 test("nothing of another app is reached with a session of this one", async () => {
   const [here, there] = [await world.signInA("both"), await world.signInA("both", { app: world.otherApp })]
   expect(here.identity?.id).toBe(there.identity?.id)

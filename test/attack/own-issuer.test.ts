@@ -55,6 +55,6 @@ test("an app's administrator takes a provider as it is, and brings none in", asy
   expect(await refusal(update({ jwksUri: evil.jwksUri }))).toBe(refused)
   const both = [server.client.canonicalIssuer, evil.issuer]
   expect(await refusal(update({ issuers: both, jwksUri: evil.jwksUri }))).toBe(refused)
-  const whole = { platform: Platform.IOS, issuers: [evil.issuer], jwksUri: evil.jwksUri }
+  const whole = { platform: Platform.IOS, clientId: "draw-ios", issuers: [evil.issuer], jwksUri: evil.jwksUri }
   expect((await create(whole, "otherAdmin")).providerClient?.canonicalIssuer).toBe(evil.issuer)
 })

@@ -35,6 +35,15 @@ describe("an app", () => {
     expect(appProblem(fewer, byItsOwn)).toBeUndefined()
   })
 
+  test("is trusted with people's accounts by the installation alone", () => {
+    const before = { ...app, settings: { ...settings, managesIdentity: false } }
+    const byItsOwn = { ...grounds, before, isInstallationAdmin: false }
+    const trusted = { reason: "OUTPUT_ONLY_FIELD", field: "app.settings.manages_identity" }
+    expect(appProblem(app, byItsOwn)).toMatchObject(trusted)
+    expect(appProblem(app, { ...byItsOwn, isInstallationAdmin: true })).toBeUndefined()
+    expect(appProblem(before, byItsOwn)).toBeUndefined()
+  })
+
   test("keeps what it was made with elsewhere", () => {
     const before = { ...app, settings: { ...settings, allowedOrigins: ["http://localhost:5173"] } }
     expect(appProblem(before, { ...grounds, before })).toBeUndefined()

@@ -52,6 +52,10 @@ export function appProblem(asked: AppValues, grounds: Grounds): Problem | undefi
     const message = "an administrator of the installation says which services an app has"
     return { reason: "OUTPUT_ONLY_FIELD", field: "app.audiences", message }
   }
+  if (!isInstallationAdmin && settings.managesIdentity !== (before?.settings.managesIdentity ?? false)) {
+    const message = "an administrator of the installation says which apps change people's accounts"
+    return { reason: "OUTPUT_ONLY_FIELD", field: "app.settings.manages_identity", message }
+  }
   const scopes = { before: before?.scopes ?? [], audiences, authAudience, isInstallationAdmin }
   const problem = appScopesProblem(asked.scopes, scopes)
   if (problem !== undefined) return problem

@@ -37,6 +37,7 @@ export const app: App = {
     allowedOrigins: ["https://notes.example"],
     allowedRedirectUris: ["https://notes.example/signed-in"],
     requireSameDevice: false,
+    managesIdentity: true,
   },
   isInstallation: false,
   createdAtMs: 1,

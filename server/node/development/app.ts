@@ -61,6 +61,7 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
         ...usualOrigins.map((usual) => `${usual}/signed-in`),
       ],
       requireSameDevice: false,
+      managesIdentity: true,
     },
     isInstallation: false,
     createdAtMs: madeAtMs,

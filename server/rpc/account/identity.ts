@@ -3,13 +3,13 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { deletionMs } from "@signet/kernel/identity/deletion"
 import type { Identity } from "@signet/kernel/records"
 import type { Deps } from "../deps.ts"
-import { onSelf, recordEnded } from "./self.ts"
+import { onOwnIdentity, recordEnded } from "./self.ts"
 
 /** Of each kind in one export. */
 const mostRecords = 1_000
 
 export function exportIdentity(deps: Deps, context: HandlerContext) {
-  return onSelf(deps, context, async ({ tx, nowMs, identity, principal, record }) => {
+  return onOwnIdentity(deps, context, async ({ tx, nowMs, identity, principal, record }) => {
     await record("identity.exported", { target: { type: "identity", id: identity.id } })
     return {
       identity,
@@ -24,7 +24,7 @@ export function exportIdentity(deps: Deps, context: HandlerContext) {
 
 /** Sessions and tokens end now, the rest when the time is over. */
 export function requestDeletion(deps: Deps, context: HandlerContext): Promise<Identity> {
-  return onSelf(deps, context, async (self) => {
+  return onOwnIdentity(deps, context, async (self) => {
     const { tx, nowMs, identity, principal, record } = self
     const leaving: Identity = {
       ...identity,

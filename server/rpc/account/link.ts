@@ -17,7 +17,7 @@ import { loadConfiguration } from "../sign-in/configuration.ts"
 import { countingGuesses } from "../sign-in/guesses.ts"
 import { useProof } from "../sign-in/magic-link.ts"
 import { type Proof, vouchOrAudit } from "../sign-in/proof.ts"
-import { factsOf, onSelf, type Self } from "./self.ts"
+import { factsOf, notManaged, onOwnIdentity, type Self } from "./self.ts"
 
 export async function linkAccount(
   deps: Deps,
@@ -28,10 +28,11 @@ export async function linkAccount(
   const proof = proofOf(request)
   const way = { appId: user.appId, provider: providerOf(request.provider), platform: platformOf(request.platform) }
   const { app, client } = await loadConfiguration(deps, way)
+  if (!app.settings.managesIdentity) throw notManaged()
   const failure = { ...factsOf(user), kind: "provider_account.linked", outcome: "FAILURE" } as const
   const ask = () => vouchOrAudit({ deps, context, app, client }, proof, failure)
   const vouched = await limited(deps, context, proof, ask)
-  return onSelf(deps, context, (self) => link({ ...self, app, client, vouched }, proof))
+  return onOwnIdentity(deps, context, (self) => link({ ...self, app, client, vouched }, proof))
 }
 
 /** Counted as the sign-in by the same proof is. */

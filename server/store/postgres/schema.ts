@@ -68,6 +68,7 @@ export interface AppTable {
   allowed_origins: Texts
   allowed_redirect_uris: Texts
   require_same_device: boolean
+  manages_identity: boolean
   is_installation: boolean
   created_at: Date
   updated_at: Date

@@ -3,6 +3,7 @@
 
 alter table app add column allowed_redirect_uris text[] not null default '{}';
 alter table app add column require_same_device boolean not null default false;
+alter table app add column manages_identity boolean not null default false;
 alter table app add column is_installation boolean not null default false;
 alter table app add column created_at timestamptz not null default '2026-01-01T00:00:00Z';
 alter table app add column updated_at timestamptz not null default '2026-01-01T00:00:00Z';

@@ -557,6 +557,7 @@ export const AccountService: GenService<{
    *   UNAUTHENTICATED     PROVIDER_TOKEN_INVALID, PROVIDER_TOKEN_REPLAYED, NONCE_MISMATCH, INVALID_CREDENTIALS,
    *                       MAGIC_LINK_INVALID
    *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *                       CLIENT_NOT_ALLOWED (the app does not manage accounts),
    *                       PROVIDER_DISABLED, EMAIL_NOT_VERIFIED
    *   RESOURCE_EXHAUSTED  RATE_LIMITED, LOCKED_OUT
    *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
@@ -587,7 +588,8 @@ export const AccountService: GenService<{
    * Errors:
    *   FAILED_PRECONDITION LAST_LOGIN_METHOD, STATE_CONFLICT (it is blocked)
    *   NOT_FOUND           NOT_FOUND (also for somebody else's)
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.UnlinkProviderAccount
    */
@@ -660,7 +662,8 @@ export const AccountService: GenService<{
    * Hands out what the service keeps of the caller, in all apps, in a form that programs read.
    *
    * Errors:
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.ExportIdentity
    */
@@ -674,7 +677,8 @@ export const AccountService: GenService<{
    * the account back; then it is erased, and its ids are never used again.
    *
    * Errors:
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.RequestIdentityDeletion
    */
