@@ -91,7 +91,7 @@ describeOnPostgres("messaging calls that meet", () => {
     test("messages of many at once are all there, once, in one order", async () => {
       const { devices } = await putUser(store(), 4)
       const group = await putGroup(store(), devices)
-      const messages = times(effort(24, 400, 2_000), (i) => newMessage(group, devices[i % 4] ?? expect.fail()))
+      const messages = times(effort(24, 120, 400), (i) => newMessage(group, devices[i % 4] ?? expect.fail()))
       // Each twice: a retry that overtakes its call.
       const outcomes = await Promise.all([...messages, ...messages].map(append))
       expect(kinds(outcomes).filter((is) => is === "appended")).toHaveLength(messages.length)
