@@ -104,7 +104,14 @@ describeOnEachStore("the deletion of an identity", (kind) => {
   test("leaves nothing of the person but ids, and ends everything that was theirs", async () => {
     const bystander = await putPerson(store)
     const person = await putMarked()
-    expect(await marked()).toEqual({ identity: 1, membership: 1, pat: 1, provider_account: 1, role_grant: 1, session: 2 })
+    expect(await marked()).toEqual({
+      identity: 1,
+      membership: 1,
+      pat: 1,
+      provider_account: 1,
+      role_grant: 1,
+      session: 2,
+    })
     await store.transaction((tx) => tx.accounts.erase(person.identity.id, 5_000))
     expect(await marked()).toEqual({})
 
