@@ -50,8 +50,9 @@ function textOf(hint: Hint): string {
       return `deviceList ${hint.userId} ${hint.version}`
     case "directive":
       return `directive ${hint.conversationId} ${hint.directiveId}`
-    case "keyPackageLow":
     case "member":
+      return ["member", hint.deviceId, ...(hint.conversationId === undefined ? [] : [hint.conversationId])].join(" ")
+    case "keyPackageLow":
     case "revoked":
       return `${hint.is} ${hint.deviceId}`
   }
@@ -77,8 +78,11 @@ function hintOf(line: string): Hint | undefined {
       const [conversationId, directiveId] = [parseId("cnv", first), parseId("dir", second)]
       return conversationId && directiveId ? { is, conversationId, directiveId } : undefined
     }
+    case "member": {
+      const [deviceId, conversationId] = [parseId("dev", first), parseId("cnv", second)]
+      return deviceId && { is, deviceId, ...(conversationId && { conversationId }) }
+    }
     case "keyPackageLow":
-    case "member":
     case "revoked": {
       const deviceId = parseId("dev", first)
       return deviceId && { is, deviceId }

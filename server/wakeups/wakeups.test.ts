@@ -22,7 +22,7 @@ const welcome: Hint = {
   conversationId: conversation(1),
 }
 const directive: Hint = { is: "directive", conversationId: conversation(1), directiveId: idOf("dir", bytes(1, 16)) }
-const member: Hint = { is: "member", deviceId: device(10) }
+const member: Hint = { is: "member", deviceId: device(10), conversationId: conversation(2) }
 const list: Hint = { is: "deviceList", userId: user(1), version: 7n }
 const interest: Interest = {
   deviceId: device(10),

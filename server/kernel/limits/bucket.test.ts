@@ -123,6 +123,7 @@ test("the windows are those of the design", () => {
     messaging_append: { device: { limit: 60, seconds: 3 } },
     messaging_commit: { device: { limit: 4, seconds: 2 }, conversation: { limit: 4, seconds: 2 } },
     messaging_change: { device: a(600) },
+    messaging_stream: { device: a(60) },
     messaging_rejoin: { device: { limit: 10, seconds: 3_600 } },
     messaging_fork_report: { device: { limit: 10, seconds: 3_600 } },
     messaging_attachment: { device: a(60) },

@@ -85,6 +85,8 @@ export const rates = {
   commit: { limit: 4, seconds: 2 },
   /** What a device asks for about members and places: proofs, leases, leaving, welcomes, acknowledgements. */
   change: { limit: 600, seconds: 60 },
+  /** Streams that a device opens. */
+  stream: { limit: 60, seconds: 60 },
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
   rejoin: { limit: 10, seconds: 3_600 },

@@ -16,6 +16,7 @@ import type { AppendDecision } from "./append.ts"
 import type { ReceiptSigner } from "./authority.ts"
 import type { DirectiveDecision, LeaseDecision } from "./directive.ts"
 import type { Inventory } from "./key-package.ts"
+import type { Audience, Standing } from "./listening.ts"
 import type { ClaimTargets } from "./membership.ts"
 import type {
   AttachmentRecord,
@@ -167,11 +168,21 @@ export interface Conversations {
   ): Promise<
     (SeenConversation & { answered: { contentHash: Uint8Array; answer: AppendAnswer } | undefined }) | undefined
   >
-  /** Conversations that the device has a leaf in, or, at epoch 0, that its user was made a part of; newest first. */
+  /**
+   * Conversations that the device has a leaf in, or, at epoch 0, that its user was made a part of; newest first, and
+   * all with an empty roster.
+   */
   list(
     of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
     page: { size: number; before: { createdAtMs: number; id: ConversationId } | null },
   ): Promise<readonly SeenConversation[]>
+  /** Of the conversations of `list`, by id; or of `only`, if it is one of them. */
+  audiences(
+    of: { deviceId: DeviceId; userId: PrincipalId; place: Place },
+    page: { size: number; after: ConversationId | null; only: ConversationId | null },
+  ): Promise<readonly Audience[]>
+  /** Of all these conversations, newest first. */
+  standings(deviceId: DeviceId, ids: readonly ConversationId[]): Promise<readonly Standing[]>
   /**
    * Writes envelope, roster, epoch state, GroupInfo, tree, directives, fork reports, answer, welcomes and hints, all in
    * one, when key and content are new and `decideAppend` says so under the conversation's lock. Between reading the head
@@ -283,8 +294,8 @@ export type Hint =
   | { readonly is: "keyPackageLow"; readonly deviceId: DeviceId }
   | { readonly is: "deviceList"; readonly userId: PrincipalId; readonly version: bigint }
   | { readonly is: "directive"; readonly conversationId: ConversationId; readonly directiveId: DirectiveId }
-  /** Memberships of the device changed: it listens to other conversations now. */
-  | { readonly is: "member"; readonly deviceId: DeviceId }
+  /** The device came into the conversation or went out of it; without one, into or out of whichever. */
+  | { readonly is: "member"; readonly deviceId: DeviceId; readonly conversationId?: ConversationId }
   /** The device was revoked: its streams end. */
   | { readonly is: "revoked"; readonly deviceId: DeviceId }
 

@@ -38,7 +38,7 @@ export async function createConversation(
   }
   const { conversation } = created
   if (created.is === "created") {
-    deps.wakeups.publish([{ is: "member", deviceId: device.id }])
+    deps.wakeups.publish([{ is: "member", deviceId: device.id, conversationId: conversation.id }])
   }
   const isOpen = conversation.epoch === 0n && conversation.status === "ACTIVE"
   const authorization = isOpen

@@ -43,7 +43,7 @@ export function hintsOf(
   return [
     grown,
     ...verified.welcomes.map(({ id, deviceId }): Hint => ({ is: "welcome", deviceId, welcomeId: id, conversationId })),
-    ...[...added, ...removed].map(({ deviceId }): Hint => ({ is: "member", deviceId })),
+    ...[...added, ...removed].map(({ deviceId }): Hint => ({ is: "member", deviceId, conversationId })),
     ...reopened.map(({ id }): Hint => ({ is: "directive", conversationId, directiveId: id })),
   ]
 }

@@ -68,6 +68,8 @@ function nameOf(notice: Notice): string {
       return `deviceList ${notice.userId}`
     case "directive":
       return `directive ${notice.directiveId}`
+    case "member":
+      return `member ${notice.conversationId ?? ""}`
     default:
       return notice.is
   }

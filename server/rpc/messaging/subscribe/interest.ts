@@ -1,53 +1,23 @@
-import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
-import type { SeenConversation } from "@signet/kernel/messaging/ports"
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Audience } from "@signet/kernel/messaging/listening"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import type { MessagingDeps } from "../deps.ts"
 
-/** What a device listens to, as of now. */
-export interface Listening {
-  readonly userIds: readonly PrincipalId[]
-  /** Newest place of each conversation. */
-  readonly heads: ReadonlyMap<ConversationId, bigint>
-  /** Those whose log is ahead of the device's cursor. */
-  readonly ahead: readonly {
-    readonly conversationId: ConversationId
-    readonly headSeq: bigint
-    readonly processedSeq: bigint
-  }[]
-  /** Those that wait for somebody who is online. */
-  readonly waiting: ReadonlySet<ConversationId>
-}
-
 const pageSize = 200
 
-export async function listeningOf(
+/** Who belongs to the conversations that the device is in; or to `only` alone, if it is in that. */
+export async function audiencesOf(
   { store }: Pick<MessagingDeps, "store">,
   device: MessagingDevice,
-): Promise<Listening> {
-  const users = new Set<PrincipalId>([device.userId])
-  const heads = new Map<ConversationId, bigint>()
-  const ahead: { conversationId: ConversationId; headSeq: bigint; processedSeq: bigint }[] = []
-  const waiting = new Set<ConversationId>()
-  for await (const { conversation, cursor } of all(store, device)) {
-    const { id, headSeq } = conversation
-    heads.set(id, headSeq)
-    for (const leaf of conversation.roster) users.add(leaf.userId)
-    if (headSeq > cursor.processedSeq) {
-      ahead.push({ conversationId: id, headSeq, processedSeq: cursor.processedSeq })
-    }
-    if (conversation.directives.length > 0) waiting.add(id)
-  }
-  return { userIds: [...users], heads, ahead, waiting }
-}
-
-async function* all(store: MessagingDeps["store"], device: MessagingDevice): AsyncGenerator<SeenConversation> {
+  only: ConversationId | null,
+): Promise<ReadonlyMap<ConversationId, Audience>> {
   const of = { deviceId: device.id, userId: device.userId, place: device }
-  let before: { createdAtMs: number; id: ConversationId } | null = null
+  const found = new Map<ConversationId, Audience>()
+  let after: ConversationId | null = null
   for (;;) {
-    const page: readonly SeenConversation[] = await store.conversations.list(of, { size: pageSize, before })
-    yield* page
-    const last = page.at(-1)?.conversation
-    if (last === undefined || page.length < pageSize) return
-    before = { createdAtMs: last.createdAtMs, id: last.id }
+    const page: readonly Audience[] = await store.conversations.audiences(of, { size: pageSize, after, only })
+    for (const audience of page) found.set(audience.conversationId, audience)
+    after = page.at(-1)?.conversationId ?? null
+    if (page.length < pageSize) return found
   }
 }

@@ -109,6 +109,24 @@ test("who is added while listening hears of the welcome and of what follows", as
   stream.close()
 })
 
+test("who is removed while listening hears of that, of nothing after it, and of what others go on with", async () => {
+  const { newDevice } = world
+  const alice = await newDevice()
+  const bob = await newDevice()
+  const [left, kept] = [await alice.createGroup([bob.userId]), await alice.createGroup([bob.userId])]
+  await bob.join()
+  const stream = listening(bob)
+  await stream.until("keyPackageLow")
+  const { seq } = await alice.remove(left, { userIds: [bob.userId] })
+  expect(await stream.next()).toMatchObject({ value: { conversationId: left.id, headSeq: seq } })
+  const next = stream.next()
+  await settle()
+  await alice.send(left, "among us")
+  const { seq: heard } = await alice.send(kept, "hello")
+  expect(await next).toMatchObject({ value: { conversationId: kept.id, headSeq: heard } })
+  stream.close()
+})
+
 test("a heartbeat comes every twenty seconds, by the service's clock", async () => {
   const { newDevice, advance } = world
   const alice = await newDevice()

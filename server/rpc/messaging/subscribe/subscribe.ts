@@ -4,16 +4,18 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId } from "@signet/kernel/ids"
 import { heartbeatMs } from "@signet/kernel/messaging/limits"
+import type { Audience, Standing } from "@signet/kernel/messaging/listening"
 import type { Hint, Interest } from "@signet/kernel/messaging/ports"
 import { userOf } from "../../call.ts"
 import { endOf } from "../../interceptors/deadline.ts"
 import type { Attendance } from "../attendance.ts"
 import { deviceOf } from "../calling-device.ts"
+import { counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import type { After } from "../timers.ts"
 import { endingOf } from "./alive.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
-import { type Listening, listeningOf } from "./interest.ts"
+import { audiencesOf } from "./interest.ts"
 import type { Streams } from "./streams.ts"
 import { type Event, eventOf, type Listener } from "./told.ts"
 
@@ -27,7 +29,7 @@ export interface SubscribeDeps extends MessagingDeps {
 const mostUntaken = 3
 
 /**
- * @throws Refused LIMIT_EXCEEDED; and while it runs TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE for
+ * @throws Refused LIMIT_EXCEEDED, RATE_LIMITED; and while it runs TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE for
  *   a reader that does not keep up.
  */
 export async function* subscribe(
@@ -56,27 +58,49 @@ export async function* subscribe(
     if (context.signal.aborted) onGone()
     closing.push(deps.after(Math.max(0, expiresAtMs - deps.clock.nowMs()), () => end(new Refused("TOKEN_EXPIRED"))))
 
-    let listening = await listeningOf(deps, device)
-    const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map(listening.heads) }
+    await counted(deps, context, "messaging_stream", { device: device.id })
+    const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map() }
+    const audiences = new Map<ConversationId, Audience>()
+    const waiting = new Set<ConversationId>()
     // Copies: an interest that was handed over does not change.
     const interest = (): Interest => ({
       deviceId: device.id,
-      userIds: listening.userIds,
-      conversations: new Map(listener.told),
+      userIds: [...new Set([device.userId, ...[...audiences.values()].flatMap(({ userIds }) => userIds)])],
+      conversations: new Map([...audiences.keys()].map((id) => [id, listener.told.get(id) ?? 0n])),
     })
     let current = interest()
+    // From here on it hears of its memberships: those before it reads.
     const subscription = deps.wakeups.subscribe(current, (hint) => {
       if (isFor(hint, current)) push(hint)
     })
     closing.push(subscription.close)
-    // What was appended before the stream listened, its first look may have missed.
-    listening = await listeningOf(deps, device)
+    /** Listens to what the device is in by now, of one conversation or all. @returns where those stand that are new. */
+    const look = async (only: ConversationId | null): Promise<readonly Standing[]> => {
+      const found = await audiencesOf(deps, device, only)
+      const joined = [...found.keys()].filter((id) => !audiences.has(id))
+      for (const id of only === null ? [...audiences.keys()] : [only]) {
+        if (found.has(id)) continue
+        for (const known of [audiences, listener.told, waiting]) known.delete(id)
+      }
+      for (const [id, audience] of found) audiences.set(id, audience)
+      for (const id of joined) listener.told.set(id, found.get(id)?.headSeq ?? 0n)
+      current = interest()
+      subscription.update(current)
+      // Read after it listens: nothing is appended in between unheard.
+      const standings = joined.length === 0 ? [] : await deps.store.conversations.standings(device.id, joined)
+      for (const { conversationId, headSeq, hasDirectives } of standings) {
+        listener.told.set(conversationId, headSeq)
+        if (hasDirectives) waiting.add(conversationId)
+      }
+      return standings
+    }
+    const standings = await look(null)
     const beat = () => {
       untaken++
       if (untaken > mostUntaken) return end(slow())
       push({ is: "heartbeat" })
       if (ended !== undefined) return
-      void watch(deps, listening.waiting, { deviceId: device.id, sessionId }).then((refused) => {
+      void watch(deps, waiting, { deviceId: device.id, sessionId }).then((refused) => {
         if (refused !== undefined) end(refused)
       })
       closing.push(deps.after(heartbeatMs, beat))
@@ -85,21 +109,17 @@ export async function* subscribe(
     // Ended while it was being set up: what was set up since closes too.
     if (ended !== undefined) end(ended)
 
-    yield* opening(deps, listener, listening)
+    yield* opening(deps, listener, standings)
     for (;;) {
       const notice = await queue.next()
       if (notice === undefined || ended !== undefined) throw ended ?? new Refused("CANCELED")
       untaken = 0
       if (notice.is === "revoked") throw new Refused("DEVICE_REVOKED")
       if (notice.is === "member") {
-        listening = await listeningOf(deps, device)
-        const joined = join(listener.told, listening)
-        current = interest()
-        subscription.update(current)
-        listening = await listeningOf(deps, device)
-        yield* ahead(deps, listener, listening, joined)
+        yield* ahead(deps, listener, await look(notice.conversationId ?? null))
         continue
       }
+      if (notice.is === "directive") waiting.add(notice.conversationId)
       const event = await eventOf(deps, listener, notice)
       if (event !== undefined) yield { event }
     }
@@ -114,10 +134,10 @@ const slow = () => new Refused("UNAVAILABLE", { message: "the reader did not kee
 async function* opening(
   deps: SubscribeDeps,
   listener: Listener,
-  listening: Listening,
+  standings: readonly Standing[],
 ): AsyncGenerator<{ event: Event }> {
   const nowMs = deps.clock.nowMs()
-  yield* ahead(deps, listener, listening, new Set(listening.heads.keys()))
+  yield* ahead(deps, listener, standings)
   const { deviceId } = listener
   const [welcome] = await deps.store.welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 1, after: null })
   if (welcome !== undefined) {
@@ -132,22 +152,13 @@ async function* opening(
 async function* ahead(
   deps: SubscribeDeps,
   listener: Listener,
-  listening: Listening,
-  of: ReadonlySet<ConversationId>,
+  standings: readonly Standing[],
 ): AsyncGenerator<{ event: Event }> {
-  for (const { conversationId, headSeq, processedSeq } of listening.ahead) {
-    if (!of.has(conversationId)) continue
+  for (const { conversationId, headSeq, processedSeq } of standings) {
+    if (headSeq <= processedSeq) continue
     listener.told.set(conversationId, processedSeq)
     yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
   }
-}
-
-/** Forgets the conversations that the device went out of. @returns those that it came into. */
-function join(told: Listener["told"], { heads }: Listening): ReadonlySet<ConversationId> {
-  const joined = new Set([...heads.keys()].filter((id) => !told.has(id)))
-  for (const id of told.keys()) if (!heads.has(id)) told.delete(id)
-  for (const [id, headSeq] of heads) if (joined.has(id)) told.set(id, headSeq)
-  return joined
 }
 
 async function* events(

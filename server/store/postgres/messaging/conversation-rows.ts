@@ -151,6 +151,12 @@ const reportJson = (report: ForkReport): ReportJson => ({
   stateTag: report.stateTag === null ? null : hex(report.stateTag),
 })
 
+/** Conversations of the device `$1` of the user `$2` in the place `$3`, `$4`, as `list` has them. */
+export const ofDevice = `conversation.id in (
+    select conversation_id from conversation_leaf where device_id = $1 and to_seq is null
+    union select conversation_id from conversation_asked where user_id = $2)
+  and app_id = $3 and tenant_id = $4`
+
 /** What may change of a conversation, after its id: `$1` to `$13` of `updateText`. */
 export const changedValues = (conversation: Conversation): readonly unknown[] => [
   conversation.id,

@@ -9,12 +9,13 @@ import {
   type ConversationRow,
   conversationColumns,
   conversationOf,
-  rosterColumn,
+  ofDevice,
   rosterUnless,
   type WithRoster,
 } from "./conversation-rows.ts"
 import { createConversation } from "./create.ts"
 import { directing } from "./directing.ts"
+import { listening } from "./listening.ts"
 import { log } from "./log.ts"
 import { members } from "./members.ts"
 import { createRosters, type KnownRoster } from "./rosters.ts"
@@ -30,12 +31,9 @@ from conversation ${cursorJoin("$2")}
 left join conversation_log log
   on log.conversation_id = conversation.id and log.sender_device_id = $2 and log.idempotency_key = $3
 where conversation.id = $1`
-const listText = `select ${conversationColumns()}, ${rosterColumn}, ${cursorColumns}
+const listText = `select ${conversationColumns()}, null as roster, ${cursorColumns}
 from conversation ${cursorJoin("$1")}
-where conversation.id in (
-    select conversation_id from conversation_leaf where device_id = $1 and to_seq is null
-    union select conversation_id from conversation_asked where user_id = $2)
-  and app_id = $3 and tenant_id = $4
+where ${ofDevice}
   and ($5::timestamptz is null or (created_at, conversation.id) < ($5::timestamptz, $6::text))
 order by created_at desc, conversation.id desc limit $7`
 const groupInfoText = `select info, group_info.epoch, tree_hash from group_info
@@ -90,6 +88,7 @@ export function conversations(access: Access): Conversations {
       return row && { size: row.size, chunk: bytes(row.chunk ?? new Uint8Array()) }
     },
 
+    ...listening(access),
     ...log(access),
     ...members(access),
     ...directing(access),
