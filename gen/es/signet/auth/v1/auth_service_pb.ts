@@ -1069,14 +1069,14 @@ export const AuthService: GenService<{
     output: typeof EmailPasswordLoginResponseSchema;
   },
   /**
-   * Has IDP_C send a magic link. The answer is the same whether the address is known or not.
+   * Has IDP_C send a magic link. The answer is the same whether the address is known or not, and does not wait for
+   * IDP_C: what it meets there is in the service's log alone.
    *
    * Errors:
    *   INVALID_ARGUMENT    REDIRECT_NOT_ALLOWED
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
    *   PERMISSION_DENIED   PROVIDER_DISABLED
    *   RESOURCE_EXHAUSTED  RATE_LIMITED
-   *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
    *
    * @generated from rpc signet.auth.v1.AuthService.StartMagicLink
    */

@@ -79,7 +79,7 @@ export type CommitReceiptBodyV1 = Message<"signet.credential.v1.CommitReceiptBod
   groupInfoHash: Uint8Array;
 
   /**
-   * H("tree-blob", ratchet tree of the resulting epoch); absent when none was handed in.
+   * H("tree-blob", ratchet tree of the resulting epoch), handed in or derived; absent where a backend has none.
    *
    * @generated from field: bytes tree_blob_hash = 10;
    */

@@ -1086,7 +1086,7 @@ export type GetGroupInfoResponse = Message<"signet.messaging.v1.GetGroupInfoResp
   epoch: bigint;
 
   /**
-   * H("tree-blob", ratchet tree) of it, in lower-case hex; empty when none was handed in.
+   * H("tree-blob", ratchet tree) of it, handed in or derived from the commit, in lower-case hex.
    *
    * @generated from field: string tree_hash = 3;
    */
