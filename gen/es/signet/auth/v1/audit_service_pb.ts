@@ -17,7 +17,307 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/audit_service.proto.
  */
 export const file_signet_auth_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSLzBAoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBI2CgZhcHBfaWQYASABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAQSOQoJdGVuYW50X2lkGAQgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAUgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIzCgVraW5kcxgGIAMoCUIkukghkgEeEBQYASIYchYYQDISXlthLXpfXStcLlthLXpfXSskEj0KB291dGNvbWUYByABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWVCCLpIBYIBAhABEjwKDHByaW5jaXBhbF9pZBgIIAEoCUImukgj2AEBch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSHAoLdGFyZ2V0X3R5cGUYCSABKAlCB7pIBHICGEASGwoJdGFyZ2V0X2lkGAogASgJQgi6SAVyAxiAAhJBCgpzdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIRukgOsgELIgcI/4LR/68HMgASPwoIZW5kX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyACJkChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIwCgxhdWRpdF9ldmVudHMYASADKAsyGi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSL9AwoKQXVkaXRFdmVudBIKCgJpZBgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEa2luZBgDIAEoCRIzCgdvdXRjb21lGAQgASgOMiIuc2lnbmV0LmF1dGgudjEuQXVkaXRFdmVudC5PdXRjb21lEicKBnJlYXNvbhgFIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGYXBwX2lkGAYgASgJEhEKCXRlbmFudF9pZBgHIAEoCRISCgpjb250ZXh0X2lkGAggASgJEhoKEmFjdG9yX3ByaW5jaXBhbF9pZBgJIAEoCRIcChRzdWJqZWN0X3ByaW5jaXBhbF9pZBgKIAEoCRIbChNzdWJqZWN0X2lkZW50aXR5X2lkGAsgASgJEhIKCnNlc3Npb25faWQYDCABKAkSKwoGdGFyZ2V0GA0gASgLMhsuc2lnbmV0LmF1dGgudjEuQXVkaXRUYXJnZXQSLQoHcmVxdWVzdBgOIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkF1ZGl0UmVxdWVzdCJICgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABILCgdTVUNDRVNTEAESCwoHRkFJTFVSRRACEgoKBkRFTklFRBADIicKC0F1ZGl0VGFyZ2V0EgwKBHR5cGUYASABKAkSCgoCaWQYAiABKAkiPwoMQXVkaXRSZXF1ZXN0EgoKAmlkGAEgASgJEg0KBXJvdXRlGAIgASgJEhQKDGlwX3RydW5jYXRlZBgDIAEoCTKnAQoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLmAwoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+
+/**
+ * Which chain, and from where on.
+ *
+ * @generated from message signet.auth.v1.ListAuditLinksRequest
+ */
+export type ListAuditLinksRequest = Message<"signet.auth.v1.ListAuditLinksRequest"> & {
+  /**
+   * `app_…`; empty for the app of the token, and for an administrator of the installation for what is of no app.
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * The chain of this tenant; empty for the tenant of the token, if it has one.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * Only links after this one; 0 for all.
+   *
+   * @generated from field: uint64 after_seq = 3;
+   */
+  afterSeq: bigint;
+
+  /**
+   * At most this many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 4;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListAuditLinksRequest.
+ * Use `create(ListAuditLinksRequestSchema)` to create a new message.
+ */
+export const ListAuditLinksRequestSchema: GenMessage<ListAuditLinksRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 0);
+
+/**
+ * Links as they follow each other. The list has ended when it is shorter than was asked for.
+ *
+ * @generated from message signet.auth.v1.ListAuditLinksResponse
+ */
+export type ListAuditLinksResponse = Message<"signet.auth.v1.ListAuditLinksResponse"> & {
+  /**
+   * Whose chain it is: `ten_…`, `app_…`, or `-` for what is of no app.
+   *
+   * @generated from field: string chain = 1;
+   */
+  chain: string;
+
+  /**
+   * By their numbers.
+   *
+   * @generated from field: repeated signet.auth.v1.AuditLink links = 2;
+   */
+  links: AuditLink[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ListAuditLinksResponse.
+ * Use `create(ListAuditLinksResponseSchema)` to create a new message.
+ */
+export const ListAuditLinksResponseSchema: GenMessage<ListAuditLinksResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 1);
+
+/**
+ * A link of a chain. With `H` for SHA-256 of UTF-8 and hashes in lower-case hexadecimal, its hash is
+ * `H(["signet audit link v1", chain, "seq", hash before, event id, event hash, linked at in milliseconds])`, a JSON array
+ * as of RFC 8785. Before the first link, the hash before is 64 zeros.
+ *
+ * @generated from message signet.auth.v1.AuditLink
+ */
+export type AuditLink = Message<"signet.auth.v1.AuditLink"> & {
+  /**
+   * From 1, without gaps; a chain whose oldest links were dropped begins later.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * `aud_…`
+   *
+   * @generated from field: string event_id = 2;
+   */
+  eventId: string;
+
+  /**
+   * SHA-256 of the event's text.
+   *
+   * @generated from field: bytes event_hash = 3;
+   */
+  eventHash: Uint8Array;
+
+  /**
+   * Milliseconds since the Unix epoch.
+   *
+   * @generated from field: uint64 linked_at_ms = 4;
+   */
+  linkedAtMs: bigint;
+
+  /**
+   * Holds the hash before.
+   *
+   * @generated from field: bytes hash = 5;
+   */
+  hash: Uint8Array;
+
+  /**
+   * The whole event as a JSON array, which is what `event_hash` is of: what names a person is in it as ciphertext. Empty
+   * for what the caller may not see, and for an event that is gone.
+   *
+   * @generated from field: string event_text = 6;
+   */
+  eventText: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.AuditLink.
+ * Use `create(AuditLinkSchema)` to create a new message.
+ */
+export const AuditLinkSchema: GenMessage<AuditLink> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 2);
+
+/**
+ * Which chain's, and from where on.
+ *
+ * @generated from message signet.auth.v1.ListAuditCheckpointsRequest
+ */
+export type ListAuditCheckpointsRequest = Message<"signet.auth.v1.ListAuditCheckpointsRequest"> & {
+  /**
+   * As in ListAuditLinks.
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * As in ListAuditLinks.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * Only checkpoints after this one; 0 for all.
+   *
+   * @generated from field: uint64 after_number = 3;
+   */
+  afterNumber: bigint;
+
+  /**
+   * At most this many; 0 means 50.
+   *
+   * @generated from field: uint32 page_size = 4;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListAuditCheckpointsRequest.
+ * Use `create(ListAuditCheckpointsRequestSchema)` to create a new message.
+ */
+export const ListAuditCheckpointsRequestSchema: GenMessage<ListAuditCheckpointsRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 3);
+
+/**
+ * Checkpoints as they follow each other. The list has ended when it is shorter than was asked for.
+ *
+ * @generated from message signet.auth.v1.ListAuditCheckpointsResponse
+ */
+export type ListAuditCheckpointsResponse = Message<"signet.auth.v1.ListAuditCheckpointsResponse"> & {
+  /**
+   * Whose chain it is: `ten_…`, `app_…`, or `-` for what is of no app.
+   *
+   * @generated from field: string chain = 1;
+   */
+  chain: string;
+
+  /**
+   * By their numbers.
+   *
+   * @generated from field: repeated signet.auth.v1.AuditCheckpoint checkpoints = 2;
+   */
+  checkpoints: AuditCheckpoint[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ListAuditCheckpointsResponse.
+ * Use `create(ListAuditCheckpointsResponseSchema)` to create a new message.
+ */
+export const ListAuditCheckpointsResponseSchema: GenMessage<ListAuditCheckpointsResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 4);
+
+/**
+ * A signed statement of where the chains ended that had grown since the one before.
+ *
+ * @generated from message signet.auth.v1.AuditCheckpoint
+ */
+export type AuditCheckpoint = Message<"signet.auth.v1.AuditCheckpoint"> & {
+  /**
+   * From 1, without gaps.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * A JWS of the type `aud-cp+jwt`, by a key of /.well-known/statement-keys.json, with the claims iss, iat, number, prev
+   * (SHA-256 of the JWS before, in hexadecimal; null for the first), root (of the heads' Merkle tree, in hexadecimal) and
+   * heads (how many).
+   *
+   * @generated from field: string jws = 2;
+   */
+  jws: string;
+
+  /**
+   * Where the chain ended; absent when it has not grown since the checkpoint before.
+   *
+   * @generated from field: signet.auth.v1.AuditHead head = 3;
+   */
+  head?: AuditHead | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.AuditCheckpoint.
+ * Use `create(AuditCheckpointSchema)` to create a new message.
+ */
+export const AuditCheckpointSchema: GenMessage<AuditCheckpoint> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 5);
+
+/**
+ * Where a chain ended. `H(["signet audit head v1", chain, "seq", hash])` is a leaf of the checkpoint's tree, and
+ * `H(["signet audit node v1", left, right])` a node of it.
+ *
+ * @generated from message signet.auth.v1.AuditHead
+ */
+export type AuditHead = Message<"signet.auth.v1.AuditHead"> & {
+  /**
+   * The number of its last link.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * The hash of its last link.
+   *
+   * @generated from field: bytes hash = 2;
+   */
+  hash: Uint8Array;
+
+  /**
+   * From the leaf to the root.
+   *
+   * @generated from field: repeated signet.auth.v1.AuditProofStep proof = 3;
+   */
+  proof: AuditProofStep[];
+};
+
+/**
+ * Describes the message signet.auth.v1.AuditHead.
+ * Use `create(AuditHeadSchema)` to create a new message.
+ */
+export const AuditHeadSchema: GenMessage<AuditHead> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 6);
+
+/**
+ * A step from a leaf to the root.
+ *
+ * @generated from message signet.auth.v1.AuditProofStep
+ */
+export type AuditProofStep = Message<"signet.auth.v1.AuditProofStep"> & {
+  /**
+   * The node beside.
+   *
+   * @generated from field: bytes hash = 1;
+   */
+  hash: Uint8Array;
+
+  /**
+   * It is the left one of the two.
+   *
+   * @generated from field: bool is_left = 2;
+   */
+  isLeft: boolean;
+};
+
+/**
+ * Describes the message signet.auth.v1.AuditProofStep.
+ * Use `create(AuditProofStepSchema)` to create a new message.
+ */
+export const AuditProofStepSchema: GenMessage<AuditProofStep> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 7);
 
 /**
  * A page of a list (AIP-158). What is not said does not narrow it, but never beyond the place of the token.
@@ -115,7 +415,7 @@ export type ListAuditEventsRequest = Message<"signet.auth.v1.ListAuditEventsRequ
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 0);
+  messageDesc(file_signet_auth_v1_audit_service, 8);
 
 /**
  * A page of events.
@@ -143,7 +443,7 @@ export type ListAuditEventsResponse = Message<"signet.auth.v1.ListAuditEventsRes
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 1);
+  messageDesc(file_signet_auth_v1_audit_service, 9);
 
 /**
  * Something that happened. Holds no secret, no token and no text of a person's.
@@ -255,7 +555,7 @@ export type AuditEvent = Message<"signet.auth.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 2);
+  messageDesc(file_signet_auth_v1_audit_service, 10);
 
 /**
  * What came of it.
@@ -303,7 +603,7 @@ export type AuditEvent_Outcome = (typeof AuditEvent_Outcome)[keyof typeof AuditE
  * Describes the enum signet.auth.v1.AuditEvent.Outcome.
  */
 export const AuditEvent_OutcomeSchema: GenEnum<AuditEvent_Outcome> = /*@__PURE__*/
-  enumDesc(file_signet_auth_v1_audit_service, 2, 0);
+  enumDesc(file_signet_auth_v1_audit_service, 10, 0);
 
 /**
  * What was acted on.
@@ -331,7 +631,7 @@ export type AuditTarget = Message<"signet.auth.v1.AuditTarget"> & {
  * Use `create(AuditTargetSchema)` to create a new message.
  */
 export const AuditTargetSchema: GenMessage<AuditTarget> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 3);
+  messageDesc(file_signet_auth_v1_audit_service, 11);
 
 /**
  * The call that made an event happen.
@@ -359,6 +659,13 @@ export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
    * @generated from field: string ip_truncated = 3;
    */
   ipTruncated: string;
+
+  /**
+   * What named a person here was erased with them.
+   *
+   * @generated from field: bool is_erased = 4;
+   */
+  isErased: boolean;
 };
 
 /**
@@ -366,7 +673,7 @@ export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
  * Use `create(AuditRequestSchema)` to create a new message.
  */
 export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 4);
+  messageDesc(file_signet_auth_v1_audit_service, 12);
 
 /**
  * Shows what happened: who did what to whom, where, and what came of it.
@@ -389,6 +696,37 @@ export const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditEventsRequestSchema;
     output: typeof ListAuditEventsResponseSchema;
+  },
+  /**
+   * Hands out one chain, link by link, for a caller who verifies it: whole, in order, from any link on. A tenant's events
+   * are one chain, what else is of an app another, and what is of no app the installation's. Of events beyond the context
+   * of the token only id and hash are told, with which the chain still verifies. Each call is an `audit.exported` itself.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.auth.v1.AuditService.ListAuditLinks
+   */
+  listAuditLinks: {
+    methodKind: "unary";
+    input: typeof ListAuditLinksRequestSchema;
+    output: typeof ListAuditLinksResponseSchema;
+  },
+  /**
+   * Hands out the signed checkpoints, oldest first, each with where the chain ended then and how that is under its root.
+   * Of other chains they tell nothing but how many had grown.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.auth.v1.AuditService.ListAuditCheckpoints
+   */
+  listAuditCheckpoints: {
+    methodKind: "unary";
+    input: typeof ListAuditCheckpointsRequestSchema;
+    output: typeof ListAuditCheckpointsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_signet_auth_v1_audit_service, 0);

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/service_account_service.proto.
  */
 export const file_signet_auth_v1_service_account_service: GenFile = /*@__PURE__*/
-  fileDesc("CixzaWduZXQvYXV0aC92MS9zZXJ2aWNlX2FjY291bnRfc2VydmljZS5wcm90bxIOc2lnbmV0LmF1dGgudjEirQMKDlNlcnZpY2VBY2NvdW50EgoKAmlkGAEgASgJEhQKDHByaW5jaXBhbF9pZBgCIAEoCRIOCgZhcHBfaWQYAyABKAkSEQoJdGVuYW50X2lkGAQgASgJEgwKBG5hbWUYBSABKAkSEQoJY2xpZW50X2lkGAYgASgJEjUKBnN0YXR1cxgHIAEoDjIlLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VBY2NvdW50LlN0YXR1cxI2CgxhdXRoX21ldGhvZHMYCCADKA4yIC5zaWduZXQuYXV0aC52MS5DbGllbnRBdXRoTWV0aG9kEhcKD293bmVkX2F1ZGllbmNlcxgJIAMoCRIZChFhbGxvd2VkX2F1ZGllbmNlcxgKIAMoCRIOCgZzY29wZXMYCyADKAkSFgoOZGVmYXVsdF9zY29wZXMYDCADKAkSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiOgoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCERJU0FCTEVEEAIi6QIKDVNlcnZpY2VTZWNyZXQSCgoCaWQYASABKAkSDAoEaGludBgCIAEoCRI0CgZzdGF0dXMYAyABKA4yJC5zaWduZXQuYXV0aC52MS5TZXJ2aWNlU2VjcmV0LlN0YXR1cxIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkYKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdFWFBJUkVEEAISCwoHUkVWT0tFRBADIo8BCgpTZXJ2aWNlS2V5EgsKA2tpZBgBIAEoCRIJCgF4GAIgASgJEgkKAXkYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAitQIKG0NyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIXCgRuYW1lGAEgASgJQgm6SAZyBBABGGQSTQoMYXV0aF9tZXRob2RzGAIgAygOMiAuc2lnbmV0LmF1dGgudjEuQ2xpZW50QXV0aE1ldGhvZEIVukgSkgEPCAEQAxgBIgeCAQQQASAAEiwKD293bmVkX2F1ZGllbmNlcxgDIAMoCUITukgQkgENEAgYASIHcgUQARiAARIuChFhbGxvd2VkX2F1ZGllbmNlcxgEIAMoCUITukgQkgENECAYASIHcgUQARiAARIjCgZzY29wZXMYBSADKAlCE7pIEJIBDRBkGAEiB3IFEAEYgAESKwoOZGVmYXVsdF9zY29wZXMYBiADKAlCE7pIEJIBDRBkGAEiB3IFEAEYgAEiVwocQ3JlYXRlU2VydmljZUFjY291bnRSZXNwb25zZRI3Cg9zZXJ2aWNlX2FjY291bnQYASABKAsyHi5zaWduZXQuYXV0aC52MS5TZXJ2aWNlQWNjb3VudCJbChhHZXRTZXJ2aWNlQWNjb3VudFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCKuAQoZR2V0U2VydmljZUFjY291bnRSZXNwb25zZRI3Cg9zZXJ2aWNlX2FjY291bnQYASABKAsyHi5zaWduZXQuYXV0aC52MS5TZXJ2aWNlQWNjb3VudBIuCgdzZWNyZXRzGAIgAygLMh0uc2lnbmV0LmF1dGgudjEuU2VydmljZVNlY3JldBIoCgRrZXlzGAMgAygLMhouc2lnbmV0LmF1dGgudjEuU2VydmljZUtleSJXChpMaXN0U2VydmljZUFjY291bnRzUmVxdWVzdBIbCglwYWdlX3NpemUYASABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEInAKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI4ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMh4uc2lnbmV0LmF1dGgudjEuU2VydmljZUFjY291bnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInYKEEFkZFNlY3JldFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCg9leHBpcmVzX2luX2RheXMYAiABKA1CCLpIBSoDGO0CIl8KEUFkZFNlY3JldFJlc3BvbnNlEhMKBnNlY3JldBgBIAEoCUIDgAEBEjUKDnNlcnZpY2Vfc2VjcmV0GAIgASgLMh0uc2lnbmV0LmF1dGgudjEuU2VydmljZVNlY3JldCK1AQoTUm90YXRlU2VjcmV0UmVxdWVzdBI/ChJzZXJ2aWNlX2FjY291bnRfaWQYASABKAlCI7pIIHIeMhxec2FjX1swLTlhLWhqa21ucC10di16XXsyNn0kEiEKD2V4cGlyZXNfaW5fZGF5cxgCIAEoDUIIukgFKgMY7QISOgoHb3ZlcmxhcBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIOukgLqgEIIgQIgPUkMgAikwEKFFJvdGF0ZVNlY3JldFJlc3BvbnNlEhMKBnNlY3JldBgBIAEoCUIDgAEBEjUKDnNlcnZpY2Vfc2VjcmV0GAIgASgLMh0uc2lnbmV0LmF1dGgudjEuU2VydmljZVNlY3JldBIvCghyZXBsYWNlZBgDIAMoCzIdLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VTZWNyZXQijgEKE1Jldm9rZVNlY3JldFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CglzZWNyZXRfaWQYAiABKAlCI7pIIHIeMhxec2NyX1swLTlhLWhqa21ucC10di16XXsyNn0kIhYKFFJldm9rZVNlY3JldFJlc3BvbnNlIsIBCg1BZGRLZXlSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNwoBeBgCIAEoCUIsukgpcicyJV5bQS1aYS16MC05Xy1dezQyfVtBRUlNUVVZY2drb3N3MDQ4XSQSNwoBeRgDIAEoCUIsukgpcicyJV5bQS1aYS16MC05Xy1dezQyfVtBRUlNUVVZY2drb3N3MDQ4XSQiQQoOQWRkS2V5UmVzcG9uc2USLwoLc2VydmljZV9rZXkYASABKAsyGi5zaWduZXQuYXV0aC52MS5TZXJ2aWNlS2V5InwKEFJldm9rZUtleVJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JBInCgNraWQYAiABKAlCGrpIF3IVMhNeW0EtWmEtejAtOV8tXXs0M30kIhMKEVJldm9rZUtleVJlc3BvbnNlIl8KHERpc2FibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCIfCh1EaXNhYmxlU2VydmljZUFjY291bnRSZXNwb25zZSJeChtFbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCIeChxFbmFibGVTZXJ2aWNlQWNjb3VudFJlc3BvbnNlKnwKEENsaWVudEF1dGhNZXRob2QSIgoeQ0xJRU5UX0FVVEhfTUVUSE9EX1VOU1BFQ0lGSUVEEAASFwoTQ0xJRU5UX1NFQ1JFVF9CQVNJQxABEhYKEkNMSUVOVF9TRUNSRVRfUE9TVBACEhMKD1BSSVZBVEVfS0VZX0pXVBADMowQChVTZXJ2aWNlQWNjb3VudFNlcnZpY2USwAEKFENyZWF0ZVNlcnZpY2VBY2NvdW50Eisuc2lnbmV0LmF1dGgudjEuQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuQ3JlYXRlU2VydmljZUFjY291bnRSZXNwb25zZSJNytoYKEomCgUqAwoBAQodEhthdXRoLnNlcnZpY2VfYWNjb3VudHMud3JpdGWC0+STAhs6ASoiFi9hdXRoL3NlcnZpY2UtYWNjb3VudHMSywEKEUdldFNlcnZpY2VBY2NvdW50Eiguc2lnbmV0LmF1dGgudjEuR2V0U2VydmljZUFjY291bnRSZXF1ZXN0Gikuc2lnbmV0LmF1dGgudjEuR2V0U2VydmljZUFjY291bnRSZXNwb25zZSJhkAIBytoYJ0olCgUqAwoBAQocEhphdXRoLnNlcnZpY2VfYWNjb3VudHMucmVhZILT5JMCLRIrL2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfRK8AQoTTGlzdFNlcnZpY2VBY2NvdW50cxIqLnNpZ25ldC5hdXRoLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXF1ZXN0Gisuc2lnbmV0LmF1dGgudjEuTGlzdFNlcnZpY2VBY2NvdW50c1Jlc3BvbnNlIkyQAgHK2hgnSiUKBSoDCgEBChwSGmF1dGguc2VydmljZV9hY2NvdW50cy5yZWFkgtPkkwIYEhYvYXV0aC9zZXJ2aWNlLWFjY291bnRzErwBCglBZGRTZWNyZXQSIC5zaWduZXQuYXV0aC52MS5BZGRTZWNyZXRSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuQWRkU2VjcmV0UmVzcG9uc2UiasraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwI4OgEqIjMvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L3NlY3JldHMSygEKDFJvdGF0ZVNlY3JldBIjLnNpZ25ldC5hdXRoLnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaJC5zaWduZXQuYXV0aC52MS5Sb3RhdGVTZWNyZXRSZXNwb25zZSJvytoYKEomCgUqAwoBAQodEhthdXRoLnNlcnZpY2VfYWNjb3VudHMud3JpdGWC0+STAj06ASoiOC9hdXRoL3NlcnZpY2UtYWNjb3VudHMve3NlcnZpY2VfYWNjb3VudF9pZH06cm90YXRlU2VjcmV0EtgBCgxSZXZva2VTZWNyZXQSIy5zaWduZXQuYXV0aC52MS5SZXZva2VTZWNyZXRSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuUmV2b2tlU2VjcmV0UmVzcG9uc2UifcraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwJLOgEqIkYvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L3NlY3JldHMve3NlY3JldF9pZH06cmV2b2tlErABCgZBZGRLZXkSHS5zaWduZXQuYXV0aC52MS5BZGRLZXlSZXF1ZXN0Gh4uc2lnbmV0LmF1dGgudjEuQWRkS2V5UmVzcG9uc2UiZ8raGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwI1OgEqIjAvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L2tleXMSxgEKCVJldm9rZUtleRIgLnNpZ25ldC5hdXRoLnYxLlJldm9rZUtleVJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5SZXZva2VLZXlSZXNwb25zZSJ0ytoYKEomCgUqAwoBAQodEhthdXRoLnNlcnZpY2VfYWNjb3VudHMud3JpdGWC0+STAkI6ASoiPS9hdXRoL3NlcnZpY2UtYWNjb3VudHMve3NlcnZpY2VfYWNjb3VudF9pZH0va2V5cy97a2lkfTpyZXZva2US4AEKFURpc2FibGVTZXJ2aWNlQWNjb3VudBIsLnNpZ25ldC5hdXRoLnYxLkRpc2FibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaLS5zaWduZXQuYXV0aC52MS5EaXNhYmxlU2VydmljZUFjY291bnRSZXNwb25zZSJqytoYKEomCgUqAwoBAQodEhthdXRoLnNlcnZpY2VfYWNjb3VudHMud3JpdGWC0+STAjg6ASoiMy9hdXRoL3NlcnZpY2UtYWNjb3VudHMve3NlcnZpY2VfYWNjb3VudF9pZH06ZGlzYWJsZRLcAQoURW5hYmxlU2VydmljZUFjY291bnQSKy5zaWduZXQuYXV0aC52MS5FbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaLC5zaWduZXQuYXV0aC52MS5FbmFibGVTZXJ2aWNlQWNjb3VudFJlc3BvbnNlImnK2hgoSiYKBSoDCgEBCh0SG2F1dGguc2VydmljZV9hY2NvdW50cy53cml0ZYLT5JMCNzoBKiIyL2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfTplbmFibGViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_timestamp, file_signet_authz_v1_requirement]);
+  fileDesc("CixzaWduZXQvYXV0aC92MS9zZXJ2aWNlX2FjY291bnRfc2VydmljZS5wcm90bxIOc2lnbmV0LmF1dGgudjEirQMKDlNlcnZpY2VBY2NvdW50EgoKAmlkGAEgASgJEhQKDHByaW5jaXBhbF9pZBgCIAEoCRIOCgZhcHBfaWQYAyABKAkSEQoJdGVuYW50X2lkGAQgASgJEgwKBG5hbWUYBSABKAkSEQoJY2xpZW50X2lkGAYgASgJEjUKBnN0YXR1cxgHIAEoDjIlLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VBY2NvdW50LlN0YXR1cxI2CgxhdXRoX21ldGhvZHMYCCADKA4yIC5zaWduZXQuYXV0aC52MS5DbGllbnRBdXRoTWV0aG9kEhcKD293bmVkX2F1ZGllbmNlcxgJIAMoCRIZChFhbGxvd2VkX2F1ZGllbmNlcxgKIAMoCRIOCgZzY29wZXMYCyADKAkSFgoOZGVmYXVsdF9zY29wZXMYDCADKAkSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiOgoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCERJU0FCTEVEEAIi6QIKDVNlcnZpY2VTZWNyZXQSCgoCaWQYASABKAkSDAoEaGludBgCIAEoCRI0CgZzdGF0dXMYAyABKA4yJC5zaWduZXQuYXV0aC52MS5TZXJ2aWNlU2VjcmV0LlN0YXR1cxIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkYKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdFWFBJUkVEEAISCwoHUkVWT0tFRBADIo8BCgpTZXJ2aWNlS2V5EgsKA2tpZBgBIAEoCRIJCgF4GAIgASgJEgkKAXkYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiowEKC0VudmVsb3BlS2V5EgsKA2tpZBgBIAEoCRIJCgF4GAIgASgJEgkKAXkYAyABKAkSEQoJbWFpbGJveGVzGAQgAygJEi4KCmNyZWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrUCChtDcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSFwoEbmFtZRgBIAEoCUIJukgGcgQQARhkEk0KDGF1dGhfbWV0aG9kcxgCIAMoDjIgLnNpZ25ldC5hdXRoLnYxLkNsaWVudEF1dGhNZXRob2RCFbpIEpIBDwgBEAMYASIHggEEEAEgABIsCg9vd25lZF9hdWRpZW5jZXMYAyADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESLgoRYWxsb3dlZF9hdWRpZW5jZXMYBCADKAlCE7pIEJIBDRAgGAEiB3IFEAEYgAESIwoGc2NvcGVzGAUgAygJQhO6SBCSAQ0QZBgBIgdyBRABGIABEisKDmRlZmF1bHRfc2NvcGVzGAYgAygJQhO6SBCSAQ0QZBgBIgdyBRABGIABIlcKHENyZWF0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2USNwoPc2VydmljZV9hY2NvdW50GAEgASgLMh4uc2lnbmV0LmF1dGgudjEuU2VydmljZUFjY291bnQiWwoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQirgEKGUdldFNlcnZpY2VBY2NvdW50UmVzcG9uc2USNwoPc2VydmljZV9hY2NvdW50GAEgASgLMh4uc2lnbmV0LmF1dGgudjEuU2VydmljZUFjY291bnQSLgoHc2VjcmV0cxgCIAMoCzIdLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VTZWNyZXQSKAoEa2V5cxgDIAMoCzIaLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VLZXkiVwoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJwChtMaXN0U2VydmljZUFjY291bnRzUmVzcG9uc2USOAoQc2VydmljZV9hY2NvdW50cxgBIAMoCzIeLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VBY2NvdW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJ2ChBBZGRTZWNyZXRSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSIQoPZXhwaXJlc19pbl9kYXlzGAIgASgNQgi6SAUqAxjtAiJfChFBZGRTZWNyZXRSZXNwb25zZRITCgZzZWNyZXQYASABKAlCA4ABARI1Cg5zZXJ2aWNlX3NlY3JldBgCIAEoCzIdLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VTZWNyZXQitQEKE1JvdGF0ZVNlY3JldFJlcXVlc3QSPwoSc2VydmljZV9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnNhY19bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCg9leHBpcmVzX2luX2RheXMYAiABKA1CCLpIBSoDGO0CEjoKB292ZXJsYXAYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDrpIC6oBCCIECID1JDIAIpMBChRSb3RhdGVTZWNyZXRSZXNwb25zZRITCgZzZWNyZXQYASABKAlCA4ABARI1Cg5zZXJ2aWNlX3NlY3JldBgCIAEoCzIdLnNpZ25ldC5hdXRoLnYxLlNlcnZpY2VTZWNyZXQSLwoIcmVwbGFjZWQYAyADKAsyHS5zaWduZXQuYXV0aC52MS5TZXJ2aWNlU2VjcmV0Io4BChNSZXZva2VTZWNyZXRSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoJc2VjcmV0X2lkGAIgASgJQiO6SCByHjIcXnNjcl9bMC05YS1oamttbnAtdHYtel17MjZ9JCIWChRSZXZva2VTZWNyZXRSZXNwb25zZSLCAQoNQWRkS2V5UmVxdWVzdBI/ChJzZXJ2aWNlX2FjY291bnRfaWQYASABKAlCI7pIIHIeMhxec2FjX1swLTlhLWhqa21ucC10di16XXsyNn0kEjcKAXgYAiABKAlCLLpIKXInMiVeW0EtWmEtejAtOV8tXXs0Mn1bQUVJTVFVWWNna29zdzA0OF0kEjcKAXkYAyABKAlCLLpIKXInMiVeW0EtWmEtejAtOV8tXXs0Mn1bQUVJTVFVWWNna29zdzA0OF0kIkEKDkFkZEtleVJlc3BvbnNlEi8KC3NlcnZpY2Vfa2V5GAEgASgLMhouc2lnbmV0LmF1dGgudjEuU2VydmljZUtleSJ8ChBSZXZva2VLZXlSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSJwoDa2lkGAIgASgJQhq6SBdyFTITXltBLVphLXowLTlfLV17NDN9JCITChFSZXZva2VLZXlSZXNwb25zZSKMAgoVQWRkRW52ZWxvcGVLZXlSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNwoBeBgCIAEoCUIsukgpcicyJV5bQS1aYS16MC05Xy1dezQyfVtBRUlNUVVZY2drb3N3MDQ4XSQSNwoBeRgDIAEoCUIsukgpcicyJV5bQS1aYS16MC05Xy1dezQyfVtBRUlNUVVZY2drb3N3MDQ4XSQSKAoJbWFpbGJveGVzGAQgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAMYwQESFgoFcHJvb2YYBSABKAxCB7pIBHoCaEAiSwoWQWRkRW52ZWxvcGVLZXlSZXNwb25zZRIxCgxlbnZlbG9wZV9rZXkYASABKAsyGy5zaWduZXQuYXV0aC52MS5FbnZlbG9wZUtleSJaChdMaXN0RW52ZWxvcGVLZXlzUmVxdWVzdBI/ChJzZXJ2aWNlX2FjY291bnRfaWQYASABKAlCI7pIIHIeMhxec2FjX1swLTlhLWhqa21ucC10di16XXsyNn0kIk4KGExpc3RFbnZlbG9wZUtleXNSZXNwb25zZRIyCg1lbnZlbG9wZV9rZXlzGAEgAygLMhsuc2lnbmV0LmF1dGgudjEuRW52ZWxvcGVLZXkihAEKGFJldm9rZUVudmVsb3BlS2V5UmVxdWVzdBI/ChJzZXJ2aWNlX2FjY291bnRfaWQYASABKAlCI7pIIHIeMhxec2FjX1swLTlhLWhqa21ucC10di16XXsyNn0kEicKA2tpZBgCIAEoCUIaukgXchUyE15bQS1aYS16MC05Xy1dezQzfSQiGwoZUmV2b2tlRW52ZWxvcGVLZXlSZXNwb25zZSJICh1HZXRFbnZlbG9wZUNlcnRpZmljYXRlUmVxdWVzdBInCgNraWQYASABKAlCGrpIF3IVMhNeW0EtWmEtejAtOV8tXXs0M30kImUKHkdldEVudmVsb3BlQ2VydGlmaWNhdGVSZXNwb25zZRITCgtjZXJ0aWZpY2F0ZRgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJfChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiHwodRGlzYWJsZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiXgobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ej8KEnNlcnZpY2VfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5zYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiHgocRW5hYmxlU2VydmljZUFjY291bnRSZXNwb25zZSp8ChBDbGllbnRBdXRoTWV0aG9kEiIKHkNMSUVOVF9BVVRIX01FVEhPRF9VTlNQRUNJRklFRBAAEhcKE0NMSUVOVF9TRUNSRVRfQkFTSUMQARIWChJDTElFTlRfU0VDUkVUX1BPU1QQAhITCg9QUklWQVRFX0tFWV9KV1QQAzLUFgoVU2VydmljZUFjY291bnRTZXJ2aWNlEsABChRDcmVhdGVTZXJ2aWNlQWNjb3VudBIrLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBosLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiTcraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwIbOgEqIhYvYXV0aC9zZXJ2aWNlLWFjY291bnRzEssBChFHZXRTZXJ2aWNlQWNjb3VudBIoLnNpZ25ldC5hdXRoLnYxLkdldFNlcnZpY2VBY2NvdW50UmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkdldFNlcnZpY2VBY2NvdW50UmVzcG9uc2UiYZACAcraGCdKJQoFKgMKAQEKHBIaYXV0aC5zZXJ2aWNlX2FjY291bnRzLnJlYWSC0+STAi0SKy9hdXRoL3NlcnZpY2UtYWNjb3VudHMve3NlcnZpY2VfYWNjb3VudF9pZH0SvAEKE0xpc3RTZXJ2aWNlQWNjb3VudHMSKi5zaWduZXQuYXV0aC52MS5MaXN0U2VydmljZUFjY291bnRzUmVxdWVzdBorLnNpZ25ldC5hdXRoLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZSJMkAIBytoYJ0olCgUqAwoBAQocEhphdXRoLnNlcnZpY2VfYWNjb3VudHMucmVhZILT5JMCGBIWL2F1dGgvc2VydmljZS1hY2NvdW50cxK8AQoJQWRkU2VjcmV0EiAuc2lnbmV0LmF1dGgudjEuQWRkU2VjcmV0UmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkFkZFNlY3JldFJlc3BvbnNlImrK2hgoSiYKBSoDCgEBCh0SG2F1dGguc2VydmljZV9hY2NvdW50cy53cml0ZYLT5JMCODoBKiIzL2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfS9zZWNyZXRzEsoBCgxSb3RhdGVTZWNyZXQSIy5zaWduZXQuYXV0aC52MS5Sb3RhdGVTZWNyZXRSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuUm90YXRlU2VjcmV0UmVzcG9uc2Uib8raGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwI9OgEqIjgvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9OnJvdGF0ZVNlY3JldBLYAQoMUmV2b2tlU2VjcmV0EiMuc2lnbmV0LmF1dGgudjEuUmV2b2tlU2VjcmV0UmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLlJldm9rZVNlY3JldFJlc3BvbnNlIn3K2hgoSiYKBSoDCgEBCh0SG2F1dGguc2VydmljZV9hY2NvdW50cy53cml0ZYLT5JMCSzoBKiJGL2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfS9zZWNyZXRzL3tzZWNyZXRfaWR9OnJldm9rZRKwAQoGQWRkS2V5Eh0uc2lnbmV0LmF1dGgudjEuQWRkS2V5UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkFkZEtleVJlc3BvbnNlImfK2hgoSiYKBSoDCgEBCh0SG2F1dGguc2VydmljZV9hY2NvdW50cy53cml0ZYLT5JMCNToBKiIwL2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfS9rZXlzEsYBCglSZXZva2VLZXkSIC5zaWduZXQuYXV0aC52MS5SZXZva2VLZXlSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuUmV2b2tlS2V5UmVzcG9uc2UidMraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwJCOgEqIj0vYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L2tleXMve2tpZH06cmV2b2tlEtEBCg5BZGRFbnZlbG9wZUtleRIlLnNpZ25ldC5hdXRoLnYxLkFkZEVudmVsb3BlS2V5UmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkFkZEVudmVsb3BlS2V5UmVzcG9uc2UicMraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwI+OgEqIjkvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L2VudmVsb3BlLWtleXMS1gEKEExpc3RFbnZlbG9wZUtleXMSJy5zaWduZXQuYXV0aC52MS5MaXN0RW52ZWxvcGVLZXlzUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkxpc3RFbnZlbG9wZUtleXNSZXNwb25zZSJvkAIBytoYJ0olCgUqAwoBAQocEhphdXRoLnNlcnZpY2VfYWNjb3VudHMucmVhZILT5JMCOxI5L2F1dGgvc2VydmljZS1hY2NvdW50cy97c2VydmljZV9hY2NvdW50X2lkfS9lbnZlbG9wZS1rZXlzEucBChFSZXZva2VFbnZlbG9wZUtleRIoLnNpZ25ldC5hdXRoLnYxLlJldm9rZUVudmVsb3BlS2V5UmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLlJldm9rZUVudmVsb3BlS2V5UmVzcG9uc2UifcraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwJLOgEqIkYvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9L2VudmVsb3BlLWtleXMve2tpZH06cmV2b2tlEq4BChZHZXRFbnZlbG9wZUNlcnRpZmljYXRlEi0uc2lnbmV0LmF1dGgudjEuR2V0RW52ZWxvcGVDZXJ0aWZpY2F0ZVJlcXVlc3QaLi5zaWduZXQuYXV0aC52MS5HZXRFbnZlbG9wZUNlcnRpZmljYXRlUmVzcG9uc2UiNZACAcraGAUqAwoBAoLT5JMCIxIhL2F1dGgvZW52ZWxvcGUtY2VydGlmaWNhdGVzL3traWR9EuABChVEaXNhYmxlU2VydmljZUFjY291bnQSLC5zaWduZXQuYXV0aC52MS5EaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Gi0uc2lnbmV0LmF1dGgudjEuRGlzYWJsZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiasraGChKJgoFKgMKAQEKHRIbYXV0aC5zZXJ2aWNlX2FjY291bnRzLndyaXRlgtPkkwI4OgEqIjMvYXV0aC9zZXJ2aWNlLWFjY291bnRzL3tzZXJ2aWNlX2FjY291bnRfaWR9OmRpc2FibGUS3AEKFEVuYWJsZVNlcnZpY2VBY2NvdW50Eisuc2lnbmV0LmF1dGgudjEuRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuRW5hYmxlU2VydmljZUFjY291bnRSZXNwb25zZSJpytoYKEomCgUqAwoBAQodEhthdXRoLnNlcnZpY2VfYWNjb3VudHMud3JpdGWC0+STAjc6ASoiMi9hdXRoL3NlcnZpY2UtYWNjb3VudHMve3NlcnZpY2VfYWNjb3VudF9pZH06ZW5hYmxlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_timestamp, file_signet_authz_v1_requirement]);
 
 /**
  * A service of an app.
@@ -324,6 +324,62 @@ export const ServiceKeySchema: GenMessage<ServiceKey> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 2);
 
 /**
+ * The public half of a key that envelopes are signed with: P-256, for ES256.
+ *
+ * @generated from message signet.auth.v1.EnvelopeKey
+ */
+export type EnvelopeKey = Message<"signet.auth.v1.EnvelopeKey"> & {
+  /**
+   * The key's RFC 7638 thumbprint.
+   *
+   * @generated from field: string kid = 1;
+   */
+  kid: string;
+
+  /**
+   * The x coordinate: 32 bytes as base64url.
+   *
+   * @generated from field: string x = 2;
+   */
+  x: string;
+
+  /**
+   * The y coordinate: 32 bytes as base64url.
+   *
+   * @generated from field: string y = 3;
+   */
+  y: string;
+
+  /**
+   * Where it may post: `audience/name`, or `audience/*`.
+   *
+   * @generated from field: repeated string mailboxes = 4;
+   */
+  mailboxes: string[];
+
+  /**
+   * When it was added.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 5;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it was ended; absent while it serves.
+   *
+   * @generated from field: google.protobuf.Timestamp revoked_at = 6;
+   */
+  revokedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.EnvelopeKey.
+ * Use `create(EnvelopeKeySchema)` to create a new message.
+ */
+export const EnvelopeKeySchema: GenMessage<EnvelopeKey> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 3);
+
+/**
  * A new account.
  *
  * @generated from message signet.auth.v1.CreateServiceAccountRequest
@@ -377,7 +433,7 @@ export type CreateServiceAccountRequest = Message<"signet.auth.v1.CreateServiceA
  * Use `create(CreateServiceAccountRequestSchema)` to create a new message.
  */
 export const CreateServiceAccountRequestSchema: GenMessage<CreateServiceAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 3);
+  messageDesc(file_signet_auth_v1_service_account_service, 4);
 
 /**
  * The account as it was made.
@@ -398,7 +454,7 @@ export type CreateServiceAccountResponse = Message<"signet.auth.v1.CreateService
  * Use `create(CreateServiceAccountResponseSchema)` to create a new message.
  */
 export const CreateServiceAccountResponseSchema: GenMessage<CreateServiceAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 4);
+  messageDesc(file_signet_auth_v1_service_account_service, 5);
 
 /**
  * Which account is shown.
@@ -419,7 +475,7 @@ export type GetServiceAccountRequest = Message<"signet.auth.v1.GetServiceAccount
  * Use `create(GetServiceAccountRequestSchema)` to create a new message.
  */
 export const GetServiceAccountRequestSchema: GenMessage<GetServiceAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 5);
+  messageDesc(file_signet_auth_v1_service_account_service, 6);
 
 /**
  * An account and its credentials.
@@ -454,7 +510,7 @@ export type GetServiceAccountResponse = Message<"signet.auth.v1.GetServiceAccoun
  * Use `create(GetServiceAccountResponseSchema)` to create a new message.
  */
 export const GetServiceAccountResponseSchema: GenMessage<GetServiceAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 6);
+  messageDesc(file_signet_auth_v1_service_account_service, 7);
 
 /**
  * A page of a list (AIP-158).
@@ -482,7 +538,7 @@ export type ListServiceAccountsRequest = Message<"signet.auth.v1.ListServiceAcco
  * Use `create(ListServiceAccountsRequestSchema)` to create a new message.
  */
 export const ListServiceAccountsRequestSchema: GenMessage<ListServiceAccountsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 7);
+  messageDesc(file_signet_auth_v1_service_account_service, 8);
 
 /**
  * A page of accounts.
@@ -510,7 +566,7 @@ export type ListServiceAccountsResponse = Message<"signet.auth.v1.ListServiceAcc
  * Use `create(ListServiceAccountsResponseSchema)` to create a new message.
  */
 export const ListServiceAccountsResponseSchema: GenMessage<ListServiceAccountsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 8);
+  messageDesc(file_signet_auth_v1_service_account_service, 9);
 
 /**
  * A new secret.
@@ -538,7 +594,7 @@ export type AddSecretRequest = Message<"signet.auth.v1.AddSecretRequest"> & {
  * Use `create(AddSecretRequestSchema)` to create a new message.
  */
 export const AddSecretRequestSchema: GenMessage<AddSecretRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 9);
+  messageDesc(file_signet_auth_v1_service_account_service, 10);
 
 /**
  * The secret, this once.
@@ -566,7 +622,7 @@ export type AddSecretResponse = Message<"signet.auth.v1.AddSecretResponse"> & {
  * Use `create(AddSecretResponseSchema)` to create a new message.
  */
 export const AddSecretResponseSchema: GenMessage<AddSecretResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 10);
+  messageDesc(file_signet_auth_v1_service_account_service, 11);
 
 /**
  * A new secret in place of the old.
@@ -602,7 +658,7 @@ export type RotateSecretRequest = Message<"signet.auth.v1.RotateSecretRequest"> 
  * Use `create(RotateSecretRequestSchema)` to create a new message.
  */
 export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 11);
+  messageDesc(file_signet_auth_v1_service_account_service, 12);
 
 /**
  * The new secret, this once.
@@ -637,7 +693,7 @@ export type RotateSecretResponse = Message<"signet.auth.v1.RotateSecretResponse"
  * Use `create(RotateSecretResponseSchema)` to create a new message.
  */
 export const RotateSecretResponseSchema: GenMessage<RotateSecretResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 12);
+  messageDesc(file_signet_auth_v1_service_account_service, 13);
 
 /**
  * Which secret ends.
@@ -665,7 +721,7 @@ export type RevokeSecretRequest = Message<"signet.auth.v1.RevokeSecretRequest"> 
  * Use `create(RevokeSecretRequestSchema)` to create a new message.
  */
 export const RevokeSecretRequestSchema: GenMessage<RevokeSecretRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 13);
+  messageDesc(file_signet_auth_v1_service_account_service, 14);
 
 /**
  * Nothing: the secret has ended.
@@ -680,7 +736,7 @@ export type RevokeSecretResponse = Message<"signet.auth.v1.RevokeSecretResponse"
  * Use `create(RevokeSecretResponseSchema)` to create a new message.
  */
 export const RevokeSecretResponseSchema: GenMessage<RevokeSecretResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 14);
+  messageDesc(file_signet_auth_v1_service_account_service, 15);
 
 /**
  * A new key.
@@ -715,7 +771,7 @@ export type AddKeyRequest = Message<"signet.auth.v1.AddKeyRequest"> & {
  * Use `create(AddKeyRequestSchema)` to create a new message.
  */
 export const AddKeyRequestSchema: GenMessage<AddKeyRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 15);
+  messageDesc(file_signet_auth_v1_service_account_service, 16);
 
 /**
  * The key as it is kept.
@@ -736,7 +792,7 @@ export type AddKeyResponse = Message<"signet.auth.v1.AddKeyResponse"> & {
  * Use `create(AddKeyResponseSchema)` to create a new message.
  */
 export const AddKeyResponseSchema: GenMessage<AddKeyResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 16);
+  messageDesc(file_signet_auth_v1_service_account_service, 17);
 
 /**
  * Which key ends.
@@ -764,7 +820,7 @@ export type RevokeKeyRequest = Message<"signet.auth.v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 17);
+  messageDesc(file_signet_auth_v1_service_account_service, 18);
 
 /**
  * Nothing: the key has ended.
@@ -779,7 +835,211 @@ export type RevokeKeyResponse = Message<"signet.auth.v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 18);
+  messageDesc(file_signet_auth_v1_service_account_service, 19);
+
+/**
+ * A new envelope key.
+ *
+ * @generated from message signet.auth.v1.AddEnvelopeKeyRequest
+ */
+export type AddEnvelopeKeyRequest = Message<"signet.auth.v1.AddEnvelopeKeyRequest"> & {
+  /**
+   * `sac_…`
+   *
+   * @generated from field: string service_account_id = 1;
+   */
+  serviceAccountId: string;
+
+  /**
+   * The x coordinate: 32 bytes as base64url.
+   *
+   * @generated from field: string x = 2;
+   */
+  x: string;
+
+  /**
+   * The y coordinate: 32 bytes as base64url.
+   *
+   * @generated from field: string y = 3;
+   */
+  y: string;
+
+  /**
+   * Where it may post: `audience/name`, or `audience/*`; of audiences that the account owns or may call.
+   *
+   * @generated from field: repeated string mailboxes = 4;
+   */
+  mailboxes: string[];
+
+  /**
+   * ES256 by the key: r and s, 64 bytes, over `"signet envelope key v1" 0x00 service_account_id`.
+   *
+   * @generated from field: bytes proof = 5;
+   */
+  proof: Uint8Array;
+};
+
+/**
+ * Describes the message signet.auth.v1.AddEnvelopeKeyRequest.
+ * Use `create(AddEnvelopeKeyRequestSchema)` to create a new message.
+ */
+export const AddEnvelopeKeyRequestSchema: GenMessage<AddEnvelopeKeyRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 20);
+
+/**
+ * The key as it is kept.
+ *
+ * @generated from message signet.auth.v1.AddEnvelopeKeyResponse
+ */
+export type AddEnvelopeKeyResponse = Message<"signet.auth.v1.AddEnvelopeKeyResponse"> & {
+  /**
+   * The key, with the id that envelopes name it by.
+   *
+   * @generated from field: signet.auth.v1.EnvelopeKey envelope_key = 1;
+   */
+  envelopeKey?: EnvelopeKey | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.AddEnvelopeKeyResponse.
+ * Use `create(AddEnvelopeKeyResponseSchema)` to create a new message.
+ */
+export const AddEnvelopeKeyResponseSchema: GenMessage<AddEnvelopeKeyResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 21);
+
+/**
+ * Whose keys are listed.
+ *
+ * @generated from message signet.auth.v1.ListEnvelopeKeysRequest
+ */
+export type ListEnvelopeKeysRequest = Message<"signet.auth.v1.ListEnvelopeKeysRequest"> & {
+  /**
+   * `sac_…`
+   *
+   * @generated from field: string service_account_id = 1;
+   */
+  serviceAccountId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListEnvelopeKeysRequest.
+ * Use `create(ListEnvelopeKeysRequestSchema)` to create a new message.
+ */
+export const ListEnvelopeKeysRequestSchema: GenMessage<ListEnvelopeKeysRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 22);
+
+/**
+ * An account's envelope keys.
+ *
+ * @generated from message signet.auth.v1.ListEnvelopeKeysResponse
+ */
+export type ListEnvelopeKeysResponse = Message<"signet.auth.v1.ListEnvelopeKeysResponse"> & {
+  /**
+   * Newest first, ended ones too.
+   *
+   * @generated from field: repeated signet.auth.v1.EnvelopeKey envelope_keys = 1;
+   */
+  envelopeKeys: EnvelopeKey[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ListEnvelopeKeysResponse.
+ * Use `create(ListEnvelopeKeysResponseSchema)` to create a new message.
+ */
+export const ListEnvelopeKeysResponseSchema: GenMessage<ListEnvelopeKeysResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 23);
+
+/**
+ * Which envelope key ends.
+ *
+ * @generated from message signet.auth.v1.RevokeEnvelopeKeyRequest
+ */
+export type RevokeEnvelopeKeyRequest = Message<"signet.auth.v1.RevokeEnvelopeKeyRequest"> & {
+  /**
+   * `sac_…`
+   *
+   * @generated from field: string service_account_id = 1;
+   */
+  serviceAccountId: string;
+
+  /**
+   * The key's RFC 7638 thumbprint.
+   *
+   * @generated from field: string kid = 2;
+   */
+  kid: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokeEnvelopeKeyRequest.
+ * Use `create(RevokeEnvelopeKeyRequestSchema)` to create a new message.
+ */
+export const RevokeEnvelopeKeyRequestSchema: GenMessage<RevokeEnvelopeKeyRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 24);
+
+/**
+ * Nothing: the key has ended.
+ *
+ * @generated from message signet.auth.v1.RevokeEnvelopeKeyResponse
+ */
+export type RevokeEnvelopeKeyResponse = Message<"signet.auth.v1.RevokeEnvelopeKeyResponse"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokeEnvelopeKeyResponse.
+ * Use `create(RevokeEnvelopeKeyResponseSchema)` to create a new message.
+ */
+export const RevokeEnvelopeKeyResponseSchema: GenMessage<RevokeEnvelopeKeyResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 25);
+
+/**
+ * Which key is certified.
+ *
+ * @generated from message signet.auth.v1.GetEnvelopeCertificateRequest
+ */
+export type GetEnvelopeCertificateRequest = Message<"signet.auth.v1.GetEnvelopeCertificateRequest"> & {
+  /**
+   * The key's RFC 7638 thumbprint.
+   *
+   * @generated from field: string kid = 1;
+   */
+  kid: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.GetEnvelopeCertificateRequest.
+ * Use `create(GetEnvelopeCertificateRequestSchema)` to create a new message.
+ */
+export const GetEnvelopeCertificateRequestSchema: GenMessage<GetEnvelopeCertificateRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 26);
+
+/**
+ * A certificate.
+ *
+ * @generated from message signet.auth.v1.GetEnvelopeCertificateResponse
+ */
+export type GetEnvelopeCertificateResponse = Message<"signet.auth.v1.GetEnvelopeCertificateResponse"> & {
+  /**
+   * A JWT of the type `ekc+jwt`, signed by one of the keys at `/.well-known/context-keys.json`.
+   *
+   * @generated from field: string certificate = 1;
+   */
+  certificate: string;
+
+  /**
+   * It is refused from then on.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 2;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.GetEnvelopeCertificateResponse.
+ * Use `create(GetEnvelopeCertificateResponseSchema)` to create a new message.
+ */
+export const GetEnvelopeCertificateResponseSchema: GenMessage<GetEnvelopeCertificateResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_service_account_service, 27);
 
 /**
  * Which account stops.
@@ -800,7 +1060,7 @@ export type DisableServiceAccountRequest = Message<"signet.auth.v1.DisableServic
  * Use `create(DisableServiceAccountRequestSchema)` to create a new message.
  */
 export const DisableServiceAccountRequestSchema: GenMessage<DisableServiceAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 19);
+  messageDesc(file_signet_auth_v1_service_account_service, 28);
 
 /**
  * Nothing: the account has stopped.
@@ -815,7 +1075,7 @@ export type DisableServiceAccountResponse = Message<"signet.auth.v1.DisableServi
  * Use `create(DisableServiceAccountResponseSchema)` to create a new message.
  */
 export const DisableServiceAccountResponseSchema: GenMessage<DisableServiceAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 20);
+  messageDesc(file_signet_auth_v1_service_account_service, 29);
 
 /**
  * Which account may call again.
@@ -836,7 +1096,7 @@ export type EnableServiceAccountRequest = Message<"signet.auth.v1.EnableServiceA
  * Use `create(EnableServiceAccountRequestSchema)` to create a new message.
  */
 export const EnableServiceAccountRequestSchema: GenMessage<EnableServiceAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 21);
+  messageDesc(file_signet_auth_v1_service_account_service, 30);
 
 /**
  * Nothing: the account may call.
@@ -851,7 +1111,7 @@ export type EnableServiceAccountResponse = Message<"signet.auth.v1.EnableService
  * Use `create(EnableServiceAccountResponseSchema)` to create a new message.
  */
 export const EnableServiceAccountResponseSchema: GenMessage<EnableServiceAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_service_account_service, 22);
+  messageDesc(file_signet_auth_v1_service_account_service, 31);
 
 /**
  * How a service proves itself (RFC 7591 section 2, token_endpoint_auth_method).
@@ -1029,7 +1289,70 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeKeyResponseSchema;
   },
   /**
-   * Stops an account: its credentials and its access tokens count for nothing until it is enabled. Again is no error.
+   * Registers a public key that the service's envelopes are signed with, and the mailboxes that it may post to. The proof
+   * shows that the service has the private half. Adding a key that is there is no error.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, a proof of another key or account, a mailbox of an audience
+   *                       that the account may not call, or a key that was revoked)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (the key is registered, for other mailboxes or by another account)
+   *   FAILED_PRECONDITION CREDENTIAL_LIMIT
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
+   *                       service that the caller does not hold)
+   *
+   * @generated from rpc signet.auth.v1.ServiceAccountService.AddEnvelopeKey
+   */
+  addEnvelopeKey: {
+    methodKind: "unary";
+    input: typeof AddEnvelopeKeyRequestSchema;
+    output: typeof AddEnvelopeKeyResponseSchema;
+  },
+  /**
+   * Lists the account's envelope keys, newest first, ended ones too.
+   *
+   * Errors:
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.auth.v1.ServiceAccountService.ListEnvelopeKeys
+   */
+  listEnvelopeKeys: {
+    methodKind: "unary";
+    input: typeof ListEnvelopeKeysRequestSchema;
+    output: typeof ListEnvelopeKeysResponseSchema;
+  },
+  /**
+   * Ends an envelope key: it gets no certificate any more, and those that are out are refused by all who follow the
+   * revocation feed. Ending it again is no error.
+   *
+   * Errors:
+   *   NOT_FOUND         NOT_FOUND (the account has no such key)
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.auth.v1.ServiceAccountService.RevokeEnvelopeKey
+   */
+  revokeEnvelopeKey: {
+    methodKind: "unary";
+    input: typeof RevokeEnvelopeKeyRequestSchema;
+    output: typeof RevokeEnvelopeKeyResponseSchema;
+  },
+  /**
+   * Certifies an envelope key for a day from now: whose it is and where it may post. For services of the same app: the one
+   * that sends, and those that receive.
+   *
+   * Errors:
+   *   NOT_FOUND         NOT_FOUND (no such key in the caller's app, or it or its service has ended)
+   *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED
+   *
+   * @generated from rpc signet.auth.v1.ServiceAccountService.GetEnvelopeCertificate
+   */
+  getEnvelopeCertificate: {
+    methodKind: "unary";
+    input: typeof GetEnvelopeCertificateRequestSchema;
+    output: typeof GetEnvelopeCertificateResponseSchema;
+  },
+  /**
+   * Stops an account: its credentials count for nothing until it is enabled, and its access tokens not even then. Again is
+   * no error.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED

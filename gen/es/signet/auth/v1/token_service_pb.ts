@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/token_service.proto.
  */
 export const file_signet_auth_v1_token_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKKCAoMVG9rZW5SZXF1ZXN0EioKCmdyYW50X3R5cGUYASABKAlCCrpIB3IFEAEYgAFSCmdyYW50X3R5cGUSJgoJY2xpZW50X2lkGAIgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYAyABKAlCDYABAbpIB3IFEAEYgARIAFINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBCABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgFIAEoCUINgAEBukgHcgUQARiAIEgBUhBjbGllbnRfYXNzZXJ0aW9uiAEBEhoKCGF1ZGllbmNlGAYgASgJQgi6SAVyAxiAAhIXCgVzY29wZRgHIAEoCUIIukgFcgMYgCASRAoJdGVuYW50X2lkGAggASgJQia6SCNyITIfXih0ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSk/JFIJdGVuYW50X2lkEkYKCmNvbnRleHRfaWQYCSABKAlCJrpII3IhMh9eKGN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9KT8kUgpjb250ZXh0X2lkEh8KA3BhdBgKIAEoCUINgAEBukgHcgUQARiAAkgCiAEBEjgKDXN1YmplY3RfdG9rZW4YCyABKAlCDYABAbpIB3IFEAEYgEBIA1INc3ViamVjdF90b2tlbogBARI4ChJzdWJqZWN0X3Rva2VuX3R5cGUYDCABKAlCCLpIBXIDGIABUhJzdWJqZWN0X3Rva2VuX3R5cGUSNAoLYWN0b3JfdG9rZW4YDSABKAlCDYABAbpIB3IFEAEYgEBIBFILYWN0b3JfdG9rZW6IAQESNAoQYWN0b3JfdG9rZW5fdHlwZRgOIAEoCUIIukgFcgMYgAFSEGFjdG9yX3Rva2VuX3R5cGUSTgoNZGVsZWdhdGlvbl9pZBgPIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSRIBVINZGVsZWdhdGlvbl9pZIgBARI3CgZqb2JfaWQYECABKAlCH7pIHHIaMhheW0EtWmEtejAtOS5fOi1dezAsMTI4fSRSBmpvYl9pZBI8ChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgRIAEoCUIIukgFcgMYgAFSFHJlcXVlc3RlZF90b2tlbl90eXBlQhAKDl9jbGllbnRfc2VjcmV0QhMKEV9jbGllbnRfYXNzZXJ0aW9uQgYKBF9wYXRCEAoOX3N1YmplY3RfdG9rZW5CDgoMX2FjdG9yX3Rva2VuQhAKDl9kZWxlZ2F0aW9uX2lkItYBCg1Ub2tlblJlc3BvbnNlEicKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBUgxhY2Nlc3NfdG9rZW4SHgoKdG9rZW5fdHlwZRgCIAEoCVIKdG9rZW5fdHlwZRIeCgpleHBpcmVzX2luGAMgASgNUgpleHBpcmVzX2luEhIKBXNjb3BlGAQgASgJSACIAQESLAoRaXNzdWVkX3Rva2VuX3R5cGUYBSABKAlSEWlzc3VlZF90b2tlbl90eXBlEhAKCGF1ZGllbmNlGAYgASgJQggKBl9zY29wZSKAAwoRSW50cm9zcGVjdFJlcXVlc3QSJAoFdG9rZW4YASABKAlCEIABAbpICsgBAXIFEAEYgEBIAIgBARIyCg90b2tlbl90eXBlX2hpbnQYAiABKAlCCLpIBXIDGIABUg90b2tlbl90eXBlX2hpbnQSJgoJY2xpZW50X2lkGAMgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYBCABKAlCDYABAbpIB3IFEAEYgARIAVINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBSABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgGIAEoCUINgAEBukgHcgUQARiAIEgCUhBjbGllbnRfYXNzZXJ0aW9uiAEBQggKBl90b2tlbkIQCg5fY2xpZW50X3NlY3JldEITChFfY2xpZW50X2Fzc2VydGlvbiK1BQoSSW50cm9zcGVjdFJlc3BvbnNlEhMKBmFjdGl2ZRgBIAEoCEgAiAEBEhIKBXNjb3BlGAIgASgJSAGIAQESHAoJY2xpZW50X2lkGAMgASgJUgljbGllbnRfaWQSHgoKdG9rZW5fdHlwZRgEIAEoCVIKdG9rZW5fdHlwZRILCgNleHAYBSABKA0SCwoDaWF0GAYgASgNEgsKA25iZhgHIAEoDRILCgNzdWIYCCABKAkSCwoDYXVkGAkgASgJEgsKA2lzcxgKIAEoCRILCgNqdGkYCyABKAkSCwoDc2NwGAwgAygJEgsKA3NpZBgNIAEoCRImCg5wcmluY2lwYWxfdHlwZRgOIAEoCVIOcHJpbmNpcGFsX3R5cGUSIAoLaWRlbnRpdHlfaWQYDyABKAlSC2lkZW50aXR5X2lkEhYKBmFwcF9pZBgQIAEoCVIGYXBwX2lkEhwKCXRlbmFudF9pZBgRIAEoCVIJdGVuYW50X2lkEh4KCmNvbnRleHRfaWQYEiABKAlSCmNvbnRleHRfaWQSHwoIcGVybV92ZXIYEyABKA1IAlIIcGVybV92ZXKIAQESLwoQcGVybV92ZXJfY3VycmVudBgUIAEoDUgDUhBwZXJtX3Zlcl9jdXJyZW50iAEBEgsKA2FtchgVIAMoCRIcCglhdXRoX3RpbWUYFiABKA1SCWF1dGhfdGltZRILCgNndHkYFyABKAkSGAoHY3JlZF9pZBgYIAEoCVIHY3JlZF9pZBIMCgRvc2lkGBkgASgJEiIKA2FjdBgaIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yEhYKBmpvYl9pZBgbIAEoCVIGam9iX2lkQgkKB19hY3RpdmVCCAoGX3Njb3BlQgsKCV9wZXJtX3ZlckITChFfcGVybV92ZXJfY3VycmVudCJ+CgVBY3RvchILCgNzdWIYASABKAkSJgoOcHJpbmNpcGFsX3R5cGUYAiABKAlSDnByaW5jaXBhbF90eXBlEhwKCWNsaWVudF9pZBgDIAEoCVIJY2xpZW50X2lkEiIKA2FjdBgEIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yIvwCCg1SZXZva2VSZXF1ZXN0EiQKBXRva2VuGAEgASgJQhCAAQG6SArIAQFyBRABGIBASACIAQESMgoPdG9rZW5fdHlwZV9oaW50GAIgASgJQgi6SAVyAxiAAVIPdG9rZW5fdHlwZV9oaW50EiYKCWNsaWVudF9pZBgDIAEoCUIIukgFcgMYgAFSCWNsaWVudF9pZBI4Cg1jbGllbnRfc2VjcmV0GAQgASgJQg2AAQG6SAdyBRABGIAESAFSDWNsaWVudF9zZWNyZXSIAQESPgoVY2xpZW50X2Fzc2VydGlvbl90eXBlGAUgASgJQgi6SAVyAxiAAVIVY2xpZW50X2Fzc2VydGlvbl90eXBlEj4KEGNsaWVudF9hc3NlcnRpb24YBiABKAlCDYABAbpIB3IFEAEYgCBIAlIQY2xpZW50X2Fzc2VydGlvbogBAUIICgZfdG9rZW5CEAoOX2NsaWVudF9zZWNyZXRCEwoRX2NsaWVudF9hc3NlcnRpb24iEAoOUmV2b2tlUmVzcG9uc2UiJwolR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVxdWVzdCLSBwomR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2USDgoGaXNzdWVyGAEgASgJEiYKDnRva2VuX2VuZHBvaW50GAIgASgJUg50b2tlbl9lbmRwb2ludBIaCghqd2tzX3VyaRgDIAEoCVIIandrc191cmkSNgoWaW50cm9zcGVjdGlvbl9lbmRwb2ludBgEIAEoCVIWaW50cm9zcGVjdGlvbl9lbmRwb2ludBIwChNyZXZvY2F0aW9uX2VuZHBvaW50GAUgASgJUhNyZXZvY2F0aW9uX2VuZHBvaW50EjQKFWdyYW50X3R5cGVzX3N1cHBvcnRlZBgGIAMoCVIVZ3JhbnRfdHlwZXNfc3VwcG9ydGVkElQKJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQYByADKAlSJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSagowdG9rZW5fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAggAygJUjB0b2tlbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQSZAotaW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkGAkgAygJUi1pbnRyb3NwZWN0aW9uX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSego4aW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQYCiADKAlSOGludHJvc3BlY3Rpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkEl4KKnJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9tZXRob2RzX3N1cHBvcnRlZBgLIAMoCVIqcmV2b2NhdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkEnQKNXJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAwgAygJUjVyZXZvY2F0aW9uX2VuZHBvaW50X2F1dGhfc2lnbmluZ19hbGdfdmFsdWVzX3N1cHBvcnRlZBI6ChhyZXNwb25zZV90eXBlc19zdXBwb3J0ZWQYDSADKAlSGHJlc3BvbnNlX3R5cGVzX3N1cHBvcnRlZCIQCg5HZXRKd2tzUmVxdWVzdCI0Cg9HZXRKd2tzUmVzcG9uc2USIQoEa2V5cxgBIAMoCzITLnNpZ25ldC5hdXRoLnYxLkp3ayJcCgNKd2sSCwoDa3R5GAEgASgJEgsKA2NydhgCIAEoCRIJCgF4GAMgASgJEgkKAXkYBCABKAkSCwoDa2lkGAUgASgJEgsKA2FsZxgGIAEoCRILCgN1c2UYByABKAky1wUKDFRva2VuU2VydmljZRJoCgVUb2tlbhIcLnNpZ25ldC5hdXRoLnYxLlRva2VuUmVxdWVzdBodLnNpZ25ldC5hdXRoLnYxLlRva2VuUmVzcG9uc2UiIsraGAJQAdLaGAIYAYLT5JMCEDoBKiILL2F1dGgvdG9rZW4SggEKCkludHJvc3BlY3QSIS5zaWduZXQuYXV0aC52MS5JbnRyb3NwZWN0UmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkludHJvc3BlY3RSZXNwb25zZSItytoYAlAB0toYAhgBgtPkkwIbOgEqIhYvYXV0aC90b2tlbi9pbnRyb3NwZWN0EnIKBlJldm9rZRIdLnNpZ25ldC5hdXRoLnYxLlJldm9rZVJlcXVlc3QaHi5zaWduZXQuYXV0aC52MS5SZXZva2VSZXNwb25zZSIpytoYAlAB0toYAhgBgtPkkwIXOgEqIhIvYXV0aC90b2tlbi9yZXZva2USkQEKB0dldEp3a3MSHi5zaWduZXQuYXV0aC52MS5HZXRKd2tzUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLkdldEp3a3NSZXNwb25zZSJFkAIBytoYAggB0toYGhIYYXBwbGljYXRpb24vandrLXNldCtqc29ugtPkkwIYEhYvLndlbGwta25vd24vandrcy5qc29uEs8BCh5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGESNS5zaWduZXQuYXV0aC52MS5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGFSZXF1ZXN0GjYuc2lnbmV0LmF1dGgudjEuR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2UiPpACAcraGAIIAdLaGAIgAYLT5JMCKRInLy53ZWxsLWtub3duL29hdXRoLWF1dGhvcml6YXRpb24tc2VydmVyYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKKCAoMVG9rZW5SZXF1ZXN0EioKCmdyYW50X3R5cGUYASABKAlCCrpIB3IFEAEYgAFSCmdyYW50X3R5cGUSJgoJY2xpZW50X2lkGAIgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYAyABKAlCDYABAbpIB3IFEAEYgARIAFINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBCABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgFIAEoCUINgAEBukgHcgUQARiAIEgBUhBjbGllbnRfYXNzZXJ0aW9uiAEBEhoKCGF1ZGllbmNlGAYgASgJQgi6SAVyAxiAAhIXCgVzY29wZRgHIAEoCUIIukgFcgMYgCASRAoJdGVuYW50X2lkGAggASgJQia6SCNyITIfXih0ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSk/JFIJdGVuYW50X2lkEkYKCmNvbnRleHRfaWQYCSABKAlCJrpII3IhMh9eKGN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9KT8kUgpjb250ZXh0X2lkEh8KA3BhdBgKIAEoCUINgAEBukgHcgUQARiAAkgCiAEBEjgKDXN1YmplY3RfdG9rZW4YCyABKAlCDYABAbpIB3IFEAEYgEBIA1INc3ViamVjdF90b2tlbogBARI4ChJzdWJqZWN0X3Rva2VuX3R5cGUYDCABKAlCCLpIBXIDGIABUhJzdWJqZWN0X3Rva2VuX3R5cGUSNAoLYWN0b3JfdG9rZW4YDSABKAlCDYABAbpIB3IFEAEYgEBIBFILYWN0b3JfdG9rZW6IAQESNAoQYWN0b3JfdG9rZW5fdHlwZRgOIAEoCUIIukgFcgMYgAFSEGFjdG9yX3Rva2VuX3R5cGUSTgoNZGVsZWdhdGlvbl9pZBgPIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSRIBVINZGVsZWdhdGlvbl9pZIgBARI3CgZqb2JfaWQYECABKAlCH7pIHHIaMhheW0EtWmEtejAtOS5fOi1dezAsMTI4fSRSBmpvYl9pZBI8ChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgRIAEoCUIIukgFcgMYgAFSFHJlcXVlc3RlZF90b2tlbl90eXBlQhAKDl9jbGllbnRfc2VjcmV0QhMKEV9jbGllbnRfYXNzZXJ0aW9uQgYKBF9wYXRCEAoOX3N1YmplY3RfdG9rZW5CDgoMX2FjdG9yX3Rva2VuQhAKDl9kZWxlZ2F0aW9uX2lkItYBCg1Ub2tlblJlc3BvbnNlEicKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBUgxhY2Nlc3NfdG9rZW4SHgoKdG9rZW5fdHlwZRgCIAEoCVIKdG9rZW5fdHlwZRIeCgpleHBpcmVzX2luGAMgASgNUgpleHBpcmVzX2luEhIKBXNjb3BlGAQgASgJSACIAQESLAoRaXNzdWVkX3Rva2VuX3R5cGUYBSABKAlSEWlzc3VlZF90b2tlbl90eXBlEhAKCGF1ZGllbmNlGAYgASgJQggKBl9zY29wZSKAAwoRSW50cm9zcGVjdFJlcXVlc3QSJAoFdG9rZW4YASABKAlCEIABAbpICsgBAXIFEAEYgEBIAIgBARIyCg90b2tlbl90eXBlX2hpbnQYAiABKAlCCLpIBXIDGIABUg90b2tlbl90eXBlX2hpbnQSJgoJY2xpZW50X2lkGAMgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYBCABKAlCDYABAbpIB3IFEAEYgARIAVINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBSABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgGIAEoCUINgAEBukgHcgUQARiAIEgCUhBjbGllbnRfYXNzZXJ0aW9uiAEBQggKBl90b2tlbkIQCg5fY2xpZW50X3NlY3JldEITChFfY2xpZW50X2Fzc2VydGlvbiK1BQoSSW50cm9zcGVjdFJlc3BvbnNlEhMKBmFjdGl2ZRgBIAEoCEgAiAEBEhIKBXNjb3BlGAIgASgJSAGIAQESHAoJY2xpZW50X2lkGAMgASgJUgljbGllbnRfaWQSHgoKdG9rZW5fdHlwZRgEIAEoCVIKdG9rZW5fdHlwZRILCgNleHAYBSABKA0SCwoDaWF0GAYgASgNEgsKA25iZhgHIAEoDRILCgNzdWIYCCABKAkSCwoDYXVkGAkgASgJEgsKA2lzcxgKIAEoCRILCgNqdGkYCyABKAkSCwoDc2NwGAwgAygJEgsKA3NpZBgNIAEoCRImCg5wcmluY2lwYWxfdHlwZRgOIAEoCVIOcHJpbmNpcGFsX3R5cGUSIAoLaWRlbnRpdHlfaWQYDyABKAlSC2lkZW50aXR5X2lkEhYKBmFwcF9pZBgQIAEoCVIGYXBwX2lkEhwKCXRlbmFudF9pZBgRIAEoCVIJdGVuYW50X2lkEh4KCmNvbnRleHRfaWQYEiABKAlSCmNvbnRleHRfaWQSHwoIcGVybV92ZXIYEyABKA1IAlIIcGVybV92ZXKIAQESLwoQcGVybV92ZXJfY3VycmVudBgUIAEoDUgDUhBwZXJtX3Zlcl9jdXJyZW50iAEBEgsKA2FtchgVIAMoCRIcCglhdXRoX3RpbWUYFiABKA1SCWF1dGhfdGltZRILCgNndHkYFyABKAkSGAoHY3JlZF9pZBgYIAEoCVIHY3JlZF9pZBIMCgRvc2lkGBkgASgJEiIKA2FjdBgaIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yEhYKBmpvYl9pZBgbIAEoCVIGam9iX2lkQgkKB19hY3RpdmVCCAoGX3Njb3BlQgsKCV9wZXJtX3ZlckITChFfcGVybV92ZXJfY3VycmVudCJ+CgVBY3RvchILCgNzdWIYASABKAkSJgoOcHJpbmNpcGFsX3R5cGUYAiABKAlSDnByaW5jaXBhbF90eXBlEhwKCWNsaWVudF9pZBgDIAEoCVIJY2xpZW50X2lkEiIKA2FjdBgEIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yIvwCCg1SZXZva2VSZXF1ZXN0EiQKBXRva2VuGAEgASgJQhCAAQG6SArIAQFyBRABGIBASACIAQESMgoPdG9rZW5fdHlwZV9oaW50GAIgASgJQgi6SAVyAxiAAVIPdG9rZW5fdHlwZV9oaW50EiYKCWNsaWVudF9pZBgDIAEoCUIIukgFcgMYgAFSCWNsaWVudF9pZBI4Cg1jbGllbnRfc2VjcmV0GAQgASgJQg2AAQG6SAdyBRABGIAESAFSDWNsaWVudF9zZWNyZXSIAQESPgoVY2xpZW50X2Fzc2VydGlvbl90eXBlGAUgASgJQgi6SAVyAxiAAVIVY2xpZW50X2Fzc2VydGlvbl90eXBlEj4KEGNsaWVudF9hc3NlcnRpb24YBiABKAlCDYABAbpIB3IFEAEYgCBIAlIQY2xpZW50X2Fzc2VydGlvbogBAUIICgZfdG9rZW5CEAoOX2NsaWVudF9zZWNyZXRCEwoRX2NsaWVudF9hc3NlcnRpb24iEAoOUmV2b2tlUmVzcG9uc2UiJwolR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVxdWVzdCKuCAomR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2USDgoGaXNzdWVyGAEgASgJEiYKDnRva2VuX2VuZHBvaW50GAIgASgJUg50b2tlbl9lbmRwb2ludBIaCghqd2tzX3VyaRgDIAEoCVIIandrc191cmkSNgoWaW50cm9zcGVjdGlvbl9lbmRwb2ludBgEIAEoCVIWaW50cm9zcGVjdGlvbl9lbmRwb2ludBIwChNyZXZvY2F0aW9uX2VuZHBvaW50GAUgASgJUhNyZXZvY2F0aW9uX2VuZHBvaW50EjQKFWdyYW50X3R5cGVzX3N1cHBvcnRlZBgGIAMoCVIVZ3JhbnRfdHlwZXNfc3VwcG9ydGVkElQKJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQYByADKAlSJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSagowdG9rZW5fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAggAygJUjB0b2tlbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQSZAotaW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkGAkgAygJUi1pbnRyb3NwZWN0aW9uX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSego4aW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQYCiADKAlSOGludHJvc3BlY3Rpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkEl4KKnJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9tZXRob2RzX3N1cHBvcnRlZBgLIAMoCVIqcmV2b2NhdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkEnQKNXJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAwgAygJUjVyZXZvY2F0aW9uX2VuZHBvaW50X2F1dGhfc2lnbmluZ19hbGdfdmFsdWVzX3N1cHBvcnRlZBI6ChhyZXNwb25zZV90eXBlc19zdXBwb3J0ZWQYDSADKAlSGHJlc3BvbnNlX3R5cGVzX3N1cHBvcnRlZBIuChJzdGF0ZW1lbnRfa2V5c191cmkYDiABKAlSEnN0YXRlbWVudF9rZXlzX3VyaRIqChBjb250ZXh0X2tleXNfdXJpGA8gASgJUhBjb250ZXh0X2tleXNfdXJpIhAKDkdldEp3a3NSZXF1ZXN0IjQKD0dldEp3a3NSZXNwb25zZRIhCgRrZXlzGAEgAygLMhMuc2lnbmV0LmF1dGgudjEuSndrIhkKF0dldFN0YXRlbWVudEtleXNSZXF1ZXN0Ij0KGEdldFN0YXRlbWVudEtleXNSZXNwb25zZRIhCgRrZXlzGAEgAygLMhMuc2lnbmV0LmF1dGgudjEuSndrIhcKFUdldENvbnRleHRLZXlzUmVxdWVzdCI7ChZHZXRDb250ZXh0S2V5c1Jlc3BvbnNlEiEKBGtleXMYASADKAsyEy5zaWduZXQuYXV0aC52MS5Kd2siXAoDSndrEgsKA2t0eRgBIAEoCRILCgNjcnYYAiABKAkSCQoBeBgDIAEoCRIJCgF5GAQgASgJEgsKA2tpZBgFIAEoCRILCgNhbGcYBiABKAkSCwoDdXNlGAcgASgJMsEICgxUb2tlblNlcnZpY2USaAoFVG9rZW4SHC5zaWduZXQuYXV0aC52MS5Ub2tlblJlcXVlc3QaHS5zaWduZXQuYXV0aC52MS5Ub2tlblJlc3BvbnNlIiLK2hgCUAHS2hgCGAGC0+STAhA6ASoiCy9hdXRoL3Rva2VuEoIBCgpJbnRyb3NwZWN0EiEuc2lnbmV0LmF1dGgudjEuSW50cm9zcGVjdFJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5JbnRyb3NwZWN0UmVzcG9uc2UiLcraGAJQAdLaGAIYAYLT5JMCGzoBKiIWL2F1dGgvdG9rZW4vaW50cm9zcGVjdBJyCgZSZXZva2USHS5zaWduZXQuYXV0aC52MS5SZXZva2VSZXF1ZXN0Gh4uc2lnbmV0LmF1dGgudjEuUmV2b2tlUmVzcG9uc2UiKcraGAJQAdLaGAIYAYLT5JMCFzoBKiISL2F1dGgvdG9rZW4vcmV2b2tlEpEBCgdHZXRKd2tzEh4uc2lnbmV0LmF1dGgudjEuR2V0Sndrc1JlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5HZXRKd2tzUmVzcG9uc2UiRZACAcraGAIIAdLaGBoSGGFwcGxpY2F0aW9uL2p3ay1zZXQranNvboLT5JMCGBIWLy53ZWxsLWtub3duL2p3a3MuanNvbhK2AQoQR2V0U3RhdGVtZW50S2V5cxInLnNpZ25ldC5hdXRoLnYxLkdldFN0YXRlbWVudEtleXNSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuR2V0U3RhdGVtZW50S2V5c1Jlc3BvbnNlIk+QAgHK2hgCCAHS2hgaEhhhcHBsaWNhdGlvbi9qd2stc2V0K2pzb26C0+STAiISIC8ud2VsbC1rbm93bi9zdGF0ZW1lbnQta2V5cy5qc29uEq4BCg5HZXRDb250ZXh0S2V5cxIlLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRLZXlzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRLZXlzUmVzcG9uc2UiTZACAcraGAIIAdLaGBoSGGFwcGxpY2F0aW9uL2p3ay1zZXQranNvboLT5JMCIBIeLy53ZWxsLWtub3duL2NvbnRleHQta2V5cy5qc29uEs8BCh5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGESNS5zaWduZXQuYXV0aC52MS5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGFSZXF1ZXN0GjYuc2lnbmV0LmF1dGgudjEuR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2UiPpACAcraGAIIAdLaGAIgAYLT5JMCKRInLy53ZWxsLWtub3duL29hdXRoLWF1dGhvcml6YXRpb24tc2VydmVyYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
 
 /**
  * RFC 6749 section 4.4.2, RFC 8693 section 2.1. Fields that are `optional` count as sent when they are sent empty: an
@@ -138,7 +138,7 @@ export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
   jobId: string;
 
   /**
-   * Empty, or the type of access tokens: there is no other.
+   * Empty, or the type of access tokens; or that of context tokens.
    *
    * @generated from field: string requested_token_type = 17 [json_name = "requested_token_type"];
    */
@@ -159,14 +159,14 @@ export const TokenRequestSchema: GenMessage<TokenRequest> = /*@__PURE__*/
  */
 export type TokenResponse = Message<"signet.auth.v1.TokenResponse"> & {
   /**
-   * A JWT (RFC 9068).
+   * A JWT (RFC 9068), or the context token.
    *
    * @generated from field: string access_token = 1 [json_name = "access_token"];
    */
   accessToken: string;
 
   /**
-   * `Bearer`.
+   * `Bearer`; `N_A` for a context token, which is no credential.
    *
    * @generated from field: string token_type = 2 [json_name = "token_type"];
    */
@@ -187,14 +187,14 @@ export type TokenResponse = Message<"signet.auth.v1.TokenResponse"> & {
   scope?: string | undefined;
 
   /**
-   * `urn:ietf:params:oauth:token-type:access_token`.
+   * `urn:ietf:params:oauth:token-type:access_token`, or `urn:signet:params:oauth:token-type:context`.
    *
    * @generated from field: string issued_token_type = 5 [json_name = "issued_token_type"];
    */
   issuedTokenType: string;
 
   /**
-   * The one service that it is for.
+   * The one service that it is for; of a context token, the principal that sends with it.
    *
    * @generated from field: string audience = 6;
    */
@@ -222,7 +222,8 @@ export type IntrospectRequest = Message<"signet.auth.v1.IntrospectRequest"> & {
   token?: string | undefined;
 
   /**
-   * Ignored: only access tokens are told about.
+   * `urn:signet:params:oauth:token-type:context` for a context token, which is told about to nobody who takes it for
+   * something else. Ignored otherwise: only access tokens are told about.
    *
    * @generated from field: string token_type_hint = 2 [json_name = "token_type_hint"];
    */
@@ -292,7 +293,7 @@ export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & 
   clientId: string;
 
   /**
-   * `Bearer`.
+   * `Bearer`; `N_A` for a context token.
    *
    * @generated from field: string token_type = 4 [json_name = "token_type"];
    */
@@ -691,6 +692,20 @@ export type GetAuthorizationServerMetadataResponse = Message<"signet.auth.v1.Get
    * @generated from field: repeated string response_types_supported = 13 [json_name = "response_types_supported"];
    */
   responseTypesSupported: string[];
+
+  /**
+   * Where the keys are that the service's own statements are verified with. Beyond RFC 8414.
+   *
+   * @generated from field: string statement_keys_uri = 14 [json_name = "statement_keys_uri"];
+   */
+  statementKeysUri: string;
+
+  /**
+   * Where the keys are that context tokens are verified with. Beyond RFC 8414.
+   *
+   * @generated from field: string context_keys_uri = 15 [json_name = "context_keys_uri"];
+   */
+  contextKeysUri: string;
 };
 
 /**
@@ -735,6 +750,78 @@ export type GetJwksResponse = Message<"signet.auth.v1.GetJwksResponse"> & {
  */
 export const GetJwksResponseSchema: GenMessage<GetJwksResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 10);
+
+/**
+ * Nothing.
+ *
+ * @generated from message signet.auth.v1.GetStatementKeysRequest
+ */
+export type GetStatementKeysRequest = Message<"signet.auth.v1.GetStatementKeysRequest"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.GetStatementKeysRequest.
+ * Use `create(GetStatementKeysRequestSchema)` to create a new message.
+ */
+export const GetStatementKeysRequestSchema: GenMessage<GetStatementKeysRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 11);
+
+/**
+ * A JWK Set.
+ *
+ * @generated from message signet.auth.v1.GetStatementKeysResponse
+ */
+export type GetStatementKeysResponse = Message<"signet.auth.v1.GetStatementKeysResponse"> & {
+  /**
+   * The public keys: the one in use, the next, and those whose statements may still be read.
+   *
+   * @generated from field: repeated signet.auth.v1.Jwk keys = 1;
+   */
+  keys: Jwk[];
+};
+
+/**
+ * Describes the message signet.auth.v1.GetStatementKeysResponse.
+ * Use `create(GetStatementKeysResponseSchema)` to create a new message.
+ */
+export const GetStatementKeysResponseSchema: GenMessage<GetStatementKeysResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 12);
+
+/**
+ * Nothing.
+ *
+ * @generated from message signet.auth.v1.GetContextKeysRequest
+ */
+export type GetContextKeysRequest = Message<"signet.auth.v1.GetContextKeysRequest"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.GetContextKeysRequest.
+ * Use `create(GetContextKeysRequestSchema)` to create a new message.
+ */
+export const GetContextKeysRequestSchema: GenMessage<GetContextKeysRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 13);
+
+/**
+ * A JWK Set.
+ *
+ * @generated from message signet.auth.v1.GetContextKeysResponse
+ */
+export type GetContextKeysResponse = Message<"signet.auth.v1.GetContextKeysResponse"> & {
+  /**
+   * The public keys: the one in use, the next, and those whose tokens may still live.
+   *
+   * @generated from field: repeated signet.auth.v1.Jwk keys = 1;
+   */
+  keys: Jwk[];
+};
+
+/**
+ * Describes the message signet.auth.v1.GetContextKeysResponse.
+ * Use `create(GetContextKeysResponseSchema)` to create a new message.
+ */
+export const GetContextKeysResponseSchema: GenMessage<GetContextKeysResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_token_service, 14);
 
 /**
  * A public P-256 key (RFC 7517, RFC 7518 section 6.2).
@@ -797,7 +884,7 @@ export type Jwk = Message<"signet.auth.v1.Jwk"> & {
  * Use `create(JwkSchema)` to create a new message.
  */
 export const JwkSchema: GenMessage<Jwk> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_token_service, 11);
+  messageDesc(file_signet_auth_v1_token_service, 15);
 
 /**
  * Everything about tokens that machines ask for. Over REST these are RFC 6749, 7662, 7009, 8414 and 7517, for clients
@@ -813,6 +900,10 @@ export const TokenService: GenService<{
    * Issues an access token: `client_credentials`, `pat` or `on_behalf_of`. The last two are short names of RFC 8693
    * token exchange with a subject token of the type `urn:signet:params:oauth:token-type:pat`, or of the type
    * `urn:ietf:params:oauth:token-type:access_token`.
+   *
+   * With the requested token type `urn:signet:params:oauth:token-type:context` it issues a context token, for messages to
+   * actors' mailboxes: by `client_credentials` for the service itself, by token exchange for whom the service was called
+   * by, with the access token that it was called with. No audience is named: a context token is for its sender.
    *
    * Errors (in brackets what RFC 6749 calls them):
    *   INVALID_ARGUMENT  INVALID_FIELD, DUPLICATE_FIELD, AMBIGUOUS_CREDENTIAL (invalid_request),
@@ -833,7 +924,8 @@ export const TokenService: GenService<{
   /**
    * Tells a service about an access token that was sent to it (RFC 7662). The service proves itself, or sends its own
    * access token for this service's audience; it holds the scope `auth.introspect`. A token for an audience that is not
-   * its own is inactive to it, as is everything that is unknown, expired or revoked.
+   * its own is inactive to it, as is everything that is unknown, expired or revoked. Of a context token it tells every
+   * service of the same app, and tenant if the service is of one: it travels with messages.
    *
    * Errors:
    *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
@@ -872,6 +964,28 @@ export const TokenService: GenService<{
     methodKind: "unary";
     input: typeof GetJwksRequestSchema;
     output: typeof GetJwksResponseSchema;
+  },
+  /**
+   * Publishes the keys that the service's own statements are verified with: the revocation feed, permission snapshots and
+   * audit checkpoints. No key of another set is among them. Cacheable; at most four keys.
+   *
+   * @generated from rpc signet.auth.v1.TokenService.GetStatementKeys
+   */
+  getStatementKeys: {
+    methodKind: "unary";
+    input: typeof GetStatementKeysRequestSchema;
+    output: typeof GetStatementKeysResponseSchema;
+  },
+  /**
+   * Publishes the keys that context tokens and envelope key certificates are verified with. No key of another set is among
+   * them. Cacheable; at most four keys.
+   *
+   * @generated from rpc signet.auth.v1.TokenService.GetContextKeys
+   */
+  getContextKeys: {
+    methodKind: "unary";
+    input: typeof GetContextKeysRequestSchema;
+    output: typeof GetContextKeysResponseSchema;
   },
   /**
    * Tells clients where everything is and what is supported (RFC 8414). Cacheable.

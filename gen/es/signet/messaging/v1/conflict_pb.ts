@@ -65,7 +65,7 @@ export type CommitConflict = Message<"signet.messaging.v1.CommitConflict"> & {
   receipt: Uint8Array;
 
   /**
-   * It; absent when it is larger than 256 KiB, or not in the log any more.
+   * It; absent when it is larger than 32 KiB, or not in the log any more.
    *
    * @generated from field: signet.messaging.v1.Envelope envelope = 7;
    */

@@ -962,7 +962,7 @@ export const Welcome_StatusSchema: GenEnum<Welcome_Status> = /*@__PURE__*/
  */
 export type Attachment = Message<"signet.messaging.v1.Attachment"> & {
   /**
-   * `att_…`; its 16 bytes are what clients derive keys from.
+   * `att_…`; where the ciphertext is. Clients derive no key from it: they make theirs before the service names it.
    *
    * @generated from field: string id = 1;
    */
