@@ -7,12 +7,26 @@ export interface FetchLimits {
   readonly maxBytes: number
 }
 
+/** An answer that is not 200. */
+export class StatusError extends Error {
+  readonly status: number
+  constructor(status: number) {
+    super(`status ${status}`)
+    this.status = status
+  }
+}
+
 /**
  * The body of a 200 answer. No redirect is followed: an address that was configured must not lead elsewhere.
  *
- * @throws for any other status, and beyond a limit.
+ * @throws StatusError for any other status; any error beyond a limit.
  */
-export async function fetchText(fetcher: typeof fetch, url: string, limits: FetchLimits): Promise<string> {
+export async function fetchText(
+  fetcher: typeof fetch,
+  url: string,
+  limits: FetchLimits,
+  request: Pick<RequestInit, "method" | "headers" | "body" | "signal"> = {},
+): Promise<string> {
   const controller = new AbortController()
   const { promise: timedOut, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
@@ -20,19 +34,28 @@ export async function fetchText(fetcher: typeof fetch, url: string, limits: Fetc
     controller.abort(error)
     reject(error)
   }, limits.timeoutMs)
+  const end = () => {
+    controller.abort(request.signal?.reason)
+    reject(request.signal?.reason)
+  }
+  if (request.signal?.aborted) end()
+  request.signal?.addEventListener("abort", end)
   try {
-    return await Promise.race([readBody(fetcher, url, limits.maxBytes, controller.signal), timedOut])
+    const headers = { accept: "application/json", ...request.headers }
+    // "manual" and not "error": Workers do not know the latter.
+    const init: RequestInit = { ...request, headers, redirect: "manual", signal: controller.signal }
+    return await Promise.race([readBody(fetcher, url, limits.maxBytes, init), timedOut])
   } finally {
     clearTimeout(timer)
+    request.signal?.removeEventListener("abort", end)
   }
 }
 
-async function readBody(fetcher: typeof fetch, url: string, maxBytes: number, signal: AbortSignal): Promise<string> {
-  // "manual" and not "error": Workers do not know the latter.
-  const response = await fetcher(url, { redirect: "manual", signal, headers: { accept: "application/json" } })
+async function readBody(fetcher: typeof fetch, url: string, maxBytes: number, init: RequestInit): Promise<string> {
+  const response = await fetcher(url, init)
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Error(`status ${response.status}`)
+    throw new StatusError(response.status)
   }
   return readText(response.body, maxBytes)
 }

@@ -19,6 +19,8 @@ const active: LivenessFacts = {
   tenant: null,
   context: null,
   revoked: [],
+  minimum: { principal: 0, policy: 0 },
+  current: null,
 }
 
 function setUp(options: (clock: GuardOptions["clock"]) => Partial<GuardOptions> = () => ({})) {
@@ -72,6 +74,7 @@ test("liveness is asked at every call, for the token's own session", async () =>
       appId: ids.app,
       tenantId: null,
       contextId: null,
+      issuedAtMs: clock.nowMs(),
       nowMs: clock.nowMs(),
     }),
   )

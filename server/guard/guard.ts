@@ -1,14 +1,18 @@
 // Who is calling and may they: the same on every target. What reads headers and messages is in connect.ts and its like.
 import { type AuthDecision, authorize, type RequestFacts } from "@signet/kernel/authz/authorize"
-import type { AuthContext } from "@signet/kernel/authz/context"
+import { type AuthContext, withAuthority } from "@signet/kernel/authz/context"
+import { heldAt, type PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Liveness } from "@signet/kernel/authz/liveness"
 import type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
 import type { Clock } from "@signet/kernel/ports"
 import { createVerifier } from "./access-token.ts"
 import { parseBearer } from "./bearer.ts"
+import type { Introspect } from "./introspection.ts"
 import type { KeySet } from "./key-set.ts"
 import type { FindLiveness } from "./liveness.ts"
+import { asksPermissions, type FindPermissions } from "./permissions.ts"
+import type { RevocationFeed } from "./revocation-feed.ts"
 import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
 export interface GuardOptions {
@@ -20,13 +24,19 @@ export interface GuardOptions {
   readonly clock: Clock
   /** Hashes tokens for the cache. WebCrypto where it is not said. */
   readonly crypto?: TokenCrypto
+  /** Followed, so that what the issuer revokes is refused here within moments: gives `liveness`, and withdraws keys. */
+  readonly revocations?: Pick<RevocationFeed, "liveness" | "withoutRevoked">
   /**
    * Asked at each call whether principal, session and membership are active. Without it the token's own age is how old
    * that knowledge is: 900 s at most.
    */
   readonly liveness?: FindLiveness
   /** Asked when a requirement wants fresher facts than there are. Throws when the issuer does not answer. */
-  readonly introspect?: FindLiveness
+  readonly introspect?: Introspect
+  /**
+   * Asked what the caller was granted, where a requirement needs more than scopes. Without it nobody is granted anything.
+   */
+  readonly permissions?: FindPermissions
   /** For requirements that say nothing: 60 s, then introspection; without `liveness`, a token's whole life. */
   readonly defaultFreshness?: Freshness
   /** How many verified tokens are remembered. 10,000. */
@@ -34,12 +44,16 @@ export interface GuardOptions {
 }
 
 export interface Guard {
+  /** What requirements that say nothing of it ask for. */
+  readonly defaultFreshness: Freshness
   /**
    * Who the Authorization header says is calling, or why that is not known.
    *
    * @param header The header as sent; null when there is none.
    */
   authenticate(header: string | null): Promise<AuthContext | Reason>
+  /** Tells which token a caller is known by that somebody else has verified: introspection asks for it. */
+  introduce(caller: AuthContext, token: string): void
   /** Whether the caller may do what needs the requirement. */
   authorize(caller: AuthContext | Reason, requirement: Requirement, request: RequestFacts): Promise<AuthDecision>
 }
@@ -48,11 +62,14 @@ const withLiveness: Freshness = { maxStalenessMs: 60_000, onStale: "INTROSPECT" 
 const withoutLiveness: Freshness = { maxStalenessMs: 930_000, onStale: "INTROSPECT" }
 
 export function createGuard(options: GuardOptions): Guard {
-  const { issuer, audience, keySet, clock, liveness, introspect } = options
+  const { issuer, audience, clock, introspect, revocations } = options
+  const liveness = options.liveness ?? revocations?.liveness
+  // Introspection asks for the token itself, of which a context tells only what it says.
+  const tokens = new WeakMap<AuthContext, string>()
   const verify = createVerifier({
     issuer,
     audience,
-    keySet,
+    keySet: revocations?.withoutRevoked(options.keySet) ?? options.keySet,
     clock,
     crypto: options.crypto ?? webTokenCrypto,
     cacheSize: options.cacheSize ?? 10_000,
@@ -60,38 +77,67 @@ export function createGuard(options: GuardOptions): Guard {
   const defaultFreshness = options.defaultFreshness ?? (liveness === undefined ? withoutLiveness : withLiveness)
 
   return {
+    defaultFreshness,
+
     async authenticate(header) {
       const bearer = parseBearer(header)
       if (typeof bearer === "string") return bearer
       try {
-        return await verify(bearer.token)
+        const context = await verify(bearer.token)
+        if (typeof context !== "string" && introspect !== undefined) tokens.set(context, bearer.token)
+        return context
       } catch {
         // Nothing in a token may do this: it is a fault, and a fault lets nobody in.
         return "INTERNAL"
       }
     },
 
+    introduce(caller, token) {
+      if (introspect !== undefined) tokens.set(caller, token)
+    },
+
     async authorize(caller, requirement, request) {
-      const decide = (known: Liveness | "unknown", context: AuthContext | Reason = caller): AuthDecision =>
+      const decide = (known: Liveness | "unknown", held: Held = { caller, snapshot: null }): AuthDecision =>
         authorize({
-          context,
+          context: held.caller,
           requirement,
           expected: { issuer, audience },
           request,
           liveness: known,
           defaultFreshness,
-          grants: [],
+          snapshot: held.snapshot,
           nowMs: clock.nowMs(),
         })
       if (typeof caller === "string" || requirement.is === "public" || requirement.is === "bodyCredential") {
         return decide("unknown")
       }
+      const decideWhole = async (known: Liveness | "unknown"): Promise<AuthDecision> => {
+        const decision = decide(known)
+        // What fails before step 6 fails whatever was granted, and nothing that was granted takes away.
+        if (decision.allow || decision.step < 6 || !asksPermissions(requirement)) return decision
+        return decide(known, await heldBy(caller))
+      }
       const known = liveness === undefined ? "unknown" : await liveness(caller).catch(() => undefined)
-      if (known === undefined) return decide("unknown", "UNAVAILABLE")
-      const decision = decide(known)
+      if (known === undefined) return decide("unknown", { caller: "UNAVAILABLE", snapshot: null })
+      const decision = await decideWhole(known)
       if (decision.allow || !decision.introspect || introspect === undefined) return decision
-      const fresh = await introspect(caller).catch(() => undefined)
-      return fresh === undefined ? decision : decide(fresh)
+      const fresh = await introspect(caller, tokens.get(caller) ?? "").catch(() => undefined)
+      return fresh === undefined ? decision : decideWhole(fresh)
     },
   }
+
+  /** The caller with what it was granted, or why that is not known. */
+  async function heldBy(caller: AuthContext): Promise<Held> {
+    const { permissions } = options
+    if (permissions === undefined) return { caller, snapshot: null }
+    const snapshot = await permissions(caller).catch(() => "UNAVAILABLE" as const)
+    if (typeof snapshot === "string") return { caller: snapshot, snapshot: null }
+    const { scopes } = caller
+    return { caller: withAuthority(caller, heldAt(snapshot, { scopes, nowMs: clock.nowMs() }, caller)), snapshot }
+  }
+}
+
+interface Held {
+  readonly caller: AuthContext | Reason
+  readonly snapshot: PermissionSnapshot | null
 }

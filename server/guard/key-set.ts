@@ -2,6 +2,7 @@
 import type { Clock } from "@signet/kernel/ports"
 import { type FetchLimits, fetchText } from "./fetch-text.ts"
 import { parseJwks } from "./jwks.ts"
+import { createSharedRun } from "./shared-run.ts"
 import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
 
 /** Finds the key that a token names. */
@@ -68,7 +69,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   const unknown = new Map<string, number>()
   let loaded: Loaded | undefined
   let triedAtMs = Number.NEGATIVE_INFINITY
-  let underWay: Promise<void> | undefined
+  const shared = createSharedRun<void>(clock, limits.timeoutMs)
 
   async function load(isForced: boolean): Promise<void> {
     if (!isForced && (await loadFromCache())) return
@@ -110,14 +111,10 @@ export function createKeySet(options: KeySetOptions): KeySet {
 
   /** Loads, unless that was tried too recently. Callers at the same time share one attempt. */
   async function refresh(isForced: boolean): Promise<void> {
-    const pauseMs = loaded === undefined ? limits.firstCooldownMs : limits.cooldownMs
-    if (underWay === undefined) {
-      if (clock.nowMs() - triedAtMs < pauseMs) return
-      underWay = load(isForced).finally(() => {
-        underWay = undefined
-      })
-    }
-    await underWay
+    await shared("", async () => {
+      const pauseMs = loaded === undefined ? limits.firstCooldownMs : limits.cooldownMs
+      if (clock.nowMs() - triedAtMs >= pauseMs) await load(isForced)
+    })
   }
 
   function isKnownUnknown(kid: string): boolean {

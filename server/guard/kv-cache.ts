@@ -1,4 +1,5 @@
 import type { KeySetCache } from "./key-set.ts"
+import type { SnapshotCache } from "./permission-snapshots.ts"
 
 /** As much of a key-value store as is used; a Workers KV namespace is one. */
 export interface KeyValueStore {
@@ -20,6 +21,19 @@ export function createKeyValueCache(store: KeyValueStore, key = "signet-jwks"): 
     },
     async put(entry) {
       await store.put(key, JSON.stringify(entry), { expirationTtl: 86_400 })
+    },
+  }
+}
+
+/** The longest that a snapshot is kept: nobody asks for an old version again. */
+const snapshotSeconds = 86_400
+
+/** Keeps signed permission snapshots in a key-value store. Whoever can write there can make them be asked for again. */
+export function createKeyValueSnapshots(store: KeyValueStore): SnapshotCache {
+  return {
+    get: async (key) => (await store.get(key)) ?? undefined,
+    async put(key, jws) {
+      await store.put(key, jws, { expirationTtl: snapshotSeconds })
     },
   }
 }

@@ -16,6 +16,7 @@ export function createLiveness(port: LivenessPort, clock: Clock): FindLiveness {
       sessionId: sessionOf(context),
       credentialId: context.credentialId,
       tokenId: context.tokenId,
+      issuedAtMs: context.issuedAtMs,
       appId: context.appId,
       tenantId: context.tenantId,
       contextId: context.contextId,

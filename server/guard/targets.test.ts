@@ -1,4 +1,4 @@
-// What is particular to Fastify, ports and tools; what they decide is in vectors/.
+// What is particular to Fastify, ports, tools and mailboxes; what they decide is in vectors/.
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { Refused } from "@signet/kernel/errors"
 import fastify from "fastify"
@@ -7,9 +7,12 @@ import { callerOf, guardHook } from "./fastify.ts"
 import { createGuard } from "./guard.ts"
 import { jsonField } from "./json-field.ts"
 import { createLocalKeySet } from "./key-set.ts"
+import { createMailbox } from "./mailbox.ts"
+import { createMemoryReplay } from "./mailbox-replay.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
 import { pathTemplate } from "./path-template.ts"
 import { type GraphContext, guardPort } from "./port.ts"
+import { createActors } from "./testing/actors.ts"
 import { createIssuer, ids } from "./testing/issuer.ts"
 import { guardTool, type ToolCall } from "./tool.ts"
 
@@ -145,6 +148,44 @@ describe("a tool", () => {
       throw new Error("a fault")
     }
     await expect(run(reads, {}, fail)).rejects.toThrow("a fault")
+  })
+})
+
+describe("a mailbox", async () => {
+  const actors = createActors(issuer)
+  const web = await actors.actor({ clientId: "svc-web", mailboxes: ["svc-notes/*"] })
+  const mailboxFor = (requirement: Requirement) =>
+    createMailbox(
+      {
+        guard,
+        requirement,
+        mailbox: "svc-notes/inbox",
+        issuer: issuer.issuer,
+        contextKeys: actors.contextKeys,
+        clock: issuer.clock,
+        replay: createMemoryReplay(issuer),
+        read: (message) => JSON.parse(new TextDecoder().decode(message)),
+      },
+      ({ auth }) => auth?.principal.id,
+    )
+  const posted = (message: object) =>
+    web.sender.seal({
+      mailbox: "svc-notes/inbox",
+      contextToken: actors.contextToken(web),
+      scopes: [],
+      message: new TextEncoder().encode(JSON.stringify(message)),
+    })
+
+  test.each(["PATH", "BODY"] as const)("reads the message where a call has its %s", async (from) => {
+    const receive = mailboxFor(tenantFrom(from))
+    expect(await receive(await posted({ tenantId: ids.tenant }))).toBe(ids.principal)
+    const refused = await receive(await posted({ tenantId: "ten_other" })).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ reason: "TENANT_MISMATCH", status: 403 })
+    await expect(receive(await posted({ tenantId: ids.tenant, tenant_id: ids.tenant }))).rejects.toThrow(Refused)
+  })
+
+  test.each(["HEADER", "GRAPH"] as const)("has no %s", (from) => {
+    expect(() => mailboxFor(tenantFrom(from))).toThrow(from)
   })
 })
 

@@ -136,8 +136,8 @@ export interface Roles {
   listPermissions(appId: AppId, page: Page): Promise<readonly Permission[]>
   /** Writes what may change: the description. */
   updatePermission(permission: Permission): Promise<void>
-  /** False when a role that is not archived names it. */
-  deletePermission(permission: Permission): Promise<boolean>
+  /** False when a role that is not archived, or a scope of the app, names it. */
+  deletePermission(permission: Permission, nowMs: number): Promise<boolean>
   /** False when an active role of this key is there, in the app or the same tenant. */
   insert(role: Role): Promise<boolean>
   find(id: RoleId): Promise<Role | undefined>
@@ -201,4 +201,6 @@ export interface SessionEndings {
   ): Promise<readonly SessionId[]>
   /** Of everybody in the app; with a tenant or context, those that are signed in there. */
   endByPlace(of: Place, reason: string, nowMs: number): Promise<readonly SessionId[]>
+  /** The place acts again: tokens that are issued from now on count. */
+  reopenPlace(of: Place, nowMs: number): Promise<void>
 }

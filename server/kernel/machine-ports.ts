@@ -2,6 +2,7 @@
 // transaction ends.
 import type {
   AppId,
+  ContextId,
   DelegationId,
   DelegationPolicyId,
   PatId,
@@ -12,6 +13,7 @@ import type {
 } from "./ids.ts"
 import type {
   DelegationPolicy,
+  EnvelopeKey,
   Pat,
   Revocation,
   ServiceAccount,
@@ -49,7 +51,7 @@ export interface ServiceAccounts {
   /** Of the tenant, or with null of the app itself: never of both. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly ServiceAccount[]>
   /** False when that was its status. */
-  setStatus(id: ServiceAccountId, status: ServiceAccount["status"]): Promise<boolean>
+  setStatus(id: ServiceAccountId, status: ServiceAccount["status"], nowMs: number): Promise<boolean>
   /** All that were ever made and are kept, newest first. */
   secrets(id: ServiceAccountId): Promise<readonly ServiceSecret[]>
   insertSecret(secret: ServiceSecret): Promise<void>
@@ -61,6 +63,16 @@ export interface ServiceAccounts {
   /** False when the account has or had this key. */
   insertKey(key: ServiceKey): Promise<boolean>
   revokeKey(id: ServiceAccountId, kid: string, nowMs: number): Promise<boolean>
+}
+
+export interface EnvelopeKeys {
+  find(kid: string): Promise<EnvelopeKey | undefined>
+  /** All that were ever added, newest first. */
+  list(id: ServiceAccountId): Promise<readonly EnvelopeKey[]>
+  /** False when some account has or had this key. */
+  insert(key: EnvelopeKey): Promise<boolean>
+  /** False when it was revoked before. */
+  revoke(kid: string, nowMs: number): Promise<boolean>
 }
 
 export interface Delegations {
@@ -76,9 +88,18 @@ export interface Delegations {
   revokeDelegation(id: DelegationId, nowMs: number): Promise<boolean>
 }
 
+/** What can come back. */
+export type LiftableRevocation =
+  | { kind: "PRINCIPAL"; key: PrincipalId }
+  | { kind: "APP"; key: AppId }
+  | { kind: "TENANT"; key: TenantId }
+  | { kind: "CONTEXT"; key: ContextId }
+
 export interface Revocations {
   /** Adds what is not there; keeps the later expiry. */
   add(entries: readonly Revocation[]): Promise<void>
+  /** It acts again: tokens that are issued from now on count, those from before stay refused. */
+  lift(of: LiftableRevocation, nowMs: number): Promise<void>
   /** Which of these keys are revoked now. */
   find(keys: readonly string[], nowMs: number): Promise<readonly Revocation[]>
 }
@@ -96,7 +117,7 @@ export interface Principals {
   /** Changes the status and ends its sessions, personal access tokens, secrets and keys. False when it was that, or gone. */
   end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
   /** SUSPENDED becomes ACTIVE. What was ended stays ended. */
-  resume(id: PrincipalId): Promise<boolean>
+  resume(id: PrincipalId, nowMs: number): Promise<boolean>
   /** DEACTIVATED becomes ACTIVE, before reactivationMs are over. What was ended stays ended. */
   reactivate(id: PrincipalId, nowMs: number): Promise<boolean>
 }

@@ -86,6 +86,19 @@ export interface ServiceKey {
   revokedAtMs: number | null
 }
 
+/** A public key that a service's envelopes are signed with: P-256 only. */
+export interface EnvelopeKey {
+  /** RFC 7638 thumbprint. No two accounts have one. */
+  kid: string
+  serviceAccountId: ServiceAccountId
+  x: string
+  y: string
+  /** Where it may post: patterns of mailboxes. */
+  mailboxes: readonly string[]
+  createdAtMs: number
+  revokedAtMs: number | null
+}
+
 /** What a service may do for users, in one app: set by an administrator. */
 export interface DelegationPolicy {
   id: DelegationPolicyId
@@ -123,4 +136,26 @@ export type Revocation =
   | { kind: "TOKEN"; key: string; expiresAtMs: number }
   | { kind: "SESSION"; key: SessionId; expiresAtMs: number }
   | { kind: "CREDENTIAL"; key: PatId | ServiceSecretId | DelegationId | string; expiresAtMs: number }
-  | { kind: "PRINCIPAL"; key: PrincipalId; expiresAtMs: number }
+  | ({ kind: "PRINCIPAL"; key: PrincipalId; expiresAtMs: number } & Lifted)
+  | ({ kind: "APP"; key: AppId; expiresAtMs: number } & Lifted)
+  | ({ kind: "TENANT"; key: TenantId; expiresAtMs: number } & Lifted)
+  | ({ kind: "CONTEXT"; key: ContextId; expiresAtMs: number } & Lifted)
+  /** A signing key that is no longer ours alone. */
+  | { kind: "KEY"; key: string; expiresAtMs: number }
+  /** Every access token that was issued before. */
+  | { kind: "ISSUER_EPOCH"; key: "all"; expiresAtMs: number; issuedBeforeMs: number }
+  | AuthorityMinimum
+
+/** Set once it acts again: tokens that were issued from then on count. */
+interface Lifted {
+  issuedBeforeMs?: number
+}
+
+/**
+ * Authority was taken away. AUTHORITY: tokens of the principal in the app whose principal part is below minVersion are
+ * PERMISSIONS_STALE. POLICY: tokens of the app whose policy part is. The parts are those of AuthorityVersions: in a token
+ * perm_ver - pol_ver, and pol_ver.
+ */
+export type AuthorityMinimum =
+  | { kind: "AUTHORITY"; key: PrincipalId; appId: AppId; minVersion: number; expiresAtMs: number }
+  | { kind: "POLICY"; key: AppId; minVersion: number; expiresAtMs: number }

@@ -2,8 +2,11 @@
 // server/providers, and put together by the programs.
 import type { AccountTx } from "./account-ports.ts"
 import type { AdministrationTx, PlaceFacts } from "./admin-ports.ts"
+import type { CheckpointHeads } from "./audit/checkpoint.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type { AuditFilter } from "./audit/filter.ts"
+import type { Linked } from "./audit/verify-chains.ts"
+import type { AuthorityVersions } from "./authz/versions.ts"
 import type {
   AppId,
   ContextId,
@@ -16,10 +19,12 @@ import type {
   SessionId,
   TenantId,
 } from "./ids.ts"
+import type { KeyPurpose, SignedType } from "./keys/purposes.ts"
 import type { LimitCounts } from "./limits/ports.ts"
 import type {
   AssertionUses,
   Delegations,
+  EnvelopeKeys,
   Page,
   Pats,
   Principals,
@@ -27,6 +32,7 @@ import type {
   ServiceAccounts,
 } from "./machine-ports.ts"
 import type { Revocation } from "./machine-records.ts"
+import type { Authorities } from "./permission-ports.ts"
 import type {
   AccountKey,
   App,
@@ -70,10 +76,12 @@ export interface Tx extends AdministrationTx, AccountTx {
   readonly magicLinks: MagicLinks
   readonly pats: Pats
   readonly serviceAccounts: ServiceAccounts
+  readonly envelopeKeys: EnvelopeKeys
   readonly delegations: Delegations
   readonly revocations: Revocations
   readonly assertionUses: AssertionUses
   readonly principals: Principals
+  readonly authorities: Authorities
   /** Counts on the transaction's own connection, for a subject that is known only inside of it. */
   readonly limits: LimitCounts
   readonly audit: AuditLog
@@ -188,9 +196,14 @@ export interface MagicLinks {
 }
 
 export interface AuditLog {
+  /** Written at the end of the transaction, with what else it was handed: an event that cannot be undoes it all. */
   append(event: AuditEvent): Promise<void>
   /** Newest first. The cursor is of an event's id and time. */
   list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
+  /** The links of a chain after this one, as they follow. */
+  links(shard: string, afterSeq: bigint, size: number): Promise<readonly Linked[]>
+  /** Checkpoints after this one, each with all of its heads. */
+  checkpoints(afterNumber: bigint, size: number): Promise<readonly CheckpointHeads[]>
 }
 
 /** What a verifier's answer about liveness needs, in one look-up. Undefined for what does not exist. */
@@ -205,6 +218,7 @@ export interface Liveness {
     credentialId: string | null
     /** The token's `jti`. */
     tokenId: string | null
+    issuedAtMs: number
     appId: AppId
     tenantId: TenantId | null
     contextId: ContextId | null
@@ -223,14 +237,18 @@ export interface LivenessFacts extends PlaceFacts {
   membership: Membership["status"] | undefined
   /** Which of the question's principal, session, credential and token were revoked and not yet forgotten. */
   revoked: readonly Revocation["kind"][]
+  /** The oldest versions that a token of the principal in the app may have been issued under. */
+  minimum: AuthorityVersions
+  /** The versions as they are; null where nobody knows. */
+  current: AuthorityVersions | null
 }
 
-/** Signs access tokens and publishes the keys that they are verified with. */
+/** Signs tokens and statements, and publishes the keys that they are verified with: a set a purpose. */
 export interface KeyRing {
-  /** A compact JWS with the header {alg: ES256, typ, kid}. */
-  sign(typ: "at+jwt", claims: Readonly<Record<string, unknown>>): string
-  /** NEXT, CURRENT and PREVIOUS; at most four, public members only. */
-  jwks(): readonly PublicJwk[]
+  /** A compact JWS with the header {alg: ES256, typ, kid}, by the keys of the type's purpose. */
+  sign(typ: SignedType, claims: Readonly<Record<string, unknown>>): string
+  /** NEXT, CURRENT and PREVIOUS of the purpose, ACCESS when none is named; at most four, public members only. */
+  jwks(purpose?: KeyPurpose): readonly PublicJwk[]
 }
 
 export interface PublicJwk {
@@ -246,6 +264,7 @@ export interface PublicJwk {
 /** A signing key as it is kept: the public half as it is published, the private half sealed under the service's key. */
 export interface SigningKeyRecord {
   kid: string
+  purpose: KeyPurpose
   status: "NEXT" | "CURRENT" | "PREVIOUS" | "RETIRED" | "COMPROMISED"
   publicJwk: PublicJwk
   privateSealed: Uint8Array

@@ -38,6 +38,8 @@ export interface AppScope {
   audience: string
   /** Every active member holds it; else those whose membership names it. */
   isDefault: boolean
+  /** Keys of the app's permissions: what a token with the scope may use of what its principal was granted. Absent: nothing. */
+  permissions?: readonly string[]
 }
 
 export interface AppSettings {

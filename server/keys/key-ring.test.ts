@@ -1,3 +1,4 @@
+import { keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
 import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/ports"
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from "jose"
 import { describe, expect, test } from "vitest"
@@ -24,6 +25,8 @@ function installation(change: Partial<KeyRingOptions> = {}) {
 const kidOf = (token: string) => JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid
 const verify = (token: string, keys: readonly object[]) =>
   jwtVerify(token, createLocalJWKSet({ keys: [...keys] as [] }), { algorithms: ["ES256"], typ: "at+jwt" })
+const labelOf = ({ purpose, kid }: SigningKeyRecord) =>
+  purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
 const kids = (keys: readonly { kid: string }[]) => keys.map((key) => key.kid)
 
 describe("a signature", () => {
@@ -58,7 +61,7 @@ describe("the key set", () => {
     const { ring, signingKeys } = installation()
     await ring()
     for (const key of await signingKeys.list()) {
-      const opened = secretsUnder(2).open(`signing-key|${key.kid}`, key.privateSealed)
+      const opened = secretsUnder(2).open(labelOf(key), key.privateSealed)
       expect(opened).toBeDefined()
       expect(Buffer.from(key.privateSealed).includes(Buffer.from(opened ?? []).subarray(-32))).toBe(false)
     }
@@ -73,7 +76,10 @@ describe("rotation", () => {
     expect(kidOf(b.sign("at+jwt", {}))).toBe(kidOf(before))
 
     clock.ms += 30 * day
-    expect(await a.tick()).toMatchObject([{ status: "PREVIOUS" }, { status: "CURRENT" }, { status: "NEXT" }])
+    const statuses = [{ status: "PREVIOUS" }, { status: "CURRENT" }, { status: "NEXT" }]
+    expect(await a.tick()).toMatchObject(
+      keyPurposes.flatMap((purpose) => statuses.map((status) => ({ purpose, ...status }))),
+    )
     const after = a.sign("at+jwt", {})
     expect(kidOf(after)).not.toBe(kidOf(before))
     // The key was published from the start, so a process that has not looked yet verifies what the other signs.
@@ -92,10 +98,10 @@ describe("rotation", () => {
   test("of many processes at once makes one new key", async () => {
     const { ring, clock, signingKeys } = installation()
     const rings = await Promise.all(Array.from({ length: 8 }, ring))
-    expect(await signingKeys.list()).toHaveLength(2)
+    expect(await signingKeys.list()).toHaveLength(2 * keyPurposes.length)
     clock.ms += 30 * day
     await Promise.all(rings.map((one) => one.tick()))
-    expect(await signingKeys.list()).toHaveLength(3)
+    expect(await signingKeys.list()).toHaveLength(3 * keyPurposes.length)
     expect(new Set(rings.map((one) => kidOf(one.sign("at+jwt", {})))).size).toBe(1)
   })
 
@@ -149,8 +155,71 @@ describe("a write whose answer was lost", () => {
     expect(await ring.start()).toEqual([])
     isLost = false
     clock.ms += 30 * day
-    expect(await ring.tick()).toHaveLength(3)
+    expect(await ring.tick()).toHaveLength(3 * keyPurposes.length)
     await verify(ring.sign("at+jwt", {}), ring.jwks())
+  })
+})
+
+describe("keys of several purposes", () => {
+  const types = ["at+jwt", "rev+jwt", "perm+jwt", "aud-cp+jwt", "ctx+jwt", "ekc+jwt"] as const
+
+  test("no key is in two sets, whatever happens to the keys", async () => {
+    const { ring, clock } = installation()
+    const one = await ring()
+    const all = () => keyPurposes.flatMap((purpose) => kids(one.jwks(purpose)))
+    for (const happens of [
+      async () => {},
+      () => one.compromise(kidOf(one.sign("rev+jwt", {}))),
+      async () => {
+        clock.ms += 30 * day
+        await one.tick()
+      },
+      () => one.compromise(kidOf(one.sign("ctx+jwt", {}))),
+    ]) {
+      await happens()
+      expect(new Set(all()).size).toBe(all().length)
+      for (const purpose of keyPurposes) expect(one.jwks(purpose).length).toBeGreaterThanOrEqual(2)
+    }
+  })
+
+  test.each(types)("what is signed as %s verifies with the keys of its purpose alone", async (typ) => {
+    const ring = await installation().ring()
+    const token = ring.sign(typ, {})
+    for (const purpose of keyPurposes) {
+      const verified = jwtVerify(token, createLocalJWKSet({ keys: [...ring.jwks(purpose)] as [] }), { typ })
+      if (purpose === purposeOf(typ)) await verified
+      else await expect(verified).rejects.toThrow("no applicable key found")
+    }
+  })
+
+  test("nothing is signed as a type that has no purpose", async () => {
+    const ring = await installation().ring()
+    for (const typ of ["JWT", "toString", ""]) {
+      expect(() => Reflect.apply(ring.sign, ring, [typ, {}])).toThrow(RangeError)
+    }
+  })
+
+  test("the end of one key changes the keys of no other purpose", async () => {
+    const ring = await installation().ring()
+    const access = kids(ring.jwks("ACCESS"))
+    const statements = kids(ring.jwks("STATEMENT"))
+    const changes = await ring.compromise(kidOf(ring.sign("rev+jwt", {})))
+    expect(new Set(changes.map(({ purpose }) => purpose))).toEqual(new Set(["STATEMENT"]))
+    expect(kids(ring.jwks("ACCESS"))).toEqual(access)
+    expect(kids(ring.jwks("STATEMENT"))).not.toEqual(statements)
+  })
+
+  test("a row that was given another purpose does not open", async () => {
+    const { ring, signingKeys, clock } = installation()
+    await ring()
+    await signingKeys.change((keys) =>
+      keys.map((key): SigningKeyRecord => {
+        if (key.purpose === "CONTEXT") return key
+        return { ...key, purpose: key.purpose === "ACCESS" ? "STATEMENT" : "ACCESS" }
+      }),
+    )
+    const stranger = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
+    await expect(stranger.start()).rejects.toThrow("does not open")
   })
 })
 

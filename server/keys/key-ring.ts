@@ -1,5 +1,7 @@
-// The keys that access tokens are signed with. Every process has its own ring; they agree through the store.
+// The keys that tokens and statements are signed with, a set a purpose. Every process has its own ring; they agree
+// through the store.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, webcrypto } from "node:crypto"
+import { type KeyPurpose, keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
 import {
   type FreshKey,
   freshKeysNeeded,
@@ -19,6 +21,7 @@ export interface KeyRingOptions extends Partial<RotationPeriods> {
 /** A change that this process made, for the audit log. */
 export interface KeyChange {
   kid: string
+  purpose: KeyPurpose
   status: SigningKeyRecord["status"]
 }
 
@@ -35,7 +38,14 @@ export interface RunningKeyRing extends KeyRing {
    */
   tick(): Promise<readonly KeyChange[]>
   /**
-   * Takes a key out of use at once: it leaves the key set, and NEXT signs. Other processes follow at their next tick.
+   * Has NEXT sign before it is due, for this purpose alone; CURRENT verifies on. Other processes follow at their next tick.
+   *
+   * @param options.isEarly Also a key that was not published for long enough: who has not seen it yet asks for it.
+   * @returns Nothing of this purpose where NEXT was not published for long enough.
+   */
+  rotate(purpose: KeyPurpose, options: { readonly isEarly: boolean }): Promise<readonly KeyChange[]>
+  /**
+   * Takes a key out of use at once: it leaves its key set, and NEXT signs. Other processes follow at their next tick.
    *
    * @returns Nothing when there is no such key, or when it was taken out before.
    */
@@ -47,6 +57,7 @@ interface Signer {
   privateKey: KeyObject
 }
 
+/** The keys of one purpose. */
 interface Loaded {
   current: Signer
   /** Ready, so that it can sign the moment that CURRENT is compromised. */
@@ -64,27 +75,52 @@ const day = 86_400_000
 export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
   const { signingKeys, secrets, clock, rotateAfterMs = 30 * day, publishAheadMs = day, retireAfterMs = day } = options
   const periods = { rotateAfterMs, publishAheadMs, retireAfterMs }
-  let loaded: Loaded | undefined
+  let loaded: Readonly<Record<KeyPurpose, Loaded>> | undefined
   let fresh: readonly FreshKey[] = []
   let last: Promise<unknown> = Promise.resolve()
 
-  function current(): Loaded {
+  function keysOf(purpose: KeyPurpose): Loaded {
     if (loaded === undefined) throw new Error("the key ring was not started")
-    return loaded
+    return loaded[purpose]
   }
 
-  function adopt(keys: readonly SigningKeyRecord[]): void {
-    const known = loaded === undefined ? [] : [loaded.current, loaded.next]
+  function load(purpose: KeyPurpose, all: readonly SigningKeyRecord[]): Loaded {
+    const keys = all.filter((key) => key.purpose === purpose)
+    const before = loaded?.[purpose]
+    const known = before === undefined ? [] : [before.current, before.next]
     const signerOf = (status: "CURRENT" | "NEXT") => {
       const key = keys.find((one) => one.status === status)
-      if (key === undefined) throw new Error(`there is no ${status} signing key`)
+      if (key === undefined) throw new Error(`there is no ${status} signing key for ${purpose}`)
       return known.find((signer) => signer.kid === key.kid) ?? openKey(secrets, key)
     }
     const published = keys.filter(isPublished).map((key) => key.publicJwk)
-    loaded = { current: signerOf("CURRENT"), next: signerOf("NEXT"), published }
+    return { current: signerOf("CURRENT"), next: signerOf("NEXT"), published }
+  }
+
+  function adopt(keys: readonly SigningKeyRecord[]): void {
+    loaded = { ACCESS: load("ACCESS", keys), STATEMENT: load("STATEMENT", keys), CONTEXT: load("CONTEXT", keys) }
   }
 
   type Plan = (keys: readonly SigningKeyRecord[], nowMs: number) => readonly SigningKeyRecord[]
+  type PurposePlan = (
+    keys: readonly SigningKeyRecord[],
+    fresh: readonly FreshKey[],
+    nowMs: number,
+    purpose: KeyPurpose,
+  ) => readonly SigningKeyRecord[]
+  /** Each purpose by itself: what happens to the keys of one says nothing of the others. */
+  function eachPurpose(plan: PurposePlan): Plan {
+    return (keys, nowMs) =>
+      keyPurposes.flatMap((purpose) =>
+        plan(
+          keys.filter((key) => key.purpose === purpose),
+          fresh.filter((key) => key.purpose === purpose),
+          nowMs,
+          purpose,
+        ),
+      )
+  }
+
   async function follow(plan: Plan): Promise<readonly KeyChange[]> {
     if (fresh.length === 0) fresh = await makeKeys(secrets)
     const nowMs = clock.nowMs()
@@ -103,7 +139,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
         })
     }
     adopt(keys)
-    return writes.map(({ kid, status }) => ({ kid, status }))
+    return writes.map(({ kid, purpose, status }) => ({ kid, purpose, status }))
   }
 
   function inTurn(plan: Plan): Promise<readonly KeyChange[]> {
@@ -112,19 +148,25 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
     return run
   }
 
-  const rotate: Plan = (keys, nowMs) => planRotation(keys, fresh, nowMs, periods)
+  const rotate = eachPurpose((keys, made, nowMs) => planRotation(keys, made, nowMs, periods))
   return {
     start: () => inTurn(rotate),
     tick: () => inTurn(rotate),
-    compromise: (kid) => inTurn((keys, nowMs) => planCompromise(kid, keys, fresh, nowMs, periods)),
+    rotate: (purpose, { isEarly }) => {
+      const due = { ...periods, rotateAfterMs: 0, ...(isEarly && { publishAheadMs: 0 }) }
+      return inTurn(
+        eachPurpose((keys, made, nowMs, of) => planRotation(keys, made, nowMs, of === purpose ? due : periods)),
+      )
+    },
+    compromise: (kid) => inTurn(eachPurpose((keys, made, nowMs) => planCompromise(kid, keys, made, nowMs, periods))),
     sign(typ, claims) {
-      const { kid, privateKey } = current().current
+      const { kid, privateKey } = keysOf(purposeOf(typ)).current
       const input = `${encode({ alg: "ES256", typ, kid })}.${encode(claims)}`
       // JWS wants the two numbers one after the other (RFC 7518 section 3.4), not OpenSSL's DER.
       const signature = sign("sha256", Buffer.from(input), { key: privateKey, dsaEncoding: "ieee-p1363" })
       return `${input}.${signature.toString("base64url")}`
     },
-    jwks: () => current().published,
+    jwks: (purpose = "ACCESS") => keysOf(purpose).published,
   }
 }
 
@@ -134,18 +176,19 @@ function encode(json: unknown): string {
 
 /** Made by Web Crypto, whose export neither blocks nor, as exporting right after generateKeyPairSync can, hangs. */
 async function makeKeys(secrets: Pick<Secrets, "seal" | "digest">): Promise<readonly FreshKey[]> {
-  return Promise.all(Array.from({ length: freshKeysNeeded }, () => makeKey(secrets)))
+  const purposes = keyPurposes.flatMap((purpose) => Array.from({ length: freshKeysNeeded }, () => purpose))
+  return Promise.all(purposes.map((purpose) => makeKey(secrets, purpose)))
 }
 
-async function makeKey(secrets: Pick<Secrets, "seal" | "digest">): Promise<FreshKey> {
+async function makeKey(secrets: Pick<Secrets, "seal" | "digest">, purpose: KeyPurpose): Promise<FreshKey> {
   const pair = await webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"])
   const { x, y } = await webcrypto.subtle.exportKey("jwk", pair.publicKey)
   if (x === undefined || y === undefined) throw new Error("the new key has no coordinates")
   const publicJwk = describeKey(secrets, x, y)
   const privateKey = new Uint8Array(await webcrypto.subtle.exportKey("pkcs8", pair.privateKey))
-  const privateSealed = secrets.seal(labelOf(publicJwk.kid), privateKey)
+  const privateSealed = secrets.seal(labelOf({ kid: publicJwk.kid, purpose }), privateKey)
   privateKey.fill(0)
-  return { kid: publicJwk.kid, publicJwk, privateSealed }
+  return { kid: publicJwk.kid, purpose, publicJwk, privateSealed }
 }
 
 /** The public members, and as kid the key's thumbprint (RFC 7638). */
@@ -154,12 +197,13 @@ function describeKey(secrets: Pick<Secrets, "digest">, x: string, y: string): Pu
   return { kty: "EC", crv: "P-256", x, y, kid, alg: "ES256", use: "sig" }
 }
 
-function labelOf(kid: string): string {
-  return `signing-key|${kid}`
+/** A key opens for its own purpose alone, whatever its row says. Access keys are older than purposes. */
+function labelOf({ kid, purpose }: Pick<SigningKeyRecord, "kid" | "purpose">): string {
+  return purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
 }
 
 function openKey(secrets: Pick<Secrets, "open" | "digest">, key: SigningKeyRecord): Signer {
-  const pkcs8 = secrets.open(labelOf(key.kid), key.privateSealed)
+  const pkcs8 = secrets.open(labelOf(key), key.privateSealed)
   if (pkcs8 === undefined) throw new Error(`the signing key ${key.kid} does not open under this sealing key`)
   const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })
   const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" })

@@ -72,7 +72,7 @@ function successorKey(of: { tokenId: string; token: string; retryKey: string }):
 }
 
 /** Version, 12 bytes of nonce, ciphertext, 16 bytes of tag. */
-function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8Array {
+export function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8Array {
   const iv = randomBytes(ivLength)
   const cipher = createCipheriv("aes-256-gcm", key, iv, { authTagLength: tagLength })
   cipher.setAAD(Buffer.from(label, "utf8"))
@@ -81,7 +81,8 @@ function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8
   )
 }
 
-function openUnder(key: Uint8Array, label: string, sealed: Uint8Array): Uint8Array | undefined {
+/** Undefined when it does not open. */
+export function openUnder(key: Uint8Array, label: string, sealed: Uint8Array): Uint8Array | undefined {
   if (sealed.length < 1 + ivLength + tagLength || sealed[0] !== sealedVersion) return undefined
   const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(1, 1 + ivLength), { authTagLength: tagLength })
   decipher.setAAD(Buffer.from(label, "utf8"))

@@ -17,6 +17,8 @@ import { deviceProof } from "../rpc/interceptors/device-proof.ts"
 import { errors } from "../rpc/interceptors/errors.ts"
 import { validate } from "../rpc/interceptors/validate.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
+import type { RevocationFeed } from "../rpc/revocation/feed.ts"
+import { storedPermissions } from "../rpc/stored-permissions.ts"
 import { callLog } from "./call-log.ts"
 import { contextValuesOf } from "./caller.ts"
 import { addCors, remembered } from "./cors.ts"
@@ -38,6 +40,7 @@ export interface AppOptions {
   /** The `aud` of area B's tokens. */
   messagingAudience: string
   liveness: Liveness
+  revocations: RevocationFeed
   log: FastifyBaseLogger
   metrics: Metrics
   tracer: Tracer
@@ -70,8 +73,12 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const keySet = createLocalKeySet(deps.keys, nodeTokenCrypto)
   const liveness = createLiveness(options.liveness, deps.clock)
+  const permissions = storedPermissions(deps.store, deps.clock)
   const guardFor = (audience: string) =>
-    createGuard({ issuer: deps.issuer, audience, keySet, crypto: nodeTokenCrypto, clock: deps.clock, liveness })
+    createGuard({
+      ...{ issuer: deps.issuer, audience, keySet, crypto: nodeTokenCrypto, clock: deps.clock },
+      ...{ liveness, permissions },
+    })
   const authGuard = guardFor(deps.authAudience)
   const isSame = options.messagingAudience === deps.authAudience
   // One guard where the audience is one: it remembers the tokens that it has verified.
@@ -112,7 +119,13 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     crypto: nodeTokenCrypto,
     verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
   }
-  const routes = serviceRoutes(tokens, messaging)
+  const routes = serviceRoutes(tokens, messaging, {
+    feed: options.revocations,
+    keys: deps.keys,
+    clock,
+    liveness,
+    closing,
+  })
   const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })

@@ -28,6 +28,7 @@ export interface Config {
   logLevel: LogLevel
   databaseConnections: number
   databaseStatementSeconds: number
+  auditCheckpointSeconds: number
   /** Where spans are sent (OTLP over HTTP); null for nowhere. */
   traceEndpoint: string | null
   /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
@@ -91,9 +92,14 @@ export const settings: readonly Setting[] = [
   { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key of the bucket." },
   { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens, 300 to 900 seconds." },
   {
+    name: "SIGNET_AUDIT_CHECKPOINT_SECONDS",
+    default: "3600",
+    what: "How often the ends of the audit's chains are signed, 60 to 86400 seconds.",
+  },
+  {
     name: "SIGNET_SEALING_KEY",
     default: "–",
-    what: "32 bytes as base64: seals signing keys and provider secrets at rest.",
+    what: "32 bytes as base64: seals signing keys, provider secrets and the audit's personal fields at rest, and stamps the audit.",
   },
   {
     name: "SIGNET_PEPPERS",
@@ -191,6 +197,7 @@ export function parseConfig(env: Environment): Config {
     logLevel: logLevel ?? "info",
     databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
     databaseStatementSeconds: number("DATABASE_STATEMENT_SECONDS", 30, 1, 600),
+    auditCheckpointSeconds: number("SIGNET_AUDIT_CHECKPOINT_SECONDS", 3_600, 60, 86_400),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
     blobs: parseBlobSettings(

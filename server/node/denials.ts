@@ -2,10 +2,11 @@ import type { ConnectGuardOptions } from "@signet/guard/connect"
 import { refusals } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import { kCall } from "../rpc/call.ts"
+import { denialOf } from "../rpc/denials.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { auditMisusedPats } from "./misused-pats.ts"
 
-/** One 401 in a hundred is written down: strangers can make as many as they like. Every 403 is. */
+/** One 401 in a hundred is written down: strangers can make as many as they like. So many 403s of each caller are. */
 const sampleOf401 = 100
 
 /** Writes denials to the audit log, with their true reason, without making the caller wait. */
@@ -25,6 +26,9 @@ export function auditDenials(
     if (status === 401 && strangers++ % sampleOf401 !== 0) return
     const nowMs = deps.clock.nowMs()
     const known = typeof caller === "string" ? undefined : caller
+    const who = known?.actor?.id ?? known?.principal.id ?? null
+    const denial = status === 401 ? { target: null } : denialOf(deps, who ?? "nobody", nowMs)
+    if (denial === undefined) return
     deps.store
       .transaction((tx) =>
         tx.audit.append({
@@ -36,11 +40,11 @@ export function auditDenials(
           appId: known?.appId ?? null,
           tenantId: known?.tenantId ?? null,
           contextId: known?.contextId ?? null,
-          actorPrincipalId: known?.actor?.id ?? known?.principal.id ?? null,
+          actorPrincipalId: who,
           subjectPrincipalId: known?.principal.id ?? null,
           subjectIdentityId: known?.identityId ?? null,
           sessionId: known?.sessionId ?? null,
-          target: null,
+          target: denial.target,
           request,
         }),
       )

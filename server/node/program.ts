@@ -3,9 +3,11 @@ import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
+import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
+import { createAuditSeals } from "../keys/audit-seals.ts"
 import { createKeyRing } from "../keys/key-ring.ts"
 import { createSecrets } from "../keys/secrets.ts"
 import { createIdpA } from "../providers/idp-a.ts"
@@ -15,6 +17,8 @@ import { eraseDue } from "../rpc/account/erase-due.ts"
 import { createAdministrator } from "../rpc/admin/create-administrator.ts"
 import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { auditLockouts } from "../rpc/lockouts.ts"
+import { createAuditWriting } from "../store/postgres/audit-writing.ts"
 import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
 import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
@@ -22,12 +26,14 @@ import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
+import { createRevocationLog } from "../store/postgres/revocation-log.ts"
 import { createSigningKeys } from "../store/postgres/signing-keys.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
 import { createWakeups } from "../wakeups/wakeups.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
+import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
 import { developmentAdmin } from "./development/admin.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
@@ -43,6 +49,7 @@ import { startMessaging } from "./messaging.ts"
 import { createMetrics } from "./metrics.ts"
 import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
+import { startRevocations } from "./revocations.ts"
 import { startTracing } from "./tracing.ts"
 
 export interface Program {
@@ -75,12 +82,22 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
   try {
     const applied = await migrate(database.db)
     if (applied.length > 0) log.info({ migrations: applied }, "migrated")
-    const secrets = createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder))
-    const store = createStore(database.db)
-    const keys = createKeyRing({ signingKeys: createSigningKeys(database.db), secrets, clock })
+    const kept = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const secrets = createSecrets(kept)
+    const seals = createAuditSeals(kept.sealingKey)
+    const chainer = startAuditChainer({ db: database.db, seals, clock, onFault })
+    closing.push(() => chainer.close())
+    const audit = createAuditWriting(seals, chainer.wake)
+    let onRevoked = () => {}
+    const revoking = { audit, onRevoked: () => onRevoked() }
+    const store = createStore(database.db, revoking)
+    const keys = createKeyRing({ signingKeys: createSigningKeys(database.db, revoking.onRevoked), secrets, clock })
     const recordKeys = auditKeyChanges({ store, clock, random })
     await recordKeys(await keys.start())
     closing.push(every(keyTickMs, async () => recordKeys(await keys.tick()), onFault))
+    const { issuer, auditCheckpointSeconds: everySeconds } = config
+    const checkpoints = { db: database.db, writing: audit, keys, clock, random, issuer, everySeconds }
+    closing.push(startCheckpoints(checkpoints, onFault))
     closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
     closing.push(every(sweepEveryMs, () => sweepMessaging(database.db, clock.nowMs()), onFault))
 
@@ -94,7 +111,12 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       secrets,
       clock,
       random,
-      limiter: config.limits && { limits: config.limits, memory: createRefusedMemory() },
+      limiter: config.limits && {
+        limits: config.limits,
+        memory: createRefusedMemory(),
+        onLocked: auditLockouts({ store, clock, random }, onFault),
+      },
+      denials: createDenialBudget(),
       providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
       notificationReaders: { IDP_B: idpB },
       emailProviders: {
@@ -121,9 +143,12 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       onError: onFault,
     })
     closing.push(() => wakeups.close())
+    const revocations = startRevocations({ log: createRevocationLog(database.db), deps, wakeups, onFault })
+    closing.push(() => revocations.stop())
+    onRevoked = revocations.committed
     const messaging = await startMessaging({
       accounts: deps,
-      store: createMessagingStore(database.db),
+      store: createMessagingStore(database.db, revoking),
       issuerKeyStore: createIssuerKeyStore(database.db),
       loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
       wakeups,
@@ -143,6 +168,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       messaging: messaging.deps,
       messagingAudience: config.messagingAudience,
       liveness: createLiveness(database.db),
+      revocations: revocations.feed,
       log,
       metrics,
       tracer: tracing.tracer,

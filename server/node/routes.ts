@@ -4,7 +4,9 @@ import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { PermissionService } from "@signet/proto/auth/v1/permission_service"
 import { ProviderNotificationService } from "@signet/proto/auth/v1/provider_notification_service"
+import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
@@ -16,7 +18,9 @@ import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { patService } from "../rpc/pat-service.ts"
+import { permissionService } from "../rpc/permission-service.ts"
 import { providerNotificationService } from "../rpc/provider-notification-service.ts"
+import { type RevocationDeps, revocationService } from "../rpc/revocation-service.ts"
 import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
@@ -35,11 +39,13 @@ export const services = [
   AccountService,
   ProviderNotificationService,
   AuditService,
+  RevocationService,
+  PermissionService,
   ...messagingServices,
 ] as const
 
 export const serviceRoutes =
-  (deps: TokenDeps, messaging: MessagingDeps): Routes =>
+  (deps: TokenDeps, messaging: MessagingDeps, revocations: RevocationDeps): Routes =>
   (router) => {
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
@@ -51,5 +57,7 @@ export const serviceRoutes =
     router.service(AccountService, accountService(deps))
     router.service(ProviderNotificationService, providerNotificationService(deps))
     router.service(AuditService, auditService(deps))
+    router.service(RevocationService, revocationService(revocations))
+    router.service(PermissionService, permissionService(deps))
     messagingRoutes(messaging)(router)
   }

@@ -1,5 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { connect } from "@signet/client"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
@@ -18,6 +19,7 @@ const transports: [string, Open][] = [
     (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }),
   ],
   ["Connect with GET", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true })],
+  ["Connect binary over fetch, as clients do", (baseUrl) => connect({ baseUrl })],
   ["Connect JSON, HTTP/2", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" })],
   ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
   ["gRPC-Web, HTTP/1.1", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],

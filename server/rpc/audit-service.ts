@@ -1,7 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
-import type { Place } from "@signet/kernel/admin-ports"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { AuditFilter } from "@signet/kernel/audit/filter"
 import { parseId } from "@signet/kernel/ids"
@@ -12,8 +11,10 @@ import {
   type ListAuditEventsRequest,
 } from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
-import { administer, type Desk } from "./admin/administer.ts"
+import { administer, type Desk, factsOf } from "./admin/administer.ts"
 import { foundListPlace } from "./admin/found.ts"
+import { auditEvent } from "./audit.ts"
+import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.ts"
 import type { Deps } from "./deps.ts"
 import { pageAsked, pageFound } from "./page.ts"
 import { auditOutcomeOf } from "./parse.ts"
@@ -33,13 +34,31 @@ export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
         const { page, nextPageToken } = pageFound(deps.secrets, key, request, found)
         return { auditEvents: page.map(({ event }) => auditEventShape(event)), nextPageToken }
       }),
+
+    // Counted as a write: it is one, of an event for each call.
+    listAuditLinks: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const place = await listPlace(desk, { ...request, contextId: "" })
+        const answer = await exportLinks(desk, place, request)
+        const { appId, tenantId, contextId } = place
+        const target = { type: "audit_chain", id: answer.chain }
+        const facts = { ...factsOf(desk.caller), kind: "audit.exported", appId, tenantId, contextId, target } as const
+        await desk.tx.audit.append(auditEvent(deps, context, desk.nowMs, facts))
+        return answer
+      }),
+
+    listAuditCheckpoints: (request, context) =>
+      administer(deps, context, "read", async (desk) =>
+        exportCheckpoints(desk, await listPlace(desk, { ...request, contextId: "" }), request),
+      ),
   }
 }
 
-type ListPlace = Place | { appId: null; tenantId: null; contextId: null }
-
 /** Everywhere for an administrator of the installation who names no place; else never beyond the caller's own. */
-function listPlace(desk: Desk, asked: ListAuditEventsRequest): Promise<ListPlace> | ListPlace {
+function listPlace(
+  desk: Desk,
+  asked: Pick<ListAuditEventsRequest, "appId" | "tenantId" | "contextId">,
+): Promise<ListPlace> | ListPlace {
   const { appId, tenantId, contextId } = asked
   const isAnywhere = appId === "" && tenantId === "" && contextId === ""
   if (desk.isInstallation && isAnywhere) return { appId: null, tenantId: null, contextId: null }
@@ -76,5 +95,10 @@ const auditEventShape = (of: AuditEvent): MessageInitShape<typeof AuditEventSche
   subjectIdentityId: of.subjectIdentityId ?? "",
   sessionId: of.sessionId ?? "",
   ...(of.target === null ? {} : { target: of.target }),
-  request: { id: of.request.id, route: of.request.route, ipTruncated: of.request.ipTruncated ?? "" },
+  request: {
+    id: of.request.id,
+    route: of.request.route,
+    ipTruncated: of.request.ipTruncated ?? "",
+    isErased: of.request.isErased ?? false,
+  },
 })

@@ -1,3 +1,4 @@
+import type { DenialBudget } from "@signet/kernel/limits/denial-budget"
 import type {
   Clock,
   EmailProvider,
@@ -21,6 +22,7 @@ export interface Deps {
   readonly random: Random
   /** Null counts no calls: for development. */
   readonly limiter: Limiter | null
+  readonly denials: DenialBudget
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
   /** The providers that know people by email: asked from here, and not by apps. */
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>

@@ -1,5 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { scopesHeld } from "@signet/kernel/authz/scopes"
+import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { newId } from "@signet/kernel/ids"
 import type { App, Membership, Principal, Session } from "@signet/kernel/records"
 import { buildUserClaims } from "@signet/kernel/token/claims"
@@ -28,6 +29,8 @@ export function issueTokens(
     app: App
     /** At the session's own place: what it holds there is in the tokens. */
     membership: Membership
+    /** Read before app and membership were. */
+    versions: AuthorityVersions
     audiences: readonly [string, ...string[]]
     refreshToken: string
   },
@@ -43,7 +46,7 @@ export function issueTokens(
         tokenId: newId("jti", nowMs, deps.random.bytes(10)),
         clientId: of.session.providerClientId,
         scopes: scopesHeld(of.app, of.membership, audience),
-        permVer: 0,
+        versions: of.versions,
         nowSeconds: Math.floor(nowMs / 1_000),
         lifetimeSeconds: deps.accessTokenSeconds,
       }),

@@ -20,6 +20,8 @@ import type { Deps } from "./deps.ts"
 export interface Limiter {
   readonly limits: Limits
   readonly memory: RefusedMemory
+  /** Told when this process meets a lock that it did not know. */
+  readonly onLocked?: (context: HandlerContext, of: LockoutName) => void
 }
 
 /** Counting needs no more than this, so that it serves every area. */
@@ -191,6 +193,7 @@ function partsOf(limits: Limits, route: Route, subjects: Named): Part[] {
 interface Lock {
   /** What is hashed for the store. */
   text: string
+  of: LockoutName
   reason: "RATE_LIMITED" | "LOCKED_OUT"
 }
 
@@ -200,11 +203,12 @@ function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | u
   if (guessed === undefined) return undefined
   const { of, subject } = guessed
   const text = JSON.stringify(["lockout", of, subject, networkOf(context)])
-  return { text, reason: of === "client" ? "RATE_LIMITED" : "LOCKED_OUT" }
+  return { text, of, reason: of === "client" ? "RATE_LIMITED" : "LOCKED_OUT" }
 }
 
 /** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
 function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
+  if (limiter.memory.until(lock.text, nowMs) === null) limiter.onLocked?.(context, lock.of)
   limiter.memory.remember(lock.text, untilMs)
   for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
   return refusedUntil(untilMs, nowMs, lock.reason)

@@ -1,5 +1,6 @@
 // The flow that every way of signing in shares: configuration, provider, four records, session, tokens.
 import type { HandlerContext } from "@connectrpc/connect"
+import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { planSignIn } from "@signet/kernel/identity/first-login"
 import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
@@ -25,6 +26,8 @@ export interface SignedIn {
   principal: Principal
   /** At the place that was signed in to. */
   membership: Membership
+  /** Read before app and membership were. */
+  versions: AuthorityVersions
   audiences: readonly [string, ...string[]]
   refreshToken: string
   created: boolean
@@ -97,8 +100,17 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   }
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
-  const { app, audiences } = entry
-  return { app, session, identity: person, principal, membership, audiences, refreshToken, created }
+  const authority = await authorityOf(entry, principal, membership)
+  return { ...authority, session, identity: person, principal, audiences: entry.audiences, refreshToken, created }
+}
+
+/** What tokens say, as it is now: the versions first, so that whatever changes meanwhile is never behind them. */
+async function authorityOf({ tx, request }: Entry, principal: Principal, { id }: Membership) {
+  const versions = await tx.authorities.find(principal.id, request.appId)
+  const app = await tx.apps.findApp(request.appId)
+  const membership = await tx.members.find(id)
+  if (app === undefined || membership === undefined) throw new Error("a sign-in went on without its place")
+  return { versions, app, membership }
 }
 
 const isAt = (membership: Membership | null, { tenantId, contextId }: SignInRequest): membership is Membership =>

@@ -7,6 +7,7 @@ import { patState } from "@signet/kernel/token/pat"
 import { Pat_Status, type PatSchema } from "@signet/proto/auth/v1/pat_service"
 import {
   ClientAuthMethod,
+  type EnvelopeKeySchema,
   ServiceAccount_Status,
   type ServiceAccountSchema,
   type ServiceKeySchema,
@@ -77,6 +78,15 @@ export const serviceKeyShape = (of: kernel.ServiceKey): MessageInitShape<typeof 
   kid: of.kid,
   x: of.x,
   y: of.y,
+  createdAt: timestamp(of.createdAtMs),
+  revokedAt: timestamp(of.revokedAtMs),
+})
+
+export const envelopeKeyShape = (of: kernel.EnvelopeKey): MessageInitShape<typeof EnvelopeKeySchema> => ({
+  kid: of.kid,
+  x: of.x,
+  y: of.y,
+  mailboxes: [...of.mailboxes],
   createdAt: timestamp(of.createdAtMs),
   revokedAt: timestamp(of.revokedAtMs),
 })

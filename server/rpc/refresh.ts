@@ -1,5 +1,6 @@
 // A refresh: one transaction under the session's lock, in which a reuse is written down before it is refused.
 import type { HandlerContext } from "@connectrpc/connect"
+import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import type { AppId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
@@ -28,6 +29,7 @@ export interface Refreshed {
   app: App
   /** At the session's place. */
   membership: Membership
+  versions: AuthorityVersions
   audiences: readonly [string, ...string[]]
   refreshToken: string
 }
@@ -49,6 +51,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
   const session = await tx.sessions.lockByRefreshToken(hashes)
   if (session === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
   const token = await tx.refreshTokens.find(hashes)
+  const versions = await tx.authorities.find(session.principalId, session.appId)
   const app = await tx.apps.findApp(session.appId)
   if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
   if (call.cookieAppId !== null) checkCookieOrigin(context, app)
@@ -77,7 +80,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
         rotation.is === "rotate"
           ? await issueSuccessor(deps, context, tx, { session, token, app, call, nowMs })
           : await reopenSuccessor(deps, context, tx, { session, token, call, sealed: rotation.successorSealed, nowMs })
-      return next === undefined ? endFamily(deps, context, tx, session, nowMs) : { ...entitled, ...next }
+      return next === undefined ? endFamily(deps, context, tx, session, nowMs) : { ...entitled, ...next, versions }
     }
   }
 }

@@ -1,4 +1,4 @@
-import { durationMs } from "@bufbuild/protobuf/wkt"
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
@@ -6,9 +6,10 @@ import { sessionUserOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
 import { onAccount } from "./machine/administer.ts"
 import { createAccount } from "./machine/create-account.ts"
+import { addEnvelopeKey, envelopeCertificate, revokeEnvelopeKey } from "./machine/envelope-keys.ts"
 import { addKey, revokeKey } from "./machine/keys.ts"
 import { addSecret, revokeSecret, rotateSecret } from "./machine/secrets.ts"
-import { serviceAccountShape, serviceKeyShape, serviceSecretShape } from "./machine-shape.ts"
+import { envelopeKeyShape, serviceAccountShape, serviceKeyShape, serviceSecretShape } from "./machine-shape.ts"
 import { pageAsked, pageFound } from "./page.ts"
 
 export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAccountService> {
@@ -72,6 +73,32 @@ export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAcc
       return {}
     },
 
+    async addEnvelopeKey({ serviceAccountId, x, y, mailboxes, proof }, context) {
+      const key = await addEnvelopeKey(deps, context, { accountId: serviceAccountId, x, y, mailboxes, proof })
+      return { envelopeKey: envelopeKeyShape(key) }
+    },
+
+    listEnvelopeKeys: (request, context) =>
+      onAccount(
+        deps,
+        context,
+        request.serviceAccountId,
+        async ({ tx, account }) => ({
+          envelopeKeys: (await tx.envelopeKeys.list(account.id)).map(envelopeKeyShape),
+        }),
+        { take: "find" },
+      ),
+
+    async revokeEnvelopeKey({ serviceAccountId, kid }, context) {
+      await revokeEnvelopeKey(deps, context, { accountId: serviceAccountId, kid })
+      return {}
+    },
+
+    async getEnvelopeCertificate({ kid }, context) {
+      const { certificate, expiresAtMs } = await envelopeCertificate(deps, context, kid)
+      return { certificate, expiresAt: timestampFromMs(expiresAtMs) }
+    },
+
     async disableServiceAccount({ serviceAccountId }, context) {
       await setStatus(deps, context, serviceAccountId, "DISABLED")
       return {}
@@ -92,7 +119,7 @@ function setStatus(
   status: ServiceAccount["status"],
 ): Promise<void> {
   const kind = status === "ACTIVE" ? "service_account.enabled" : "service_account.disabled"
-  return onAccount(deps, context, accountId, async ({ tx, account, record }) => {
-    if (await tx.serviceAccounts.setStatus(account.id, status)) await record(kind)
+  return onAccount(deps, context, accountId, async ({ tx, account, nowMs, record }) => {
+    if (await tx.serviceAccounts.setStatus(account.id, status, nowMs)) await record(kind)
   })
 }

@@ -1,7 +1,12 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { VerifyToken } from "@signet/guard/access-token"
+import { createLocalKeySet } from "@signet/guard/key-set"
+import { createContextVerifier } from "@signet/guard/mailbox-context"
+import { contextOf } from "@signet/kernel/authz/context"
 import { parseScope } from "@signet/kernel/authz/scopes"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
+import type { KeyPurpose } from "@signet/kernel/keys/purposes"
 import { grantOf } from "@signet/kernel/token/grant"
 import type { TokenRequest, TokenService } from "@signet/proto/auth/v1/token_service"
 import { limit, limited, networkOf, refuseKnown } from "./limit.ts"
@@ -9,6 +14,7 @@ import { authenticateClient } from "./token/authenticate-client.ts"
 import { type ClientCredential, clientCredentialOf } from "./token/client-credential.ts"
 import { clientCredentials } from "./token/client-credentials-grant.ts"
 import { lockOf, throwCounted } from "./token/client-limits.ts"
+import { exchangeContext, ownContext } from "./token/context-grant.ts"
 import type { TokenDeps } from "./token/deps.ts"
 import { introspect } from "./token/introspect.ts"
 import type { IssuedToken } from "./token/issued.ts"
@@ -22,23 +28,29 @@ import { serverMetadata } from "./token/server-metadata.ts"
 const keySetCaching = "public, max-age=300, stale-while-revalidate=600"
 
 export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> {
+  const verifyContext = createVerifyContext(deps)
+
+  function keySet(context: HandlerContext, purpose: KeyPurpose) {
+    context.responseHeader.set("cache-control", keySetCaching)
+    return { keys: deps.keys.jwks(purpose).map((key) => ({ ...key })) }
+  }
+
   return {
     async token(request, context) {
       context.responseHeader.set("cache-control", "no-store")
       return await token(deps, context, request)
     },
 
-    introspect: (request, context) => introspect(deps, context, request),
+    introspect: (request, context) => introspect(deps, verifyContext, context, request),
 
     async revoke(request, context) {
-      await revoke(deps, context, request)
+      await revoke(deps, verifyContext, context, request)
       return {}
     },
 
-    getJwks(_, context) {
-      context.responseHeader.set("cache-control", keySetCaching)
-      return { keys: deps.keys.jwks().map((key) => ({ ...key })) }
-    },
+    getJwks: (_, context) => keySet(context, "ACCESS"),
+    getStatementKeys: (_, context) => keySet(context, "STATEMENT"),
+    getContextKeys: (_, context) => keySet(context, "CONTEXT"),
 
     getAuthorizationServerMetadata(_, context) {
       context.responseHeader.set("cache-control", "public, max-age=300")
@@ -47,7 +59,17 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
   }
 }
 
-/** One of three grants, each with what it needs and nothing else. */
+/** Our own context tokens, of any sender. */
+function createVerifyContext({ keys, issuer, crypto, clock }: TokenDeps): VerifyToken {
+  const contextKeys = createLocalKeySet({ jwks: () => keys.jwks("CONTEXT") }, crypto)
+  const verify = createContextVerifier({ issuer, contextKeys, crypto, clock, cacheSize: 10_000 })
+  return async (token) => {
+    const found = await verify(token)
+    return typeof found === "string" ? found : contextOf(found.claims, found.payload)
+  }
+}
+
+/** One of the grants, each with what it needs and nothing else. */
 async function token(deps: TokenDeps, context: HandlerContext, request: TokenRequest): Promise<IssuedToken> {
   const grant = grantOf(request)
   if (grant instanceof Refused) throw grant
@@ -57,8 +79,11 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
   if (scopes === undefined) {
     throw refusal("INVALID_FIELD", { error: "invalid_scope", field: "scope", message: "scopes are printable ASCII" })
   }
-  if (grant.is !== "client_credentials" && request.tenantId !== "") throw misplaced("tenant_id")
-  if (grant.is === "on_behalf_of" && request.contextId !== "") throw misplaced("context_id")
+  const isOwn = grant.is === "client_credentials" || grant.is === "own_context"
+  const isContext = grant.is === "own_context" || grant.is === "context"
+  if (!isOwn && request.tenantId !== "") throw misplaced("tenant_id")
+  if (!isOwn && grant.is !== "pat" && request.contextId !== "") throw misplaced("context_id")
+  if (isContext && request.audience !== "") throw misplaced("audience")
   if (grant.is !== "on_behalf_of" && request.jobId !== "") throw misplaced("job_id")
   const contextId = parseId("ctx", request.contextId) ?? null
   const { audience } = request
@@ -68,9 +93,18 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
         throw invalidRequest("client_id", "a personal access token is exchanged without a client's credential")
       }
       return exchangePat(deps, context, { pat: grant.pat, audience, scopes, contextId })
+    case "context":
+      return exchangeContext(deps, context, {
+        credential,
+        clientId: request.clientId,
+        actorToken: request.actorToken,
+        token: grant.token,
+        scopes,
+      })
+    case "own_context":
     case "client_credentials": {
       const proof = proofOf(credential)
-      if (audience === "") throw missing("audience")
+      if (grant.is === "client_credentials" && audience === "") throw missing("audience")
       const tenantId = parseId("ten", request.tenantId) ?? null
       const address = { ip: networkOf(context) }
       const lock = lockOf(proof)
@@ -82,7 +116,9 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
         const own = { client: client.account.id }
         const tooMany = await limited(deps, context, "client_credentials", own, { ...lock, counts: tx.limits })
         if (tooMany !== undefined) return tooMany
-        return clientCredentials(deps, context, tx, client, { audience, scopes, tenantId, contextId })
+        const call = { audience, scopes, tenantId, contextId }
+        const issue = grant.is === "own_context" ? ownContext : clientCredentials
+        return issue(deps, context, tx, client, call)
       })
       return outcome instanceof Refused ? throwCounted(deps, context, proof, outcome) : outcome
     }

@@ -1,7 +1,6 @@
 // From one process to the others: one connection each, which listens and notifies, and comes back when it is lost.
-import type { Hint } from "@signet/kernel/messaging/ports"
 import { Client } from "pg"
-import { decode, encode } from "./payload.ts"
+import { decode, encode, type News } from "./payload.ts"
 
 const channel = "signet_wakeups"
 const pauseMs = { first: 100, longest: 5_000 }
@@ -10,7 +9,7 @@ const mostWaiting = 10_000
 
 export interface Bus {
   /** Does not wait: what comes within some milliseconds goes together. */
-  send(hints: readonly Hint[]): void
+  send(hints: readonly News[]): void
   isListening(): boolean
   close(): Promise<void>
 }
@@ -19,7 +18,7 @@ export interface BusOptions {
   readonly databaseUrl: string
   /** Letters and digits that no other process has. */
   readonly origin: string
-  onHints(hints: readonly Hint[]): void
+  onHints(hints: readonly News[]): void
   /** It listens from now on, and may have missed what came before. */
   onListening(): void
   onError(error: unknown): void
@@ -32,7 +31,7 @@ export function createPostgresBus(options: BusOptions): Bus {
   let client: Client | undefined
   let isClosed = false
   let failures = 0
-  let waiting: Hint[] = []
+  let waiting: News[] = []
   let gathering: NodeJS.Timeout | undefined
   let reconnecting: NodeJS.Timeout | undefined
 

@@ -2,11 +2,14 @@
 import { parseId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/ports"
 
+/** What processes tell each other: hints, and that the revocation log has grown. */
+export type News = Hint | { readonly is: "revocations" }
+
 const mostBytes = 7_900
 
 /** Of several that say the same, one; of several heads of a conversation, the highest. */
-export function merged(hints: readonly Hint[]): readonly Hint[] {
-  const byKey = new Map<string, Hint>()
+export function merged<N extends News>(hints: readonly N[]): readonly N[] {
+  const byKey = new Map<string, N>()
   for (const hint of hints) {
     const key = hint.is === "envelopes" ? `e ${hint.conversationId}` : textOf(hint)
     const there = byKey.get(key)
@@ -21,7 +24,7 @@ export function merged(hints: readonly Hint[]): readonly Hint[] {
  *
  * @param origin Of this process: letters and digits. Nobody is told twice of what it said itself.
  */
-export function encode(origin: string, hints: readonly Hint[]): readonly string[] {
+export function encode(origin: string, hints: readonly News[]): readonly string[] {
   const payloads: string[] = []
   let payload = origin
   for (const text of merged(hints).map(textOf)) {
@@ -35,13 +38,15 @@ export function encode(origin: string, hints: readonly Hint[]): readonly string[
 }
 
 /** What cannot be read is left out: a newer process may say more. */
-export function decode(payload: string): { origin: string; hints: readonly Hint[] } {
+export function decode(payload: string): { origin: string; hints: readonly News[] } {
   const [origin = "", ...lines] = payload.split("\n")
   return { origin, hints: lines.map(hintOf).filter((hint) => hint !== undefined) }
 }
 
-function textOf(hint: Hint): string {
+function textOf(hint: News): string {
   switch (hint.is) {
+    case "revocations":
+      return hint.is
     case "envelopes":
       return `envelopes ${hint.conversationId} ${hint.headSeq}`
     case "welcome":
@@ -58,9 +63,11 @@ function textOf(hint: Hint): string {
   }
 }
 
-function hintOf(line: string): Hint | undefined {
+function hintOf(line: string): News | undefined {
   const [is = "", first = "", second = "", third = ""] = line.split(" ")
   switch (is) {
+    case "revocations":
+      return line === is ? { is } : undefined
     case "envelopes": {
       const [conversationId, headSeq] = [parseId("cnv", first), parseNumber(second)]
       return conversationId && headSeq !== undefined ? { is, conversationId, headSeq } : undefined

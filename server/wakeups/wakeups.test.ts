@@ -74,6 +74,7 @@ test("hints come back from payloads as they were, merged, and each payload is be
     ...Array.from({ length: 500 }, (_, i) => envelopes(i % 250, BigInt(i))),
     { is: "keyPackageLow", deviceId: device(3) } as const,
     { is: "revoked", deviceId: device(3) } as const,
+    { is: "revocations" } as const,
   ]
   const payloads = encode("me", all)
   expect(payloads.length).toBeGreaterThan(1)
@@ -81,14 +82,20 @@ test("hints come back from payloads as they were, merged, and each payload is be
   const decoded = payloads.map(decode)
   expect(decoded.map(({ origin }) => origin)).toEqual(payloads.map(() => "me"))
   expect(decoded.flatMap(({ hints }) => hints)).toEqual(merged(all))
-  expect(merged(all)).toHaveLength(256)
+  expect(merged(all)).toHaveLength(257)
   expect(encode("me", [])).toEqual([])
 })
 
-test.each(["", "x", "x\nnews from tomorrow", "x\nenvelopes", "x\nenvelopes dev_1 2", "x\nrevoked 1;drop", "x\n\n\n"])(
-  "what cannot be read is left out: %j",
-  (payload) => expect(decode(payload).hints).toEqual([]),
-)
+test.each([
+  "",
+  "x",
+  "x\nnews from tomorrow",
+  "x\nenvelopes",
+  "x\nenvelopes dev_1 2",
+  "x\nrevoked 1;drop",
+  "x\nrevocations 2",
+  "x\n\n\n",
+])("what cannot be read is left out: %j", (payload) => expect(decode(payload).hints).toEqual([]))
 
 test("the poll tells what was lost, once: heads, welcomes, changed lists and memberships", async () => {
   const hub = createHub(fail)
@@ -160,6 +167,25 @@ describeOnPostgres("wake-ups between processes", () => {
     expect(own.filter(({ is }) => is !== "member")).toEqual([envelopes(1, 5n), welcome, envelopes(1, 6n)])
     expect(errors).toEqual([])
     await close()
+    await database.drop()
+  })
+
+  test("that the revocation log has grown reaches the others, and not who said it", async () => {
+    const database = await createTestDatabase()
+    const open = () =>
+      createWakeups({ others: { databaseUrl: database.url, origin: randomUUID(), missed: nothing }, onError: fail })
+    const [one, other] = [open(), open()]
+    let own = 0
+    one.onRevocations(() => own++)
+    const told = Array.from({ length: 2 }, () => Promise.withResolvers<void>())
+    let heard = 0
+    other.onRevocations(() => told[heard++]?.resolve())
+    // First of all it listens, and may have missed something.
+    await told[0]?.promise
+    one.announceRevocations()
+    await told[1]?.promise
+    expect(own).toBeLessThanOrEqual(1)
+    await Promise.all([one.close(), other.close()])
     await database.drop()
   })
 

@@ -17,12 +17,20 @@ export interface WakeupsOptions {
 }
 
 export interface OpenWakeups extends Wakeups {
+  /** Tells other processes that the revocation log has grown. */
+  announceRevocations(): void
+  /** Another process has said so, or may have: it was not heard for a while. */
+  onRevocations(listener: () => void): void
   close(): Promise<void>
 }
 
 export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups {
   const hub = createHub(onError)
-  const remote = others && withOthers(others, hub, onError)
+  const listeners: (() => void)[] = []
+  const onRevocations = () => {
+    for (const listener of listeners) listener()
+  }
+  const remote = others && withOthers(others, { hub, onRevocations }, onError)
   return {
     publish(hints) {
       remote?.bus.send(hints)
@@ -37,6 +45,12 @@ export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups 
       return { update: (next) => hub.update(subscription, next), close: () => hub.remove(subscription) }
     },
 
+    announceRevocations: () => remote?.bus.send([{ is: "revocations" }]),
+
+    onRevocations(listener) {
+      listeners.push(listener)
+    },
+
     async close() {
       await remote?.poll.stop()
       await remote?.bus.close()
@@ -46,7 +60,7 @@ export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups 
 
 function withOthers(
   { databaseUrl, origin, missed, gatherMs }: NonNullable<WakeupsOptions["others"]>,
-  hub: ReturnType<typeof createHub>,
+  { hub, onRevocations }: { readonly hub: ReturnType<typeof createHub>; onRevocations(): void },
   onError: (error: unknown) => void,
 ) {
   const bus: Bus = createPostgresBus({
@@ -55,8 +69,11 @@ function withOthers(
     ...(gatherMs === undefined ? {} : { gatherMs }),
     onHints(hints) {
       for (const hint of hints) {
-        poll.told(hint)
-        hub.tell(hint)
+        if (hint.is === "revocations") onRevocations()
+        else {
+          poll.told(hint)
+          hub.tell(hint)
+        }
       }
     },
     onListening() {
@@ -66,6 +83,7 @@ function withOthers(
         hub.tell(hint)
       }
       poll.heads().catch(onError)
+      onRevocations()
     },
     onError,
   })

@@ -55,7 +55,7 @@ export function createIssuer(curve: "P-256" | "P-384" = "P-256") {
         tokenId: newId("jti", nowMs, random),
         clientId: "notes-web",
         scopes: ["notes.read"],
-        permVer: 1,
+        versions: { principal: 0, policy: 1 },
         nowSeconds: Math.floor(nowMs / 1_000),
       }),
     }

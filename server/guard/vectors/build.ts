@@ -5,7 +5,7 @@ import { type Reason, Refused, refusals } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import { createIssuer, ids } from "../testing/issuer.ts"
 import { requirements } from "./requirements.ts"
-import { now, type Situation, situations } from "./situations.ts"
+import { contextId, now, roles, type Situation, scopePermissions, situations } from "./situations.ts"
 import { readTable } from "./table.ts"
 
 export type Expected =
@@ -37,6 +37,8 @@ export const active = {
   tenant: "ACTIVE",
   context: null,
   revoked: [],
+  minimum: { principal: 0, policy: 0 },
+  current: null,
 } as const
 
 /** What the target has in its store. */
@@ -50,6 +52,7 @@ export const resources = {
     tenantId: ids.tenant,
     contextId: null,
   },
+  "in context": { type: "note", id: "in context", appId: ids.app, tenantId: ids.tenant, contextId },
   folder: { type: "folder", id: "folder", appId: ids.app, tenantId: ids.tenant, contextId: null },
 } satisfies Record<string, ResourceRef>
 
@@ -100,6 +103,8 @@ export function buildVectors() {
     claims: baseClaims(),
     liveness: active,
     resources,
+    roles,
+    scopes: scopePermissions,
     requirements: Object.fromEntries(requirements),
     situations,
     cases,

@@ -1,5 +1,5 @@
 // The columns of decisions.md: who calls, with what, and what is known of it. Everything is active but what is changed.
-import { newId } from "@signet/kernel/ids"
+import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import { ids } from "../testing/issuer.ts"
 
 /** Seconds since the Unix epoch: the time in every vector. */
@@ -22,8 +22,37 @@ export interface Situation {
   readonly liveness?: LivenessChange | "unknown" | "down"
   /** How old that is. 0 s. */
   readonly livenessAgeSeconds?: number
+  /**
+   * What the principal was granted: nothing where it is not said. "stale": of another version than the token's. "down":
+   * nobody can tell.
+   */
+  readonly grants?: readonly SituationGrant[] | "stale" | "down"
   /** What the issuer answers to introspection; "down" for nothing; none where the target does not ask. */
   readonly introspection?: LivenessChange | "down"
+}
+
+/** Where a role of `roles` was granted. What is not said is not narrowed. */
+export interface SituationGrant {
+  readonly role: keyof typeof roles
+  readonly tenantId?: TenantId
+  readonly contextId?: ContextId
+  readonly resource?: { readonly type: string; readonly id: string }
+  readonly expiresAtMs?: number
+}
+
+const permissions = ["notes.note.read", "notes.note.edit"]
+
+export const roles = {
+  editor: { permissions, inheritable: true },
+  /** Holds on its own node, and not below it. */
+  resident: { permissions, inheritable: false },
+  reader: { permissions: ["notes.note.read"], inheritable: true },
+} as const
+
+/** What tokens with a scope may use of what was granted. */
+export const scopePermissions: Readonly<Record<string, readonly string[]>> = {
+  "notes.read": ["notes.note.read"],
+  "notes.write": permissions,
 }
 
 /** What is not active: members of LivenessFacts. */
@@ -50,6 +79,18 @@ const onBehalf = {
 }
 const otherTenant = newId("ten", 2, new Uint8Array(10))
 const note = (id: string) => ({ "note.id": id })
+export const contextId = newId("ctx", 1, new Uint8Array(10))
+const bothScopes = ["notes.read", "notes.write"]
+const own: SituationGrant["resource"] = { type: "note", id: "own" }
+
+/** Someone with both scopes who asks for the note "own". */
+const granted = (grants: Situation["grants"], claims: Situation["claims"] = {}, id = "own"): Situation => ({
+  claims: { scp: bothScopes, ...claims },
+  request: note(id),
+  ...(grants === undefined ? {} : { grants }),
+})
+const editor: SituationGrant = { role: "editor" }
+const inContext = { context_id: contextId }
 
 export const situations: Readonly<Record<string, Situation>> = {
   user: {},
@@ -116,6 +157,53 @@ export const situations: Readonly<Record<string, Situation>> = {
   "database down": { liveness: "down" },
   "on behalf, actor suspended": { claims: onBehalf, liveness: { actor: "SUSPENDED" } },
   "on behalf, session revoked": { claims: onBehalf, liveness: { session: { status: "REVOKED" } } },
+
+  "permissions taken away": { liveness: { minimum: { principal: 1, policy: 0 } } },
+  "policy narrowed": { liveness: { minimum: { principal: 0, policy: 2 } } },
+  "policy narrowed before": { liveness: { minimum: { principal: 0, policy: 1 } } },
+  "policy narrowed, part untold": {
+    claims: { perm_ver: 9, pol_ver: null },
+    liveness: { minimum: { principal: 0, policy: 1 } },
+  },
+
+  "editor of the app": granted([editor]),
+  "editor of the tenant": granted([{ ...editor, tenantId: ids.tenant }]),
+  "editor of the note": granted([{ ...editor, tenantId: ids.tenant, resource: own }]),
+  "editor of another note": granted([{ ...editor, tenantId: ids.tenant, resource: { type: "note", id: "other" } }]),
+  "editor of such a note of no tenant": granted([{ ...editor, resource: own }]),
+  "editor of another tenant": granted([{ ...editor, tenantId: otherTenant }]),
+  "editor of a context": granted([{ ...editor, tenantId: ids.tenant, contextId }]),
+  "resident of the app": granted([{ role: "resident" }]),
+  "resident of the tenant": granted([{ role: "resident", tenantId: ids.tenant }]),
+  "resident of the note": granted([{ role: "resident", tenantId: ids.tenant, resource: own }]),
+  "reader of the app": granted([{ role: "reader" }]),
+  "reader of the app, editor of the note": granted([
+    { role: "reader" },
+    { ...editor, tenantId: ids.tenant, resource: own },
+  ]),
+  "granted nothing": granted([]),
+
+  "in a context, editor of it": granted([{ ...editor, tenantId: ids.tenant, contextId }], inContext, "in context"),
+  "in a context, editor of the tenant": granted([{ ...editor, tenantId: ids.tenant }], inContext, "in context"),
+  "in a context, resident of the tenant": granted(
+    [{ role: "resident", tenantId: ids.tenant }],
+    inContext,
+    "in context",
+  ),
+  "in a context, a note of the tenant": granted([editor], inContext),
+  "in the tenant, a note of a context": granted([editor], {}, "in context"),
+
+  "editor for a second more": granted([{ ...editor, expiresAtMs: now * 1_000 + 1_000 }]),
+  "editor until now": granted([{ ...editor, expiresAtMs: now * 1_000 }]),
+  "editor without the scope": granted([editor], { scp: ["notes.read"] }),
+  "editor, a note of another tenant": granted([editor], {}, "foreign"),
+  "editor, a note of another app": granted([editor], {}, "elsewhere"),
+  "editor, no such note": granted([editor], {}, "missing"),
+  "service, editor of the app": granted([editor], service),
+  "on behalf of an editor": granted([editor], onBehalf),
+  "on behalf of an editor, without the scope": granted([editor], { ...onBehalf, scp: ["notes.read"] }),
+  "editor in another version": granted("stale"),
+  "nobody can tell": granted("down"),
 
   "fresh token": { liveness: "unknown" },
   "token of a minute": { claims: { iat: now - 61, nbf: now - 61 }, liveness: "unknown" },

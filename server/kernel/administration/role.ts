@@ -25,6 +25,9 @@ export function roleProblem(
   return undefined
 }
 
+/** Live grants of one principal in one app, at most: what was granted has to fit into one answer. */
+export const maxGrants = 200
+
 /** The level of the hierarchy that a node is at: the narrowest that it names. */
 export function levelOf({ tenantId, contextId, resource }: GrantNode): GrantLevel {
   if (resource !== null) return "RESOURCE"

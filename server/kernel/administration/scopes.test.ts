@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest"
 import type { AppScope } from "../records.ts"
-import { appScopesProblem, memberScopesProblem } from "./scopes.ts"
+import { appScopesProblem, memberScopesProblem, scopePermissionsProblem } from "./scopes.ts"
 
 const scope = (key: string, audience = "svc-notes", isDefault = false): AppScope => ({ key, audience, isDefault })
 const notes = scope("notes.read")
 const introspect = scope("auth.introspect", "auth")
+
+test("a scope lets its tokens use permissions of the app, and of no other", () => {
+  const known = new Set(["notes.note.edit"])
+  const naming = (...permissions: string[]) => [{ ...notes, permissions }, introspect]
+  expect(scopePermissionsProblem(naming("notes.note.edit"), known)).toBeUndefined()
+  expect(scopePermissionsProblem([notes], known)).toBeUndefined()
+  expect(scopePermissionsProblem(naming("notes.note.edit", "notes.note.drop"), known)?.reason).toBe("INVALID_FIELD")
+})
 
 describe("the scopes of an app", () => {
   const grounds = {
@@ -23,6 +31,7 @@ describe("the scopes of an app", () => {
     ["are this service's for another audience", [notes, scope("auth.introspect")], "INVALID_FIELD"],
     ["are one more of this service's", [notes, introspect, scope("auth.apps.write", "auth")], "SCOPE_NOT_GRANTED"],
     ["are one less of this service's", [notes], "SCOPE_NOT_GRANTED"],
+    ["let this service's do more", [notes, { ...introspect, permissions: ["notes.note.edit"] }], "SCOPE_NOT_GRANTED"],
     ["give this service's to everybody", [notes, scope("auth.introspect", "auth", true)], "SCOPE_NOT_GRANTED"],
     ["make everybody an administrator", [notes, introspect, scope("auth.apps.write", "auth", true)], "INVALID_FIELD"],
   ])("%s", (_, asked, expected) => {

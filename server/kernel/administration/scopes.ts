@@ -5,7 +5,8 @@ import { invalid, type Problem } from "./problem.ts"
 export const isOwnKey = (key: string): boolean => key.startsWith("auth.")
 
 /** Scopes that administer. Nobody holds them by being a member. */
-const administrative = /^auth\.(apps|tenants|members|roles|grants|principals|service_accounts|delegation|audit)\./
+const administrative =
+  /^auth\.(apps|tenants|members|roles|grants|principals|permissions|service_accounts|delegation|audit)\./
 
 /** Every administration scope, for those who are to have them all. */
 export const administrationScopes: readonly string[] = [
@@ -47,10 +48,16 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
   return undefined
 }
 
+/** Why scopes may not let their tokens use these permissions; undefined when they may. */
+export function scopePermissionsProblem(asked: readonly AppScope[], known: ReadonlySet<string>): Problem | undefined {
+  const isKnown = asked.every(({ permissions = [] }) => permissions.every((key) => known.has(key)))
+  return isKnown ? undefined : invalid("app.scopes", "a permission is not the app's")
+}
+
 const ownScopes = (scopes: readonly AppScope[]): string =>
   scopes
     .filter(({ key }) => isOwnKey(key))
-    .map(({ key, audience, isDefault }) => JSON.stringify([key, audience, isDefault]))
+    .map(({ key, audience, isDefault, permissions = [] }) => JSON.stringify([key, audience, isDefault, permissions]))
     .toSorted()
     .join()
 

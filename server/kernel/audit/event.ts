@@ -28,6 +28,8 @@ export type AuditKind =
   | "service_account.secret_revoked"
   | "service_account.key_added"
   | "service_account.key_revoked"
+  | "service_account.envelope_key_added"
+  | "service_account.envelope_key_revoked"
   | "delegation_policy.created"
   | "delegation_policy.revoked"
   | "delegation.created"
@@ -109,6 +111,10 @@ export type AuditKind =
   | "key.activated"
   | "key.retired"
   | "key.compromised"
+  | "audit.checkpoint"
+  | "audit.exported"
+  | "audit.dropped"
+  | "ratelimit.locked_out"
 
 /** Who did what to whom, and what came of it. Holds no secret, no token and no text of a person's. */
 export interface AuditEvent {
@@ -127,5 +133,11 @@ export interface AuditEvent {
   subjectIdentityId: IdentityId | null
   sessionId: SessionId | null
   target: { type: string; id: string } | null
-  request: { id: string; route: string; ipTruncated: string | null }
+  request: {
+    id: string
+    route: string
+    ipTruncated: string | null
+    /** What named a person here was erased with them. */
+    isErased?: true
+  }
 }

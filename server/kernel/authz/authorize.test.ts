@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest"
 import type { Reason } from "../errors.ts"
 import { newId } from "../ids.ts"
 import { authorize, type Question } from "./authorize.ts"
+import type { HeldGrant } from "./grants.ts"
 import type { Requirement } from "./requirement.ts"
-import { alive, delegated, question, resource, service, user } from "./testing.ts"
+import { alive, delegated, question, resource, service, snapshotOf, user } from "./testing.ts"
 
 const scope = (name: string): Requirement => ({ is: "scope", scope: name })
 const users: Requirement = { is: "kinds", of: ["USER"] }
@@ -13,17 +14,7 @@ const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", typ
 const byMail: Requirement = { is: "delegated", actors: ["svc-mail"] }
 const tenant: Requirement = { is: "tenant", from: "BODY", field: "tenant_id" }
 const resources = (change: object = {}) => new Map([["note BODY id", { ...resource, ...change }]])
-const grants: Question["grants"] = [
-  {
-    permission: "notes.note.edit",
-    appId: user.appId,
-    tenantId: null,
-    contextId: null,
-    resource: null,
-    expiresAtMs: null,
-  },
-]
-const [grant] = grants
+const snapshot = snapshotOf()
 
 function decide(change: Partial<Question>) {
   return authorize({ ...question, ...change })
@@ -97,7 +88,15 @@ describe("the nine steps", () => {
     ["6: no scope", { requirement: scope("notes.write") }, "MISSING_SCOPE", 403, 6],
     ["6: no permission", { requirement: { is: "action", action: "notes.note.delete" } }, "MISSING_PERMISSION", 403, 6],
     ["6: signed in too long ago", { requirement: { ...users, maxAuthAgeSeconds: 9 } }, "STEP_UP_REQUIRED", 403, 6],
-    ["7: no grant", { requirement: edit, request: { resources: resources() } }, "RESOURCE_NOT_GRANTED", 403, 7],
+    [
+      "7: no grant",
+      {
+        requirement: edit,
+        request: { resources: resources() },
+        snapshot: snapshotOf({ resource: { type: "note", id: "n2" } }),
+      },
+      ...(["RESOURCE_NOT_GRANTED", 403, 7] as const),
+    ],
     ["8: nobody acts", { requirement: byMail }, "ACTOR_REQUIRED", 403, 8],
     [
       "8: another actor",
@@ -126,14 +125,14 @@ describe("the nine steps", () => {
 
   test.each<[string, Partial<Question>]>([
     ["a scope", { requirement: scope("notes.read") }],
-    ["a permission", { requirement: { is: "action", action: "notes.note.edit" } }],
+    ["a permission", { requirement: { is: "action", action: "notes.note.edit" }, snapshot }],
     ["a kind", { requirement: { is: "kinds", of: ["SERVICE", "USER"] } }],
     [
       "the tenant that is named",
       { requirement: tenant, request: { tenants: new Map([["BODY tenant_id", user.tenantId ?? ""]]) } },
     ],
     ["the token's own tenant", { requirement: { is: "tenant", from: "TOKEN", field: "" } }],
-    ["a granted resource", { requirement: edit, request: { resources: resources() }, grants }],
+    ["a granted resource", { requirement: edit, request: { resources: resources() }, snapshot }],
     ["the actor that is expected, by client id", { requirement: byMail, context: delegated }],
     [
       "the actor that is expected, by principal id",
@@ -160,7 +159,7 @@ describe("the nine steps", () => {
       { ...alive({ app: "ARCHIVED" }), nowMs: question.nowMs + 60_001 },
       alive({ app: "ARCHIVED" }),
       {},
-      { context: { ...user, permissions: new Set(["a.b.c"]) } },
+      { snapshot: null },
     ]
     const requirement: Requirement = {
       is: "allOf",
@@ -181,33 +180,53 @@ describe("a resource", () => {
     ["TENANT_MISMATCH", { tenantId: null }],
     ["CONTEXT_MISMATCH", { contextId: newId("ctx", 9, new Uint8Array(10)) }],
   ])("of somebody else is told as one that does not exist; the audit knows %s", (trueReason, change) => {
-    const none = decide({ requirement: edit, grants })
-    const foreign = decide({ requirement: edit, grants, request: { resources: resources(change) } })
+    const none = decide({ requirement: edit, snapshot })
+    const foreign = decide({ requirement: edit, snapshot, request: { resources: resources(change) } })
     expect(none).toMatchObject({ reason: "RESOURCE_UNRESOLVED", trueReason: "RESOURCE_UNRESOLVED" })
     expect(foreign).toEqual({ ...none, trueReason })
   })
 
   test("of another type is none", () => {
-    expect(decide({ requirement: edit, grants, request: { resources: resources({ type: "folder" }) } })).toMatchObject({
+    expect(
+      decide({ requirement: edit, snapshot, request: { resources: resources({ type: "folder" }) } }),
+    ).toMatchObject({
       reason: "RESOURCE_UNRESOLVED",
     })
   })
 
-  test.each<[string, object, boolean]>([
-    ["on this resource", { resource: { type: "note", id: "n1" } }, true],
-    ["on the tenant", { tenantId: user.tenantId }, true],
-    ["on another resource", { resource: { type: "note", id: "n2" } }, false],
-    ["on a resource of another type with this id", { resource: { type: "folder", id: "n1" } }, false],
-    ["on another tenant", { tenantId: newId("ten", 9, new Uint8Array(10)) }, false],
-    ["on a context", { contextId: newId("ctx", 9, new Uint8Array(10)) }, false],
-    ["on another app", { appId: newId("app", 9, new Uint8Array(10)) }, false],
-    ["of another permission", { permission: "notes.note.read" }, false],
-    ["that ends later", { expiresAtMs: question.nowMs + 1 }, true],
-    ["that has ended", { expiresAtMs: question.nowMs }, false],
-  ])("with a grant %s: %s", (_, change, allow) => {
-    if (grant === undefined) throw new Error("no grant")
+  const note = { type: "note", id: "n1" }
+  const own = { tenantId: user.tenantId }
+  const context = { contextId: newId("ctx", 9, new Uint8Array(10)) }
+
+  test.each<[string, Partial<HeldGrant>, Parameters<typeof snapshotOf>[1], Reason | "allow"]>([
+    ["on the app", {}, {}, "allow"],
+    ["on the tenant", own, {}, "allow"],
+    ["on this resource", { resource: note }, {}, "allow"],
+    ["on such a resource of no tenant", { tenantId: null, resource: note }, {}, "MISSING_PERMISSION"],
+    ["on this resource, of what is not inherited", { resource: note }, { inheritable: false }, "allow"],
+    ["on the app, of what is not inherited", {}, { inheritable: false }, "MISSING_PERMISSION"],
+    ["on the tenant, of what is not inherited", own, { inheritable: false }, "RESOURCE_NOT_GRANTED"],
+    ["on another resource", { resource: { ...note, id: "n2" } }, {}, "RESOURCE_NOT_GRANTED"],
+    ["on another type's resource of this id", { resource: { ...note, type: "folder" } }, {}, "RESOURCE_NOT_GRANTED"],
+    ["on another tenant", { tenantId: newId("ten", 9, new Uint8Array(10)) }, {}, "MISSING_PERMISSION"],
+    ["on a context", { ...own, ...context }, {}, "MISSING_PERMISSION"],
+    ["on this resource, in another context", { ...context, resource: note }, {}, "MISSING_PERMISSION"],
+    ["on another app", { appId: newId("app", 9, new Uint8Array(10)) }, {}, "MISSING_PERMISSION"],
+    ["of another role", { roleId: "rol_2" }, {}, "MISSING_PERMISSION"],
+    ["of another permission", {}, { permissions: ["notes.note.read"] }, "MISSING_PERMISSION"],
+    ["that no scope of the token lets use", {}, { scopes: ["notes.write"] }, "MISSING_PERMISSION"],
+    ["that ends later", { expiresAtMs: question.nowMs + 1 }, {}, "allow"],
+    ["that has ended", { expiresAtMs: question.nowMs }, {}, "MISSING_PERMISSION"],
+  ])("with a grant %s: %s", (_, change, of, expected) => {
     const request = { resources: resources() }
-    expect(decide({ requirement: edit, request, grants: [{ ...grant, ...change }] }).allow).toBe(allow)
+    const decision = decide({ requirement: edit, request, snapshot: snapshotOf(change, of) })
+    expect(decision.allow ? "allow" : decision.reason).toBe(expected)
+  })
+
+  test("is judged by where it is before anybody looks at grants", () => {
+    const request = { resources: resources({ tenantId: newId("ten", 9, new Uint8Array(10)) }) }
+    expect(decide({ requirement: edit, request, snapshot: null })).toMatchObject({ step: 4 })
+    expect(decide({ requirement: edit, request, snapshot })).toMatchObject({ step: 4 })
   })
 })
 

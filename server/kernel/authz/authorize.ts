@@ -1,9 +1,11 @@
 // The specification's authorization algorithm: nine steps, in order, without a clock, a store or a network.
 import { type Reason, refusals } from "../errors.ts"
 import type { AppId } from "../ids.ts"
-import { type Failure, failureOf, type Inherited, type KnownCall } from "./check.ts"
+import type { Failure, KnownCall } from "./check.ts"
 import type { AuthContext } from "./context.ts"
-import type { Grant, ResourceRef } from "./grants.ts"
+import type { PermissionSnapshot } from "./effective.ts"
+import { evaluate } from "./evaluate.ts"
+import type { ResourceRef } from "./grants.ts"
 import { inactivity, type Liveness } from "./liveness.ts"
 import type { Freshness, Requirement } from "./requirement.ts"
 
@@ -29,7 +31,8 @@ export interface Question {
   readonly liveness: Liveness | "unknown"
   /** Holds where the requirement says nothing. */
   readonly defaultFreshness: Freshness
-  readonly grants: readonly Grant[]
+  /** What the principal was granted; null where nobody asked, and then no permission is held. */
+  readonly snapshot: PermissionSnapshot | null
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: number
 }
@@ -68,6 +71,17 @@ export function authorize(question: Question): AuthDecision {
 }
 
 function decide(question: Question): AuthDecision {
+  const call = screen(question)
+  if ("allow" in call) return call
+  const outcome = evaluate(call.requirement, call, { freshness: call.defaultFreshness })
+  if (!outcome.passed) return denyOf(outcome)
+  // A token with an actor is taken only where something says so.
+  if (call.context.actor !== null && !outcome.takesActor) return denyOf({ step: 8, reason: "ACTOR_NOT_ALLOWED" })
+  return { allow: true, context: call.context }
+}
+
+/** Steps 1 to 3: a decision, where it falls before anything is asked of the caller, or the call with its caller. */
+export function screen(question: Question): AuthDecision | KnownCall {
   const { context, requirement } = question
   if (requirement.is === "public") return { allow: true, context: undefined }
   if (typeof context === "string") {
@@ -83,93 +97,12 @@ function decide(question: Question): AuthDecision {
   if (mismatch !== undefined) return denyOf({ step: 2, reason: mismatch })
   const inactive =
     question.liveness === "unknown" ? undefined : inactivity(context, question.liveness.facts, question.nowMs)
-  if (inactive !== undefined) return denyOf({ step: 3, reason: inactive })
-  const outcome = evaluate(requirement, { ...question, context }, { freshness: question.defaultFreshness })
-  if (!outcome.passed) return denyOf(outcome)
-  // A token with an actor is taken only where something says so.
-  if (context.actor !== null && !outcome.takesActor) return denyOf({ step: 8, reason: "ACTOR_NOT_ALLOWED" })
-  return { allow: true, context }
+  return inactive === undefined ? { ...question, context } : denyOf({ step: 3, reason: inactive })
 }
 
 function mismatchOf(context: AuthContext, expected: Question["expected"]): Reason | undefined {
   if (context.issuer !== expected.issuer) return "ISSUER_MISMATCH"
   return context.audience === expected.audience ? undefined : "AUDIENCE_MISMATCH"
-}
-
-type Outcome = { readonly passed: true; readonly takesActor: boolean } | ({ readonly passed: false } & Failure)
-
-function evaluate(requirement: Requirement, call: KnownCall, inherited: Inherited): Outcome {
-  const options = narrow(inherited, requirement)
-  switch (requirement.is) {
-    case "public":
-    case "bodyCredential":
-      throw new Error(`${requirement.is} inside a composite`)
-    case "anyOf":
-      return anyOf(requirement, partsOf(requirement, call, options))
-    case "allOf":
-      return allOf(requirement, partsOf(requirement, call, options))
-    case "scope":
-    case "action":
-    case "resourceAction":
-    case "kinds":
-    case "tenant":
-    case "delegated":
-    case "device": {
-      const failure = failureOf(requirement, call, options)
-      if (failure !== undefined) return { passed: false, ...failure }
-      return { passed: true, takesActor: requirement.is === "delegated" || requirement.allowDelegated === true }
-    }
-    default:
-      return unknownCheck(requirement)
-  }
-}
-
-function unknownCheck(check: never): never {
-  throw new Error(`an unknown check: ${JSON.stringify(check)}`)
-}
-
-function narrow(inherited: Inherited, own: Requirement): Inherited {
-  const ages = [inherited.maxAuthAgeSeconds, own.maxAuthAgeSeconds].filter((age) => age !== undefined && age > 0)
-  return {
-    freshness: own.freshness ?? inherited.freshness,
-    ...(ages.length === 0 ? {} : { maxAuthAgeSeconds: Math.min(...ages.map(Number)) }),
-  }
-}
-
-type Composite = Extract<Requirement, { is: "anyOf" | "allOf" }>
-
-function partsOf(composite: Composite, call: KnownCall, options: Inherited): readonly Outcome[] {
-  if (composite.of.length === 0) throw new Error("an empty composite")
-  return composite.of.map((part) => evaluate(part, call, options))
-}
-
-/** Passes with any; else tells of the part that got furthest, the first of those that got equally far. */
-function anyOf(composite: Composite, outcomes: readonly Outcome[]): Outcome {
-  const passed = outcomes.filter((outcome) => outcome.passed)
-  if (passed.length > 0) {
-    return {
-      passed: true,
-      takesActor: composite.allowDelegated === true || passed.some(({ takesActor }) => takesActor),
-    }
-  }
-  return pick(outcomes, (a, b) => a.step >= b.step)
-}
-
-/** Passes with all; else tells of the part that failed at the earliest step, the first of those. */
-function allOf(composite: Composite, outcomes: readonly Outcome[]): Outcome {
-  if (outcomes.every((outcome) => outcome.passed)) {
-    return {
-      passed: true,
-      takesActor: composite.allowDelegated === true || outcomes.some(({ takesActor }) => takesActor),
-    }
-  }
-  return pick(outcomes, (a, b) => a.step <= b.step)
-}
-
-function pick(outcomes: readonly Outcome[], isBetter: (a: Failure, b: Failure) => boolean): Outcome {
-  const failures = outcomes.filter((outcome) => !outcome.passed)
-  const told = failures.reduce((best, next) => (isBetter(best, next) ? best : next))
-  return { ...told, introspect: failures.some(({ introspect }) => introspect === true) }
 }
 
 const notSent: ReadonlySet<Reason> = new Set<Reason>([
@@ -183,10 +116,14 @@ const notSent: ReadonlySet<Reason> = new Set<Reason>([
 /** The step that a verifier's reason belongs to. */
 function stepOf(reason: Reason): number {
   if (notSent.has(reason)) return 1
+  if (reason === "PERMISSIONS_STALE") return 3
   const { status } = refusals[reason]
   if (status === 401) return 2
   return status === 403 ? 8 : 0
 }
+
+/** What is decided when the caller, or what carries the call, is refused before there is anything to authorize. */
+export const denialOf = (reason: Reason): Deny => denyOf({ step: stepOf(reason), reason })
 
 function denyOf(failure: Failure): Deny {
   const { status, message } = refusals[failure.reason]

@@ -3,7 +3,8 @@ import type { Reason } from "../errors.ts"
 import { maxActDepth } from "../token/claims.ts"
 import type { Question } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
-import { covers, misplacement } from "./grants.ts"
+import { isHeldAt, isHeldOn } from "./effective.ts"
+import { misplacement } from "./grants.ts"
 import { displacement } from "./liveness.ts"
 import { type Freshness, type Requirement, resourceKey, tenantKey } from "./requirement.ts"
 
@@ -35,7 +36,7 @@ export function failureOf(check: Requirement, call: KnownCall, options: Inherite
     noDevice(check, call.context) ??
     wrongPlace(check, call) ??
     wrongKind(check, call.context) ??
-    missing(check, call.context) ??
+    missing(check, call) ??
     tooLongAgo(call, options.maxAuthAgeSeconds) ??
     notGranted(check, call) ??
     wrongActor(check, call)
@@ -78,14 +79,16 @@ function wrongKind(check: Requirement, context: AuthContext): Failure | undefine
   return { step: 5, reason: "PRINCIPAL_KIND_NOT_ALLOWED" }
 }
 
-function missing(check: Requirement, context: AuthContext): Failure | undefined {
+function missing(check: Requirement, { context, snapshot, nowMs }: KnownCall): Failure | undefined {
   switch (check.is) {
     case "scope":
       if (context.scopes.has(check.scope)) return undefined
       return { step: 6, reason: "MISSING_SCOPE", metadata: { scope: check.scope } }
     case "action":
     case "resourceAction":
-      if (context.permissions.has(check.action)) return undefined
+      if (snapshot !== null && isHeldAt(snapshot, { scopes: context.scopes, nowMs }, check.action, context)) {
+        return undefined
+      }
       return { step: 6, reason: "MISSING_PERMISSION", metadata: { permission: check.action } }
     default:
       return undefined
@@ -101,8 +104,13 @@ function tooLongAgo(call: KnownCall, maxAuthAgeSeconds: number | undefined): Fai
 
 function notGranted(check: Requirement, call: KnownCall): Failure | undefined {
   if (check.is !== "resourceAction") return undefined
-  const resource = call.request.resources?.get(resourceKey(check))
-  if (resource !== undefined && covers(call.grants, check.action, resource, call.nowMs)) return undefined
+  const { request, snapshot, context, nowMs } = call
+  const resource = request.resources?.get(resourceKey(check))
+  const isGranted =
+    resource !== undefined &&
+    snapshot !== null &&
+    isHeldOn(snapshot, { scopes: context.scopes, nowMs }, check.action, resource)
+  if (isGranted) return undefined
   return { step: 7, reason: "RESOURCE_NOT_GRANTED" }
 }
 

@@ -1,6 +1,7 @@
 import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
 import type { PrincipalKind } from "../records.ts"
 import type { AccessTokenClaims, ActClaim, GrantType } from "../token/claims.ts"
+import { type AuthorityVersions, versionsOf } from "./versions.ts"
 
 export type AuthMethod =
   | "USER_SESSION"
@@ -52,6 +53,8 @@ export interface AuthContext {
   readonly issuedAtMs: number
   readonly expiresAtMs: number
   readonly permVer: number
+  /** What permVer is the sum of. */
+  readonly versions: AuthorityVersions
 }
 
 /** Roles and permissions that the principal holds in the token's app, tenant and context: no token carries them. */
@@ -103,7 +106,13 @@ export function contextOf(
     issuedAtMs: claims.iat * 1_000,
     expiresAtMs: claims.exp * 1_000,
     permVer: claims.perm_ver,
+    versions: Object.freeze(versionsOf(claims)),
   })
+}
+
+/** The same caller, with what is known of roles and permissions. */
+export function withAuthority(context: AuthContext, { roles, permissions }: Authority): AuthContext {
+  return Object.freeze({ ...context, roles: frozenSet(roles), permissions: frozenSet(permissions) })
 }
 
 function delegationOf(claims: AccessTokenClaims, act: ActClaim): Delegation {

@@ -1,3 +1,4 @@
+import type { Place } from "../admin-ports.ts"
 import type { AppId, ContextId, TenantId } from "../ids.ts"
 import type { AuthContext } from "./context.ts"
 
@@ -10,30 +11,48 @@ export interface ResourceRef {
   readonly contextId: ContextId | null
 }
 
-/** A permission that the principal was given at one place: a resource, or everything of a context, tenant or app. */
-export interface Grant {
-  readonly permission: string
+/** A role that the principal has at a node: a resource, or everything of a context, tenant or app. */
+export interface HeldGrant {
+  readonly roleId: string
   readonly appId: AppId
-  /** Null: every tenant of the app. */
+  /** Null: every tenant of the app; of a resource, that it is of none. */
   readonly tenantId: TenantId | null
-  /** Null: every context of the tenant. */
+  /** Null: every context of the tenant; of a resource, that it is of none. */
   readonly contextId: ContextId | null
   /** Null: every resource of the context. */
   readonly resource: { readonly type: string; readonly id: string } | null
-  /** Null: for good. Milliseconds since the Unix epoch. */
+  /** It holds before, and not at it. Null: for good. Milliseconds since the Unix epoch. */
   readonly expiresAtMs: number | null
 }
 
-/** True when a grant gives the permission on this very resource, or at a place that the resource is in. */
-export function covers(grants: readonly Grant[], permission: string, resource: ResourceRef, nowMs: number): boolean {
-  return grants.some(
-    (grant) =>
-      grant.permission === permission &&
-      (grant.expiresAtMs === null || nowMs < grant.expiresAtMs) &&
-      grant.appId === resource.appId &&
-      (grant.tenantId === null || grant.tenantId === resource.tenantId) &&
-      (grant.contextId === null || grant.contextId === resource.contextId) &&
-      (grant.resource === null || (grant.resource.type === resource.type && grant.resource.id === resource.id)),
+export function isLive({ expiresAtMs }: HeldGrant, nowMs: number): boolean {
+  return expiresAtMs === null || nowMs < expiresAtMs
+}
+
+/** True when the grant is on this very resource or, where it is inherited, on a node that the resource is in. */
+export function covers(grant: HeldGrant, isInherited: boolean, resource: ResourceRef): boolean {
+  if (grant.resource === null) return isInherited && isAround(grant, resource)
+  return isAt(grant, resource) && grant.resource.type === resource.type && grant.resource.id === resource.id
+}
+
+/**
+ * True when the grant holds somewhere at a place, for a token that is of that place: on it, on a resource of it or, where
+ * it is inherited, on a node that the place is in.
+ */
+export function reaches(grant: HeldGrant, isInherited: boolean, place: Place): boolean {
+  return isAt(grant, place) || (grant.resource === null && isInherited && isAround(grant, place))
+}
+
+/** A resource's id says which it is in its own place: in another one the same id is somebody else's resource. */
+function isAt({ appId, tenantId, contextId }: HeldGrant, place: Place): boolean {
+  return appId === place.appId && tenantId === place.tenantId && contextId === place.contextId
+}
+
+function isAround({ appId, tenantId, contextId }: HeldGrant, place: Place): boolean {
+  return (
+    appId === place.appId &&
+    (tenantId === null || tenantId === place.tenantId) &&
+    (contextId === null || contextId === place.contextId)
   )
 }
 

@@ -2,6 +2,7 @@ import type { PlaceFacts } from "../admin-ports.ts"
 import type { Reason } from "../errors.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
+import { isOutdated } from "./versions.ts"
 
 /** What is known of principal, session, credential and membership, and since when. */
 export interface Liveness {
@@ -12,7 +13,8 @@ export interface Liveness {
 
 /**
  * Step 3: why principal, identity, session, credential or token is not active; undefined when they are. What is missing
- * is not active. A service that acts for a user must be active too.
+ * is not active. A service that acts for a user must be active too. PERMISSIONS_STALE: authority was taken away since the
+ * token was issued.
  */
 export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: number): Reason | undefined {
   const { revoked } = facts
@@ -25,7 +27,7 @@ export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: nu
   }
   if (revoked.includes("CREDENTIAL")) return "CREDENTIAL_REVOKED"
   if (revoked.includes("TOKEN")) return "TOKEN_REVOKED"
-  return undefined
+  return isOutdated(context.versions, facts.minimum) ? "PERMISSIONS_STALE" : undefined
 }
 
 /** Whether anybody may act at the place: app, tenant and context are ACTIVE, as far as they are asked for. What is missing is not. */

@@ -5,6 +5,8 @@ import { parseClaims } from "../token/claims.ts"
 import { authorize, type Question } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
 import { contextOf } from "./context.ts"
+import type { PermissionSnapshot } from "./effective.ts"
+import { type Explained, explain } from "./explain.ts"
 import type { Requirement, Requirements } from "./requirement.ts"
 import {
   alive,
@@ -14,6 +16,7 @@ import {
   resource,
   service,
   serviceClaims,
+  snapshotOf,
   user,
   userClaims,
 } from "./testing.ts"
@@ -71,8 +74,10 @@ const call: fc.Arbitrary<Question> = fc
   .record({
     caller: fc.constantFrom(user, user, service, delegated),
     scopes: subset,
-    permissions: subset,
+    usable: subset,
     granted: subset,
+    grant: fc.constantFrom({}, { tenantId: user.tenantId }, { resource: { type: "note", id: "n1" } }),
+    inheritable: fc.boolean(),
     isFound: fc.boolean(),
     tenant: fc.constantFrom(user.tenantId, "ten_other", null),
     isKnown: fc.boolean(),
@@ -81,20 +86,17 @@ const call: fc.Arbitrary<Question> = fc
   })
   .map((of) => ({
     ...question,
-    context: { ...of.caller, scopes: new Set(of.scopes), permissions: new Set(of.permissions) },
+    context: { ...of.caller, scopes: new Set(of.scopes) },
     requirement: of.requirement,
     request: {
       tenants: new Map(of.tenant === null ? [] : [["BODY t", of.tenant]]),
       resources: new Map(of.isFound ? [["note BODY id", resource]] : []),
     },
-    grants: of.granted.map((permission) => ({
-      permission,
-      appId: user.appId,
-      tenantId: null,
-      contextId: null,
-      resource: null,
-      expiresAtMs: null,
-    })),
+    snapshot: {
+      ...snapshotOf(of.grant, { permissions: of.granted, inheritable: of.inheritable }),
+      // Each scope lets use what is usable.
+      scopes: new Map(names.map((name) => [name, new Set(of.usable)])),
+    },
     ...(of.isKnown ? alive() : { liveness: "unknown" as const }),
     nowMs: question.nowMs + of.lateMs,
   }))
@@ -105,16 +107,43 @@ function without(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
 
 type Removal = (call: Question, context: AuthContext) => Partial<Question>
 
+const changing =
+  (change: (snapshot: PermissionSnapshot, nowMs: number) => PermissionSnapshot): Removal =>
+  ({ snapshot, nowMs }) => ({ snapshot: snapshot && change(snapshot, nowMs) })
+
+const mapped = <T>(map: ReadonlyMap<string, T>, change: (value: T) => T): ReadonlyMap<string, T> =>
+  new Map([...map].map(([key, value]) => [key, change(value)]))
+
+// Takes no authority away where grants are asked for: they are another place's then, and that may grant what the tenant's
+// does not.
+const outOfTenant: Removal = (_, context) => ({ context: { ...context, tenantId: null } })
+
+function asksForGrants(requirement: Requirement): boolean {
+  if (requirement.is === "anyOf" || requirement.is === "allOf") return requirement.of.some(asksForGrants)
+  return requirement.is === "action"
+}
+
 const removals: readonly Removal[] = [
   ...names.flatMap((gone): Removal[] => [
     (_, context) => ({ context: { ...context, scopes: without(context.scopes, gone) } }),
-    (_, context) => ({ context: { ...context, permissions: without(context.permissions, gone) } }),
-    ({ grants }) => ({ grants: grants.filter(({ permission }) => permission !== gone) }),
+    changing(({ roles, ...rest }) => ({
+      ...rest,
+      roles: mapped(roles, (role) => ({ ...role, permissions: without(role.permissions, gone) })),
+    })),
+    changing(({ scopes, ...rest }) => ({ ...rest, scopes: mapped(scopes, (usable) => without(usable, gone)) })),
+    changing(({ scopes, ...rest }) => ({ ...rest, scopes: new Map([...scopes].filter(([scope]) => scope !== gone)) })),
   ]),
-  ({ grants, nowMs }) => ({ grants: grants.map((grant) => ({ ...grant, expiresAtMs: nowMs })) }),
+  changing((snapshot) => ({ ...snapshot, grants: [] })),
+  changing((snapshot) => ({ ...snapshot, roles: new Map() })),
+  changing((snapshot, nowMs) => ({
+    ...snapshot,
+    grants: snapshot.grants.map((grant) => ({ ...grant, expiresAtMs: nowMs })),
+  })),
+  changing(({ roles, ...rest }) => ({ ...rest, roles: mapped(roles, (role) => ({ ...role, inheritable: false })) })),
+  () => ({ snapshot: null }),
   ({ request }) => ({ request: { ...request, resources: new Map() } }),
   ({ request }) => ({ request: { ...request, tenants: new Map() } }),
-  (_, context) => ({ context: { ...context, tenantId: null } }),
+  outOfTenant,
   (_, context) => ({ context: { ...context, authTimeMs: null } }),
   (_, context) => ({ context: { ...context, authTimeMs: (context.authTimeMs ?? 0) - 30_000 } }),
   () => alive({ principal: "SUSPENDED" }),
@@ -141,6 +170,7 @@ test("taking authority away never turns deny into allow", () => {
   fc.assert(
     fc.property(call, fc.constantFrom(...removals), (before, remove) => {
       if (typeof before.context === "string") throw new Error("a context")
+      fc.pre(remove !== outOfTenant || !asksForGrants(before.requirement))
       const decision = authorize(before)
       if (decision.allow) allowed++
       else denied++
@@ -225,12 +255,32 @@ test("unknown claims change nothing", () => {
   )
 })
 
+/** The checks that an explanation says decided. */
+function decisiveIn(part: Explained | undefined): readonly Explained[] {
+  if (part?.isDecisive !== true) return []
+  return part.of.length === 0 ? [part] : part.of.flatMap(decisiveIn)
+}
+
+test("an explanation says what is decided, and one check decides it", () => {
+  fc.assert(
+    fc.property(call, (question) => {
+      const { decision, requirement } = explain(question)
+      expect(decision).toEqual(authorize(question))
+      const decisive = decisiveIn(requirement).map(({ failed }) => failed)
+      const isRefused = !decision.allow && requirement?.holds === false
+      expect(decisive).toEqual(isRefused ? [{ step: decision.step, reason: decision.trueReason }] : [])
+    }),
+    { numRuns: effort(500, 20_000, 100_000) },
+  )
+})
+
 test("the authorizer never throws", () => {
   fc.assert(
     fc.property(call, fc.jsonValue(), (question, anything) => {
       const broken = JSON.parse(JSON.stringify({ requirement: anything }))
       const decision = authorize({ ...question, ...broken })
       expect(decision.allow).toBe(false)
+      expect(explain({ ...question, ...broken }).decision).toEqual(decision)
     }),
   )
 })

@@ -60,12 +60,16 @@ export function checksIn(requirement: Requirement): readonly Requirement[] {
 
 /** The requirement in a line, for documents and logs: `kinds(USER) and (scope(a) or scope(b))`. */
 export function describe(requirement: Requirement): string {
-  const options = [
+  return [describeCheck(requirement), ...describeOptions(requirement)].join(", ")
+}
+
+/** What a requirement says beside its check, a phrase each. */
+export function describeOptions(requirement: Requirement): readonly string[] {
+  return [
     requirement.freshness && `fresh(${requirement.freshness.maxStalenessMs} ms, ${requirement.freshness.onStale})`,
     requirement.maxAuthAgeSeconds ? `signed in within ${requirement.maxAuthAgeSeconds} s` : undefined,
     requirement.allowDelegated ? "or on behalf" : undefined,
   ].filter((option) => option !== undefined)
-  return [describeCheck(requirement), ...options].join(", ")
 }
 
 function describeCheck(check: Requirement): string {

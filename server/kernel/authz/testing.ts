@@ -4,7 +4,9 @@ import type { LivenessFacts } from "../ports.ts"
 import type { AccessTokenClaims } from "../token/claims.ts"
 import type { Question } from "./authorize.ts"
 import { contextOf } from "./context.ts"
-import type { ResourceRef } from "./grants.ts"
+import type { PermissionSnapshot } from "./effective.ts"
+import type { HeldGrant, ResourceRef } from "./grants.ts"
+import { noVersions } from "./versions.ts"
 
 const random = new Uint8Array(10)
 const seconds = 1_700_000_000
@@ -52,6 +54,24 @@ export const delegatedClaims: AccessTokenClaims = {
   job_id: "job-1",
 }
 
+/**
+ * Grants of a role "editor" with the permissions, on the user's app as a whole but for what is changed; a resource is in
+ * the user's tenant.
+ */
+export function snapshotOf(
+  change: Partial<HeldGrant> = {},
+  of: { permissions?: readonly string[]; scopes?: readonly string[]; inheritable?: boolean } = {},
+): PermissionSnapshot {
+  const { permissions = ["notes.note.edit"], scopes = ["notes.read"], inheritable = true } = of
+  const tenantId = change.resource ? user.tenantId : null
+  const app = { appId: user.appId, tenantId, contextId: null, resource: null }
+  return {
+    roles: new Map([["rol_1", { key: "editor", permissions: new Set(permissions), inheritable }]]),
+    scopes: new Map(scopes.map((scope) => [scope, new Set(permissions)])),
+    grants: [{ ...app, roleId: "rol_1", expiresAtMs: null, ...change }],
+  }
+}
+
 const authority = { roles: ["editor"], permissions: ["notes.note.edit"] }
 export const user = contextOf(userClaims, { ...userClaims }, authority)
 export const service = contextOf(serviceClaims, { ...serviceClaims }, authority)
@@ -85,6 +105,8 @@ export function alive(
     tenant: "ACTIVE",
     context: null,
     revoked: [],
+    minimum: noVersions,
+    current: null,
   } as const
   return { liveness: { asOfMs: now, facts: { ...active, session: { ...session, ...sessionChange }, ...change } } }
 }
@@ -96,6 +118,6 @@ export const question: Question = {
   request: {},
   ...alive(),
   defaultFreshness: { maxStalenessMs: 60_000, onStale: "INTROSPECT" },
-  grants: [],
+  snapshot: null,
   nowMs: now,
 }

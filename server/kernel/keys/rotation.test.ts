@@ -13,7 +13,7 @@ function freshKeys(): FreshKey[] {
   return [0, 1].map(() => {
     const kid = `key-${++made}`
     const publicJwk = { kty: "EC", crv: "P-256", x: kid, y: kid, kid, alg: "ES256", use: "sig" } as const
-    return { kid, publicJwk, privateSealed: new Uint8Array([1]) }
+    return { kid, purpose: "ACCESS", publicJwk, privateSealed: new Uint8Array([1]) }
   })
 }
 
@@ -66,7 +66,12 @@ describe("the keys rotate", () => {
 
   test("a plan without fresh keys is a fault, not a rotation without a successor", () => {
     expect(() => planRotation(started, [], 30 * day, periods)).toThrow(RangeError)
-    const own = started.map(({ kid, publicJwk, privateSealed }) => ({ kid, publicJwk, privateSealed }))
+    const own = started.map(({ kid, purpose, publicJwk, privateSealed }) => ({
+      kid,
+      purpose,
+      publicJwk,
+      privateSealed,
+    }))
     expect(() => planRotation(started, own, 30 * day, periods)).toThrow(RangeError)
   })
 })

@@ -2,7 +2,7 @@
 import type { SigningKeyRecord } from "../ports.ts"
 
 /** A key that was made and is not kept yet. */
-export type FreshKey = Pick<SigningKeyRecord, "kid" | "publicJwk" | "privateSealed">
+export type FreshKey = Pick<SigningKeyRecord, "kid" | "purpose" | "publicJwk" | "privateSealed">
 
 /** Milliseconds. */
 export interface RotationPeriods {
@@ -14,7 +14,7 @@ export interface RotationPeriods {
   retireAfterMs: number
 }
 
-/** What one plan can need: a first start makes CURRENT and NEXT. */
+/** What one plan can need of a purpose: a first start makes CURRENT and NEXT. */
 export const freshKeysNeeded = 2
 
 /** Verifiers are promised no more keys than this at a time. */
@@ -27,6 +27,7 @@ export function isPublished(key: Pick<SigningKeyRecord, "status">): boolean {
 
 /**
  * The keys to write, in this order, so that there is one CURRENT and one NEXT. Nothing when nothing is due.
+ * Keys and fresh keys are all of one purpose.
  *
  * A key signs only after it was published for long enough. It signs earlier when there is no other: at the first start,
  * and when CURRENT was compromised. `retiredAtMs` is when a key stopped signing; from then on its private half is gone.

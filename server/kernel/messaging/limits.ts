@@ -26,8 +26,8 @@ export const maxBytes = {
   welcomePage: mib,
   /** An envelope that comes along with a hint on a stream. */
   inlineEnvelope: 64 * kib,
-  /** The winner that comes along with a conflict. */
-  conflictEnvelope: 256 * kib,
+  /** The winner that comes along with a conflict: over gRPC in trailers, as base64 in 64 KiB. */
+  conflictEnvelope: 32 * kib,
   attachment: 100 * mib,
   attachmentPart: mib,
 } as const

@@ -205,8 +205,15 @@ export interface Conversations {
     afterSeq: bigint,
     page: { limit: number; maxBytes: number },
   ): Promise<{ envelopes: readonly Envelope[]; headSeq: bigint; firstSeq: bigint }>
-  /** The place of the commit that the device's leaf came with, and of the one that it went with; null while it is in. */
-  span(id: ConversationId, deviceId: DeviceId): Promise<{ fromSeq: bigint; toSeq: bigint | null } | undefined>
+  /**
+   * The place of the commit that the device's leaf came with, and of the one that it went with; null while it is in. Of
+   * one that was in more than once, the first time that had not ended at that place, or else the last.
+   */
+  span(
+    id: ConversationId,
+    deviceId: DeviceId,
+    afterSeq: bigint,
+  ): Promise<{ fromSeq: bigint; toSeq: bigint | null } | undefined>
   /** Raises the cursor, and never lowers it: two at once leave the higher. "beyond" when the log is not that long. */
   ack(id: ConversationId, deviceId: DeviceId, cursor: Cursor): Promise<Cursor | "beyond">
   /** A member device called: raises `memberOnlineAtMs` and the device's own time, when they are over 10 seconds old. */

@@ -24,7 +24,7 @@ const asked = {
   tokenId: id("jti"),
   clientId: id("pcl"),
   scopes: ["notes.read"],
-  permVer: 7,
+  versions: { principal: 6, policy: 1 },
   nowSeconds: 1_700_000_000,
 }
 const user = buildUserClaims(asked)
@@ -53,6 +53,7 @@ describe("a user's claims", () => {
       app_id: session.appId,
       scp: ["notes.read"],
       perm_ver: 7,
+      pol_ver: 1,
       amr: ["IDP_A"],
       iat: 1_700_000_000,
       nbf: 1_700_000_000,

@@ -1,5 +1,6 @@
 // The claims of an access token: the specification's, and what RFC 9068, RFC 8693 and RFC 9470 add. No name, no email,
 // no role and no permission travels in a token.
+import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { Reason } from "../errors.ts"
 import type { AppId, ContextId, DeviceId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import { parseId } from "../ids.ts"
@@ -31,8 +32,10 @@ export interface AccessTokenClaims {
   readonly tenant_id?: TenantId
   readonly context_id?: ContextId
   readonly scp: readonly string[]
-  /** Rises with every change of what the principal may do in the app. */
+  /** Rises with every change of what the principal may do in the app: the sum of both AuthorityVersions. */
   readonly perm_ver: number
+  /** How much of it is the app's policy; the rest is the principal's own. */
+  readonly pol_ver?: number
   readonly amr: readonly string[]
   readonly iat: number
   readonly nbf: number
@@ -81,7 +84,7 @@ export function buildUserClaims(of: {
   tokenId: TokenId
   clientId: string
   scopes: readonly string[]
-  permVer: number
+  versions: AuthorityVersions
   nowSeconds: number
   lifetimeSeconds?: number
 }): AccessTokenClaims {
@@ -105,7 +108,7 @@ export function buildUserClaims(of: {
     ...(session.tenantId === null ? {} : { tenant_id: session.tenantId }),
     ...(session.contextId === null ? {} : { context_id: session.contextId }),
     scp: [...of.scopes],
-    perm_ver: of.permVer,
+    ...versionClaims(of.versions),
     amr: [...session.amr],
     iat: of.nowSeconds,
     nbf: of.nowSeconds,
@@ -122,21 +125,23 @@ type Json = Readonly<Record<string, unknown>>
 /**
  * The claims in a verified token's payload. Claims that are not known are ignored.
  *
+ * @param maxSeconds The longest life that is taken: an access token's, where it is not said.
  * @returns The first thing that is wrong, in the verifier's order: ISSUER_MISMATCH, AUDIENCE_MISMATCH, TOKEN_EXPIRED or
- *   TOKEN_NOT_YET_VALID for a claim of the wrong type, and for a life over 900 s; DELEGATION_CHAIN_TOO_DEEP for more than
+ *   TOKEN_NOT_YET_VALID for a claim of the wrong type, and for a life that is too long; DELEGATION_CHAIN_TOO_DEEP for more than
  *   three actors; MALFORMED_CREDENTIAL for everything else.
  */
-export function parseClaims(payload: unknown): AccessTokenClaims | Reason {
+export function parseClaims(payload: unknown, maxSeconds: number = lifetimeSeconds.max): AccessTokenClaims | Reason {
   if (!isJson(payload)) return "MALFORMED_CREDENTIAL"
-  const { iss, aud, exp, nbf, iat, scp, amr, perm_ver } = payload
+  const { iss, aud, exp, nbf, iat, scp, amr, perm_ver, pol_ver } = payload
   if (!isText(iss)) return "ISSUER_MISMATCH"
   if (!isText(aud)) return "AUDIENCE_MISMATCH"
   if (!isCount(exp)) return "TOKEN_EXPIRED"
   if (!isCount(nbf) || !isCount(iat)) return "TOKEN_NOT_YET_VALID"
-  if (exp - iat > lifetimeSeconds.max) return "TOKEN_EXPIRED"
+  if (exp - iat > maxSeconds) return "TOKEN_EXPIRED"
   const who = parseWho(payload)
   if (typeof who === "string") return who
   if (!isText(payload.jti) || !isText(payload.client_id) || !isCount(perm_ver)) return "MALFORMED_CREDENTIAL"
+  if (pol_ver !== undefined && (!isCount(pol_ver) || pol_ver > perm_ver)) return "MALFORMED_CREDENTIAL"
   if (!isTexts(scp) || !isTexts(amr)) return "MALFORMED_CREDENTIAL"
   const { auth_time } = payload
   const did = idIn("dev", payload.did)
@@ -150,6 +155,7 @@ export function parseClaims(payload: unknown): AccessTokenClaims | Reason {
     jti: payload.jti,
     scp,
     perm_ver,
+    ...(pol_ver === undefined ? {} : { pol_ver }),
     amr,
     iat,
     nbf,

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest"
 import { Refused } from "../errors.ts"
-import { accessTokenType, type GrantParameters, grantOf, patTokenType, tokenExchange } from "./grant.ts"
+import {
+  accessTokenType,
+  contextTokenType,
+  type GrantParameters,
+  grantOf,
+  patTokenType,
+  tokenExchange,
+} from "./grant.ts"
 
 const nothing: GrantParameters = {
   grantType: "",
@@ -51,6 +58,21 @@ describe("a grant", () => {
       },
       { is: "on_behalf_of", subject: { is: "delegation", id: dlg } },
     ],
+    [
+      "a context of the service's own",
+      { grantType: "client_credentials", requestedTokenType: contextTokenType },
+      { is: "own_context" },
+    ],
+    [
+      "a context of whom it was called by",
+      {
+        grantType: tokenExchange,
+        subjectToken: "s",
+        subjectTokenType: accessTokenType,
+        requestedTokenType: contextTokenType,
+      },
+      { is: "context", token: "s" },
+    ],
   ])("is read from %s", (_, change, expected) => {
     expect(grant(change)).toEqual(expected)
   })
@@ -58,6 +80,23 @@ describe("a grant", () => {
 
 describe("no grant", () => {
   const exchange = { grantType: tokenExchange }
+  const context = { requestedTokenType: contextTokenType }
+
+  test.each<[string, Partial<GrantParameters>]>([
+    ["a context for a personal access token", { ...context, grantType: "pat", pat: "p" }],
+    ["a context by the short name of another", { ...context, grantType: "on_behalf_of", subjectToken: "s" }],
+    ["a context under a standing delegation", { ...context, ...exchange, delegationId: dlg }],
+    ["a context for an empty token", { ...context, ...exchange, subjectToken: "", subjectTokenType: accessTokenType }],
+    ["a context for no token", { ...context, ...exchange, subjectTokenType: accessTokenType }],
+    ["a context of one's own and of another", { ...context, grantType: "client_credentials", subjectToken: "s" }],
+    [
+      "a context of another's context",
+      { ...context, ...exchange, subjectToken: "s", subjectTokenType: contextTokenType },
+    ],
+    ["an access token for a context", { ...exchange, subjectToken: "s", subjectTokenType: contextTokenType }],
+  ])("is %s", (_, change) => {
+    expect(grant(change)).toBeInstanceOf(Refused)
+  })
   const onBehalf = { grantType: "on_behalf_of" }
   const subject = { subjectToken: "s", subjectTokenType: accessTokenType }
   test.each<[string, Partial<GrantParameters>, string]>([

@@ -5,6 +5,8 @@ import { Refused } from "../errors.ts"
 export const tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 export const accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 export const patTokenType = "urn:signet:params:oauth:token-type:pat"
+/** For whom a service sends messages to mailboxes: no access token. */
+export const contextTokenType = "urn:signet:params:oauth:token-type:context"
 
 /** The grants by their standard names. */
 export const canonicalGrants = ["client_credentials", tokenExchange] as const
@@ -25,6 +27,9 @@ export type Grant =
   | { is: "client_credentials" }
   | { is: "pat"; pat: string }
   | { is: "on_behalf_of"; subject: { is: "token"; token: string } | { is: "delegation"; id: string } }
+  /** A context token: for the service itself, or for whom it was called by. */
+  | { is: "own_context" }
+  | { is: "context"; token: string }
 
 /**
  * The grant that the parameters ask for. Nothing that was sent is ignored: what does not belong to the grant refuses it,
@@ -33,9 +38,10 @@ export type Grant =
  * @returns Refused: invalid_request or unsupported_grant_type.
  */
 export function grantOf(parameters: GrantParameters): Grant | Refused {
-  const { grantType, subjectTokenType } = parameters
-  if (parameters.requestedTokenType !== "" && parameters.requestedTokenType !== accessTokenType) {
-    return invalid("requested_token_type", "only access tokens are issued")
+  const { grantType, subjectTokenType, requestedTokenType } = parameters
+  if (requestedTokenType === contextTokenType) return contextGrant(parameters)
+  if (requestedTokenType !== "" && requestedTokenType !== accessTokenType) {
+    return invalid("requested_token_type", "this type of token is not issued")
   }
   switch (grantType) {
     case "client_credentials":
@@ -94,6 +100,19 @@ function onBehalfOf(parameters: GrantParameters): Grant | Refused {
     return invalid("subject_token", "a subject token is needed")
   }
   return { is: "on_behalf_of", subject: { is: "token", token: subjectToken } }
+}
+
+function contextGrant(parameters: GrantParameters): Grant | Refused {
+  if (parameters.grantType === "client_credentials") {
+    return refuseExtra(parameters, ["pat", "subject", "actor", "delegation"]) ?? { is: "own_context" }
+  }
+  if (parameters.grantType !== tokenExchange) {
+    return invalid("requested_token_type", "the grant gives no context tokens")
+  }
+  // What is needed of an access token that is exchanged for another is needed of this.
+  const exchange = refuseExtra(parameters, ["delegation"]) ?? onBehalfOf(parameters)
+  if (exchange instanceof Refused || exchange.is !== "on_behalf_of") return exchange
+  return exchange.subject.is === "token" ? { is: "context", token: exchange.subject.token } : exchange
 }
 
 type Extra = "pat" | "subject" | "actor" | "delegation"

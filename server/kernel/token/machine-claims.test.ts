@@ -11,7 +11,7 @@ const issue = {
   audience: "svc-notes",
   tokenId: newId("jti", 1, random(1)),
   scopes: ["notes.read"],
-  permVer: 3,
+  versions: { principal: 2, policy: 1 },
   nowSeconds: 1_000,
   lifetimeSeconds: 600,
 }
@@ -52,6 +52,7 @@ describe("the claims of", () => {
       nbf: 1_000,
       exp: 1_600,
       perm_ver: 3,
+      pol_ver: 1,
     })
   })
 

@@ -1,6 +1,7 @@
 // The claims of tokens that machines get: a service's own, one for a personal access token, and one that a service acts
 // for a user with.
 import type { AuthContext } from "../authz/context.ts"
+import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { ContextId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
 import type { Pat, ServiceAccount } from "../machine-records.ts"
 import type { AccessTokenClaims } from "./claims.ts"
@@ -11,19 +12,19 @@ export interface Issue {
   audience: string
   tokenId: TokenId
   scopes: readonly string[]
-  permVer: number
+  versions: AuthorityVersions
   nowSeconds: number
   lifetimeSeconds: number
 }
 
-type Base = Pick<AccessTokenClaims, "iss" | "aud" | "jti" | "scp" | "perm_ver" | "iat" | "nbf" | "exp">
+type Base = Pick<AccessTokenClaims, "iss" | "aud" | "jti" | "scp" | "perm_ver" | "pol_ver" | "iat" | "nbf" | "exp">
 
 const baseOf = (of: Issue): Base => ({
   iss: of.issuer,
   aud: of.audience,
   jti: of.tokenId,
   scp: [...of.scopes],
-  perm_ver: of.permVer,
+  ...versionClaims(of.versions),
   iat: of.nowSeconds,
   nbf: of.nowSeconds,
   exp: of.nowSeconds + of.lifetimeSeconds,

@@ -1,8 +1,10 @@
 // npm run admin -- create: makes an administrator of the installation and prints a personal access token, once.
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
+import { createAuditSeals } from "../../keys/audit-seals.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
@@ -17,10 +19,11 @@ export const create: Command = async (args, config) => {
   const database = await openDatabase(config, () => {})
   try {
     await migrate(database.db)
-    const secrets = createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder))
+    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const secrets = createSecrets(of)
     const made = await createAdministrator(
       {
-        store: createStore(database.db),
+        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
         secrets,
         random: { bytes: (length) => randomBytes(length) },
         clock: { nowMs: () => Date.now() },
@@ -29,7 +32,8 @@ export const create: Command = async (args, config) => {
       asked,
     )
     if (made === undefined) throw new Error("There is an administrator already; --another makes one more.")
-    return whatToDo(config, made.pat, made.expiresAtMs)
+    const { pat, expiresAtMs } = made
+    return { text: whatToDo(config, pat, expiresAtMs), json: { pat, expiresAt: new Date(expiresAtMs).toISOString() } }
   } finally {
     await database.close()
   }

@@ -27,6 +27,11 @@ keys root sign --root FILE --keys REQUEST --out FILE [--days 365]
     Signs the keys of a request, for that many days. The result is what SIGNET_ISSUER_KEY_SET names.
 keys issuer request --out FILE
     Writes the public keys of the installation, to be signed. Makes them where there are none.
+keys tokens rotate PURPOSE [--early]
+    Has the next key sign tokens (ACCESS), statements (STATEMENT) or contexts (CONTEXT). With --early also one that
+    was published for less than 24 hours: verifiers ask for it when they meet it.
+keys tokens compromise KID
+    Takes a key out of use at once. What it signed is no good any more.
 keys issuer rotate PURPOSE
     Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
 

@@ -8,9 +8,16 @@ import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
 import type { Command } from "./command.ts"
 import { keysCommand, type OpenIssuerKeys } from "./keys.ts"
+import { tokenKeys } from "./token-keys.ts"
 
-export const keys: Command = (args, config) =>
-  keysCommand(args, { nowMs: Date.now(), withIssuerKeys: (work) => withIssuerKeys(config, work) })
+export const keys: Command = async ([what = "", ...args], config) => {
+  if (what === "tokens") return tokenKeys(args, config)
+  const text = await keysCommand([what, ...args], {
+    nowMs: Date.now(),
+    withIssuerKeys: (work) => withIssuerKeys(config, work),
+  })
+  return { text, json: { said: text } }
+}
 
 /** Runs work on the keys of the installation that the settings name; makes them where there are none. */
 async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) => Promise<T>): Promise<T> {

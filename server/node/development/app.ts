@@ -17,6 +17,9 @@ export const idpPath = "/dev/idp-a"
 /** Where pages of an app under development usually are, besides the service's own origin. */
 const usualOrigins = ["http://localhost:3000", "http://localhost:5173", "http://127.0.0.1:5173"]
 
+/** Where the command waits for the browser that it has opened. */
+const commandRedirects = ["http://127.0.0.1:8976/callback", "http://127.0.0.1:8977/callback"]
+
 export interface DevelopmentClient {
   platform: Platform
   clientId: string
@@ -27,7 +30,11 @@ export interface DevelopmentClient {
 export function developmentClients(origin: string): readonly DevelopmentClient[] {
   const native = ["com.example.notes:/callback"]
   return [
-    { platform: "WEB", clientId: "notes-web", redirectUris: [origin, ...usualOrigins].map((at) => `${at}/callback`) },
+    {
+      platform: "WEB",
+      clientId: "notes-web",
+      redirectUris: [...[origin, ...usualOrigins].map((at) => `${at}/callback`), ...commandRedirects],
+    },
     { platform: "ANDROID", clientId: "notes-android", redirectUris: native },
     { platform: "IOS", clientId: "notes-ios", redirectUris: native },
   ]

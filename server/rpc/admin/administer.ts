@@ -5,11 +5,12 @@ import type { Place } from "@signet/kernel/admin-ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { administersInstallation, outOfReach } from "@signet/kernel/authz/administers"
 import type { AuthContext } from "@signet/kernel/authz/context"
-import { type Reason, Refused, refusals } from "@signet/kernel/errors"
+import { type Reason, Refused } from "@signet/kernel/errors"
 import { type IdKinds, newId, type PrincipalId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import { auditEvent } from "../audit.ts"
 import { callerOf } from "../call.ts"
+import { denialOf, isReason } from "../denials.ts"
 import type { Deps } from "../deps.ts"
 import { limit } from "../limit.ts"
 
@@ -91,12 +92,14 @@ export function requireInstallation({ isInstallation, caller }: Desk): void {
 
 async function recordDenial(deps: Deps, context: HandlerContext, refused: Refused): Promise<void> {
   const reason = isReason(refused.cause) ? refused.cause : refused.reason
-  const facts = { ...factsOf(callerOf(context)), kind: "authz.denied", outcome: "DENIED", reason } as const
-  const event = auditEvent(deps, context, deps.clock.nowMs(), facts)
+  const caller = callerOf(context)
+  const nowMs = deps.clock.nowMs()
+  const denial = denialOf(deps, caller.principal.id, nowMs)
+  if (denial === undefined) return
+  const facts = { ...factsOf(caller), ...denial, kind: "authz.denied", outcome: "DENIED", reason } as const
+  const event = auditEvent(deps, context, nowMs, facts)
   await deps.store.transaction((tx) => tx.audit.append(event))
 }
-
-const isReason = (value: unknown): value is Reason => typeof value === "string" && Object.hasOwn(refusals, value)
 
 /** Who administers, and where. */
 export const factsOf = (caller: AuthContext) => ({

@@ -9,7 +9,7 @@ export const appShape = (of: kernel.App): MessageInitShape<typeof AppSchema> => 
   name: of.name,
   status: PlaceStatus[of.status],
   audiences: [...of.audiences],
-  scopes: of.scopes.map(({ key, audience, isDefault }) => ({ key, audience, isDefault })),
+  scopes: of.scopes.map((scope) => ({ ...scope, permissions: [...(scope.permissions ?? [])] })),
   settings: {
     ...of.settings,
     allowedOrigins: [...of.settings.allowedOrigins],
@@ -26,7 +26,10 @@ export function appValues(app: App): AppValues {
   return {
     name: app.name,
     audiences: app.audiences,
-    scopes: app.scopes.map(({ key, audience, isDefault }) => ({ key, audience, isDefault })),
+    scopes: app.scopes.map(({ key, audience, isDefault, permissions }) => {
+      const scope = { key, audience, isDefault }
+      return permissions.length === 0 ? scope : { ...scope, permissions }
+    }),
     settings: settingsOf({
       signupEnabled: settings?.signupEnabled ?? false,
       sessionIdleSecondsWeb: settings?.sessionIdleSecondsWeb ?? 0,

@@ -3,6 +3,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import type { PlaceStatus } from "@signet/kernel/admin-records"
 import { appProblem } from "@signet/kernel/administration/app"
 import { type Move, placeMoves } from "@signet/kernel/administration/moves"
+import { scopePermissionsProblem } from "@signet/kernel/administration/scopes"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import type { App } from "@signet/kernel/records"
@@ -28,6 +29,8 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
         refuseClosed(AppSchema, asked, "create", "app")
         const values = appValues(asked)
         refuse(appProblem(values, { ...groundsOf(desk), before: null }))
+        // An app that is made has no permissions yet.
+        refuse(scopePermissionsProblem(values.scopes, new Set()))
         const { nowMs } = desk
         const made = { status: "ACTIVE", isInstallation: false, createdAtMs: nowMs, updatedAtMs: nowMs } as const
         const app: App = { ...values, ...made, id: desk.newId("app") }
@@ -58,6 +61,7 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
         const values = appValues(changed(current, change).message)
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         refuse(appProblem(values, { ...groundsOf(desk), before: app }))
+        refuse(scopePermissionsProblem(values.scopes, await permissionsNamed(desk, app, values.scopes)))
         if (isSame(values, appValues(current))) return { app: current }
         const updated = { ...app, ...values, updatedAtMs: desk.nowMs }
         await desk.tx.apps.putApp(updated)
@@ -71,6 +75,12 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
   }
 }
 
+/** Those of the app, held until the scopes that name them are there. */
+async function permissionsNamed({ tx }: Desk, { id }: App, scopes: App["scopes"]): Promise<ReadonlySet<string>> {
+  const named = scopes.flatMap(({ permissions = [] }) => permissions)
+  return new Set((await tx.roles.findPermissions(id, named)).map(({ key }) => key))
+}
+
 function move(deps: Deps, context: HandlerContext, id: string, kind: AuditKind, to: Move<PlaceStatus>) {
   return administer(deps, context, "write", async (desk) => {
     requireInstallation(desk)
@@ -82,6 +92,7 @@ function move(deps: Deps, context: HandlerContext, id: string, kind: AuditKind, 
     const updated = { ...next, updatedAtMs: desk.nowMs }
     await desk.tx.apps.putApp(updated)
     if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(wholeApp(app.id), kind, desk.nowMs)
+    else await desk.tx.endings.reopenPlace(wholeApp(app.id), desk.nowMs)
     await record(desk, kind, updated)
     return { app: appShape(updated) }
   })

@@ -102,6 +102,7 @@ function move(
     const updated = { ...next, updatedAtMs: desk.nowMs }
     await desk.tx.contexts.update(updated)
     if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(placeOfContext(context), kind, desk.nowMs)
+    else await desk.tx.endings.reopenPlace(placeOfContext(context), desk.nowMs)
     await record(desk, kind, updated)
     return { context: shape(updated) }
   })

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
 import type { Grant } from "@signet/kernel/admin-records"
-import { grantProblem, grantState } from "@signet/kernel/administration/role"
+import { grantProblem, grantState, maxGrants } from "@signet/kernel/administration/role"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
@@ -44,6 +44,10 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
           createdAtMs: nowMs,
           revokedAtMs: null,
         }
+        // Nobody else counts them now: the principal is locked.
+        const live = await desk.tx.grants.listOfPrincipal(member.id, place.appId)
+        if (live.filter((one) => grantState(one, nowMs) === "ACTIVE").length >= maxGrants)
+          throw new Refused("GRANT_LIMIT")
         if (!(await desk.tx.grants.insert(grant))) throw new Refused("ALREADY_EXISTS")
         await record(desk, "grant.created", grant)
         return { grant: grantShape(grant, nowMs) }
@@ -81,9 +85,12 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
 
 async function foundGrant(desk: Desk, of: { appId: string; grantId: string }, take: Take): Promise<Grant> {
   const id = parseId("grt", of.grantId)
-  const grant = foundIn(of.appId, id && (await desk.tx.grants[take](id)))
+  const grant = foundIn(of.appId, id && (await desk.tx.grants.find(id)))
   desk.reach(grant)
-  return grant
+  if (take === "find") return grant
+  // In the order of a removal, which ends the grants of its member.
+  await desk.tx.principals.lock(grant.principalId)
+  return foundIn(of.appId, await desk.tx.grants.lock(grant.id))
 }
 
 const record = (desk: Desk, kind: "grant.created" | "grant.revoked", grant: Grant): Promise<void> =>

@@ -15,10 +15,14 @@ export async function foundMembership(
   of: { appId: string; membershipId: string },
   take: Take,
 ): Promise<Membership> {
+  const { tx } = desk
   const id = parseId("mem", of.membershipId)
-  const membership = foundIn(of.appId, id && (await desk.tx.members[take](id)))
+  const membership = foundIn(of.appId, id && (await tx.members.find(id)))
   desk.reach(membership)
-  return membership
+  if (take === "find") return membership
+  // In the order of a sign-in, and of whatever a member is given.
+  await tx.principals.lock(membership.principalId)
+  return foundIn(of.appId, await tx.members.lock(membership.id))
 }
 
 /** With an empty profile. */

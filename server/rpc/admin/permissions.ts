@@ -63,7 +63,7 @@ export function permissions(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
     deletePermission: (request, context) =>
       administer(deps, context, "write", async (desk) => {
         const permission = await foundPermission(desk, request)
-        if (!(await desk.tx.roles.deletePermission(permission))) throw new Refused("IN_USE")
+        if (!(await desk.tx.roles.deletePermission(permission, desk.nowMs))) throw new Refused("IN_USE")
         await record(desk, "permission.deleted", permission)
         return {}
       }),

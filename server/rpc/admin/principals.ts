@@ -44,8 +44,8 @@ export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>,
         tx.principals.end(id, "SUSPENDED", nowMs),
       ),
     resumePrincipal: (request, context) =>
-      movePrincipal(deps, context, request.principalId, "principal.resumed", ({ tx }, { id }) =>
-        tx.principals.resume(id),
+      movePrincipal(deps, context, request.principalId, "principal.resumed", ({ tx, nowMs }, { id }) =>
+        tx.principals.resume(id, nowMs),
       ),
     deactivatePrincipal: (request, context) =>
       movePrincipal(deps, context, request.principalId, "principal.deactivated", ({ tx, nowMs }, { id }) =>

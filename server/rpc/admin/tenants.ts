@@ -100,6 +100,7 @@ function move(
     const updated = { ...next, updatedAtMs: desk.nowMs }
     await desk.tx.tenants.update(updated)
     if (to.to !== "ACTIVE") await desk.tx.endings.endByPlace(placeOfTenant(tenant), kind, desk.nowMs)
+    else await desk.tx.endings.reopenPlace(placeOfTenant(tenant), desk.nowMs)
     await record(desk, kind, updated)
     return { tenant: shape(updated) }
   })

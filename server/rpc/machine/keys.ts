@@ -5,7 +5,7 @@ import { Refused } from "@signet/kernel/errors"
 import { keyCredentialId, planKey } from "@signet/kernel/machine/service-account"
 import type { ServiceKey } from "@signet/kernel/machine-records"
 import type { Secrets } from "@signet/kernel/ports"
-import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
@@ -52,7 +52,7 @@ export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: 
     if (!keys.some(({ kid }) => kid === of.kid)) return new Refused("NOT_FOUND")
     if (!(await tx.serviceAccounts.revokeKey(account.id, of.kid, nowMs))) return undefined
     await tx.revocations.add([
-      { kind: "CREDENTIAL", key: keyCredentialId(account.id, of.kid), expiresAtMs: nowMs + longestTokenMs },
+      { kind: "CREDENTIAL", key: keyCredentialId(account.id, of.kid), expiresAtMs: nowMs + longestContextMs },
     ])
     await record("service_account.key_revoked", { type: "service_key", id: of.kid })
     return undefined
@@ -60,7 +60,7 @@ export function revokeKey(deps: Deps, context: HandlerContext, of: { accountId: 
 }
 
 /** RFC 7638, of the public members in their order. */
-function thumbprint(secrets: Secrets, x: string, y: string): string {
+export function thumbprint(secrets: Secrets, x: string, y: string): string {
   return encode(secrets.digest(JSON.stringify({ crv: "P-256", kty: "EC", x, y })))
 }
 

@@ -5,7 +5,7 @@ import { newId } from "@signet/kernel/ids"
 import { planRotation, planSecret } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
-import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../deps.ts"
 import { onAccount } from "./administer.ts"
@@ -90,10 +90,10 @@ export function revokeSecret(
   })
 }
 
-/** Ends it, and the access tokens that came of it. */
+/** Ends it, and the access tokens and contexts that came of it. */
 async function endSecret(tx: Tx, { id }: ServiceSecret, nowMs: number): Promise<boolean> {
   if (!(await tx.serviceAccounts.revokeSecret(id, nowMs))) return false
-  await tx.revocations.add([{ kind: "CREDENTIAL", key: id, expiresAtMs: nowMs + longestTokenMs }])
+  await tx.revocations.add([{ kind: "CREDENTIAL", key: id, expiresAtMs: nowMs + longestContextMs }])
   return true
 }
 

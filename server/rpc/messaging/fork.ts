@@ -84,7 +84,7 @@ async function ensureCommit(
   { id }: Conversation,
   { seq, epoch }: ReportForkRequest,
 ): Promise<void> {
-  const span = await deps.store.conversations.span(id, deviceOf(context).id)
+  const span = await deps.store.conversations.span(id, deviceOf(context).id, seq - 1n)
   const page = { limit: 1, maxBytes: 1 }
   const { envelopes } = await deps.store.conversations.messages(id, seq - 1n, page)
   const [envelope] = envelopes

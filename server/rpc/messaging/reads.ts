@@ -38,7 +38,8 @@ export interface ReadLog {
 
 /**
  * The log after a place, as far as the device had or has a leaf: from the commit that it came with to the one that it
- * went with. Undefined for a device that never had one.
+ * went with. Who was away while it was removed and let in again, reads up to its removal first, and so hears of it.
+ * Undefined for a device that never had one.
  *
  * @throws Refused LOG_PRUNED
  */
@@ -48,7 +49,7 @@ export async function readLog(
   deviceId: DeviceId,
   asked: { readonly afterSeq: bigint; readonly limit: number; readonly maxBytes: number },
 ): Promise<ReadLog | undefined> {
-  const span = await store.conversations.span(id, deviceId)
+  const span = await store.conversations.span(id, deviceId, asked.afterSeq)
   if (span === undefined) return undefined
   const { fromSeq, toSeq } = span
   const afterSeq = max(asked.afterSeq, fromSeq - 1n)

@@ -1,6 +1,7 @@
 // Who the client is. Unknown, unproven and disabled clients are refused by one answer, after the same statements: what
 // is missing is looked up under an id that nothing has.
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
+import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import type { Refused } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
@@ -18,6 +19,8 @@ export interface Client {
   account: ServiceAccount
   app: App
   principal: Principal
+  /** Of the client in its app, read before what its tokens say. */
+  versions: AuthorityVersions
   /** The secret's id, or that of the key: see keyCredentialId. */
   credentialId: string
 }
@@ -117,22 +120,27 @@ interface Found {
   account: ServiceAccount | undefined
   app: App | undefined
   principal: Principal | undefined
+  versions: AuthorityVersions
 }
 
 async function lookUp(tx: Tx, clientId: string): Promise<Found> {
   const account = await tx.serviceAccounts.findByClientId(clientId)
+  const versions = await versionsOf(tx, account)
   const principal = await tx.identities.findPrincipal(account?.principalId ?? nobody.principal)
   const app = await tx.apps.findApp(account?.appId ?? nobody.app)
-  return { account, app, principal }
+  return { account, app, principal, versions }
 }
 
+const versionsOf = (tx: Tx, account: ServiceAccount | undefined): Promise<AuthorityVersions> =>
+  tx.authorities.find(account?.principalId ?? nobody.principal, account?.appId ?? nobody.app)
+
 function activeClient(
-  { account, app, principal }: Found,
+  { account, app, principal, versions }: Found,
   method: ServiceAccount["authMethods"][number],
   credentialId: string,
 ): Client | undefined {
   if (account?.status !== "ACTIVE" || app?.status !== "ACTIVE" || principal?.status !== "ACTIVE") return undefined
-  return account.authMethods.includes(method) ? { account, app, principal, credentialId } : undefined
+  return account.authMethods.includes(method) ? { account, app, principal, versions, credentialId } : undefined
 }
 
 /** The service that a bearer or actor token is of, active now. The token itself was verified before. */
@@ -141,8 +149,9 @@ export async function clientOfToken(
   of: { principalId: Principal["id"]; credentialId: string },
 ): Promise<Client | undefined> {
   const account = await tx.serviceAccounts.findByPrincipal(of.principalId)
+  const versions = await versionsOf(tx, account)
   const principal = await tx.identities.findPrincipal(of.principalId)
   const app = await tx.apps.findApp(account?.appId ?? nobody.app)
   if (account?.status !== "ACTIVE" || app?.status !== "ACTIVE" || principal?.status !== "ACTIVE") return undefined
-  return { account, app, principal, credentialId: of.credentialId }
+  return { account, app, principal, versions, credentialId: of.credentialId }
 }

@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect"
-import type { Refused } from "@signet/kernel/errors"
+import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
@@ -27,24 +27,17 @@ export async function clientCredentials(
   client: Client,
   call: ClientCredentialsCall,
 ): Promise<IssuedToken | Refused> {
-  const { account, app } = client
+  const { account, app, versions } = client
   const nowMs = deps.clock.nowMs()
   if (account.allowedAudiences.length === 0) return refusal("CLIENT_NOT_ALLOWED")
   if (!account.allowedAudiences.includes(call.audience)) return refusal("AUDIENCE_NOT_ALLOWED", { field: "audience" })
   const ofAudience = app.scopes.filter(({ audience }) => audience === call.audience).map(({ key }) => key)
   const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofAudience)
   if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
-  if (account.tenantId !== null && call.tenantId !== null && call.tenantId !== account.tenantId) {
-    return refusal("TENANT_MISMATCH")
-  }
-  const tenantId = call.tenantId ?? account.tenantId
-  const memberships = await tx.identities.findMemberships(account.principalId, account.appId)
-  if (!isMember(memberships, tenantId, call.contextId)) return refusal("MEMBERSHIP_INACTIVE")
-  const place = { appId: account.appId, tenantId, contextId: call.contextId }
-  if (!(await isPlaceOpen(tx, app.status, place))) return refusal("TENANT_SUSPENDED")
-
+  const tenantId = await placeOfOwn(tx, client, call)
+  if (tenantId instanceof Refused) return tenantId
   const claims = buildServiceClaims({
-    ...issueOf(deps, nowMs, { audience: call.audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),
+    ...issueOf(deps, nowMs, { audience: call.audience, scopes, versions, lifetimeSeconds: deps.accessTokenSeconds }),
     account,
     tenantId,
     contextId: call.contextId,
@@ -62,6 +55,22 @@ export async function clientCredentials(
     }),
   )
   return issued(deps, context, claims)
+}
+
+/** The tenant that a service acts in for itself: it is a member there, and the place is open. */
+export async function placeOfOwn(
+  tx: Tx,
+  { account, app }: Client,
+  call: Pick<ClientCredentialsCall, "tenantId" | "contextId">,
+): Promise<TenantId | null | Refused> {
+  if (account.tenantId !== null && call.tenantId !== null && call.tenantId !== account.tenantId) {
+    return refusal("TENANT_MISMATCH")
+  }
+  const tenantId = call.tenantId ?? account.tenantId
+  const memberships = await tx.identities.findMemberships(account.principalId, account.appId)
+  if (!isMember(memberships, tenantId, call.contextId)) return refusal("MEMBERSHIP_INACTIVE")
+  const place = { appId: account.appId, tenantId, contextId: call.contextId }
+  return (await isPlaceOpen(tx, app.status, place)) ? tenantId : refusal("TENANT_SUSPENDED")
 }
 
 /** Active exactly there, and not suspended in the tenant; a place in the tenant is no place in each of its contexts. */

@@ -2,12 +2,16 @@
 // CVE-2026-37979).
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
+import type { VerifyToken } from "@signet/guard/access-token"
 import { parseBearer } from "@signet/guard/bearer"
 import type { AuthContext } from "@signet/kernel/authz/context"
+import { type AuthorityVersions, permVerOf } from "@signet/kernel/authz/versions"
 import { Refused } from "@signet/kernel/errors"
 import { isAddressee } from "@signet/kernel/machine/addressee"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
-import { type ActClaim, parseClaims } from "@signet/kernel/token/claims"
+import { type ActClaim, lifetimeSeconds, parseClaims } from "@signet/kernel/token/claims"
+import { contextSeconds } from "@signet/kernel/token/context-claims"
+import { contextTokenType } from "@signet/kernel/token/grant"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
 import { limit, refuseKnown } from "../limit.ts"
 import { authenticateClient, clientOfToken } from "./authenticate-client.ts"
@@ -22,19 +26,36 @@ const introspectScope = "auth.introspect"
 
 type Answer = MessageInitShape<typeof IntrospectResponseSchema>
 
-/** @throws Refused CLIENT_INVALID, MISSING_SCOPE, and why the caller's own bearer token is not taken. */
+/**
+ * @param verifyContext Verifies context tokens.
+ * @throws Refused CLIENT_INVALID, MISSING_SCOPE, and why the caller's own bearer token is not taken.
+ */
 export async function introspect(
   deps: TokenDeps,
+  verifyContext: VerifyToken,
   context: HandlerContext,
   request: IntrospectRequest,
 ): Promise<Answer> {
   context.responseHeader.set("cache-control", "no-store")
   const account = await callerOf(deps, context, request)
-  const { context: token, inactive } = await verified(deps, request.token ?? "")
+  const { context: token, inactive, current } = await verified(deps, request.token ?? "")
+  // Only whoever knows what it has is told: a service that asks about a bearer token must not take a context for one.
+  if (token === "TYP_NOT_ALLOWED" && request.tokenTypeHint === contextTokenType) {
+    return aboutContext({ ...deps, verify: verifyContext }, account, request)
+  }
   if (typeof token === "string" || inactive !== undefined || !isAddressee(account, token)) {
     return { active: false }
   }
-  return told(token)
+  return told(token, current, { tokenType: "Bearer", maxSeconds: lifetimeSeconds.max })
+}
+
+/** A context token came with a message, to a service that it is not addressed to: one of its app and tenant may ask. */
+async function aboutContext(deps: TokenDeps, account: ServiceAccount, request: IntrospectRequest): Promise<Answer> {
+  const { context: token, inactive, current } = await verified(deps, request.token ?? "")
+  if (typeof token === "string" || inactive !== undefined) return { active: false }
+  const isOurs = account.tenantId === null || account.tenantId === token.tenantId
+  if (!isOurs || account.appId !== token.appId) return { active: false }
+  return told(token, current, { tokenType: "N_A", maxSeconds: contextSeconds.max })
 }
 
 async function callerOf(deps: TokenDeps, context: HandlerContext, request: IntrospectRequest): Promise<ServiceAccount> {
@@ -80,15 +101,19 @@ async function callerOfToken(
 
 const missingScope = (): Refused => refusal("MISSING_SCOPE", { scope: introspectScope })
 
-function told(context: AuthContext): Answer {
-  const claims = parseClaims(context.claims)
+function told(
+  context: AuthContext,
+  current: AuthorityVersions | null,
+  of: { tokenType: string; maxSeconds: number },
+): Answer {
+  const claims = parseClaims(context.claims, of.maxSeconds)
   // It was parsed when it was verified.
   if (typeof claims === "string") return { active: false }
   return {
     active: true,
     scope: claims.scp.join(" "),
     clientId: claims.client_id,
-    tokenType: "Bearer",
+    tokenType: of.tokenType,
     exp: claims.exp,
     iat: claims.iat,
     nbf: claims.nbf,
@@ -104,7 +129,7 @@ function told(context: AuthContext): Answer {
     tenantId: claims.tenant_id ?? "",
     contextId: claims.context_id ?? "",
     permVer: claims.perm_ver,
-    permVerCurrent: claims.perm_ver,
+    permVerCurrent: current === null ? claims.perm_ver : permVerOf(current),
     amr: [...claims.amr],
     authTime: claims.auth_time ?? 0,
     gty: claims.gty,

@@ -1,18 +1,18 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
 import type { AccessTokenClaims } from "@signet/kernel/token/claims"
-import { accessTokenType } from "@signet/kernel/token/grant"
+import { accessTokenType, type contextTokenType } from "@signet/kernel/token/grant"
 import type { Issue } from "@signet/kernel/token/machine-claims"
 import type { Deps } from "../deps.ts"
 
 /** What the token endpoint answers with: the fields of TokenResponse. */
 export interface IssuedToken {
   accessToken: string
-  tokenType: "Bearer"
+  tokenType: "Bearer" | "N_A"
   /** Seconds. */
   expiresIn: number
   scope: string
-  issuedTokenType: typeof accessTokenType
+  issuedTokenType: typeof accessTokenType | typeof contextTokenType
   audience: string
 }
 
@@ -20,13 +20,12 @@ export interface IssuedToken {
 export function issueOf(
   deps: Deps,
   nowMs: number,
-  of: { audience: string; scopes: readonly string[]; lifetimeSeconds: number },
+  of: Pick<Issue, "audience" | "scopes" | "versions" | "lifetimeSeconds">,
 ): Issue {
   return {
     ...of,
     issuer: deps.issuer,
     tokenId: newId("jti", nowMs, deps.random.bytes(10)),
-    permVer: 0,
     nowSeconds: Math.floor(nowMs / 1_000),
   }
 }

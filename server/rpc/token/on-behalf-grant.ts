@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { displacement, inactivity } from "@signet/kernel/authz/liveness"
 import { scopesHeldAnywhere } from "@signet/kernel/authz/scopes"
+import { type AuthorityVersions, noVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { type DelegationId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
@@ -46,24 +47,28 @@ export async function onBehalfOf(deps: TokenDeps, context: HandlerContext, call:
 }
 
 /** A token that is ours, and why it is not good now. */
-interface Verified {
+export interface Verified {
   context: AuthContext | Reason
   inactive: Reason | undefined
+  /** Of its principal's authority now; null for what is not taken. */
+  current: AuthorityVersions | null
 }
 
 /** @throws Refused UNAVAILABLE when nobody can tell. */
 export async function verified(deps: TokenDeps, token: string): Promise<Verified> {
   const context = await deps.verify(token)
   if (context === "UNAVAILABLE" || context === "INTERNAL") throw refusal(context)
-  if (typeof context === "string") return { context, inactive: context }
+  if (typeof context === "string") return { context, inactive: context, current: null }
   const { facts, asOfMs } = await deps.liveness(context)
-  return { context, inactive: inactivity(context, facts, asOfMs) ?? displacement(context, facts) }
+  const inactive = inactivity(context, facts, asOfMs) ?? displacement(context, facts)
+  return { context, inactive, current: facts.current }
 }
 
-async function actorOf(
+/** @returns Refused AMBIGUOUS_CREDENTIAL, CLIENT_INVALID. */
+export async function actorOf(
   deps: TokenDeps,
   tx: Tx,
-  { credential, clientId }: OnBehalfCall,
+  { credential, clientId }: Pick<OnBehalfCall, "credential" | "clientId">,
   token: Verified | undefined,
 ): Promise<Client | Refused> {
   if (token === undefined) {
@@ -102,7 +107,7 @@ async function exchange(
 ): Promise<IssuedToken | Refused> {
   const nowMs = deps.clock.nowMs()
   const { account } = client
-  const facts = await subjectFacts(tx, client.app, call, subject)
+  const facts = await subjectFacts(tx, client, call, subject)
   const pair = facts.who && `${account.principalId} ${facts.who.principalId}`
   const subjects = { actor: account.principalId, ...(pair && { pair }) }
   const options = { ...lockOf(call.credential), counts: tx.limits }
@@ -139,7 +144,7 @@ async function exchange(
   }
   const { scopes, lifetimeSeconds } = decision
   const claims = buildDelegatedClaims({
-    ...issueOf(deps, nowMs, { audience: call.audience, scopes, lifetimeSeconds }),
+    ...issueOf(deps, nowMs, { audience: call.audience, scopes, versions: facts.versions, lifetimeSeconds }),
     subject: who,
     actor: account,
     jobId: call.jobId,
@@ -155,32 +160,50 @@ interface SubjectFacts {
   who: DelegatedSubject | undefined
   inactive: Reason | undefined
   scopes: readonly string[]
+  /** Of the subject in the app, read before what it holds. */
+  versions: AuthorityVersions
 }
 
-async function subjectFacts(tx: Tx, app: App, call: OnBehalfCall, token: Verified | undefined): Promise<SubjectFacts> {
-  if (call.subject.is === "delegation") return standingFacts(tx, app, parseId("dlg", call.subject.id))
+async function subjectFacts(
+  tx: Tx,
+  client: Client,
+  call: OnBehalfCall,
+  token: Verified | undefined,
+): Promise<SubjectFacts> {
+  if (call.subject.is === "delegation") return standingFacts(tx, client, parseId("dlg", call.subject.id))
   const context = token?.context ?? "SUBJECT_TOKEN_INVALID"
   if (token === undefined || typeof context === "string") {
-    return { subject: { is: "token", context }, who: undefined, inactive: undefined, scopes: [] }
+    return { subject: { is: "token", context }, who: undefined, inactive: undefined, scopes: [], versions: noVersions }
   }
   const who = subjectOfToken(context)
+  const versions = await versionsOf(tx, client, context.principal.id)
   const membership = await membershipOf(tx, who, context.appId)
   return {
     subject: { is: "token", context },
     who,
     inactive: token.inactive ?? (membership === undefined ? "MEMBERSHIP_INACTIVE" : undefined),
-    scopes: scopesHeldAnywhere(app, membership),
+    scopes: scopesHeldAnywhere(client.app, membership),
+    versions,
   }
 }
 
-async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Promise<SubjectFacts> {
+/** The app was read when the client was, after its policy's version. */
+async function versionsOf(tx: Tx, { app, versions }: Client, subject: PrincipalId): Promise<AuthorityVersions> {
+  const { principal } = await tx.authorities.find(subject, app.id)
+  return { principal, policy: versions.policy }
+}
+
+async function standingFacts(tx: Tx, client: Client, id: DelegationId | undefined): Promise<SubjectFacts> {
+  const { app } = client
   const delegation = id && (await tx.delegations.findDelegation(id))
   const subject: ExchangeSubject = { is: "delegation", delegation }
-  if (delegation === undefined) return { subject, who: undefined, inactive: undefined, scopes: [] }
+  const nobody = { subject, who: undefined, scopes: [], versions: noVersions }
+  if (delegation === undefined) return { ...nobody, inactive: undefined }
+  const versions = await versionsOf(tx, client, delegation.subjectPrincipalId)
   const principal = await tx.identities.findPrincipal(delegation.subjectPrincipalId)
   const identityId = principal?.identityId ?? null
   if (principal === undefined || identityId === null) {
-    return { subject, who: undefined, inactive: "PRINCIPAL_INACTIVE", scopes: [] }
+    return { ...nobody, inactive: "PRINCIPAL_INACTIVE" }
   }
   const identity = await tx.identities.findIdentity(identityId)
   const { tenantId, contextId } = delegation
@@ -205,7 +228,7 @@ async function standingFacts(tx: Tx, app: App, id: DelegationId | undefined): Pr
           : isOpen
             ? undefined
             : "TENANT_SUSPENDED"
-  return { subject, who, inactive, scopes: scopesHeldAnywhere(app, membership) }
+  return { subject, who, inactive, scopes: scopesHeldAnywhere(app, membership), versions }
 }
 
 async function membershipOf(

@@ -56,6 +56,7 @@ async function exchange(
   const nowMs = deps.clock.nowMs()
   const tooMany = await limited(deps, context, "pat", { pat: pat.id }, { counts: tx.limits })
   if (tooMany !== undefined) return tooMany
+  const versions = await tx.authorities.find(pat.principalId, pat.appId)
   const facts = await factsOf(tx, pat, call)
   const decision = decidePatExchange(facts, call, { authAudience: deps.authAudience, nowMs })
   if (decision.is === "refuse") return refusalOf(decision)
@@ -64,7 +65,7 @@ async function exchange(
   if (!isOpen) return refusalOf({ is: "refuse", reason: "TENANT_SUSPENDED" })
 
   const claims = buildPatClaims({
-    ...issueOf(deps, nowMs, { audience, scopes, lifetimeSeconds: deps.accessTokenSeconds }),
+    ...issueOf(deps, nowMs, { audience, scopes, versions, lifetimeSeconds: deps.accessTokenSeconds }),
     pat,
     contextId,
   })

@@ -1,5 +1,6 @@
 // RFC 7009. What is presented says itself what it is; the hint is not needed.
 import type { HandlerContext } from "@connectrpc/connect"
+import type { VerifyToken } from "@signet/guard/access-token"
 import { parseBearer } from "@signet/guard/bearer"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -23,8 +24,16 @@ interface Caller {
   bearer: AuthContext | Reason
 }
 
-/** @throws Refused CLIENT_INVALID, CLIENT_NOT_ALLOWED, UNAVAILABLE; what is unknown or has ended is no error. */
-export async function revoke(deps: TokenDeps, context: HandlerContext, request: RevokeRequest): Promise<void> {
+/**
+ * @param verifyContext Verifies context tokens, which end like access tokens.
+ * @throws Refused CLIENT_INVALID, CLIENT_NOT_ALLOWED, UNAVAILABLE; what is unknown or has ended is no error.
+ */
+export async function revoke(
+  deps: TokenDeps,
+  verifyContext: VerifyToken,
+  context: HandlerContext,
+  request: RevokeRequest,
+): Promise<void> {
   context.responseHeader.set("cache-control", "no-store")
   const authorization = context.requestHeader.get("authorization")
   const credential = clientCredentialOf(request, authorization)
@@ -34,7 +43,8 @@ export async function revoke(deps: TokenDeps, context: HandlerContext, request: 
   await limit(deps, context, "revoke", address, lockOf(credential))
   const bearer = await bearerOf(deps, credential, authorization)
   const token = request.token ?? ""
-  const accessToken = token.startsWith("sg") ? undefined : await deps.verify(token)
+  const known = token.startsWith("sg") ? undefined : await deps.verify(token)
+  const accessToken = known === "TYP_NOT_ALLOWED" ? await verifyContext(token) : known
   if (accessToken === "UNAVAILABLE" || accessToken === "INTERNAL") throw refusal(accessToken)
   const outcome = await deps.store
     .transaction(async (tx) => {
@@ -143,10 +153,11 @@ async function endAccessToken(
   return undefined
 }
 
-/** Its subject, the client that it was issued to, or the service that it is for. */
+/** Its subject, the client that it was issued to, or the service that it is for; of a context, the one that sends. */
 function isOwner(token: AuthContext, { client, bearer }: Caller): boolean {
   if (client !== undefined) {
     const { account } = client
+    if (token.audience === account.principalId) return true
     return token.claims.client_id === account.clientId || isAddressee(account, token)
   }
   return typeof bearer !== "string" && bearer.principal.id === token.principal.id

@@ -23,6 +23,8 @@ export function serverMetadata(issuer: string): MessageInitShape<typeof GetAutho
     revocationEndpointAuthMethodsSupported: [...clientAuthMethods, "none"],
     revocationEndpointAuthSigningAlgValuesSupported: signingAlgorithms,
     responseTypesSupported: [],
+    statementKeysUri: `${issuer}/.well-known/statement-keys.json`,
+    contextKeysUri: `${issuer}/.well-known/context-keys.json`,
   }
 }
 

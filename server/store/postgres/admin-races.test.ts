@@ -77,7 +77,7 @@ describeOnPostgres("administrators that meet", () => {
         const permission = newPermission()
         await store.transaction((tx) => tx.roles.insertPermission(permission))
         const [isDeleted, isNamed] = await Promise.all([
-          store.transaction((tx) => tx.roles.deletePermission(permission)),
+          store.transaction((tx) => tx.roles.deletePermission(permission, 5)),
           store.transaction(async (tx) => {
             const found = await tx.roles.findPermissions(app.id, [permission.key])
             return found.length === 1 && tx.roles.insert(newRole({ permissions: [permission.key] }))

@@ -1,6 +1,8 @@
+import { scopesChange } from "@signet/kernel/authz/authority-change"
 import type { Apps } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import type { Insertable, Selectable } from "kysely"
+import { raisePolicy } from "./authority.ts"
 import type { AppTable, ProviderClientTable } from "./schema.ts"
 import { bytesOrNull, type Database, run } from "./sql.ts"
 
@@ -84,11 +86,14 @@ export function apps(db: Database): Apps {
 
     async putApp(app) {
       const { id, ...rest } = appToRow(app)
+      const before = await db.selectFrom("app").select("scopes").where("id", "=", id).forUpdate().executeTakeFirst()
       await db
         .insertInto("app")
         .values({ id, ...rest })
         .onConflict((conflict) => conflict.column("id").doUpdateSet(rest))
         .execute()
+      const change = before === undefined ? "none" : scopesChange(before.scopes, app.scopes)
+      await raisePolicy(db, id, change, app.updatedAtMs)
     },
 
     async putProviderClient(client) {

@@ -1,63 +1,110 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import { type AuditRow, keyOwnerOf, openRow, personalOf, sealRow } from "@signet/kernel/audit/row"
 import type { Page } from "@signet/kernel/machine-ports"
 import type { AuditLog } from "@signet/kernel/ports"
-import { type Selectable, sql } from "kysely"
+import { sql } from "kysely"
+import { auditExports } from "./audit-export.ts"
+import { findKeys, ownKey } from "./audit-keys.ts"
+import { auditTypes, fromAuditRow, toAuditRow } from "./audit-row.ts"
+import type { AuditEventTable } from "./audit-schema.ts"
+import type { AuditWriting } from "./audit-writing.ts"
 import { only } from "./page.ts"
-import type { AuditEventTable } from "./schema.ts"
-import { at, atOrNull, type Database, insertInto, run } from "./sql.ts"
+import { atOrNull, type Database, run } from "./sql.ts"
 
-const columns = [
-  "id",
-  "occurred_at",
-  "kind",
-  "outcome",
-  "reason",
-  "app_id",
-  "tenant_id",
-  "context_id",
-  "actor_principal_id",
-  "subject_principal_id",
-  "subject_identity_id",
-  "session_id",
-  "target_type",
-  "target_id",
-  "request_id",
-  "request_route",
-  "request_ip_truncated",
-] as const satisfies readonly (keyof AuditEventTable)[]
+const columns = Object.keys(auditTypes) as (keyof AuditEventTable)[]
 
-const insertText = insertInto("audit_event", columns)
+/** What most transactions append at most: they have a text each, which is the faster way. */
+const mostByValues = 4
 
-export function auditLog(db: Database): AuditLog {
+/** One round trip; each event waits to be linked. */
+function byValues(count: number): string {
+  const width = columns.length
+  const rows = Array.from(
+    { length: count },
+    (_, row) => `(${columns.map((_, i) => `$${row * width + i + 1}`).join(", ")})`,
+  )
+  const ids = Array.from({ length: count }, (_, row) => `($${row * width + 1})`)
+  return `with pending as (insert into audit_pending (event_id) values ${ids.join(", ")})
+insert into audit_event (${columns.join(", ")}) values ${rows.join(", ")}`
+}
+
+const textsByValues = Array.from({ length: mostByValues }, (_, i) => byValues(i + 1))
+
+/** As many as there are, in one text. */
+const textByArrays = `with event as (
+  insert into audit_event (${columns.join(", ")})
+  select * from unnest(${columns.map((column, i) => `$${i + 1}::${auditTypes[column]}[]`).join(", ")}) returning id)
+insert into audit_pending (event_id) select id from event`
+
+async function insertRows(db: Database, rows: readonly AuditEventTable[]): Promise<void> {
+  const text = textsByValues[rows.length - 1]
+  if (text !== undefined)
+    await run(
+      db,
+      text,
+      rows.flatMap((row) => columns.map((column) => row[column])),
+    )
+  else
+    await run(
+      db,
+      textByArrays,
+      columns.map((column) => rows.map((row) => row[column])),
+    )
+}
+
+/** The audit of one transaction. */
+export interface OpenAuditLog extends AuditLog {
+  /** Writes what was appended: the last thing that a transaction does. */
+  flush(): Promise<void>
+  /** The transaction was committed. */
+  committed(): void
+}
+
+export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriting): OpenAuditLog {
+  const made = new Map<string, Uint8Array>()
+  let appended: AuditEvent[] = []
+  let hasWritten = false
+
+  /** Kept for others to use once it is certain that it stays. */
+  async function keyOf(owner: string, nowMs: number): Promise<Uint8Array | null> {
+    const key = known.get(owner) ?? made.get(owner) ?? (await ownKey(db, seals, owner, nowMs))
+    if (key !== null) made.set(owner, key)
+    return key
+  }
+
+  async function rowOf(event: AuditEvent): Promise<AuditRow> {
+    if (personalOf(event) === null) return sealRow(event, null, seals)
+    const owner = keyOwnerOf(event)
+    return sealRow(event, { owner, key: await keyOf(owner, event.occurredAtMs) }, seals)
+  }
+
+  async function flush(): Promise<void> {
+    const events = appended
+    appended = []
+    if (events.length === 0) return
+    const rows: AuditEventTable[] = []
+    for (const event of events) rows.push(toAuditRow(await rowOf(event)))
+    await insertRows(db, rows)
+    hasWritten = true
+  }
+
   return {
     async append(event) {
-      const row: AuditEventTable = {
-        id: event.id,
-        occurred_at: at(event.occurredAtMs),
-        kind: event.kind,
-        outcome: event.outcome,
-        reason: event.reason,
-        app_id: event.appId,
-        tenant_id: event.tenantId,
-        context_id: event.contextId,
-        actor_principal_id: event.actorPrincipalId,
-        subject_principal_id: event.subjectPrincipalId,
-        subject_identity_id: event.subjectIdentityId,
-        session_id: event.sessionId,
-        target_type: event.target?.type ?? null,
-        target_id: event.target?.id ?? null,
-        request_id: event.request.id,
-        request_route: event.request.route,
-        request_ip_truncated: event.request.ipTruncated,
-      }
-      await run(
-        db,
-        insertText,
-        columns.map((column) => row[column]),
-      )
+      appended.push(event)
     },
 
+    flush,
+
+    committed() {
+      if (!hasWritten) return
+      known.add(made)
+      onCommitted()
+    },
+
+    ...auditExports(db),
+
     async list(filter, { size, before }) {
+      await flush()
       const { kinds, principalId } = filter
       const rows = await db
         .selectFrom("audit_event")
@@ -78,7 +125,10 @@ export function auditLog(db: Database): AuditLog {
         .orderBy("id", "desc")
         .limit(size)
         .execute()
-      return rows.map(fromRow)
+      const kept = rows.map(fromAuditRow)
+      const owners = new Set(kept.flatMap(({ keyOwner }) => keyOwner ?? []))
+      const keys = await findKeys(db, seals, [...owners])
+      return kept.map((row) => openRow(row, keys.get(row.keyOwner ?? ""), seals))
     },
   }
 }
@@ -89,20 +139,3 @@ const same = (column: keyof AuditEventTable, value: string | null) =>
 
 const beyond = (before: Page["before"]) =>
   sql<boolean>`(occurred_at, id) < (coalesce(${atOrNull(before?.createdAtMs ?? null)}::timestamptz, 'infinity'), ${before?.id ?? ""})`
-
-const fromRow = (row: Selectable<AuditEventTable>): AuditEvent => ({
-  id: row.id,
-  occurredAtMs: row.occurred_at.getTime(),
-  kind: row.kind,
-  outcome: row.outcome,
-  reason: row.reason,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  contextId: row.context_id,
-  actorPrincipalId: row.actor_principal_id,
-  subjectPrincipalId: row.subject_principal_id,
-  subjectIdentityId: row.subject_identity_id,
-  sessionId: row.session_id,
-  target: row.target_type === null || row.target_id === null ? null : { type: row.target_type, id: row.target_id },
-  request: { id: row.request_id, route: row.request_route, ipTruncated: row.request_ip_truncated },
-})

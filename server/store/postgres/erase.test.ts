@@ -160,7 +160,7 @@ describeOnEachStore("the deletion of an identity", (kind) => {
     await store.transaction(async (tx) => {
       const { identity, principal } = person
       await tx.accounts.erase(identity.id, 5_000)
-      expect(await tx.principals.resume(principal.id)).toBe(false)
+      expect(await tx.principals.resume(principal.id, 5)).toBe(false)
       expect(await tx.principals.reactivate(principal.id, 5_001)).toBe(false)
       expect(await tx.principals.end(principal.id, "SUSPENDED", 6_000)).toBe(false)
       await tx.accounts.erase(identity.id, 7_000)

@@ -2,6 +2,8 @@
 import type { IdentityId, PrincipalId } from "@signet/kernel/ids"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { sql } from "kysely"
+import { eraseKeys } from "./audit-keys.ts"
+import { raiseAuthorityEverywhere } from "./authority.ts"
 import { endCredentials } from "./principals.ts"
 import { revocations } from "./revocations.ts"
 import { at, type Database } from "./sql.ts"
@@ -29,10 +31,13 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
     await endGrants(db, principal.id, nowMs)
     await endInvitations(db, principal.id, nowMs)
     await eraseMemberships(db, principal.id, nowMs)
+    await raiseAuthorityEverywhere(db, principal.id)
     await db.updateTable("pat").set({ name: "" }).where("principal_id", "=", principal.id).execute()
   }
   await eraseSessions(db, id)
   await eraseAccounts(db, id)
+  // What the audit says of where they were opens no more; its chain stays what it is.
+  await eraseKeys(db, [id, ...(principal === undefined ? [] : [principal.id])], nowMs)
 }
 
 async function endDelegations(db: Database, id: PrincipalId, nowMs: number): Promise<void> {

@@ -2,6 +2,7 @@ import type { Grants } from "@signet/kernel/admin-ports"
 import type { Grant } from "@signet/kernel/admin-records"
 import { type Selectable, sql } from "kysely"
 import type { GrantTable } from "./admin-schema.ts"
+import { raiseAuthority, raisePolicy } from "./authority.ts"
 import { newestFirst, only } from "./page.ts"
 import { at, atOrNull, type Database, msOrNull } from "./sql.ts"
 
@@ -24,7 +25,9 @@ export function grants(db: Database): Grants {
         )
         .returning("id")
         .execute()
-      return inserted.length === 1
+      if (inserted.length === 0) return false
+      await raiseAuthority(db, grant, "wider", grant.createdAtMs)
+      return true
     },
 
     async find(id) {
@@ -67,9 +70,12 @@ export function grants(db: Database): Grants {
         .set({ status: "REVOKED", revoked_at: at(nowMs) })
         .where("id", "=", id)
         .where("status", "=", "ACTIVE")
-        .returning("id")
-        .execute()
-      return revoked.length === 1
+        .returning(["principal_id", "app_id"])
+        .executeTakeFirst()
+      if (revoked === undefined) return false
+      const of = { principalId: revoked.principal_id, appId: revoked.app_id }
+      await raiseAuthority(db, of, "narrower", nowMs)
+      return true
     },
 
     async revokeOfRole(id, nowMs) {
@@ -80,6 +86,9 @@ export function grants(db: Database): Grants {
         .where("status", "=", "ACTIVE")
         .returningAll()
         .execute()
+      // Whoever had it: one change of the app's policy says so of all.
+      const [first] = rows
+      if (first !== undefined) await raisePolicy(db, first.app_id, "narrower", nowMs)
       return rows.map(grantFromRow)
     },
   }

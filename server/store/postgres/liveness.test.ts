@@ -13,7 +13,15 @@ describeOnEachStore("liveness", (kind) => {
   })
   afterAll(() => opened.close())
 
-  const none = { actorId: null, credentialId: null, tokenId: null, tenantId: null, contextId: null, nowMs: 5 }
+  const none = {
+    actorId: null,
+    credentialId: null,
+    tokenId: null,
+    tenantId: null,
+    contextId: null,
+    issuedAtMs: 4,
+    nowMs: 5,
+  }
 
   test("tells of principal, identity, session, membership and app", async () => {
     const { person, session } = await putSession(opened.store)
@@ -29,6 +37,9 @@ describeOnEachStore("liveness", (kind) => {
       membership: "ACTIVE",
       session: { status: "ACTIVE", idleExpiresAtMs, absoluteExpiresAtMs },
       revoked: [],
+      minimum: { principal: 0, policy: 0 },
+      // The membership.
+      current: { principal: 1, policy: 0 },
     }
     expect(await opened.liveness.find(question)).toStrictEqual(alive)
 
@@ -53,6 +64,8 @@ describeOnEachStore("liveness", (kind) => {
       membership: undefined,
       session: undefined,
       revoked: [],
+      minimum: { principal: 0, policy: 0 },
+      current: { principal: 0, policy: 0 },
     }
     const unknown = { principalId: freshId("prn"), sessionId: freshId("ses"), appId: freshId("app"), ...none }
     expect(await opened.liveness.find(unknown)).toStrictEqual(nobody)
@@ -78,7 +91,7 @@ describeOnEachStore("liveness", (kind) => {
     const revoke = (kind: "TOKEN" | "CREDENTIAL" | "PRINCIPAL", key: string) =>
       opened.db
         .insertInto("revocation")
-        .values({ kind, key, expires_at: new Date(9_000) })
+        .values({ kind, key, app_id: "", min_version: null, expires_at: new Date(9_000) })
         .execute()
     await revoke("TOKEN", asked.credentialId)
     await revoke("CREDENTIAL", asked.tokenId)
@@ -99,7 +112,7 @@ describeOnEachStore("liveness", (kind) => {
       opened.liveness.find({ principalId: principal.id, sessionId: null, appId: app.id, ...none, ...change })
     expect(await find({})).toMatchObject({ principal: "ACTIVE", membership: "ACTIVE", identity: undefined })
     expect(await find({ principalId: person.principal.id, actorId: principal.id })).toMatchObject({ actor: "ACTIVE" })
-    await opened.store.transaction((tx) => tx.serviceAccounts.setStatus(account.id, "DISABLED"))
+    await opened.store.transaction((tx) => tx.serviceAccounts.setStatus(account.id, "DISABLED", 5))
     expect((await find({})).principal).toBe("SUSPENDED")
     const acting = await find({ principalId: person.principal.id, actorId: principal.id })
     expect(acting).toMatchObject({ principal: "ACTIVE", actor: "SUSPENDED" })

@@ -3,6 +3,7 @@ import type { Identity, Membership, Principal, Session } from "@signet/kernel/re
 import { type PlaceRow, placeFactsOf, placeText } from "./places.ts"
 import { at, type Database, run } from "./sql.ts"
 
+// What acts again is open; only tokens from before are refused, like one that was revoked by itself.
 // A session of somebody else, or of another app, is no session. A membership that ended counts when there is no other.
 const membershipIn = (place: string) => `(
   select status from membership where principal_id = asked.principal_id and app_id = asked.app_id and ${place}
@@ -18,9 +19,16 @@ select ${statusOf("principal")}, ${statusOf("actor")}, identity.status as identi
   ${membershipIn("coalesce(tenant_id, '') = $4 and coalesce(context_id, '') = $5")} as inner_membership,
   ${membershipIn("coalesce(tenant_id, '') = $4 and context_id is null")} as tenant_membership,
   array(
-    select kind from revocation
-    where (kind, key) in (('PRINCIPAL', $1), ('SESSION', $2), ('CREDENTIAL', $6), ('TOKEN', $7)) and expires_at > $9
-  ) as revoked
+    select case when issued_before is null then kind else 'TOKEN' end from revocation
+    where expires_at > $9 and (
+      (kind, key) in (('PRINCIPAL', $1), ('SESSION', $2), ('CREDENTIAL', $6), ('TOKEN', $7)) and issued_before is null
+      or (kind, key) in (
+        ('PRINCIPAL', $1), ('PRINCIPAL', $8), ('APP', $3), ('TENANT', $4), ('CONTEXT', $5), ('ISSUER_EPOCH', 'all')
+      ) and issued_before > $10
+    )
+  ) as revoked,
+  authority_version.version as principal_version, authority_version.min_version as principal_minimum,
+  policy_version.version as policy_version, policy_version.min_version as policy_minimum
 from (select $1::text as principal_id, $2::text as session_id, $3::text as app_id, $8::text as actor_id) as asked
 left join principal on principal.id = asked.principal_id
 left join service_account as principal_account on principal_account.principal_id = asked.principal_id
@@ -28,7 +36,10 @@ left join principal as actor on actor.id = asked.actor_id
 left join service_account as actor_account on actor_account.principal_id = asked.actor_id
 left join identity on identity.id = principal.identity_id
 left join session on session.id = asked.session_id
-  and session.principal_id = asked.principal_id and session.app_id = asked.app_id`
+  and session.principal_id = asked.principal_id and session.app_id = asked.app_id
+left join authority_version
+  on authority_version.principal_id = asked.principal_id and authority_version.app_id = asked.app_id
+left join policy_version on policy_version.app_id = asked.app_id`
 
 interface Row extends PlaceRow {
   principal: Principal["status"] | null
@@ -41,6 +52,10 @@ interface Row extends PlaceRow {
   idle_expires_at: Date | null
   absolute_expires_at: Date | null
   revoked: LivenessFacts["revoked"]
+  principal_version: string | null
+  principal_minimum: string | null
+  policy_version: string | null
+  policy_minimum: string | null
 }
 
 /** One statement, outside any transaction: the answer is of one instant. */
@@ -57,6 +72,7 @@ export function createLiveness(db: Database): Liveness {
         asked.tokenId,
         asked.actorId,
         at(asked.nowMs),
+        at(asked.issuedAtMs),
       ])
       const inner = row?.tenant_membership === "SUSPENDED" ? row.tenant_membership : row?.inner_membership
       const membership = row?.membership === "ACTIVE" ? inner : row?.membership
@@ -68,6 +84,8 @@ export function createLiveness(db: Database): Liveness {
         membership: membership ?? undefined,
         session: row && sessionOf(row),
         revoked: row?.revoked ?? [],
+        minimum: { principal: Number(row?.principal_minimum ?? 0), policy: Number(row?.policy_minimum ?? 0) },
+        current: { principal: Number(row?.principal_version ?? 0), policy: Number(row?.policy_version ?? 0) },
       }
     },
   }

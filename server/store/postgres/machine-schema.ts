@@ -12,6 +12,7 @@ import type {
   TenantId,
 } from "@signet/kernel/ids"
 import type { ClientAuthMethod, Pat, Revocation, ServiceAccount } from "@signet/kernel/machine-records"
+import type { Generated } from "kysely"
 
 type Texts = readonly string[]
 
@@ -21,9 +22,27 @@ export interface MachineTables {
   owned_audience: { audience: string; service_account_id: ServiceAccountId }
   service_secret: ServiceSecretTable
   service_key: ServiceKeyTable
+  envelope_key: EnvelopeKeyTable
   delegation_policy: DelegationPolicyTable
   delegation: DelegationTable
-  revocation: { kind: Revocation["kind"]; key: string; expires_at: Date }
+  revocation: {
+    kind: Revocation["kind"]
+    key: string
+    app_id: AppId | ""
+    min_version: string | number | null
+    expires_at: Date
+    issued_before: Generated<Date | null>
+    seq: Generated<string | number | null>
+    is_pending: Generated<boolean>
+  }
+  revocation_log: { id: number; name: string; head: string | number }
+  authority_version: {
+    principal_id: PrincipalId
+    app_id: AppId
+    version: string | number
+    min_version: string | number
+  }
+  policy_version: { app_id: AppId; version: string | number; min_version: string | number }
   client_assertion_use: { client_id: string; jti: string; expires_at: Date }
 }
 
@@ -77,6 +96,17 @@ export interface ServiceKeyTable {
   kid: string
   x: string
   y: string
+  created_at: Date
+  revoked_at: Date | null
+}
+
+/** Of 0012_envelopes.sql. */
+export interface EnvelopeKeyTable {
+  kid: string
+  service_account_id: ServiceAccountId
+  x: string
+  y: string
+  mailboxes: Texts
   created_at: Date
   revoked_at: Date | null
 }

@@ -1,5 +1,7 @@
 import type { Members } from "@signet/kernel/admin-ports"
+import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
+import { raiseAuthority } from "./authority.ts"
 import { membershipFromRow } from "./memberships.ts"
 import { newestFirst, only } from "./page.ts"
 import { at, type Database, run } from "./sql.ts"
@@ -49,9 +51,17 @@ export function members(db: Database): Members {
       return rows.map(membershipFromRow)
     },
 
-    async update({ id, status, profile, scopes, updatedAtMs }) {
+    async update(membership) {
+      const { id, status, profile, scopes, updatedAtMs } = membership
+      const before = await db.selectFrom("membership").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
       const change = { status, profile: JSON.stringify(profile), scopes, updated_at: at(updatedAtMs) }
       await db.updateTable("membership").set(change).where("id", "=", id).execute()
+      await raiseAuthority(
+        db,
+        membership,
+        membershipChange(before && membershipFromRow(before), membership),
+        updatedAtMs,
+      )
     },
   }
 }

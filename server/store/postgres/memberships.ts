@@ -1,6 +1,8 @@
+import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { Identities } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
 import { type Selectable, sql } from "kysely"
+import { raiseAuthority } from "./authority.ts"
 import type { MembershipTable } from "./schema.ts"
 import { at, type Database } from "./sql.ts"
 
@@ -66,7 +68,10 @@ export function memberships(db: Database): Memberships {
         )
         .returning("id")
         .executeTakeFirst()
-      if (inserted) return membership
+      if (inserted) {
+        await raiseAuthority(db, membership, membershipChange(undefined, membership), membership.createdAtMs)
+        return membership
+      }
       const { principalId, appId, tenantId, contextId } = membership
       const found = await findMembership(principalId, appId, tenantId, contextId)
       if (found === undefined) throw new Error("a membership was in the way and is gone")

@@ -19,6 +19,13 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0005_messaging": "758991c08c82cfa12963c0f403805075588711eb1ee47432bef259ff5f7dc7f8",
     "0006_issuer_keys": "e41c89f81b182c5b886be6c2a2d39a485ac0b273555c4836e2d90b9d91f06f7f",
     "0007_audit_list": "e172b02c63ca0fffb72cfd0679e74053cc8d2433f6886c7b702c1a0fee26af85",
+    "0008_key_purposes": "3f8bad25a79789c605ced5c5253e23463ec49f9581b1c96262b5edf6307bc101",
+    "0009_authority": "5bdf5991e304141b8bb3cb58e18845f868ca1fd23612a89db4f18941859e60f5",
+    "0010_revocation_feed": "e92d2d1150f9c9274aab7b6c3c28df6e80baaa51bfe8482a6890592942ab014e",
+    "0011_audit_chain": "533ac14dd1de9d4440ad9374472ca13b970d3973e92c80ef187af18578fcfe73",
+    "0012_envelopes": "c607a0a646cb5416f2cb9e0ebb3f89b37bbce2592de937769d9c94c1ca07f7a6",
+    "0013_revocation_places": "52ed7cbb03c2da071a92f179a34d267fd80407e3ba2810971f3ae39d51b8edff",
+    "0014_audit_places": "c983f1d28eeb168c4664a98f1dfa11fd47b58f714e8629310209eb9c60d42333",
   })
 })
 

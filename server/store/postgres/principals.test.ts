@@ -2,7 +2,7 @@ import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { reactivationMs } from "@signet/kernel/machine-ports"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
-import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import {
@@ -35,7 +35,9 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
         session: (await tx.sessions.find(session.id))?.status,
         refreshToken: (await tx.refreshTokens.find([token.tokenHash]))?.revokedAtMs,
         pat: (await tx.pats.lock(pat.id))?.revokeReason,
-        revoked: (await tx.revocations.find([person.principal.id, session.id, pat.id], 5_000)).map((one) => one.kind),
+        revoked: (await tx.revocations.find([person.principal.id, session.id, pat.id], 5_000)).map((one) =>
+          "issuedBeforeMs" in one ? `${one.kind} before` : one.kind,
+        ),
       }))
     return { person, session, pat, state }
   }
@@ -93,7 +95,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
       await tx.principals.end(principal.id, "SUSPENDED", 5_000)
       expect(await tx.serviceAccounts.secrets(account.id)).toStrictEqual([{ ...secret, revokedAtMs: 5_000 }])
       expect(await tx.serviceAccounts.keys(account.id)).toStrictEqual([{ ...key, revokedAtMs: 5_000 }])
-      const expiresAtMs = 5_000 + longestTokenMs
+      const expiresAtMs = 5_000 + longestContextMs
       expect(await tx.revocations.find([secret.id, keyCredentialId(account.id, key.kid)], expiresAtMs - 1)).toEqual(
         expect.arrayContaining([
           { kind: "CREDENTIAL", key: secret.id, expiresAtMs },
@@ -107,19 +109,19 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
   test("who was suspended may resume, and what was ended stays ended; who was deactivated may not", async () => {
     const { person, session, pat, state } = await putUser()
     await store.transaction(async (tx) => {
-      expect(await tx.principals.resume(person.principal.id)).toBe(false)
+      expect(await tx.principals.resume(person.principal.id, 5)).toBe(false)
       await tx.principals.end(person.principal.id, "SUSPENDED", 5_000)
-      expect(await tx.principals.resume(person.principal.id)).toBe(true)
+      expect(await tx.principals.resume(person.principal.id, 5)).toBe(true)
     })
     const resumed = await state()
     expect(resumed).toMatchObject({ principal: "ACTIVE", session: "REVOKED", pat: "PRINCIPAL_ENDED" })
-    expect(resumed.revoked.toSorted()).toEqual(["CREDENTIAL", "SESSION"])
+    expect(resumed.revoked.toSorted()).toEqual(["CREDENTIAL", "PRINCIPAL before", "SESSION"])
     expect([session.id, pat.id]).toHaveLength(2)
     await store.transaction(async (tx) => {
       await tx.principals.end(person.principal.id, "SUSPENDED", 6_000)
       expect(await tx.principals.end(person.principal.id, "DEACTIVATED", 7_000)).toBe(true)
       expect(await tx.principals.end(person.principal.id, "SUSPENDED", 8_000)).toBe(false)
-      expect(await tx.principals.resume(person.principal.id)).toBe(false)
+      expect(await tx.principals.resume(person.principal.id, 5)).toBe(false)
     })
   })
 
@@ -144,7 +146,7 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     expect(await deactivatedAt()).toBeNull()
     const back = await ada.state()
     expect(back).toMatchObject({ principal: "ACTIVE", session: "REVOKED", pat: "PRINCIPAL_ENDED" })
-    expect(back.revoked.toSorted()).toEqual(["CREDENTIAL", "SESSION"])
+    expect(back.revoked.toSorted()).toEqual(["CREDENTIAL", "PRINCIPAL before", "SESSION"])
   })
 
   test("a revocation is kept until the later of its expiries, and found by key", async () => {

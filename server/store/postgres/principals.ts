@@ -2,6 +2,8 @@ import type { PatId, PrincipalId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { type Principals, reactivationMs } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
+import { raiseAuthorityEverywhere } from "./authority.ts"
 import { only } from "./page.ts"
 import { revocations } from "./revocations.ts"
 import { endWhere } from "./session-endings.ts"
@@ -28,10 +30,11 @@ export function principals(db: Database): Principals {
         .execute()
       if (changed.length === 0) return false
       await endCredentials(db, id, nowMs)
+      await raiseAuthorityEverywhere(db, id)
       return true
     },
 
-    async resume(id) {
+    async resume(id, nowMs) {
       const changed = await db
         .updateTable("principal")
         .set({ status: "ACTIVE" })
@@ -39,7 +42,7 @@ export function principals(db: Database): Principals {
         .where("status", "=", "SUSPENDED")
         .returning("id")
         .execute()
-      return changed.length === 1 && comeBack(db, id)
+      return changed.length === 1 && comeBack(db, id, nowMs)
     },
 
     async reactivate(id, nowMs) {
@@ -51,26 +54,42 @@ export function principals(db: Database): Principals {
         .where("deactivated_at", ">", at(nowMs - reactivationMs))
         .returning("id")
         .execute()
-      return changed.length === 1 && comeBack(db, id)
+      return changed.length === 1 && comeBack(db, id, nowMs)
     },
   }
 }
 
 /** What it signed in with stays ended; what it signs in with from now on counts. */
-async function comeBack(db: Database, id: PrincipalId): Promise<true> {
-  await db.deleteFrom("revocation").where("kind", "=", "PRINCIPAL").where("key", "=", id).execute()
+async function comeBack(db: Database, id: PrincipalId, nowMs: number): Promise<true> {
+  await revocations(db).lift({ kind: "PRINCIPAL", key: id }, nowMs)
+  await raiseAuthorityEverywhere(db, id)
   return true
 }
 
 /** Sessions, personal access tokens, secrets and keys, with their revocations and that of the principal itself. */
 export async function endCredentials(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
   await endWhere(db, [only("principal_id", id)], "principal_ended", nowMs)
-  const credentials = [...(await endPats(db, id, nowMs)), ...(await endSecrets(db, id, nowMs))]
+  const pats = await endPats(db, id, nowMs)
+  const ofService = [...(await endSecrets(db, id, nowMs)), ...(await endEnvelopeKeys(db, id, nowMs))]
   const expiresAtMs = nowMs + longestTokenMs
+  const lastContextMs = nowMs + longestContextMs
   await revocations(db).add([
     { kind: "PRINCIPAL", key: id, expiresAtMs },
-    ...credentials.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs }) as const),
+    ...pats.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs }) as const),
+    ...ofService.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs: lastContextMs }) as const),
   ])
+}
+
+async function endEnvelopeKeys(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {
+  const accounts = db.selectFrom("service_account").select("id").where("principal_id", "=", id)
+  const ended = await db
+    .updateTable("envelope_key")
+    .set({ revoked_at: at(nowMs) })
+    .where("service_account_id", "in", accounts)
+    .where("revoked_at", "is", null)
+    .returning("kid")
+    .execute()
+  return ended.map((row) => row.kid)
 }
 
 export async function endPats(db: Database, id: PrincipalId, nowMs: number): Promise<readonly PatId[]> {

@@ -39,11 +39,11 @@ describeOnEachStore("permissions and roles", (kind) => {
       await tx.roles.insert(role)
       // Another app's role of the same words is no obstacle.
       await tx.roles.insert(newRole({ appId: (await putOwnApp(tx)).id, permissions: [permission.key] }))
-      expect(await tx.roles.deletePermission(permission)).toBe(false)
+      expect(await tx.roles.deletePermission(permission, 5)).toBe(false)
       await tx.roles.update({ ...role, status: "ARCHIVED" })
-      expect(await tx.roles.deletePermission(permission)).toBe(true)
+      expect(await tx.roles.deletePermission(permission, 5)).toBe(true)
       expect(await tx.roles.findPermissions(appId, [permission.key])).toEqual([])
-      expect(await tx.roles.deletePermission(permission)).toBe(false)
+      expect(await tx.roles.deletePermission(permission, 5)).toBe(false)
     })
   })
 

@@ -1,7 +1,9 @@
 import type { Roles } from "@signet/kernel/admin-ports"
 import type { Permission, Role } from "@signet/kernel/admin-records"
+import { roleChange } from "@signet/kernel/authz/authority-change"
 import { type Selectable, sql } from "kysely"
 import type { PermissionTable, RoleTable } from "./admin-schema.ts"
+import { raisePolicy } from "./authority.ts"
 import { newestFirst } from "./page.ts"
 import { at, type Database } from "./sql.ts"
 
@@ -27,7 +29,9 @@ export function roles(db: Database): Roles {
         )
         .returning("id")
         .execute()
-      return inserted.length === 1
+      if (inserted.length === 0) return false
+      await raisePolicy(db, role.appId, roleChange(undefined, role), role.createdAtMs)
+      return true
     },
 
     async find(id) {
@@ -49,13 +53,16 @@ export function roles(db: Database): Roles {
       return (await newestFirst(query, page).execute()).map(fromRow)
     },
 
-    async update({ id, description, permissions, inheritable, assignableAt, status, updatedAtMs }) {
+    async update(role) {
+      const { id, description, permissions, inheritable, assignableAt, status, updatedAtMs } = role
+      const before = await db.selectFrom("role").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
       const what = { description, permissions, inheritable, assignable_at: assignableAt, status }
       await db
         .updateTable("role")
         .set({ ...what, updated_at: at(updatedAtMs) })
         .where("id", "=", id)
         .execute()
+      await raisePolicy(db, role.appId, roleChange(before && fromRow(before), role), updatedAtMs)
     },
   }
 }
@@ -69,7 +76,9 @@ function permissions(db: Database): Permissions {
         .onConflict((conflict) => conflict.columns(["app_id", "key"]).doNothing())
         .returning("id")
         .execute()
-      return inserted.length === 1
+      if (inserted.length === 0) return false
+      await raisePolicy(db, permission.appId, "wider", permission.createdAtMs)
+      return true
     },
 
     async findPermissions(appId, keys) {
@@ -93,7 +102,7 @@ function permissions(db: Database): Permissions {
       await db.updateTable("permission").set({ description }).where("id", "=", id).execute()
     },
 
-    async deletePermission({ id, appId, key }) {
+    async deletePermission({ id, appId, key }, nowMs) {
       // Two statements: the second sees the role of whoever held the permission while the first waited.
       await db.selectFrom("permission").select("id").where("id", "=", id).forUpdate().execute()
       const deleted = await db
@@ -110,9 +119,22 @@ function permissions(db: Database): Permissions {
             ),
           ),
         )
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("app")
+                .select("app.id")
+                .where("app.id", "=", appId)
+                .where(sql<boolean>`app.scopes @> ${JSON.stringify([{ permissions: [key] }])}::jsonb`),
+            ),
+          ),
+        )
         .returning("id")
         .execute()
-      return deleted.length === 1
+      if (deleted.length === 0) return false
+      // What nothing names gave nobody anything.
+      await raisePolicy(db, appId, "wider", nowMs)
+      return true
     },
   }
 }

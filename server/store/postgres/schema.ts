@@ -1,8 +1,6 @@
 // The tables, as kysely sees them. Times are Date in rows and milliseconds in records; nothing else of a row is changed.
-import type { AuditEvent } from "@signet/kernel/audit/event"
 import type {
   AppId,
-  AuditEventId,
   ContextId,
   DeviceId,
   IdentityId,
@@ -30,13 +28,14 @@ import type {
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
 import type { AdminTables } from "./admin-schema.ts"
+import type { AuditTables } from "./audit-schema.ts"
 import type { IssuerKeyTable } from "./issuer-keys.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 
 type Texts = readonly string[]
 
-export interface Tables extends MachineTables, LimitTables, AdminTables {
+export interface Tables extends MachineTables, LimitTables, AdminTables, AuditTables {
   app: AppTable
   provider_client: ProviderClientTable
   identity: IdentityTable
@@ -47,7 +46,6 @@ export interface Tables extends MachineTables, LimitTables, AdminTables {
   refresh_token: RefreshTokenTable
   magic_link_request: MagicLinkRequestTable
   id_token_use: { token_hash: Uint8Array; expires_at: Date }
-  audit_event: AuditEventTable
   signing_key: SigningKeyTable
   signing_key_set: { id: number; version: number }
   issuer_key: IssuerKeyTable
@@ -202,28 +200,9 @@ export interface MagicLinkRequestTable {
   expires_at: Date
 }
 
-export interface AuditEventTable {
-  id: AuditEventId
-  occurred_at: Date
-  kind: AuditEvent["kind"]
-  outcome: AuditEvent["outcome"]
-  reason: AuditEvent["reason"]
-  app_id: AppId | null
-  tenant_id: TenantId | null
-  context_id: ContextId | null
-  actor_principal_id: PrincipalId | null
-  subject_principal_id: PrincipalId | null
-  subject_identity_id: IdentityId | null
-  session_id: SessionId | null
-  target_type: string | null
-  target_id: string | null
-  request_id: string
-  request_route: string
-  request_ip_truncated: string | null
-}
-
 export interface SigningKeyTable {
   kid: string
+  purpose: SigningKeyRecord["purpose"]
   status: SigningKeyRecord["status"]
   public_jwk: JSONColumnType<PublicJwk>
   private_sealed: Uint8Array

@@ -72,8 +72,8 @@ describeOnEachStore("service accounts", (kind) => {
   test("are disabled and enabled once each", async () => {
     const { account } = await putService(store)
     await store.transaction(async (tx) => {
-      expect(await tx.serviceAccounts.setStatus(account.id, "ACTIVE")).toBe(false)
-      expect(await tx.serviceAccounts.setStatus(account.id, "DISABLED")).toBe(true)
+      expect(await tx.serviceAccounts.setStatus(account.id, "ACTIVE", 5)).toBe(false)
+      expect(await tx.serviceAccounts.setStatus(account.id, "DISABLED", 5)).toBe(true)
       expect((await tx.serviceAccounts.find(account.id))?.status).toBe("DISABLED")
     })
   })

@@ -1,8 +1,11 @@
+import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
 import type { ServiceAccounts } from "@signet/kernel/machine-ports"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Selectable } from "kysely"
+import { raiseAuthority } from "./authority.ts"
 import type { ServiceAccountTable } from "./machine-schema.ts"
 import { memberships } from "./memberships.ts"
+import { revocations } from "./revocations.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 import { at, type Database, run } from "./sql.ts"
 
@@ -49,15 +52,23 @@ export function serviceAccounts(db: Database): ServiceAccounts {
       return rows.map(fromRow)
     },
 
-    async setStatus(id, status) {
+    async setStatus(id, status, nowMs) {
       const changed = await db
         .updateTable("service_account")
         .set({ status })
         .where("id", "=", id)
         .where("status", "<>", status)
-        .returning("id")
-        .execute()
-      return changed.length === 1
+        .returning(["principal_id", "app_id"])
+        .executeTakeFirst()
+      if (changed === undefined) return false
+      const of = { principalId: changed.principal_id, appId: changed.app_id }
+      const revoked = { kind: "PRINCIPAL", key: changed.principal_id } as const
+      if (status === "ACTIVE") await revocations(db).lift(revoked, nowMs)
+      // Its envelope keys stay, and their certificates are good for as long.
+      else await revocations(db).add([{ ...revoked, expiresAtMs: nowMs + longestCertificateMs }])
+      // No minimum: the entry says of all its tokens that they are too old.
+      await raiseAuthority(db, of, "wider", nowMs)
+      return true
     },
 
     ...serviceCredentials(db),

@@ -1,6 +1,8 @@
 import type { SessionEndings } from "@signet/kernel/admin-ports"
 import type { SessionId } from "@signet/kernel/ids"
+import type { LiftableRevocation } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { type RawBuilder, sql } from "kysely"
 import { only } from "./page.ts"
 import { revocations } from "./revocations.ts"
@@ -18,7 +20,13 @@ export function sessionEndings(db: Database): SessionEndings {
       return endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs)
     },
 
-    endByPlace: (place, reason, nowMs) => endWhere(db, signedInAt(place), reason, nowMs),
+    async endByPlace(place, reason, nowMs) {
+      // Its sessions end. What services send there for themselves has none, and is a day old at most.
+      await revocations(db).add([{ ...revocationOf(place), expiresAtMs: nowMs + longestContextMs }])
+      return endWhere(db, signedInAt(place), reason, nowMs)
+    },
+
+    reopenPlace: (place, nowMs) => revocations(db).lift(revocationOf(place), nowMs),
   }
 }
 
@@ -29,6 +37,12 @@ const signedInAt = ({ appId, tenantId, contextId }: Place) => [
 ]
 
 type Place = Parameters<SessionEndings["endByPlace"]>[0]
+
+/** The innermost of app, tenant and context that the place names. */
+function revocationOf({ appId, tenantId, contextId }: Place): LiftableRevocation {
+  if (contextId !== null) return { kind: "CONTEXT", key: contextId }
+  return tenantId !== null ? { kind: "TENANT", key: tenantId } : { kind: "APP", key: appId }
+}
 
 /** Ends the ACTIVE sessions that meet all conditions. Locked in one order, so that two calls at once do not wait for each other. */
 export async function endWhere(

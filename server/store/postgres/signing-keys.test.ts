@@ -9,6 +9,7 @@ import {
 
 const key = (kid: string, status: SigningKeyRecord["status"], createdAtMs = 1): SigningKeyRecord => ({
   kid,
+  purpose: "ACCESS",
   status,
   publicJwk: { kty: "EC", crv: "P-256", x: "x", y: "y", kid, alg: "ES256", use: "sig" },
   privateSealed: Uint8Array.of(1, 0, 255),

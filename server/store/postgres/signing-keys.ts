@@ -1,11 +1,13 @@
 import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/ports"
 import type { Selectable } from "kysely"
 import { retried } from "./retry.ts"
+import { hasRevoked, revocations } from "./revocations.ts"
 import type { SigningKeyTable } from "./schema.ts"
 import { at, atOrNull, bytes, type Database, msOrNull } from "./sql.ts"
 
 const columns = [
   "kid",
+  "purpose",
   "status",
   "public_jwk",
   "private_sealed",
@@ -14,12 +16,14 @@ const columns = [
   "retired_at",
 ] as const satisfies readonly (keyof SigningKeyTable)[]
 
-export function createSigningKeys(db: Database): SigningKeys {
+/** @param onRevoked Called when a key was found to be no longer ours alone. */
+export function createSigningKeys(db: Database, onRevoked: () => void = () => {}): SigningKeys {
   return {
     list: () => list(db),
 
-    change: (work) =>
-      retried(() =>
+    async change(work) {
+      let isRevoking = false
+      const keys = await retried(() =>
         db
           .transaction()
           .setIsolationLevel("read committed")
@@ -32,14 +36,29 @@ export function createSigningKeys(db: Database): SigningKeys {
               .execute()
             const before = await list(trx)
             const changed = work(before).filter((key) => !before.includes(key))
-            // There is never a second CURRENT key: the old one steps down before the new one is written.
+            // There is never a second CURRENT key of a purpose: the old one steps down before the new one is written.
             const current = changed.filter((key) => key.status === "CURRENT")
+            const ended = changed.filter(({ status }) => status === "COMPROMISED")
+            await revocations(trx).add(ended.map(revocationOf))
+            isRevoking = hasRevoked(trx)
             for (const key of [...changed.filter((key) => key.status !== "CURRENT"), ...current]) await put(trx, key)
             return list(trx)
           }),
-      ),
+      )
+      if (isRevoking) onRevoked()
+      return keys
+    },
   }
 }
+
+/** Verifiers may have it cached for a day, and whoever has it signs on. It was published a day after it signed its last. */
+const forgottenAfterMs = 3 * 86_400_000
+
+const revocationOf = ({ kid, createdAtMs, retiredAtMs }: SigningKeyRecord) => ({
+  kind: "KEY" as const,
+  key: kid,
+  expiresAtMs: (retiredAtMs ?? createdAtMs) + forgottenAfterMs,
+})
 
 async function list(db: Database): Promise<readonly SigningKeyRecord[]> {
   return (await db.selectFrom("signing_key").select(columns).orderBy("created_at").orderBy("kid").execute()).map(
@@ -58,6 +77,7 @@ async function put(db: Database, key: SigningKeyRecord): Promise<void> {
 
 const fromRow = (row: Selectable<SigningKeyTable>): SigningKeyRecord => ({
   kid: row.kid,
+  purpose: row.purpose,
   status: row.status,
   publicJwk: row.public_jwk,
   privateSealed: bytes(row.private_sealed),
@@ -68,6 +88,7 @@ const fromRow = (row: Selectable<SigningKeyTable>): SigningKeyRecord => ({
 
 const toRow = (key: SigningKeyRecord) => ({
   kid: key.kid,
+  purpose: key.purpose,
   status: key.status,
   public_jwk: JSON.stringify(key.publicJwk),
   private_sealed: key.privateSealed,

@@ -3,9 +3,11 @@ import type { IsolationLevel } from "kysely"
 import { accountAdministration } from "./accounts.ts"
 import { appAdministration } from "./app-administration.ts"
 import { apps } from "./apps.ts"
-import { auditLog } from "./audit.ts"
+import type { AuditWriting } from "./audit-writing.ts"
+import { authorities } from "./authority.ts"
 import { contexts } from "./contexts.ts"
 import { delegations } from "./delegations.ts"
+import { envelopeKeys } from "./envelope-keys.ts"
 import { grants } from "./grants.ts"
 import { idTokenUses } from "./id-token-uses.ts"
 import { identities } from "./identities.ts"
@@ -28,13 +30,21 @@ import { sessionEndings } from "./session-endings.ts"
 import { sessions } from "./sessions.ts"
 import type { Database } from "./sql.ts"
 import { tenants } from "./tenants.ts"
+import { inTransaction } from "./transaction.ts"
+
+export interface StoreOptions {
+  readonly audit: AuditWriting
+  readonly isolationLevel?: IsolationLevel
+  /** Called when revocations were committed. */
+  readonly onRevoked?: () => void
+}
 
 /**
  * @param options.isolationLevel READ COMMITTED unless told otherwise; the row locks are enough for it, and everything
  *   also holds on engines that only have SERIALIZABLE.
  */
-export function createStore(db: Database, options: { isolationLevel?: IsolationLevel } = {}): Store {
-  const isolationLevel = options.isolationLevel ?? "read committed"
+export function createStore(db: Database, options: StoreOptions): Store {
+  const { audit, isolationLevel = "read committed", onRevoked } = options
   const migrations = readMigrations()
   // Told when somebody asks, not before.
   migrations.catch(() => {})
@@ -48,39 +58,38 @@ export function createStore(db: Database, options: { isolationLevel?: IsolationL
 
     transaction: (work) =>
       retried(() =>
-        db
-          .transaction()
-          .setIsolationLevel(isolationLevel)
-          .execute((trx) =>
-            work({
-              apps: apps(trx),
-              identities: identities(trx),
-              sessions: sessions(trx),
-              refreshTokens: refreshTokens(trx),
-              idTokenUses: idTokenUses(trx),
-              magicLinks: magicLinks(trx),
-              pats: pats(trx),
-              serviceAccounts: serviceAccounts(trx),
-              delegations: delegations(trx),
-              revocations: revocations(trx),
-              assertionUses: assertionUses(trx),
-              principals: principals(trx),
-              limits: limitCounts(trx),
-              audit: auditLog(trx),
-              administration: appAdministration(trx),
-              places: places(trx),
-              tenants: tenants(trx),
-              contexts: contexts(trx),
-              members: members(trx),
-              invitations: invitations(trx),
-              roles: roles(trx),
-              grants: grants(trx),
-              accounts: accountAdministration(trx),
-              endings: sessionEndings(trx),
-              people: people(trx),
-              passwordHolds: passwordHolds(trx),
-            }),
-          ),
+        inTransaction(db, { isolationLevel, audit, onRevoked }, (trx, audit) =>
+          work({
+            apps: apps(trx),
+            identities: identities(trx),
+            sessions: sessions(trx),
+            refreshTokens: refreshTokens(trx),
+            idTokenUses: idTokenUses(trx),
+            magicLinks: magicLinks(trx),
+            pats: pats(trx),
+            serviceAccounts: serviceAccounts(trx),
+            envelopeKeys: envelopeKeys(trx),
+            delegations: delegations(trx),
+            revocations: revocations(trx),
+            assertionUses: assertionUses(trx),
+            principals: principals(trx),
+            authorities: authorities(trx),
+            limits: limitCounts(trx),
+            audit,
+            administration: appAdministration(trx),
+            places: places(trx),
+            tenants: tenants(trx),
+            contexts: contexts(trx),
+            members: members(trx),
+            invitations: invitations(trx),
+            roles: roles(trx),
+            grants: grants(trx),
+            accounts: accountAdministration(trx),
+            endings: sessionEndings(trx),
+            people: people(trx),
+            passwordHolds: passwordHolds(trx),
+          }),
+        ),
       ),
 
     isReady: async () => isMigrated(db, await migrations),

@@ -1,5 +1,7 @@
 // What has had its time goes, a little at a time: no statement holds many locks or writes much log at once.
+import { skewSeconds } from "@signet/kernel/token/claims"
 import { CompiledQuery } from "kysely"
+import { eraseOldDays } from "./audit-keys.ts"
 import { retried } from "./retry.ts"
 import { at, type Database } from "./sql.ts"
 
@@ -47,8 +49,8 @@ const deleteSessions = `delete from session where id in (
   select id from session where absolute_expires_at <= $1
   order by absolute_expires_at limit ${batch} for update skip locked)`
 
-const deleteRevocations = `delete from revocation where (kind, key) in (
-  select kind, key from revocation where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
+const deleteRevocations = `delete from revocation where (kind, key, app_id) in (
+  select kind, key, app_id from revocation where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)`
 
 const deleteAssertionUses = `delete from client_assertion_use where (client_id, jti) in (
   select client_id, jti from client_assertion_use where expires_at <= $1
@@ -71,13 +73,14 @@ const deleteForgottenLocks = `delete from lockout where key in (
 export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   const now = at(nowMs)
   const kept = at(nowMs - keepMs)
+  await retried(() => eraseOldDays(db, nowMs, keepMs))
   return {
     idTokenUses: await inBatches(db, deleteIdTokenUses, now),
     magicLinks: await inBatches(db, deleteMagicLinks, now),
     sealedSuccessors: await inBatches(db, eraseSuccessors, now),
     refreshTokens: await inBatches(db, deleteRefreshTokens, kept),
     sessions: await inBatches(db, deleteSessions, kept),
-    revocations: await inBatches(db, deleteRevocations, now),
+    revocations: await inBatches(db, deleteRevocations, at(nowMs - skewSeconds * 1_000)),
     assertionUses: await inBatches(db, deleteAssertionUses, now),
     pats: await inBatches(db, deleteExpired("pat"), kept),
     secrets: await inBatches(db, deleteExpired("service_secret"), kept),

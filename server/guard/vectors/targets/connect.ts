@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf"
+import { WireType } from "@bufbuild/protobuf/wire"
 import { ConnectError, createRouterTransport } from "@connectrpc/connect"
 import { DenialSchema } from "@signet/proto/authz/v1/denial"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
@@ -7,11 +8,16 @@ import { isUnary, serviceWith } from "../../testing/methods.ts"
 import { jsonOf, type Target } from "./target.ts"
 import { wireOf } from "./wire.ts"
 
+/** Fields that the schema does not have, empty ones. */
+const unknownFields = (names: readonly string[]) =>
+  names.map((_, i) => ({ no: 1_000 + i, wireType: WireType.LengthDelimited, data: new Uint8Array(1) }))
+
 export const connectTarget: Target = ({ requirement, ...world }) => {
   const service = serviceWith([wireOf(requirement)])
   const [method] = service.methods
   if (method === undefined || !isUnary(method)) throw new Error("no method")
   const { interceptor } = createConnectGuard({ ...world, services: [service] })
+  const known: ReadonlySet<string> = new Set(method.input.fields.map((field) => field.localName))
   let caller: string | null = null
   const transport = createRouterTransport(
     (routes) => {
@@ -27,7 +33,9 @@ export const connectTarget: Target = ({ requirement, ...world }) => {
       const header = new Headers(authorization === null ? {} : { authorization })
       // Names as the target's schema has them in code.
       const { tenant_id: tenantId, ...rest } = jsonOf(request)
-      await transport.unary(method, undefined, undefined, header, { ...rest, ...(tenantId ? { tenantId } : {}) })
+      const message = create(method.input, { ...rest, ...(tenantId ? { tenantId } : {}) })
+      message.$unknown = unknownFields(Object.keys(rest).filter((field) => !known.has(field)))
+      await transport.unary(method, undefined, undefined, header, message)
       return { allow: true, caller }
     } catch (thrown) {
       const error = ConnectError.from(thrown)

@@ -13,6 +13,10 @@ export interface World {
 /** A call as a vector has it. */
 export interface Call {
   readonly authorization: string | null
+  /** The same credential where it comes with a message; empty for none. */
+  readonly contextToken: string
+  /** What such a message carries: all that the credential has. */
+  readonly scopes: readonly string[]
   readonly request: Readonly<Record<string, string>>
 }
 

@@ -1,16 +1,8 @@
 // The messaging services on a store, called in this process: the chain of interceptors is the program's, but for the
 // guard, which believes what a token says. For tests of what cannot be seen or timed over the wire.
 import { randomBytes } from "node:crypto"
-import { createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect"
-import { issuerIdOf } from "@signet/canonical/hash"
-import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
-import { kAuth } from "@signet/guard/connect"
+import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { requirementOf } from "@signet/guard/requirement"
-import { contextOf } from "@signet/kernel/authz/context"
-import { newId } from "@signet/kernel/ids"
-import { issuerPurposes } from "@signet/kernel/keys/issuer-keys"
-import type { Session } from "@signet/kernel/records"
-import type { AccessTokenClaims } from "@signet/kernel/token/claims"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -19,10 +11,9 @@ import { newDevice, type TestDevice } from "../../../../test/support/messaging/d
 import type { SignedIn } from "../../../../test/support/messaging/world.ts"
 import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../keys/authority.ts"
-import { nodeSigner, nodeVerify } from "../../../keys/ed25519.ts"
-import { signKeySet } from "../../../keys/root-key.ts"
+import { nodeVerify } from "../../../keys/ed25519.ts"
 import { createSecrets } from "../../../keys/secrets.ts"
-import { app, newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
+import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
 import { deviceProof } from "../../interceptors/device-proof.ts"
 import { errors } from "../../interceptors/errors.ts"
@@ -33,9 +24,10 @@ import { deviceService } from "../device-service.ts"
 import { keyPackageService } from "../key-package-service.ts"
 import type { After } from "../timers.ts"
 import { welcomeService } from "../welcome-service.ts"
+import { issuer, newTestIssuer } from "./test-issuer.ts"
+import { trustedTokenOf, trusting } from "./trusted-tokens.ts"
 
 const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
-const issuer = "https://auth.example"
 
 export interface MessagingWorld {
   readonly store: TestStore
@@ -65,7 +57,8 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
     timers.set(timer, { atMs: clock.nowMs() + ms, call })
     return () => timers.delete(timer)
   }
-  const keys = await newKeys(clock.nowMs())
+  const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+  const keys = await newTestIssuer(random, clock.nowMs())
   const wakeups = createWakeups({ others: null, onError: (error) => faults.push(error) })
   const faults: unknown[] = []
   const deps: MessagingDeps = {
@@ -85,7 +78,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
       presign: async () => undefined,
     },
     clock,
-    random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
+    random,
     secrets: createSecrets({
       peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
       sealingKey: new Uint8Array(32).fill(2),
@@ -123,7 +116,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
     const expiry = { idleExpiresAtMs: nowMs + 86_400_000, absoluteExpiresAtMs: nowMs + 10 * 86_400_000 }
     const session = newSession(person, { ...times, ...expiry })
     await store.store.transaction((tx) => tx.sessions.insert(session))
-    let token = tokenOf(session, clock.nowMs())
+    let token = trustedTokenOf(session, clock.nowMs(), random)
     return {
       userId: person.principal.id,
       get accessToken() {
@@ -131,7 +124,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
       },
       async refresh() {
         const newest = await store.store.transaction((tx) => tx.sessions.find(session.id))
-        token = tokenOf(newest ?? session, clock.nowMs())
+        token = trustedTokenOf(newest ?? session, clock.nowMs(), random)
         return token
       },
       again: () => signIn(person),
@@ -166,62 +159,6 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
       if (shared === undefined) await store.close()
     },
   }
-}
-
-async function newKeys(nowMs: number) {
-  const root = new Uint8Array(randomBytes(32))
-  const made = issuerPurposes.map((purpose) => {
-    const signer = nodeSigner(new Uint8Array(randomBytes(32)))
-    return { purpose, generation: 1, publicKey: signer.publicKey, createdAtMs: nowMs - 3_600_000, signer }
-  })
-  const set = await signKeySet({ seed: root, issuer, keys: made, version: 1n, nowMs: nowMs - 60_000, days: 90 })
-  const issuerKeys = verifyIssuerKeySet(set.issuerKeySet, {
-    roots: [set.rootKey],
-    issuerId: issuerIdOf(issuer),
-    atSeconds: BigInt(Math.floor(nowMs / 1_000)),
-  })
-  return {
-    issuerKeys,
-    keySet: () => set,
-    signer: (purpose: (typeof issuerPurposes)[number]) => {
-      const key = made.find((one) => one.purpose === purpose)
-      if (key === undefined) throw new Error(purpose)
-      return key.signer
-    },
-  }
-}
-
-function tokenOf(session: Session, nowMs: number): string {
-  const iat = Math.floor(nowMs / 1_000)
-  const claims: AccessTokenClaims = {
-    iss: issuer,
-    aud: "auth",
-    sub: session.principalId,
-    jti: newId("jti", nowMs, randomBytes(10)),
-    sid: session.id,
-    principal_type: "user",
-    identity_id: session.identityId,
-    app_id: app.id,
-    scp: ["messaging.read", "messaging.write"],
-    perm_ver: 1,
-    amr: [],
-    iat,
-    nbf: iat,
-    exp: iat + 600,
-    client_id: app.id,
-    gty: "session",
-    ...(session.boundDeviceId === null ? {} : { did: session.boundDeviceId }),
-  }
-  return `header.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.signature`
-}
-
-const trusting: Interceptor = (next) => async (req) => {
-  const [, payload] = req.header.get("authorization")?.split(".") ?? []
-  if (payload !== undefined) {
-    const claims: AccessTokenClaims = JSON.parse(Buffer.from(payload, "base64url").toString())
-    req.contextValues.set(kAuth, contextOf(claims))
-  }
-  return next(req)
 }
 
 const validator = validate(services.flatMap(({ methods }) => methods.map(({ input }) => input)))

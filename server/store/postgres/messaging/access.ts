@@ -3,10 +3,12 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { TenantId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
+import type { AuditLog } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
-import { auditLog } from "../audit.ts"
+import type { AuditWriting } from "../audit-writing.ts"
 import { retried } from "../retry.ts"
 import { type Database, run } from "../sql.ts"
+import { inTransaction } from "../transaction.ts"
 
 export interface Access {
   /** One statement. */
@@ -14,16 +16,27 @@ export interface Access {
   /**
    * One transaction. It may run several times.
    *
-   * @param work Its `undo` ends it without a trace, with that answer.
+   * @param work What it appends to the audit is written last. Its `undo` ends it without a trace, with that answer.
    */
-  transact<T>(work: (trx: Database, undo: (answer: T) => never) => Promise<T>): Promise<T>
+  transact<T>(work: (trx: Database, audit: AuditAppender, undo: (answer: T) => never) => Promise<T>): Promise<T>
 }
 
-export function createAccess(db: Database, isolationLevel: IsolationLevel): Access {
+export type AuditAppender = Pick<AuditLog, "append">
+
+export interface AccessOptions {
+  /** Null for what appends nothing to the audit. */
+  readonly audit: AuditWriting | null
+  readonly isolationLevel?: IsolationLevel
+  /** Called when revocations were committed. */
+  readonly onRevoked?: () => void
+}
+
+export function createAccess(db: Database, options: AccessOptions): Access {
+  const { audit, isolationLevel = "read committed", onRevoked } = options
   return {
     ask: (text, values) => retried(() => run(db, text, values)),
 
-    transact: <T>(work: (trx: Database, undo: (answer: T) => never) => Promise<T>) =>
+    transact: <T>(work: (trx: Database, log: AuditAppender, undo: (answer: T) => never) => Promise<T>) =>
       retried(async () => {
         let undone: { readonly answer: T } | undefined
         const undo = (answer: T): never => {
@@ -31,10 +44,13 @@ export function createAccess(db: Database, isolationLevel: IsolationLevel): Acce
           throw new Error("undone")
         }
         try {
+          if (audit !== null) {
+            return await inTransaction(db, { isolationLevel, audit, onRevoked }, (trx, log) => work(trx, log, undo))
+          }
           return await db
             .transaction()
             .setIsolationLevel(isolationLevel)
-            .execute((trx) => work(trx, undo))
+            .execute((trx) => work(trx, noAudit, undo))
         } catch (error) {
           if (undone !== undefined) return undone.answer
           throw error
@@ -43,8 +59,11 @@ export function createAccess(db: Database, isolationLevel: IsolationLevel): Acce
   }
 }
 
-export async function appendAudit(trx: Database, events: readonly (AuditEvent | null)[]): Promise<void> {
-  const log = auditLog(trx)
+const noAudit: AuditAppender = {
+  append: () => Promise.reject(new Error("this transaction has no audit")),
+}
+
+export async function appendAudit(log: AuditAppender, events: readonly (AuditEvent | null)[]): Promise<void> {
   for (const event of events) if (event !== null) await log.append(event)
 }
 

@@ -53,7 +53,7 @@ describeOnEachStore("appending", (kind) => {
       treeHash: commit.commit.tree?.hash,
     })
     expect(await store().commitOf(conversation.id, 0n)).toMatchObject({ seq: 1n, message: commit.message })
-    expect(await store().span(conversation.id, second.id)).toEqual({ fromSeq: 1n, toSeq: null })
+    expect(await store().span(conversation.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
   })
 
   test("messages are dense, in order, and read back as they were", async () => {
@@ -161,12 +161,13 @@ describeOnEachStore("appending", (kind) => {
     const group = await putGroup(opened.messaging, [creator, second])
     const removed = await append(newCommit(group, creator, leavesOf([creator])))
     if (removed.is !== "appended") throw new Error(removed.is)
-    expect(await store().span(group.id, second.id)).toEqual({ fromSeq: 1n, toSeq: 2n })
-    expect(await store().span(group.id, creator.id)).toEqual({ fromSeq: 1n, toSeq: null })
+    expect(await store().span(group.id, second.id, 0n)).toEqual({ fromSeq: 1n, toSeq: 2n })
+    expect(await store().span(group.id, creator.id, 0n)).toEqual({ fromSeq: 1n, toSeq: null })
     const renewed = { ...(group.roster[0] ?? expect.fail()), credentialHash: random() }
     const back = await append(newCommit(removed.conversation, creator, [renewed, ...leavesOf([second], 3n, 1)]))
     if (back.is !== "appended") throw new Error(back.is)
-    expect(await store().span(group.id, second.id)).toEqual({ fromSeq: 3n, toSeq: null })
+    expect(await store().span(group.id, second.id, 1n)).toEqual({ fromSeq: 1n, toSeq: 2n })
+    expect(await store().span(group.id, second.id, 2n)).toEqual({ fromSeq: 3n, toSeq: null })
     expect((await store().find(group.id))?.roster).toEqual(back.conversation.roster)
     expect(await store().withDevice(second.id)).toEqual([group.id])
   })

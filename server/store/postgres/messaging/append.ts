@@ -8,7 +8,7 @@ import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/port
 import type { Conversation } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
-import { type Access, appendAudit, isTaken } from "./access.ts"
+import { type Access, type AuditAppender, appendAudit, isTaken } from "./access.ts"
 import { type AnswerRow, findReplay } from "./answers.ts"
 import {
   type ConversationRow,
@@ -52,14 +52,14 @@ async function appendInTurn(
   audit: readonly AuditEvent[],
 ): Promise<AppendOutcome> {
   try {
-    return await transact(async (trx) => {
+    return await transact(async (trx, log) => {
       const conversation = await lock(trx, append)
       const decision = decideAppend(conversation, attemptOf(append), nowMs)
       if (decision.is !== "append") {
         const replay = await findReplay((text, values) => run<AnswerRow>(trx, text, values), append)
         return replay ?? { is: "refused", decision, conversation }
       }
-      return await write(trx, { conversation, append, decision, sign, audit })
+      return await write(trx, log, { conversation, append, decision, sign, audit })
     })
   } catch (error) {
     if (!isTaken(error)) throw error
@@ -102,7 +102,11 @@ interface Write {
   audit: readonly AuditEvent[]
 }
 
-async function write(trx: Database, { conversation, append, decision, sign, audit }: Write): Promise<AppendOutcome> {
+async function write(
+  trx: Database,
+  log: AuditAppender,
+  { conversation, append, decision, sign, audit }: Write,
+): Promise<AppendOutcome> {
   const { commit } = append
   const receipt = commit && sign(receiptFacts(conversation, append, commit, decision))
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
@@ -122,7 +126,7 @@ async function write(trx: Database, { conversation, append, decision, sign, audi
     await update(trx, after.conversation)
     await writeCommit(trx, { before: conversation, append, commit, decision, receipt: receipt.bytes })
   }
-  await appendAudit(trx, audit)
+  await appendAudit(log, audit)
   const answer = {
     seq: decision.seq,
     epoch: decision.nextEpoch,

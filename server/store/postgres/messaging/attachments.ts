@@ -70,16 +70,16 @@ export function attachments({ ask, transact }: Access): Attachments {
       }),
 
     complete: (id, expiresAtMs, audit) =>
-      transact(async (trx) => {
+      transact(async (trx, log) => {
         const completed = await run(trx, completeText, [id, at(expiresAtMs)])
-        if (completed.length > 0) await appendAudit(trx, [audit])
+        if (completed.length > 0) await appendAudit(log, [audit])
         return find(trx, id)
       }),
 
     delete: (id, audit) =>
-      transact(async (trx) => {
+      transact(async (trx, log) => {
         const deleted = await run(trx, deleteText, [id])
-        if (deleted.length > 0) await appendAudit(trx, [audit])
+        if (deleted.length > 0) await appendAudit(log, [audit])
       }),
 
     async due(nowMs, limit) {

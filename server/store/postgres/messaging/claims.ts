@@ -49,7 +49,7 @@ where claim_id = $1 order by device_id`
 export const claimPackages =
   ({ transact }: Access): KeyPackages["claim"] =>
   (of, nowMs, audit) =>
-    transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx) => {
+    transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
       const { id, requester, conversationId, targets, place, requestHash } = of
       const first = [id, requester.deviceId, conversationId, requestHash, at(nowMs)]
       if ((await run(trx, insertText, first)).length === 0) {
@@ -71,7 +71,7 @@ export const claimPackages =
       if (withoutDeviceIds.length > 0) await run(trx, withoutText, [id, withoutDeviceIds])
       const devices = taken.map((row) => row.target_id)
       const low = await run<{ id: DeviceId }>(trx, lowText, [devices, ...claimableAt(nowMs)])
-      await appendAudit(trx, [audit])
+      await appendAudit(log, [audit])
       const claim: ClaimRecord = {
         id,
         requesterDeviceId: requester.deviceId,

@@ -3,7 +3,7 @@ import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
-import { type Access, appendAudit } from "./access.ts"
+import { type Access, type AuditAppender, appendAudit } from "./access.ts"
 import {
   type ConversationRow,
   conversationColumns,
@@ -38,7 +38,7 @@ export const createConversation =
   async (conversation, by, audit) => {
     // What stood in the way may be closed when it is looked for.
     for (let attempt = 0; ; attempt++) {
-      const outcome = await transact((trx) => attemptToCreate(trx, conversation, by, audit))
+      const outcome = await transact((trx, log) => attemptToCreate(trx, log, conversation, by, audit))
       if (outcome !== undefined) return outcome
       if (attempt === 10) throw new Error("a conversation is neither there nor can it be made")
     }
@@ -46,6 +46,7 @@ export const createConversation =
 
 async function attemptToCreate(
   trx: Database,
+  log: AuditAppender,
   conversation: Conversation,
   by: Parameters<Create>[1],
   audit: Parameters<Create>[2],
@@ -58,7 +59,7 @@ async function attemptToCreate(
   const inserted = await run(trx, insertText, [...insertValues(conversation), ...own])
   if (inserted.length === 0) return find(trx, conversation, by)
   await run(trx, askedText, [conversation.id, [...new Set(conversation.userIds)]])
-  await appendAudit(trx, [audit])
+  await appendAudit(log, [audit])
   return { is: "created", conversation }
 }
 

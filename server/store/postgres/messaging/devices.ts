@@ -73,7 +73,7 @@ export function devices({ ask, transact }: Access): Devices {
     },
 
     change: (change) =>
-      transact<"done" | "lost">(async (trx, undo) => {
+      transact<"done" | "lost">(async (trx, log, undo) => {
         const { userId, place, list } = change
         const next = [userId, ...placeOf(place), list.version, list.bytes, list.hash]
         const written = await run(trx, insertListText, next)
@@ -81,14 +81,14 @@ export function devices({ ask, transact }: Access): Devices {
         for (const device of change.devices) if (!(await put(trx, device))) return undo("lost")
         await endSessions(trx, change)
         if (change.bind !== null) await run(trx, bindText, [change.bind.sessionId, change.bind.deviceId])
-        await appendAudit(trx, change.audit)
+        await appendAudit(log, change.audit)
         return "done"
       }),
 
     bindSession: (sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent) =>
-      transact(async (trx) => {
+      transact(async (trx, log) => {
         const bound = await run(trx, bindText, [sessionId, deviceId])
-        if (bound.length > 0) await appendAudit(trx, [audit])
+        if (bound.length > 0) await appendAudit(log, [audit])
       }),
 
     async dueEffects(limit) {

@@ -8,7 +8,7 @@ import { loadLocked, update } from "./load.ts"
 export function directing({ transact }: Access): Pick<Conversations, "direct" | "lease" | "reportFork"> {
   return {
     direct: (id, decide, audit) =>
-      transact(async (trx) => {
+      transact(async (trx, log) => {
         const found = await loadLocked(trx, id)
         if (found === undefined) return undefined
         const decision = decide(found)
@@ -18,7 +18,7 @@ export function directing({ transact }: Access): Pick<Conversations, "direct" | 
             ? { ...found, status: "CLOSED" }
             : { ...found, directives: [...found.directives, decision.directive] }
         await update(trx, conversation)
-        await appendAudit(trx, [audit(decision)])
+        await appendAudit(log, [audit(decision)])
         return { decision, conversation }
       }),
 
@@ -36,7 +36,7 @@ export function directing({ transact }: Access): Pick<Conversations, "direct" | 
       }),
 
     reportFork: (id, report, isFork, audit) =>
-      transact(async (trx) => {
+      transact(async (trx, log) => {
         const found = await loadLocked(trx, id)
         if (found === undefined) return undefined
         const forkReports = withReport(found.forkReports, report)
@@ -44,7 +44,7 @@ export function directing({ transact }: Access): Pick<Conversations, "direct" | 
         if (!isQuarantined && forkReports === found.forkReports) return found
         const conversation = { ...found, forkReports, status: isQuarantined ? "QUARANTINED" : found.status }
         await update(trx, conversation)
-        await appendAudit(trx, audit(isQuarantined))
+        await appendAudit(log, audit(isQuarantined))
         return conversation
       }),
   }

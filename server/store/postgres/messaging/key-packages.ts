@@ -37,7 +37,7 @@ export function keyPackages(access: Access): KeyPackages {
       if (first === undefined) throw new Error("an upload has a package")
       type Outcome = Awaited<ReturnType<KeyPackages["upload"]>>
       try {
-        return await transact<Outcome>(async (trx, undo) => {
+        return await transact<Outcome>(async (trx, _, undo) => {
           await run(trx, lockText, [first.deviceId])
           const fresh = await notKnown(trx, packages)
           if (fresh === "duplicate") return { is: "duplicate" }

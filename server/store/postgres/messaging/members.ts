@@ -5,7 +5,10 @@ import { at } from "../sql.ts"
 import type { Access } from "./access.ts"
 
 const spanText = `select from_seq, to_seq from conversation_leaf
-where conversation_id = $1 and device_id = $2 order by from_seq desc limit 1`
+where conversation_id = $1 and device_id = $2
+order by to_seq is null or to_seq > $3::bigint desc,
+  case when to_seq is null or to_seq > $3::bigint then from_seq else -from_seq end
+limit 1`
 const ackText = `insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch)
 select id, $2::text, $3::bigint, $4::bigint from conversation
 where id = $1 and head_seq >= $3::bigint and epoch >= $4::bigint
@@ -33,8 +36,8 @@ type Members = Pick<Conversations, "span" | "ack" | "touch" | "online" | "withDe
 
 export function members({ ask }: Access): Members {
   return {
-    async span(id, deviceId) {
-      const [row] = await ask<{ from_seq: number; to_seq: number | null }>(spanText, [id, deviceId])
+    async span(id, deviceId, afterSeq) {
+      const [row] = await ask<{ from_seq: number; to_seq: number | null }>(spanText, [id, deviceId, afterSeq])
       return row && { fromSeq: BigInt(row.from_seq), toSeq: row.to_seq === null ? null : BigInt(row.to_seq) }
     },
 

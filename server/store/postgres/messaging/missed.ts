@@ -19,7 +19,7 @@ from conversation cross join jsonb_array_elements(directives) as directive
 where conversation.id = any($1::text[]) and directives <> '[]'`
 
 export function missedHints(db: Database): MissedHints {
-  const { ask } = createAccess(db, "read committed")
+  const { ask } = createAccess(db, { audit: null })
   type Found = Awaited<ReturnType<MissedHints["rest"]>>[number]
   const found = (hint: Hint, mark = ""): Found => ({ hint, mark })
   return {

@@ -9,6 +9,7 @@ import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/rec
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
 import { effort } from "../../../../test/support/effort.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { run } from "../sql.ts"
@@ -49,7 +50,12 @@ describeOnPostgres("messaging calls that meet", () => {
     const store = () => opened.messaging
     // As if each call were another process's: in one, a conversation's appends come one after the other.
     const append = (of: VerifiedAppend) =>
-      createMessagingStore(opened.db, { isolationLevel }).conversations.append(of, signReceipt, nowMs, [])
+      createMessagingStore(opened.db, { isolationLevel, audit: testAuditWriting() }).conversations.append(
+        of,
+        signReceipt,
+        nowMs,
+        [],
+      )
     const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
     const newcomer = async () => (await putUser(store())).devices[0] ?? expect.fail()
     const kinds = (outcomes: readonly AppendOutcome[]) => outcomes.map(({ is }) => is).toSorted()

@@ -1,7 +1,6 @@
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
-import type { IsolationLevel } from "kysely"
 import type { Database } from "../sql.ts"
-import { createAccess } from "./access.ts"
+import { type AccessOptions, createAccess } from "./access.ts"
 import { attachments } from "./attachments.ts"
 import { conversations } from "./conversations.ts"
 import { devices } from "./devices.ts"
@@ -10,8 +9,8 @@ import { proofNonces } from "./proof-nonces.ts"
 import { welcomes } from "./welcomes.ts"
 
 /** @param options.isolationLevel READ COMMITTED unless told otherwise; SERIALIZABLE does as well, and runs more often. */
-export function createMessagingStore(db: Database, options: { isolationLevel?: IsolationLevel } = {}): MessagingStore {
-  const access = createAccess(db, options.isolationLevel ?? "read committed")
+export function createMessagingStore(db: Database, options: AccessOptions): MessagingStore {
+  const access = createAccess(db, options)
   return {
     devices: devices(access),
     keyPackages: keyPackages(access),

@@ -51,7 +51,7 @@ const keepTree = "update tree set check_at = $3 where conversation_id = $1 and h
  * @param nowMs Milliseconds since the Unix epoch.
  */
 export async function sweepMessaging(db: Database, nowMs: number): Promise<SweptMessaging> {
-  const access = createAccess(db, "read committed")
+  const access = createAccess(db, { audit: null })
   const rows = (text: string, until: number) => () => retried(async () => (await run(db, text, [at(until)])).length)
   return {
     nonces: await inBatches(rows(deleteNonces, nowMs)),

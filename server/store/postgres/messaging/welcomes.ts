@@ -72,7 +72,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
     },
 
     consume: (id, by, nowMs, audit) =>
-      transact<Awaited<ReturnType<Welcomes["consume"]>>>(async (trx) => {
+      transact<Awaited<ReturnType<Welcomes["consume"]>>>(async (trx, log) => {
         await run(trx, lockText, [id])
         const welcome = await find(trx, id)
         const decision = decideConsume(welcome, by, nowMs)
@@ -80,7 +80,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
         if (decision !== "consume") return decision === "again" ? welcome : decision
         await run(trx, consumeText, [id, by.key])
         await run(trx, forgetTailText, [[welcome.conversationId], [welcome.commitSeq]])
-        await appendAudit(trx, [audit])
+        await appendAudit(log, [audit])
         return { ...welcome, status: "CONSUMED", consumedWithKey: by.key, welcome: new Uint8Array() }
       }),
 

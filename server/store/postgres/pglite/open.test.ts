@@ -7,6 +7,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
 import { effort } from "../../../../test/support/effort.ts"
 import { migrate } from "../migrate.ts"
 import { createStore } from "../store.ts"
@@ -55,7 +56,7 @@ test("the folder is opened once at a time, and what was committed was synced to 
   const { rows } = await sql<{ fsync: string }>`show fsync`.execute(opened.db)
   expect(rows).toEqual([{ fsync: "on" }])
 
-  const store = createStore(opened.db)
+  const store = createStore(opened.db, { audit: testAuditWriting() })
   expect(await store.isReady()).toBe(true)
   await opened.db.executeQuery(CompiledQuery.raw("checkpoint"))
   const before = fsync.mock.calls.length

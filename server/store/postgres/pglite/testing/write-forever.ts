@@ -2,6 +2,7 @@
 // standard output once its transaction is acknowledged; a transaction writes two rows, which belong together.
 import { writeSync } from "node:fs"
 import { CompiledQuery } from "kysely"
+import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
 import { migrate } from "../../migrate.ts"
 import { createStore } from "../../store.ts"
 import { openPglite } from "../open.ts"
@@ -9,7 +10,7 @@ import { openPglite } from "../open.ts"
 const [folder = ""] = process.argv.slice(2)
 const { db } = await openPglite(folder)
 await migrate(db)
-const store = createStore(db)
+const store = createStore(db, { audit: testAuditWriting() })
 const { rows } = await db.executeQuery<{ count: number }>(CompiledQuery.raw("select count(*) from id_token_use"))
 
 for (let n = (rows[0]?.count ?? 0) / 2 + 1; ; n++) {

@@ -1,0 +1,95 @@
+// Whose an envelope key is: from the certificate that came with the envelope, or from a newer one.
+import type { Reason } from "@signet/kernel/errors"
+import { type EnvelopeCertificate, parseCertificateClaims } from "@signet/kernel/machine/envelope-certificate"
+import type { Clock } from "@signet/kernel/ports"
+import { createJwtVerifier, untimely } from "./jwt.ts"
+import type { KeySet } from "./key-set.ts"
+import { decodeObject } from "./strict-json.ts"
+import type { TokenCrypto, VerifyKey } from "./token-crypto.ts"
+
+export interface CertificateOptions {
+  readonly issuer: string
+  /** The service's keys for contexts: `/.well-known/context-keys.json`. */
+  readonly contextKeys: KeySet
+  readonly crypto: TokenCrypto
+  readonly clock: Clock
+  /** How many verified certificates are remembered. */
+  readonly cacheSize: number
+  /** Asks the service for the certificate of a key as it is now; undefined when there is none. */
+  readonly findCertificate?: (kid: string) => Promise<string | undefined>
+}
+
+export interface Certified extends EnvelopeCertificate {
+  readonly key: VerifyKey
+}
+
+/** A key leads to one question in this time, whatever is sent. */
+const askAgainMs = 60_000
+
+/** The certificate of the key, or why there is none that is good now. */
+export type Certify = (kid: string, certificate: string) => Promise<Certified | Reason>
+
+export function createCertify(options: CertificateOptions): Certify {
+  const { issuer, crypto, findCertificate } = options
+  const verify = createJwtVerifier<Certified>({
+    ...options,
+    keySet: options.contextKeys,
+    typ: "ekc+jwt",
+    async read(payload, nowMs) {
+      if (payload.iss !== issuer) return "ISSUER_MISMATCH"
+      const late = untimely(payload, nowMs)
+      if (late !== undefined) return late
+      const certificate = parseCertificateClaims(payload)
+      if (typeof certificate === "string") return certificate
+      try {
+        return { ...certificate, key: await crypto.importKey(certificate) }
+      } catch {
+        return "ENVELOPE_CERTIFICATE_INVALID"
+      }
+    },
+  })
+  // Newer certificates than those that envelopes bring along; undefined for a key that has none.
+  const found = new Map<string, { readonly certificate: string | undefined; readonly askedAtMs: number }>()
+
+  async function certified(kid: string, certificate: string): Promise<Certified | Reason> {
+    const known = await verify(certificate)
+    if (typeof known === "string") return told(known)
+    return known.kid === kid ? known : "ENVELOPE_CERTIFICATE_INVALID"
+  }
+
+  return async (kid, certificate) => {
+    const known = await certified(kid, certificate)
+    // Only what the service did sign of this key, and is out of time, leads to a question.
+    if (known !== "ENVELOPE_CERTIFICATE_EXPIRED" || findCertificate === undefined) return known
+    if (kidOf(certificate) !== kid) return "ENVELOPE_CERTIFICATE_INVALID"
+    const kept = found.get(kid)
+    if (kept !== undefined) {
+      const newer = kept.certificate === undefined ? "ENVELOPE_KEY_REVOKED" : await certified(kid, kept.certificate)
+      const isAsked = options.clock.nowMs() - kept.askedAtMs < askAgainMs
+      if (isAsked || (newer !== "ENVELOPE_CERTIFICATE_EXPIRED" && kept.certificate !== undefined)) return newer
+    }
+    try {
+      const certificate = await findCertificate(kid)
+      for (const oldest of found.keys()) {
+        if (found.size < options.cacheSize) break
+        found.delete(oldest)
+      }
+      if (options.cacheSize > 0) found.set(kid, { certificate, askedAtMs: options.clock.nowMs() })
+      return certificate === undefined ? "ENVELOPE_KEY_REVOKED" : await certified(kid, certificate)
+    } catch {
+      return "UNAVAILABLE"
+    }
+  }
+}
+
+/** Whose certificate it is, of one whose signature was verified. */
+function kidOf(certificate: string): string | undefined {
+  const [, payload = ""] = certificate.split(".")
+  const claims = parseCertificateClaims(decodeObject(payload)?.object ?? {})
+  return typeof claims === "string" ? undefined : claims.kid
+}
+
+function told(reason: Reason): Reason {
+  if (reason === "UNAVAILABLE") return reason
+  return reason === "TOKEN_EXPIRED" ? "ENVELOPE_CERTIFICATE_EXPIRED" : "ENVELOPE_CERTIFICATE_INVALID"
+}

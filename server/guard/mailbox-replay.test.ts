@@ -1,0 +1,101 @@
+import { CompiledQuery } from "kysely"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { describeOnEachStore, openTestStore, type TestStore } from "../../test/support/postgres.ts"
+import { createMemoryReplay, type ReplayStore } from "./mailbox-replay.ts"
+import { createSqlReplay, replayTable, type SqlReplay } from "./mailbox-replay-sql.ts"
+
+const clock = { ms: 1_700_000_000_000, nowMs: () => clock.ms }
+const claim = (holder: string, leaseMs = 60_000) => ({
+  holder,
+  leaseEndsAtMs: clock.ms + leaseMs,
+  forgetAtMs: clock.ms + 600_000,
+})
+let last = 0
+const newKey = () => `mailbox sender ${++last}`
+
+function suite(store: () => ReplayStore): void {
+  test("gives an envelope to one holder, until it is done", async () => {
+    const key = newKey()
+    expect(await store().isDone(key)).toBe(false)
+    expect(await store().claim(key, claim("a"))).toBe("claimed")
+    expect(await store().claim(key, claim("b"))).toBe("busy")
+    expect(await store().isDone(key)).toBe(false)
+    await store().finish(key)
+    expect(await store().claim(key, claim("b"))).toBe("done")
+    expect(await store().isDone(key)).toBe(true)
+    clock.ms += 60_001
+    expect(await store().claim(key, claim("b"))).toBe("done")
+  })
+
+  test("gives it to the next when the holder did not come back", async () => {
+    const key = newKey()
+    await store().claim(key, claim("a"))
+    clock.ms += 59_999
+    expect(await store().claim(key, claim("b"))).toBe("busy")
+    clock.ms += 1
+    expect(await store().claim(key, claim("b"))).toBe("claimed")
+    // The first one was only slow: what it gives back is not its own any more.
+    await store().release(key, "a")
+    expect(await store().claim(key, claim("c"))).toBe("busy")
+    await store().release(key, "b")
+    expect(await store().claim(key, claim("c"))).toBe("claimed")
+  })
+
+  test("takes nothing back that is done, and finishes what it does not know without a fault", async () => {
+    const key = newKey()
+    await store().claim(key, claim("a"))
+    await store().finish(key)
+    await store().release(key, "a")
+    expect(await store().isDone(key)).toBe(true)
+    await store().finish(newKey())
+  })
+
+  test("gives it to one of many that ask at once", async () => {
+    const key = newKey()
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => store().claim(key, claim(`${i}`))))
+    expect(answers.filter((answer) => answer === "claimed")).toHaveLength(1)
+    expect(answers.filter((answer) => answer === "busy")).toHaveLength(19)
+  })
+}
+
+describe("the memory of a process", () => {
+  const memory = createMemoryReplay({ clock })
+  suite(() => memory)
+
+  test("refuses what comes when it is full, and forgets only what has expired", async () => {
+    const small = createMemoryReplay({ clock, maxEntries: 2 })
+    await small.claim("1", claim("a"))
+    await small.finish("1")
+    await small.claim("2", claim("a"))
+    await expect(small.claim("3", claim("a"))).rejects.toThrow("full")
+    expect(await small.isDone("1")).toBe(true)
+    clock.ms += 600_000
+    expect(await small.claim("3", claim("a"))).toBe("claimed")
+  })
+})
+
+describeOnEachStore("the memory of a database", (kind) => {
+  let opened: TestStore
+  let replay: SqlReplay
+  beforeAll(async () => {
+    opened = await openTestStore(kind)
+    const query = async (text: string, parameters: readonly unknown[]) =>
+      (await opened.db.executeQuery<Record<string, unknown>>(CompiledQuery.raw(text, [...parameters]))).rows
+    replay = createSqlReplay({ query, clock })
+    await query(replayTable, [])
+    await query(replayTable, [])
+  })
+  afterAll(() => opened.close())
+  suite(() => replay)
+
+  test("forgets what has expired", async () => {
+    const key = newKey()
+    await replay.claim(key, claim("a"))
+    await replay.finish(key)
+    await replay.sweep()
+    expect(await replay.isDone(key)).toBe(true)
+    clock.ms += 600_000
+    await replay.sweep()
+    expect(await replay.isDone(key)).toBe(false)
+  })
+})

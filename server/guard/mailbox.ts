@@ -1,0 +1,219 @@
+// The guard for an actor's mailbox: a handler of messages that runs only for envelopes whose sender, chain and authority
+// are verified, and as the authority is at delivery.
+import { denialOf } from "@signet/kernel/authz/authorize"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { brokenChain, type Envelope, misdelivery } from "@signet/kernel/authz/envelope"
+import type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import type { PrincipalId } from "@signet/kernel/ids"
+import { parseMailbox } from "@signet/kernel/machine/mailbox"
+import { longestTokenMs, skewSeconds } from "@signet/kernel/token/claims"
+import type { SignedEnvelope } from "@signet/proto/authz/v1/mailbox"
+import { jsonField } from "./json-field.ts"
+import type { CertificateOptions } from "./mailbox-certificate.ts"
+import { createFindContext } from "./mailbox-context.ts"
+import { createOpen, type OpenedEnvelope, type OpenOptions } from "./mailbox-open.ts"
+import { hex, readPosted, sha256 } from "./mailbox-payload.ts"
+import type { ReplayStore } from "./mailbox-replay.ts"
+import { refusedOf } from "./problem.ts"
+import type { RevocationFeed } from "./revocation-feed.ts"
+import { createDecideBy, type TargetOptions } from "./target.ts"
+import { webTokenCrypto } from "./token-crypto.ts"
+
+export interface MailboxOptions<Message>
+  extends TargetOptions,
+    Pick<CertificateOptions, "issuer" | "contextKeys" | "clock" | "findCertificate">,
+    Pick<OpenOptions, "isRevoked"> {
+  /** `audience/name`; the audience is the guard's. */
+  readonly mailbox: string
+  readonly replay: ReplayStore
+  /** Reads a message of a type. What it throws refuses the message; PATH and BODY read the fields of what it returns. */
+  readonly read: (message: Uint8Array, type: string) => Message
+  /** Followed, so that keys and services that were revoked are refused: gives `isRevoked`, and withdraws the issuer's keys. */
+  readonly revocations?: Pick<RevocationFeed, "isRevoked" | "withoutRevoked">
+  /** Client ids or principals that may post here; all that the service lets post here, where it is not said. */
+  readonly senders?: readonly string[]
+  /**
+   * Only services post here, for themselves, and handling a message again changes nothing. Then alone may the requirement
+   * take the authority of the time of sending (`freshness` with ALLOW, or of more than an access token's life).
+   */
+  readonly isSystem?: boolean
+  /** How long a delivery may take before another may try. 60,000 ms. */
+  readonly leaseMs?: number
+  readonly crypto?: CertificateOptions["crypto"]
+  /** How many verified certificates and context tokens are remembered. 10,000 each. */
+  readonly cacheSize?: number
+}
+
+/** What a handler is given: signet.authz.v1.ActorEnvelope. */
+export interface ActorEnvelope<Message> {
+  /** Undefined only where the requirement is public. */
+  readonly auth: AuthContext | undefined
+  readonly message: Message
+  readonly messageType: string
+  /** The envelope that led to this one; null for the first. */
+  readonly causationId: string | null
+  readonly correlationId: string
+  readonly id: string
+  /** The service that posted it. */
+  readonly sender: { readonly principalId: PrincipalId; readonly clientId: string }
+  /** For a sender to forward from. */
+  readonly received: Received
+}
+
+/** A chain of envelopes that was verified. */
+export interface Received {
+  readonly chain: readonly SignedEnvelope[]
+  readonly last: Envelope
+}
+
+/** @returns What the handler returned. @throws Refused; and what the handler threw. */
+export type Receive<Output> = (posted: Uint8Array) => Promise<Output>
+
+/** @throws at once, when the requirement cannot be checked here. */
+export function createMailbox<Message, Output>(
+  options: MailboxOptions<Message>,
+  handle: (envelope: ActorEnvelope<Message>) => Output | Promise<Output>,
+): Receive<Output> {
+  const { mailbox, clock, replay, read, senders, onDeny, leaseMs = 60_000, isSystem = false } = options
+  const audience = parseMailbox(mailbox)?.audience
+  if (audience === undefined) throw new Error(`"${mailbox}" is no mailbox`)
+  if (!isSystem && takesOldAuthority(options.requirement, options.guard.defaultFreshness)) {
+    throw new Error("only the mailbox of a system takes the authority of the time of sending")
+  }
+  const { revocations } = options
+  const isRevoked = options.isRevoked ?? revocations?.isRevoked
+  const verifier = {
+    ...options,
+    ...(isRevoked === undefined ? {} : { isRevoked }),
+    contextKeys: revocations?.withoutRevoked(options.contextKeys) ?? options.contextKeys,
+    crypto: options.crypto ?? webTokenCrypto,
+    cacheSize: options.cacheSize ?? 10_000,
+  }
+  const open = createOpen(verifier)
+  const findContext = createFindContext({ ...verifier, audience })
+  const decide = createDecideBy(
+    options,
+    { PATH: (field) => field !== "", BODY: (field) => field !== "" },
+    async (chain: readonly [Envelope, ...Envelope[]]) => {
+      const context = await findContext(chain)
+      if (typeof context !== "string") options.guard.introduce(context, chain[0].contextToken)
+      if (typeof context === "string" || !isSystem) return context
+      const isOwn = context.principal.id === chain.at(-1)?.sender.principalId && context.actor === null
+      return context.principal.kind === "SERVICE" && isOwn ? context : "PRINCIPAL_KIND_NOT_ALLOWED"
+    },
+  )
+
+  function refuse(reason: Reason): never {
+    const deny = denialOf(reason)
+    onDeny?.(deny, reason)
+    throw refusedOf(deny)
+  }
+
+  function taken<Value extends object>(value: Value | Reason): Value {
+    return typeof value === "string" ? refuse(value) : value
+  }
+
+  async function verified(posted: Uint8Array) {
+    const { chain, message } = taken(readPosted(posted))
+    const [signed] = chain.slice(-1)
+    const last = taken(signed === undefined ? "ENVELOPE_MALFORMED" : await open(signed))
+    const problem = misdelivery(last, { mailbox, senders, nowMs: clock.nowMs() })
+    if (problem !== undefined) refuse(problem)
+    if (await asked(replay.isDone(keyOf(last)))) refuse("ENVELOPE_REPLAYED")
+    if (hex(await sha256(message)) !== last.messageDigest) refuse("ENVELOPE_MESSAGE_ALTERED")
+    const before: OpenedEnvelope[] = []
+    for (const parent of chain.slice(0, -1)) before.push(taken(await open(parent)))
+    const broken = brokenChain([...before, last])
+    if (broken !== undefined) refuse(broken)
+    return { chain, before, last, message }
+  }
+
+  async function asked<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    return answer.catch(() => refuse("UNAVAILABLE"))
+  }
+
+  return async (posted) => {
+    const { chain, before, last, message } = await verified(posted)
+    const value = once(() => readMessage(read, message, last.messageType))
+    const [first = last, ...rest] = [...before, last]
+    const decision = await decide([first, ...rest], () => (from, field) => {
+      return from === "PATH" || from === "BODY" ? jsonField(value(), field) : undefined
+    })
+    if (!decision.allow) throw refusedOf(decision)
+    const envelope: ActorEnvelope<Message> = {
+      auth: decision.context,
+      message: value(),
+      messageType: last.messageType,
+      causationId: last.causationId === "" ? null : last.causationId,
+      correlationId: last.correlationId,
+      id: last.id,
+      sender: { principalId: last.sender.principalId, clientId: last.sender.clientId },
+      received: { chain, last },
+    }
+
+    // Claimed last: nothing that somebody else could have sent uses an envelope up.
+    const key = keyOf(last)
+    const holder = crypto.randomUUID()
+    const claim = { holder, leaseEndsAtMs: clock.nowMs() + leaseMs, forgetAtMs: (last.exp + 2 * skewSeconds) * 1_000 }
+    switch (await asked(replay.claim(key, claim))) {
+      case "done":
+        return refuse("ENVELOPE_REPLAYED")
+      case "busy":
+        return refuse("UNAVAILABLE")
+      case "claimed": {
+        const output = await handled(handle, envelope, () => replay.release(key, holder))
+        await replay.finish(key)
+        return output
+      }
+    }
+  }
+}
+
+/** A sender chooses the ids of its own envelopes, and uses up nobody else's. */
+const keyOf = ({ sender, mailbox, id }: Envelope): string => `${mailbox} ${sender.principalId} ${id}`
+
+async function handled<Message, Output>(
+  handle: (envelope: ActorEnvelope<Message>) => Output | Promise<Output>,
+  envelope: ActorEnvelope<Message>,
+  release: () => Promise<void>,
+): Promise<Output> {
+  try {
+    return await handle(envelope)
+  } catch (error) {
+    // When this fails too, the lease ends by itself.
+    await release().catch(() => undefined)
+    throw error
+  }
+}
+
+function readMessage<Message>(read: MailboxOptions<Message>["read"], message: Uint8Array, type: string): Message {
+  try {
+    return read(message, type)
+  } catch (cause) {
+    throw new Refused("MALFORMED_REQUEST", { cause })
+  }
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+function takesOldAuthority(requirement: Requirement, inherited: Freshness): boolean {
+  const freshness = requirement.freshness ?? inherited
+  switch (requirement.is) {
+    case "public":
+    case "bodyCredential":
+      return false
+    case "anyOf":
+    case "allOf":
+      return requirement.of.some((each) => takesOldAuthority(each, freshness))
+    default:
+      // What is older than any access token gets is known of a context alone, which lives for longer.
+      return freshness.onStale === "ALLOW" || freshness.maxStalenessMs > longestTokenMs
+  }
+}

@@ -1,0 +1,168 @@
+// What callers were granted, asked of the issuer once for each version of it, and kept: what a version is never changes.
+import type { AuthContext } from "@signet/kernel/authz/context"
+import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
+import { maxSnapshotLength, parseSnapshot, type SnapshotKey } from "@signet/kernel/authz/snapshot"
+import type { Clock } from "@signet/kernel/ports"
+import { fetchText, StatusError } from "./fetch-text.ts"
+import { createJwtVerifier, type Json, untimely } from "./jwt.ts"
+import type { KeySet } from "./key-set.ts"
+import type { FindPermissions } from "./permissions.ts"
+import type { RevocationFeed } from "./revocation-feed.ts"
+import { type ServiceToken, withToken } from "./service-token.ts"
+import { createSharedRun } from "./shared-run.ts"
+import { decodeObject } from "./strict-json.ts"
+import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
+
+/** Where signed snapshots are kept between starts. What comes out is verified each time; its faults are ignored. */
+export interface SnapshotCache {
+  get(key: string): Promise<string | undefined>
+  put(key: string, jws: string): Promise<void>
+}
+
+export interface PermissionSnapshotsOptions {
+  /** The `iss` that is taken. */
+  readonly issuer: string
+  /** Where the issuer answers. Configured, never from a request or a token. */
+  readonly baseUrl: string
+  /** The keys at `/.well-known/statement-keys.json`: others sign no statements. */
+  readonly statementKeys: KeySet
+  /** The guard's: what a revoked key signed is not taken, nor kept. */
+  readonly revocations?: Pick<RevocationFeed, "withoutRevoked">
+  /** This service's own access token for the issuer, with the scope `auth.permissions.read`. */
+  readonly token: ServiceToken
+  readonly clock: Clock
+  readonly fetch: typeof fetch
+  readonly crypto?: TokenCrypto
+  readonly cache?: SnapshotCache
+  /** How many snapshots are held in memory. 1,000. */
+  readonly capacity?: number
+  /** How many characters all of them may have as they were signed. 33,554,432. */
+  readonly maxHeldLength?: number
+}
+
+/** JSON around it is short. */
+const limits = { timeoutMs: 5_000, maxBytes: maxSnapshotLength + 1_024 }
+
+type Held = { readonly outdated: true; readonly length: number } | (Known & { readonly outdated: false })
+
+interface Known {
+  readonly snapshot: PermissionSnapshot
+  readonly kid: string
+  readonly length: number
+}
+
+/** Finds what callers of any app were granted. Throws when the issuer does not answer, or not as it should. */
+export function createPermissionSnapshots(options: PermissionSnapshotsOptions): FindPermissions {
+  const { issuer, revocations, cache, capacity = 1_000, maxHeldLength = 33_554_432 } = options
+  const statementKeys = revocations?.withoutRevoked(options.statementKeys) ?? options.statementKeys
+  const held = new Map<string, Held>()
+  let heldLength = 0
+  const shared = createSharedRun<Held>(options.clock, limits.timeoutMs)
+  const verify = createJwtVerifier<Json>({
+    typ: "perm+jwt",
+    keySet: statementKeys,
+    crypto: options.crypto ?? webTokenCrypto,
+    clock: options.clock,
+    cacheSize: 0,
+    maxLength: maxSnapshotLength,
+    read: (payload, nowMs) => untimely(payload, nowMs) ?? payload,
+  })
+
+  /** Undefined unless it is a statement of the issuer's about exactly this. */
+  async function read(jws: string, key: SnapshotKey): Promise<Known | undefined> {
+    const payload = await verify(jws)
+    const snapshot = typeof payload === "string" ? undefined : parseSnapshot(payload, issuer, key)
+    const kid = decodeObject(jws.slice(0, jws.indexOf(".")))?.object.kid
+    return snapshot === undefined || typeof kid !== "string" ? undefined : { snapshot, kid, length: jws.length }
+  }
+
+  async function load(name: string, key: SnapshotKey): Promise<Held> {
+    const cached = await cache?.get(name).catch(() => undefined)
+    const kept = cached === undefined ? undefined : await read(cached, key)
+    if (kept !== undefined) return { outdated: false, ...kept }
+    const jws = await ask(options, key)
+    if (jws === undefined) return { outdated: true, length: 0 }
+    const asked = await read(jws, key)
+    if (asked === undefined) throw new Error("the issuer's snapshot is not what was asked for")
+    await cache?.put(name, jws).catch(() => undefined)
+    return { outdated: false, ...asked }
+  }
+
+  function forget(name: string): void {
+    heldLength -= held.get(name)?.length ?? 0
+    held.delete(name)
+  }
+
+  function keep(name: string, one: Held): void {
+    forget(name)
+    held.set(name, one)
+    heldLength += one.length
+    for (const oldest of held.keys()) {
+      if (held.size <= capacity && heldLength <= maxHeldLength) break
+      forget(oldest)
+    }
+  }
+
+  /** What is in memory, moved behind what was not asked for since. A key that was withdrawn takes its snapshots with it. */
+  async function remembered(name: string): Promise<Held | undefined> {
+    const known = held.get(name)
+    if (known === undefined) return undefined
+    if (!known.outdated && typeof (await statementKeys.find(known.kid)) === "string") {
+      forget(name)
+      return undefined
+    }
+    keep(name, known)
+    return known
+  }
+
+  return async (caller) => {
+    const key = keyOf(caller)
+    const name = nameOf(key)
+    const known = (await remembered(name)) ?? (await shared(name, () => load(name, key)))
+    keep(name, known)
+    return known.outdated ? "PERMISSIONS_STALE" : known.snapshot
+  }
+}
+
+const keyOf = ({ principal, appId, tenantId, contextId, permVer }: AuthContext): SnapshotKey => ({
+  principalId: principal.id,
+  appId,
+  tenantId,
+  contextId,
+  permVer,
+})
+
+/** One for each key: no id has a space. */
+const nameOf = ({ principalId, appId, tenantId, contextId, permVer }: SnapshotKey): string =>
+  `signet-perm ${principalId} ${appId} ${tenantId ?? "-"} ${contextId ?? "-"} ${permVer}`
+
+/** Undefined when permissions have changed since this version. */
+async function ask(options: PermissionSnapshotsOptions, key: SnapshotKey): Promise<string | undefined> {
+  const { principalId, appId, tenantId, contextId, permVer } = key
+  const query = new URLSearchParams({
+    appId,
+    ...(tenantId === null ? {} : { tenantId }),
+    ...(contextId === null ? {} : { contextId }),
+    permVer: String(permVer),
+  })
+  const url = `${options.baseUrl}/auth/permissions/${principalId}?${query}`
+  try {
+    const text = await withToken(options.token, (token) =>
+      fetchText(options.fetch, url, limits, { headers: { authorization: `Bearer ${token}` } }),
+    )
+    return jwsIn(text)
+  } catch (error) {
+    // SNAPSHOT_OUTDATED is the one conflict that there is.
+    if (error instanceof StatusError && error.status === 409) return undefined
+    throw error
+  }
+}
+
+/** @throws when the text is no such answer. */
+function jwsIn(text: string): string {
+  const answer: unknown = JSON.parse(text)
+  if (typeof answer !== "object" || answer === null || !("jws" in answer) || typeof answer.jws !== "string") {
+    throw new Error("no snapshot answer")
+  }
+  return answer.jws
+}

@@ -1,0 +1,14 @@
+import type { AuthContext } from "@signet/kernel/authz/context"
+import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
+import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
+
+/**
+ * What the caller's principal was granted, where the token is of. PERMISSIONS_STALE: authority changed since the token was
+ * issued, and what it was then is not to be had. Throws when nobody can tell.
+ */
+export type FindPermissions = (caller: AuthContext) => Promise<PermissionSnapshot | "PERMISSIONS_STALE">
+
+/** Whether scopes alone may not decide. */
+export function asksPermissions(requirement: Requirement): boolean {
+  return checksIn(requirement).some(({ is }) => is === "action" || is === "resourceAction")
+}

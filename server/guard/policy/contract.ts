@@ -1,0 +1,64 @@
+// The RPCs that policy files may name: ours, and those of contracts that are given.
+import { createFileRegistry, createRegistry, type DescMethod, fromBinary, type Registry } from "@bufbuild/protobuf"
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
+import { AccountService } from "@signet/proto/auth/v1/account_service"
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { PermissionService } from "@signet/proto/auth/v1/permission_service"
+import { ProviderNotificationService } from "@signet/proto/auth/v1/provider_notification_service"
+import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
+import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import type { FindMethod } from "./requirements.ts"
+
+const own: Registry = createRegistry(
+  AccountService,
+  AppAuthService,
+  AuditService,
+  AuthService,
+  DelegationService,
+  PatService,
+  PermissionService,
+  ProviderNotificationService,
+  RevocationService,
+  ServiceAccountService,
+  SessionService,
+  TokenService,
+  AttachmentService,
+  ConversationService,
+  DeviceService,
+  KeyPackageService,
+  WelcomeService,
+)
+
+/**
+ * A FileDescriptorSet with all that it imports, as `buf build -o notes.binpb` writes it.
+ *
+ * @throws when it is none.
+ */
+export function readContract(bytes: Uint8Array): Registry {
+  return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
+}
+
+/** Finds RPCs by their full name: ours, and those of the contracts. */
+export function methodsOf(contracts: readonly Registry[]): FindMethod {
+  return (name) => {
+    const dot = name.lastIndexOf(".")
+    for (const registry of [own, ...contracts]) {
+      const method: DescMethod | undefined = registry
+        .getService(name.slice(0, dot))
+        ?.methods.find((one) => one.name === name.slice(dot + 1))
+      if (method !== undefined) return method
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,256 @@
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { create, type DescMethod, setExtension, toBinary } from "@bufbuild/protobuf"
+import { FileDescriptorSetSchema, MethodOptionsSchema } from "@bufbuild/protobuf/wkt"
+import { AuthRequirementSchema, requires } from "@signet/proto/authz/v1/requirement"
+import { describe, expect, test } from "vitest"
+import { methodsOf, readContract } from "./contract.ts"
+import { runPolicyFile } from "./run.ts"
+import { testPolicyFiles } from "./test-files.ts"
+
+const root = join(import.meta.dirname, "../../..")
+const example = "docs/examples/policy/notes.policy.yaml"
+
+/** What `policy test` says of a file with this text, or of the files with these. */
+function policyTest(files: string | Readonly<Record<string, string | Uint8Array>>, options: object = {}) {
+  const all = typeof files === "string" ? { "x.yaml": files } : files
+  const out: string[] = []
+  const complaints: string[] = []
+  const code = testPolicyFiles(
+    { files: Object.keys(all).filter((name) => name.endsWith(".yaml")), contracts: [], explain: false, ...options },
+    {
+      read(path) {
+        const content = all[path]
+        if (content === undefined) throw new Error("no such file")
+        return typeof content === "string" ? new TextEncoder().encode(content) : content
+      },
+      print: (line) => out.push(line),
+      complain: (line) => complaints.push(line),
+    },
+  )
+  return { code, out, complaints }
+}
+
+test.each([
+  ["example", readFileSync(join(root, example), "utf8"), 17],
+  ["page", /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy-tests.md"), "utf8"))?.[1] ?? "", 2],
+])("the %s in docs is decided as it says", (_, text, count) => {
+  const results = runPolicyFile(text, methodsOf([]))
+  expect(results.filter(({ passed }) => !passed)).toEqual([])
+  expect(results).toHaveLength(count)
+})
+
+const small = `
+callers: {ann: {scopes: [notes.read]}}
+requirements: {reads: {scope: notes.read}, writes: {scope: notes.write}}
+cases:
+  - {name: reading, requirement: reads, expect: {ann: allow}}
+  - name: writing
+    requirement: writes
+    expect:
+      ann: OUTCOME
+`
+
+describe("a test", () => {
+  test.each(["MISSING_SCOPE", "MISSING_SCOPE notes.write"])("passes that expects %s", (outcome) => {
+    expect(policyTest(small.replace("OUTCOME", outcome))).toEqual({
+      code: 0,
+      out: ["✓ reading: ann: allow", "✓ writing: ann: MISSING_SCOPE notes.write", "2 as expected, 0 not"],
+      complaints: [],
+    })
+  })
+
+  test.each(["allow", "MISSING_ROLE", "MISSING_SCOPE notes"])("that expects %s fails, and says why", (outcome) => {
+    expect(policyTest(small.replace("OUTCOME", outcome))).toEqual({
+      code: 1,
+      out: [
+        "✓ reading: ann: allow",
+        `✗ writing: ann: expected ${outcome} (x.yaml:9:12)`,
+        "    MISSING_SCOPE notes.write: 403, step 6, a scope is missing",
+        "      USER ann of app, with notes.read",
+        "      ✗ scope(notes.write): step 6, MISSING_SCOPE ← this decides",
+        "          the token has notes.read",
+        "1 as expected, 1 not",
+      ],
+      complaints: [],
+    })
+  })
+
+  test("says why of everything where that is asked", () => {
+    const { out } = policyTest(small.replace("OUTCOME", "MISSING_SCOPE"), { explain: true })
+    expect(out.slice(0, 3)).toEqual(["✓ reading: ann: allow", "    allow", "      USER ann of app, with notes.read"])
+  })
+})
+
+const ask = (of: string) => `requirements: {a: ${of}}\ncases: [{name: n, requirement: a, expect: {nobody: allow}}]`
+const withCaller = (of: string) => `callers: {ann: ${of}}\n${ask("{scope: s}")}`
+const withCase = (of: string) => `callers: {ann: {}}\ncases: [${of}]`
+
+describe("a file that cannot be tested is told with its place:", () => {
+  test.each<[string, string, string]>([
+    ["no YAML", "cases: [", `1:9: Flow sequence in block collection must be sufficiently indented`],
+    ["a name twice", "app: a\napp: b", "2:1: Map keys must be unique"],
+    ["nothing", "", "1:1: this has to be a map"],
+    ["no cases", "app: a", "1:1: there are no cases"],
+    ["a name that is not known", "rolls: {}", `1:1: "rolls" is not known here; there is app, now, roles`],
+    ["a list for a map", "cases: {}", "1:8: this has to be a list"],
+    ["a text for a list", "scopes: {s: p}\ncases: []", "1:13: this has to be a list"],
+    ["no time", "now: yesterday", "1:6: this has to be a time, as 2026-01-01T00:00:00Z"],
+    ["a day that is none", "now: 2026-02-31T25:00:00Z", "1:6: this has to be a time"],
+    ["a resource without a type", "resources: {n: {}}\ncases: []", "1:16: a resource has a type"],
+    ["a requirement with a typo", ask("{scop: a}"), "1:19: cannot decode message signet.authz.v1.AuthRequirement"],
+    ["a requirement without a check", ask("{}"), "1:19: a requirement without a check"],
+    ["an empty composite", ask("{any_of: []}"), "1:19: an empty anyOf"],
+    ["public in a composite", ask("{all_of: [{public: true}]}"), "1:19: public inside a composite"],
+    [
+      "no such RPC",
+      withCase("{name: n, requirement: a.B.C, expect: {ann: allow}}"),
+      `2:32: there is no requirement and no RPC "a.B.C"`,
+    ],
+    ["another kind", withCaller("{kind: ROBOT}"), "1:23: this has to be one of: USER, SERVICE"],
+    ["no such role", withCaller("{grants: [{role: boss}]}"), `1:33: there is no role "boss"`],
+    [
+      "no such resource",
+      `roles: {r: {}}\n${withCaller("{grants: [{role: r, resource: n}]}")}`,
+      `2:46: there is no resource "n"`,
+    ],
+    [
+      "a resource in two places",
+      `roles: {r: {}}\nresources: {n: {type: t}}\n${withCaller("{grants: [{role: r, resource: n, tenant: t}]}")}`,
+      "3:26: a grant on a resource is where the resource is",
+    ],
+    ["a number below 0", withCaller("{issued_seconds_ago: -1}"), "1:37: this has to be a number, not below 0"],
+    [
+      "a case that expects nothing",
+      withCase("{name: n, requirement: {scope: s}, expect: {}}"),
+      "2:52: a case expects something",
+    ],
+    ["a case without a name", withCase("{requirement: {scope: s}, expect: {ann: allow}}"), "2:9: a case has name"],
+    [
+      "no such caller",
+      withCase("{name: n, requirement: {scope: s}, expect: {bob: allow}}"),
+      `2:58: there is no caller "bob"`,
+    ],
+    [
+      "no such reason",
+      withCase("{name: n, requirement: {scope: s}, expect: {ann: NO}}"),
+      `2:58: "NO" is neither allow nor a reason`,
+    ],
+    [
+      "allow, and more",
+      withCase("{name: n, requirement: {scope: s}, expect: {ann: allow it}}"),
+      "is neither allow nor a reason",
+    ],
+    [
+      "a field that nothing reads",
+      withCase("{name: n, requirement: {tenant: {from: BODY, field: t}}, request: {x: y}, expect: {ann: allow}}"),
+      `2:79: the requirement reads no "x"; it reads t`,
+    ],
+  ])("%s", (_, text, complaint) => {
+    const { code, complaints } = policyTest(text)
+    expect(complaints.join("\n")).toContain(complaint)
+    expect(complaints).toHaveLength(1)
+    expect(complaints[0]).toMatch(/^x\.yaml:\d+:\d+: /)
+    expect(code).toBe(2)
+  })
+
+  test("and does not keep the others from being tested", () => {
+    const { code, out, complaints } = policyTest({ "a.yaml": "rolls: {}", "b.yaml": small.replace("OUTCOME", "allow") })
+    expect([code, out.at(-1), complaints.length]).toEqual([2, "1 as expected, 1 not", 1])
+  })
+})
+
+describe("RPCs", () => {
+  test("of every service of ours are found", () => {
+    const folder = join(root, "proto/signet")
+    const services = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".proto"))
+      .flatMap((path) => {
+        const text = readFileSync(join(folder, path), "utf8")
+        const [, packageName] = /^package (.*);$/m.exec(text) ?? []
+        return [...text.matchAll(/^service (\w+) \{[\s\S]*?^ {2}rpc (\w+)/gm)].map(
+          (m) => `${packageName}.${m[1]}.${m[2]}`,
+        )
+      })
+    const find = methodsOf([])
+    expect(services.length).toBeGreaterThan(15)
+    expect(services.filter((name) => find(name) === undefined)).toEqual([])
+  })
+
+  test("of a contract that is given are found, and ask what it says", () => {
+    const options = create(MethodOptionsSchema)
+    setExtension(options, requires, create(AuthRequirementSchema, { check: { case: "scope", value: "notes.write" } }))
+    const message = { name: "Empty" }
+    const method = { name: "Write", inputType: ".notes.Empty", outputType: ".notes.Empty", options }
+    const file = {
+      name: "notes.proto",
+      package: "notes",
+      messageType: [message],
+      service: [{ name: "Notes", method: [method] }],
+    }
+    const contract = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }))
+    const named = "{name: n, requirement: notes.Notes/Write, expect: {ann: MISSING_SCOPE notes.write}}"
+    const files = { "x.yaml": withCase(named), "notes.binpb": contract }
+    expect(policyTest(files, { contracts: ["notes.binpb"] })).toMatchObject({ code: 0, complaints: [] })
+    expect(policyTest(files, { contracts: ["none.binpb"] })).toMatchObject({
+      code: 2,
+      complaints: ["none.binpb: no such file"],
+    })
+    const broken = { ...files, "notes.binpb": new Uint8Array([255]) }
+    expect(policyTest(broken, { contracts: ["notes.binpb"] }).complaints.join()).toMatch(/^notes\.binpb: [^,]*$/)
+    const method0: DescMethod | undefined = methodsOf([readContract(contract)])("notes.Notes.Write")
+    expect(method0?.parent.typeName).toBe("notes.Notes")
+  })
+})
+
+test("a caller may be of a place, late, on behalf and out", () => {
+  const text = `
+app: notes
+now: 2026-06-01T12:00:00Z
+callers:
+  late: {tenant: t, known_seconds_ago: 61}
+  stale: {issued_seconds_ago: 700}
+  long ago: {signed_in_seconds_ago: 301}
+  jobless: {actor: svc-mail, job: j1}
+  out: {tenant: t, status: {session: REVOKED}}
+  device: {device: phone}
+  elsewhere: {app: other}
+  in a context: {tenant: t, context: c}
+requirements:
+  people: {kinds: [USER], allow_delegated: true, max_auth_age_seconds: 300}
+cases:
+  - name: all
+    requirement: people
+    target: notes
+    job: j2
+    expect:
+      late: REVOCATION_STATE_STALE
+      long ago: STEP_UP_REQUIRED 300
+      jobless: JOB_MISMATCH
+      out: SESSION_REVOKED
+      elsewhere: APP_MISMATCH
+      in a context: allow
+  - {name: device, requirement: {device: {}}, expect: {device: allow, stale: DEVICE_REQUIRED}}
+  - name: tenant
+    requirement: {tenant: {from: HEADER, field: x-tenant}}
+    request: {x-tenant: t}
+    expect: {in a context: allow, device: TENANT_REQUIRED}
+`
+  expect(policyTest(text).out.filter((line) => line.startsWith("✗"))).toEqual([])
+  expect(policyTest(text).code).toBe(0)
+})
+
+test("the program ends with the exit code", () => {
+  const run = (...args: string[]): string | number => {
+    try {
+      execFileSync(process.execPath, [join(root, "server/guard/node/policy.ts"), ...args], { cwd: root, stdio: "pipe" })
+      return 0
+    } catch (error) {
+      return error instanceof Error && "status" in error ? Number(error.status) : String(error)
+    }
+  }
+  // The image of our own contract is one as others have.
+  const withContract = run("test", example, "--contract", join(root, "contract/v1.binpb"))
+  expect([withContract, run("test")]).toEqual([0, 2])
+})

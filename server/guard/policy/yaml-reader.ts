@@ -1,0 +1,91 @@
+// YAML with places: what is wrong with a file is told with its line and column.
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml"
+
+/** What is wrong with a file, and where. Lines and columns are counted from 1. */
+export class PolicyFileError extends Error {
+  override readonly name = "PolicyFileError"
+  readonly line: number
+  readonly column: number
+
+  constructor(message: string, { line, column }: Place) {
+    super(message)
+    this.line = line
+    this.column = column
+  }
+}
+
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
+
+/** A value in the file. Each method reads it as one thing, and throws a PolicyFileError when it is another. */
+export interface Value {
+  readonly place: Place
+  fail(problem: string): never
+  isText(): boolean
+  isMap(): boolean
+  text(): string
+  /** One of the words. */
+  word<Word extends string>(words: readonly Word[]): Word
+  number(): number
+  flag(): boolean
+  list(): readonly Value[]
+  /** Entries in the order of the file, each name once. @param known The names that there may be; any where it is not said. */
+  map(known?: readonly string[]): ReadonlyMap<string, Value>
+  /** As JSON. */
+  json(): unknown
+}
+
+/** The file's document. @throws PolicyFileError when it is no YAML. */
+export function readYaml(text: string): Value {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
+  const placeOf = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+  const [problem] = [...document.errors, ...document.warnings]
+  if (problem !== undefined) throw new PolicyFileError(problem.message, placeOf(problem.pos[0]))
+
+  function wrap(from: unknown, fallback: number): Value {
+    const node = isAlias(from) ? from.resolve(document) : from
+    const place = placeOf(rangeOf(from) ?? fallback)
+    const fail = (message: string): never => {
+      throw new PolicyFileError(message, place)
+    }
+    const scalar = isScalar(node) ? node.value : undefined
+    const value: Value = {
+      place,
+      fail,
+      isText: () => typeof scalar === "string",
+      isMap: () => isMap(node),
+      text: () => (typeof scalar === "string" && scalar !== "" ? scalar : fail("this has to be a text")),
+      word: (words) => words.find((word) => word === scalar) ?? fail(`this has to be one of: ${words.join(", ")}`),
+      number: () => (typeof scalar === "number" && scalar >= 0 ? scalar : fail("this has to be a number, not below 0")),
+      flag: () => (typeof scalar === "boolean" ? scalar : fail("this has to be true or false")),
+      list: () =>
+        isSeq(node) ? node.items.map((item) => wrap(item, fallback)) : fail("this has to be a list, in lines with -"),
+      map: (known) => {
+        if (!isMap(node)) return fail("this has to be a map, in lines of NAME: VALUE")
+        return new Map(
+          node.items.map((pair) => {
+            const name = String(isScalar(pair.key) ? pair.key.value : "")
+            const at = rangeOf(pair.key) ?? fallback
+            if (known !== undefined && !known.includes(name)) {
+              throw new PolicyFileError(`"${name}" is not known here; there is ${known.join(", ")}`, placeOf(at))
+            }
+            return [name, wrap(pair.value, at)]
+          }),
+        )
+      },
+      json: () => (node as Node | null | undefined)?.toJS(document),
+    }
+    return value
+  }
+  return wrap(document.contents, 0)
+}
+
+function rangeOf(node: unknown): number | undefined {
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined
+}

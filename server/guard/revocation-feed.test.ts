@@ -1,0 +1,395 @@
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
+import { type RevocationStatement, statementClaims } from "@signet/kernel/revocation/statement"
+import { afterEach, describe, expect, test } from "vitest"
+import { createGuard } from "./guard.ts"
+import { createIntrospection } from "./introspection.ts"
+import { createLocalKeySet } from "./key-set.ts"
+import { nodeTokenCrypto } from "./node/token-crypto.ts"
+import { createRevocationFeed, type RevocationFeedOptions } from "./revocation-feed.ts"
+import { createIssuer, encode, ids } from "./testing/issuer.ts"
+
+const running: { stop(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.stop()
+})
+
+/** An issuer with a log that tests write, and a service that follows it. */
+function setUp(options: Partial<RevocationFeedOptions> = {}) {
+  const access = createIssuer()
+  const statements = { ...createIssuer(), clock: access.clock }
+  const { issuer, audience, clock } = access
+  let log = { name: "log-a", head: 0, entries: [] as LoggedRevocation[] }
+  let isDown = false
+  let isCrowded = false
+  let introspection: "active" | "inactive" | "down" = "down"
+  let forge: (jws: string) => string = (jws) => jws
+  const asked: string[] = []
+
+  const sign = (of: RevocationStatement, header: object = {}, claims: object = {}) =>
+    statements.signParts(
+      encode({ alg: "ES256", typ: "rev+jwt", kid: statements.jwk.kid, ...header }),
+      encode({ ...statementClaims(of), ...claims }),
+    )
+  const statement = (after: number, change: Partial<RevocationStatement> = {}): RevocationStatement => ({
+    issuer,
+    log: log.name,
+    from: Math.min(after, log.head),
+    to: log.head,
+    head: log.head,
+    asOfMs: clock.nowMs(),
+    entries: log.entries.filter(({ seq }) => seq > after),
+    ...change,
+  })
+  const fetcher: typeof fetch = async (input, init) => {
+    const url = new URL(String(input))
+    asked.push(`${url.pathname}${url.search}`)
+    if (url.pathname === "/auth/token/introspect") {
+      if (introspection === "down") throw new TypeError("fetch failed")
+      const token = new URLSearchParams(String(init?.body)).get("token") ?? ""
+      const { jti } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
+      return Response.json(introspection === "active" ? { active: true, jti } : { active: false })
+    }
+    if (isDown) throw new TypeError("fetch failed")
+    if (isCrowded && Number(url.searchParams.get("wait")) > 0) return new Response(null, { status: 429 })
+    return Response.json({ statement: forge(sign(statement(Number(url.searchParams.get("after"))))) })
+  }
+  const problems: string[] = []
+  const feed = createRevocationFeed({
+    issuer,
+    baseUrl: issuer,
+    statementKeys: createLocalKeySet(statements, nodeTokenCrypto),
+    token: async () => "own",
+    clock,
+    fetch: fetcher,
+    onProblem: (problem) => problems.push(problem),
+    ...options,
+  })
+  running.push(feed)
+  const guard = createGuard({
+    issuer,
+    audience,
+    clock,
+    crypto: nodeTokenCrypto,
+    keySet: createLocalKeySet(access, nodeTokenCrypto),
+    revocations: feed,
+    introspect: createIntrospection({
+      url: `${issuer}/auth/token/introspect`,
+      token: async () => "own",
+      fetch: fetcher,
+      clock,
+    }),
+  })
+  return {
+    ...access,
+    feed,
+    statement,
+    sign,
+    problems,
+    asked,
+    async decide(token: string, requirement: Requirement = { is: "kinds", of: ["USER"] }) {
+      const decision = await guard.authorize(await guard.authenticate(`Bearer ${token}`), requirement, {})
+      return decision.allow ? "allow" : decision.reason
+    },
+    revoke(...entries: Partial<LoggedRevocation>[]) {
+      for (const entry of entries) {
+        log.head++
+        const expiresAtMs = clock.nowMs() + 900_000
+        log.entries.push({ seq: log.head, kind: "SESSION", key: ids.session, expiresAtMs, ...entry })
+      }
+    },
+    restore(change: Partial<typeof log>) {
+      log = { ...log, ...change }
+    },
+    crowd() {
+      isCrowded = true
+    },
+    setDown(is: boolean) {
+      isDown = is
+    },
+    setIntrospection(is: typeof introspection) {
+      introspection = is
+    },
+    forge(how: typeof forge) {
+      forge = how
+    },
+  }
+}
+
+const freshness = (maxStalenessMs: number, onStale: "DENY" | "INTROSPECT" | "ALLOW"): Requirement => ({
+  is: "kinds",
+  of: ["USER"],
+  freshness: { maxStalenessMs, onStale },
+})
+
+test("what the log says is refused; the verified token that is remembered does not help", async () => {
+  const { feed, token, decide, revoke } = setUp()
+  const held = token()
+  await feed.refresh()
+  expect(await decide(held)).toBe("allow")
+  revoke({})
+  await feed.refresh()
+  expect(await decide(held)).toBe("SESSION_REVOKED")
+  expect(feed.seq).toBe(1)
+})
+
+test("while the feed stands still for two minutes, strict routes deny, others introspect and then deny", async () => {
+  const { feed, token, decide, pass, setDown, setIntrospection, problems } = setUp()
+  const held = token()
+  await feed.refresh()
+  const strict = freshness(60_000, "DENY")
+  const asking = freshness(60_000, "INTROSPECT")
+  const lax = freshness(60_000, "ALLOW")
+  setDown(true)
+  setIntrospection("active")
+  pass(60_000)
+  for (const requirement of [strict, asking, lax]) expect(await decide(held, requirement)).toBe("allow")
+  pass(60_000)
+  await expect(feed.refresh()).rejects.toThrow("UNREACHABLE")
+  expect(await decide(held, strict)).toBe("REVOCATION_STATE_STALE")
+  expect(await decide(held, asking)).toBe("allow")
+  setIntrospection("inactive")
+  expect(await decide(held, asking)).toBe("TOKEN_REVOKED")
+  setIntrospection("down")
+  expect(await decide(held, asking)).toBe("REVOCATION_STATE_STALE")
+  expect(await decide(held)).toBe("REVOCATION_STATE_STALE")
+  expect(await decide(held, lax)).toBe("allow")
+  setDown(false)
+  await feed.refresh()
+  for (const requirement of [strict, asking, lax]) expect(await decide(held, requirement)).toBe("allow")
+  expect(problems).toEqual([])
+})
+
+test("a reader that has been asleep for two minutes takes no answer from before, and knows nothing until it has asked", async () => {
+  const { feed, token, decide, revoke, pass, forge, sign, statement, setIntrospection } = setUp()
+  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  await feed.refresh()
+  const strict = freshness(60_000, "DENY")
+  // An answer that was on its way when it fell asleep.
+  const before = sign(statement(0))
+  revoke({})
+  pass(120_000)
+  for (const one of [held, other]) expect(await decide(one, strict)).toBe("REVOCATION_STATE_STALE")
+  setIntrospection("active")
+  expect(await decide(other)).toBe("allow")
+  forge(() => before)
+  await expect(feed.refresh()).rejects.toThrow("UNTIMELY")
+  expect(await decide(other, strict)).toBe("REVOCATION_STATE_STALE")
+  forge((jws) => jws)
+  await feed.refresh()
+  expect(await decide(held, strict)).toBe("SESSION_REVOKED")
+  expect(await decide(other, strict)).toBe("allow")
+})
+
+test("an isolate that has been asleep for two minutes asks before it answers", async () => {
+  const { token, decide, revoke, pass, setDown } = setUp({ askEveryMs: 2_000 })
+  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  expect(await decide(held)).toBe("allow")
+  revoke({})
+  pass(120_000)
+  expect(await Promise.all([decide(held), decide(other, freshness(60_000, "DENY"))])).toEqual([
+    "SESSION_REVOKED",
+    "allow",
+  ])
+  setDown(true)
+  pass(120_000)
+  expect(await decide(other)).toBe("REVOCATION_STATE_STALE")
+})
+
+test("a log that ends before what was read is not believed, and what was read of it stays", async () => {
+  const { feed, token, decide, pass, revoke, restore, setIntrospection } = setUp()
+  const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
+  revoke({ kind: "TOKEN", key: "jti_other" }, {})
+  await feed.refresh()
+  restore({ head: 1, entries: [] })
+  setIntrospection("active")
+  pass(61_000)
+  await expect(feed.refresh()).rejects.toThrow("ROLLBACK")
+  expect(await decide(held, freshness(60_000, "DENY"))).toBe("SESSION_REVOKED")
+  expect(await decide(other, freshness(60_000, "DENY"))).toBe("REVOCATION_STATE_STALE")
+  // Its operator began a new log: that is read from its beginning, and nothing is forgotten.
+  restore({ name: "log-b", head: 1, entries: [] })
+  await feed.refresh()
+  expect(feed.seq).toBe(1)
+  expect(await decide(other, freshness(60_000, "DENY"))).toBe("allow")
+  expect(await decide(held)).toBe("SESSION_REVOKED")
+})
+
+test("a gap leads to the beginning, and a lower end is not believed there either", async () => {
+  const { feed, token, decide, revoke, forge, sign, statement, asked, restore } = setUp()
+  revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" })
+  await feed.refresh()
+  revoke({}, { kind: "TOKEN", key: "jti_3" })
+  // An answer that leaves out an entry, as a cache in between might give one.
+  forge(() => {
+    forge((jws) => jws)
+    return sign(statement(3))
+  })
+  await feed.refresh()
+  expect(asked.slice(1)).toEqual(["/auth/revocations?after=2&wait=0", "/auth/revocations/snapshot?after=0"])
+  expect(await decide(token())).toBe("SESSION_REVOKED")
+
+  revoke({ kind: "TOKEN", key: "jti_4" }, { kind: "TOKEN", key: "jti_5" })
+  forge(() => {
+    restore({ head: 3, entries: [] })
+    forge((jws) => jws)
+    return sign(statement(5, { from: 5, to: 6, head: 6, entries: [] }))
+  })
+  await expect(feed.refresh()).rejects.toThrow("ROLLBACK")
+})
+
+describe("a statement is refused, and the feed stays where it was", () => {
+  test.each<[string, string, (of: ReturnType<typeof setUp>) => string]>([
+    ["without a signature", "SIGNATURE_INVALID", ({ sign, statement }) => sign(statement(0)).replace(/[^.]*$/, "")],
+    [
+      "that was altered",
+      "SIGNATURE_INVALID",
+      ({ sign, statement }) => {
+        const [header, payload, signature] = sign(statement(0)).split(".")
+        const json = JSON.parse(Buffer.from(payload ?? "", "base64url").toString())
+        return `${header}.${encode({ ...json, entries: [] })}.${signature}`
+      },
+    ],
+    ["of another type", "TYP_NOT_ALLOWED", ({ sign, statement }) => sign(statement(0), { typ: "at+jwt" })],
+    ["of a type of the same keys", "TYP_NOT_ALLOWED", ({ sign, statement }) => sign(statement(0), { typ: "perm+jwt" })],
+    [
+      "by a key of access tokens",
+      "SIGNATURE_INVALID",
+      ({ signParts, statement, header }) =>
+        signParts(encode({ ...header, typ: "rev+jwt" }), encode({ ...statementClaims(statement(0)) })),
+    ],
+    ["by an unknown key", "KEY_UNKNOWN", ({ sign, statement }) => sign(statement(0), { kid: "another" })],
+    ["without an algorithm", "ALG_NOT_ALLOWED", ({ sign, statement }) => sign(statement(0), { alg: "none" })],
+    ["of another issuer", "ISSUER", ({ sign, statement }) => sign(statement(0, { issuer: "https://other.example" }))],
+    [
+      "that is kept and sent again",
+      "UNTIMELY",
+      ({ sign, statement, clock }) => sign(statement(0, { asOfMs: clock.nowMs() - 61_000 })),
+    ],
+    ["that is an access token", "TYP_NOT_ALLOWED", ({ token }) => token()],
+    [
+      "that is no statement",
+      "MALFORMED_CREDENTIAL",
+      ({ sign, statement }) => sign(statement(0), {}, { entries: undefined }),
+    ],
+    [
+      "with an entry that cannot be understood",
+      "MALFORMED_CREDENTIAL",
+      ({ sign, statement }) => sign(statement(0), {}, { entries: [{ seq: 1, kind: "PLANET", key: "x", exp: 1e10 }] }),
+    ],
+    [
+      "that is larger than any",
+      "UNREACHABLE",
+      ({ sign, statement }) => `${sign(statement(0))}${"A".repeat(1_999_990)}`,
+    ],
+  ])("%s", async (_, problem, forged) => {
+    const all = setUp()
+    all.revoke({})
+    all.forge(() => forged(all))
+    await expect(all.feed.refresh()).rejects.toThrow(problem)
+    expect([all.feed.asOfMs, all.feed.seq, all.feed.size]).toEqual([0, 0, 0])
+  })
+})
+
+test("more than there is room for is stale, not forgotten", async () => {
+  const { feed, token, decide, revoke, pass } = setUp({ capacity: 2 })
+  const held = token()
+  revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" }, {})
+  await expect(feed.refresh()).rejects.toThrow("FULL")
+  expect(feed.asOfMs).toBe(0)
+  pass(61_000)
+  expect(await decide(held)).toBe("REVOCATION_STATE_STALE")
+})
+
+test("a log is read page by page, and is known when its end is", async () => {
+  const { feed, revoke, forge, sign, statement, token, decide, asked } = setUp()
+  revoke({ kind: "TOKEN", key: "jti_1" }, {}, { kind: "TOKEN", key: "jti_2" })
+  forge((jws) => {
+    const after = Number(new URLSearchParams(asked.at(-1)?.split("?")[1]).get("after"))
+    const whole = statement(after)
+    return after === 3 ? jws : sign({ ...whole, to: after + 1, entries: whole.entries.slice(0, 1) })
+  })
+  await feed.refresh()
+  expect(asked).toHaveLength(3)
+  expect(feed.seq).toBe(3)
+  expect(await decide(token())).toBe("SESSION_REVOKED")
+})
+
+test("a key that was revoked is withdrawn at once, also from what was verified with it", async () => {
+  const { feed, token, decide, revoke, jwk } = setUp()
+  const held = token()
+  await feed.refresh()
+  expect(await decide(held)).toBe("allow")
+  revoke({ kind: "KEY", key: jwk.kid })
+  await feed.refresh()
+  expect(await decide(held)).toBe("KEY_UNKNOWN")
+})
+
+test("in an isolate the feed is asked when a call comes, once for all, and not more often than said", async () => {
+  const { token, decide, revoke, pass, asked, setDown, problems } = setUp({ askEveryMs: 2_000 })
+  const held = token()
+  expect(await Promise.all([decide(held), decide(held), decide(held)])).toEqual(["allow", "allow", "allow"])
+  revoke({})
+  pass(1_999)
+  expect(await decide(held)).toBe("allow")
+  expect(asked).toHaveLength(1)
+  pass(1)
+  expect(await decide(held)).toBe("SESSION_REVOKED")
+  setDown(true)
+  pass(2_000)
+  expect(await decide(held)).toBe("SESSION_REVOKED")
+  expect(problems).toEqual(["UNREACHABLE"])
+})
+
+test("it is followed in the background until it is stopped, and goes on after a fault", async () => {
+  const told = Promise.withResolvers<void>()
+  const { feed, token, decide, revoke, setDown } = setUp({ random: () => 0, onProblem: () => told.resolve() })
+  const held = token()
+  setDown(true)
+  feed.start()
+  feed.start()
+  await told.promise
+  revoke({})
+  setDown(false)
+  while ((await decide(held)) === "allow") await new Promise((resolve) => setTimeout(resolve, 5))
+  expect(await decide(held)).toBe("SESSION_REVOKED")
+  await feed.stop()
+  await expect(feed.refresh()).rejects.toThrow("UNREACHABLE")
+})
+
+test("where too many wait already, one asks without waiting", async () => {
+  const told = Promise.withResolvers<void>()
+  const { feed, token, decide, revoke, crowd, asked } = setUp({ random: () => 0, onProblem: () => told.resolve() })
+  const held = token()
+  crowd()
+  feed.start()
+  await told.promise
+  revoke({})
+  while ((await decide(held)) === "allow") await new Promise((resolve) => setTimeout(resolve, 5))
+  expect(asked.at(-1)).toMatch("wait=0")
+})
+
+test("an empty log is waited at, and not asked over and over", async () => {
+  const { feed, asked } = setUp()
+  await feed.refresh()
+  await feed.refresh()
+  expect(asked).toEqual(["/auth/revocations/snapshot?after=0", "/auth/revocations?after=0&wait=0"])
+})
+
+test("an introspection that answers about another token, or nothing, is no answer", async () => {
+  const { token, clock, issuer, audience, jwk, pair } = createIssuer()
+  expect(pair).toBeDefined()
+  for (const answer of [{ active: true, jti: "jti_other" }, { active: "yes" }, [], { active: true }]) {
+    const introspect = createIntrospection({
+      url: issuer,
+      token: async () => "own",
+      fetch: async () => Response.json(answer),
+      clock,
+    })
+    const keySet = createLocalKeySet({ jwks: () => [jwk] }, nodeTokenCrypto)
+    const guard = createGuard({ issuer, audience, clock, keySet, introspect })
+    const caller = await guard.authenticate(`Bearer ${token({ iat: 1_699_999_900, nbf: 1_699_999_900 })}`)
+    const decision = await guard.authorize(caller, freshness(1, "INTROSPECT"), {})
+    expect(decision).toMatchObject({ allow: false, reason: "REVOCATION_STATE_STALE" })
+  }
+})

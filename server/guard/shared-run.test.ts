@@ -1,0 +1,40 @@
+import { expect, test } from "vitest"
+import { createSharedRun } from "./shared-run.ts"
+
+const clock = { nowMs: () => performance.now() }
+
+test("what is wanted at the same time is run once, and a failure is everybody's, once", async () => {
+  const shared = createSharedRun<number>(clock, 1_000)
+  let runs = 0
+  const run = async () => {
+    await Promise.resolve()
+    if (++runs === 1) throw new Error("down")
+    return runs
+  }
+  const first = await Promise.allSettled([shared("a", run), shared("a", run)])
+  expect(first.map(({ status }) => status)).toEqual(["rejected", "rejected"])
+  expect(await Promise.all([shared("a", run), shared("a", run), shared("b", run)])).toEqual([2, 2, 3])
+})
+
+test("a run that is never heard of again keeps nobody waiting for ever", async () => {
+  const shared = createSharedRun<string>(clock, 20)
+  let runs = 0
+  const run = () => (++runs === 1 ? new Promise<string>(() => {}) : Promise.resolve("answered"))
+  shared("a", run)
+  expect(await Promise.all([shared("a", run), shared("a", run)])).toEqual(["answered", "answered"])
+  expect(await shared("a", run)).toBe("answered")
+})
+
+test("what comes late does not undo what was run instead", async () => {
+  const shared = createSharedRun<string>(clock, 100)
+  const late = Promise.withResolvers<string>()
+  const first = shared("a", () => late.promise)
+  const next = Promise.withResolvers<string>()
+  const joined = shared("a", () => next.promise)
+  await new Promise((resolve) => setTimeout(resolve, 130))
+  late.resolve("late")
+  expect(await first).toBe("late")
+  const third = shared("a", async () => "not run")
+  next.resolve("next")
+  expect(await Promise.all([joined, third])).toEqual(["next", "next"])
+})

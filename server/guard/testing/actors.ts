@@ -1,0 +1,117 @@
+// Services that send each other messages, and the service that certifies them: for tests.
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { newId, type PrincipalId } from "@signet/kernel/ids"
+import { buildCertificateClaims } from "@signet/kernel/machine/envelope-certificate"
+import {
+  EnvelopePayloadSchema,
+  PostedEnvelopeSchema,
+  type SignedEnvelope,
+  type SignedEnvelopeSchema,
+} from "@signet/proto/authz/v1/mailbox"
+import { createEnvelopeKey, type EnvelopeKey } from "../envelope-key.ts"
+import { createLocalKeySet } from "../key-set.ts"
+import { sha256, signedBytes } from "../mailbox-payload.ts"
+import { createSender, type Sender } from "../mailbox-sender.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { createIssuer, encode, ids } from "./issuer.ts"
+
+export interface Actor {
+  readonly principalId: PrincipalId
+  readonly clientId: string
+  readonly key: EnvelopeKey
+  readonly sender: Sender
+  /** A certificate as the service would sign it now, with some claims or header members changed. */
+  certificate(change?: object, header?: object): string
+}
+
+export interface ActorOptions {
+  readonly clientId: string
+  readonly principalId?: PrincipalId
+  readonly ownedAudiences?: readonly string[]
+  /** Patterns. */
+  readonly mailboxes?: readonly string[]
+}
+
+export interface Forged {
+  readonly payload?: MessageInitShape<typeof EnvelopePayloadSchema>
+  readonly envelope?: MessageInitShape<typeof SignedEnvelopeSchema>
+  readonly parents?: readonly SignedEnvelope[]
+  readonly message?: Uint8Array
+  /** Bytes after the payload's fields. */
+  readonly extra?: Uint8Array
+  /** Who signs, with a certificate of the one whose envelope it is. */
+  readonly signer?: Actor
+}
+
+/** @param access The issuer of access tokens: contexts are of the same people, under other keys. */
+export function createActors(access = createIssuer()) {
+  const keys = { ...createIssuer(), kid: "context-1" }
+  const jwk = { ...keys.jwk, kid: keys.kid }
+  let made = 0
+
+  /** Signed with the keys for contexts. */
+  function sign(typ: string, claims: object, header: object = {}): string {
+    return keys.signParts(encode({ alg: "ES256", typ, kid: keys.kid, ...header }), encode(claims))
+  }
+
+  async function actor({ clientId, ownedAudiences = [clientId], mailboxes = [], ...of }: ActorOptions): Promise<Actor> {
+    const principalId = of.principalId ?? newId("prn", 10 + made++, new Uint8Array(10))
+    const key = await createEnvelopeKey()
+    const account = { principalId, clientId, appId: ids.app, ownedAudiences }
+    const certificate = (change: object = {}, header: object = {}): string => {
+      const nowSeconds = Math.floor(access.clock.nowMs() / 1_000)
+      const claims = buildCertificateClaims({ issuer: access.issuer, account, key, mailboxes, nowSeconds })
+      return sign("ekc+jwt", { ...claims, ...change }, header)
+    }
+    const kept = certificate()
+    const sender = createSender({ ...key, principalId, certificate: () => kept, clock: access.clock })
+    return { principalId, clientId, key, sender, certificate }
+  }
+
+  /** Good for a day: of the issuer's user, with some claims or header members changed; undefined leaves one out. */
+  function contextToken(of: Pick<Actor, "principalId">, change: object = {}, header: object = {}): string {
+    const claims = { ...access.claims(), tenant_id: ids.tenant, aud: of.principalId }
+    const exp = Math.floor(access.clock.nowMs() / 1_000) + 86_400
+    return sign("ctx+jwt", { ...claims, exp, ...change }, header)
+  }
+
+  /** An envelope with whatever in it, signed with the actor's key: also what no sender should send. */
+  async function forge(by: Actor, of: Forged = {}): Promise<Uint8Array> {
+    const message = of.message ?? new Uint8Array([1])
+    const iat = Math.floor(access.clock.nowMs() / 1_000)
+    const fields = toBinary(
+      EnvelopePayloadSchema,
+      create(EnvelopePayloadSchema, {
+        envelopeId: "0123456789abcdef",
+        issuerPrincipal: by.principalId,
+        mailbox: "svc-notes/inbox",
+        contextToken: contextToken(by),
+        scopeSubset: ["notes.read"],
+        messageSha256: await sha256(message),
+        correlationId: "work",
+        hop: of.parents?.length ?? 0,
+        iat,
+        exp: iat + 600,
+        ...of.payload,
+      }),
+    )
+    const payload = new Uint8Array([...fields, ...(of.extra ?? [])])
+    const key = { name: "ECDSA", hash: "SHA-256" }
+    const sig = new Uint8Array(await crypto.subtle.sign(key, (of.signer ?? by).key.privateKey, signedBytes(payload)))
+    const own = { payload, sig, kid: by.key.kid, certificate: by.certificate(), ...of.envelope }
+    return toBinary(
+      PostedEnvelopeSchema,
+      create(PostedEnvelopeSchema, { chain: [...(of.parents ?? []), own], message }),
+    )
+  }
+
+  return {
+    access,
+    /** For createMailbox. */
+    contextKeys: createLocalKeySet({ jwks: () => [jwk] }, nodeTokenCrypto),
+    sign,
+    actor,
+    contextToken,
+    forge,
+  }
+}

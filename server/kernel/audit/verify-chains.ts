@@ -1,0 +1,151 @@
+// Whether the chains are what was linked: nothing changed, missing or in another order.
+import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
+import { type Flaw, flaw, mostFlaws } from "./flaw.ts"
+import { type AuditRow, shardOf, stampedText } from "./row.ts"
+import type { AuditSeals } from "./seals.ts"
+
+export type Verifying = Pick<AuditSeals, "digest" | "stamp" | "equal">
+
+/** A link with the event that it names; null when there is none. */
+export interface Linked {
+  readonly link: AuditLink
+  readonly row: AuditRow | null
+}
+
+export interface VerifiedChains {
+  readonly flaws: readonly Flaw[]
+  /** Where each chain ends. */
+  readonly ends: ReadonlyMap<string, Head>
+  readonly links: number
+  /** Events of before there were stamps: nobody can tell whether the service wrote them. */
+  readonly unstamped: number
+  /** Hashes of the checkpoints that events tell of, by number. */
+  readonly checkpoints: ReadonlyMap<bigint, string>
+}
+
+interface Options {
+  /**
+   * Where each chain ended at the first checkpoint: what is linked after that has a stamp. By place and not by time, since
+   * whoever makes a link writes its time. Null while there is no checkpoint.
+   */
+  readonly unstampedUntil: ReadonlyMap<string, bigint> | null
+  /** Where chains begin whose older links were dropped. */
+  readonly starts: ReadonlyMap<string, Head>
+}
+
+/** The first link of a chain that does not follow, and what should have come there. */
+interface Broken {
+  readonly after: Head
+  readonly link: AuditLink
+}
+
+/** @param links By shard and then by number, each once. */
+export async function verifyChains(
+  seals: Verifying,
+  links: AsyncIterable<Linked>,
+  { unstampedUntil, starts }: Options,
+): Promise<VerifiedChains> {
+  const flaws: Flaw[] = []
+  const ends = new Map<string, Head>()
+  const checkpoints = new Map<bigint, string>()
+  let counted = 0
+  let unstamped = 0
+  let shard: string | undefined
+  let broken: Broken | undefined
+  let isReordered = false
+
+  const add = (found: Flaw) => {
+    if (flaws.length < mostFlaws) flaws.push(found)
+  }
+  const settle = () => {
+    if (broken === undefined) return
+    const { link, after } = broken
+    const isGap = !isReordered && link.seq !== after.seq + 1n
+    add(
+      isGap
+        ? flaw("LINK_MISSING", { shard: link.shard, seq: after.seq + 1n })
+        : flaw(isReordered ? "LINK_REORDERED" : "LINK_CHANGED", { ...link, seq: after.seq + 1n }),
+    )
+    broken = undefined
+    isReordered = false
+  }
+
+  for await (const { link, row } of links) {
+    counted += 1
+    if (link.shard !== shard) {
+      settle()
+      shard = link.shard
+    }
+    const after = ends.get(link.shard) ?? starts.get(link.shard) ?? origin(link.shard)
+    if (broken !== undefined) {
+      isReordered ||= belongsAt(seals, broken, link)
+      continue
+    }
+    if (link.seq !== after.seq + 1n || !seals.equal(linkHash(seals, after, link), link.hash)) {
+      broken = { after, link }
+      continue
+    }
+    ends.set(link.shard, { shard: link.shard, seq: link.seq, hash: link.hash })
+    if (row?.stamp === null) unstamped += 1
+    const what = judgeRow(seals, { link, row }, unstampedUntil)
+    if (what !== undefined) add(flaw(what, link))
+    else if (row?.kind === "audit.checkpoint") tellCheckpoint(checkpoints, row)
+  }
+  settle()
+  return { flaws, ends, links: counted, unstamped, checkpoints }
+}
+
+function judgeRow(
+  seals: Verifying,
+  { link, row }: Linked,
+  unstampedUntil: Options["unstampedUntil"],
+): Flaw["what"] | undefined {
+  if (row === null) return "EVENT_MISSING"
+  if (row.id !== link.eventId || !seals.equal(eventHash(seals, row), link.eventHash)) return "EVENT_CHANGED"
+  // In another chain, those who read its own would not miss it.
+  if (shardOf(row) !== link.shard) return "LINK_REORDERED"
+  if (row.stamp === null) {
+    const isOfBefore = unstampedUntil === null || link.seq <= (unstampedUntil.get(link.shard) ?? 0n)
+    return isOfBefore ? undefined : "EVENT_UNSTAMPED"
+  }
+  return isStamped(seals, row) ? undefined : "EVENT_FORGED"
+}
+
+export const isStamped = (seals: Verifying, row: AuditRow): boolean =>
+  row.stamp !== null && seals.equal(seals.stamp(stampedText(row)), row.stamp)
+
+/** Whether a later link, or only its event, is what should have come where the chain is broken. */
+function belongsAt(seals: Verifying, { after, link: first }: Broken, later: AuditLink): boolean {
+  const asIs = linkHash(seals, after, later)
+  const atItsTime = linkHash(seals, after, { ...later, linkedAtMs: first.linkedAtMs })
+  return seals.equal(asIs, later.hash) || seals.equal(asIs, first.hash) || seals.equal(atItsTime, first.hash)
+}
+
+function tellCheckpoint(checkpoints: Map<bigint, string>, { target }: AuditRow): void {
+  const [number = "", hash = ""] = (target?.id ?? "").split(":")
+  if (/^\d+$/.test(number)) checkpoints.set(BigInt(number), hash)
+}
+
+/** Whether events that are in no chain yet are just waiting, and the service's own. */
+export async function verifyWaiting(
+  seals: Verifying,
+  rows: AsyncIterable<AuditRow>,
+  { nowMs, patienceMs, unstampedUntil }: { nowMs: number; patienceMs: number } & Pick<Options, "unstampedUntil">,
+): Promise<{ flaws: readonly Flaw[]; waiting: number }> {
+  const flaws: Flaw[] = []
+  let waiting = 0
+  for await (const row of rows) {
+    const isOld = row.occurredAtMs <= nowMs - patienceMs
+    const what =
+      row.stamp !== null && !isStamped(seals, row)
+        ? "EVENT_FORGED"
+        : row.stamp === null && unstampedUntil !== null
+          ? "EVENT_UNSTAMPED"
+          : isOld && row.stamp !== null
+            ? "EVENT_UNLINKED"
+            : undefined
+    if (what === undefined) waiting += 1
+    else if (flaws.length < mostFlaws) flaws.push(flaw(what, { eventId: row.id }))
+  }
+  return { flaws, waiting }
+}

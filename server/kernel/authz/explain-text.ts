@@ -1,0 +1,41 @@
+import type { AuthDecision } from "./authorize.ts"
+import type { Explained, Explanation } from "./explain.ts"
+
+/** `allow`, or the reason with what is told beside it, as in `MISSING_SCOPE notes.write`. */
+export function decisionText(decision: AuthDecision): string {
+  return decision.allow ? "allow" : [decision.reason, ...Object.values(decision.metadata)].join(" ")
+}
+
+/**
+ * An explanation as text: the decision, who called, and the requirement as a tree. What decided is marked.
+ *
+ * @param indent Before every line.
+ */
+export function explanationText({ decision, caller, requirement }: Explanation, indent = ""): string {
+  return [
+    `${decisionText(decision)}${decision.allow ? "" : `: ${decision.statusCode}, step ${decision.step}, ${decision.safeMessage}`}`,
+    `  ${caller}`,
+    ...(requirement === undefined ? [] : treeLines(requirement, "  ")),
+    ...actorLines(decision, requirement),
+  ]
+    .map((line) => indent + line)
+    .join("\n")
+}
+
+/** A requirement that holds and a call that is refused: the call has an actor that nothing takes. */
+function actorLines(decision: AuthDecision, requirement: Explained | undefined): readonly string[] {
+  return !decision.allow && requirement?.holds === true ? [`  ✗ nothing that holds takes an actor ${mark}`] : []
+}
+
+const mark = "← this decides"
+
+function treeLines(part: Explained, indent: string): readonly string[] {
+  const { failed } = part
+  const isCheck = part.of.length === 0
+  const why = failed === undefined || !isCheck ? "" : `: step ${failed.step}, ${failed.reason}`
+  return [
+    `${indent}${part.holds ? "✓" : "✗"} ${part.asked}${why}${part.isDecisive && isCheck ? ` ${mark}` : ""}`,
+    ...part.found.map((line) => `${indent}    ${line}`),
+    ...part.of.flatMap((inner) => treeLines(inner, `${indent}  `)),
+  ]
+}

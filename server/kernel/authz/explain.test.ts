@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest"
+import { newId } from "../ids.ts"
+import type { Question } from "./authorize.ts"
+import { explain } from "./explain.ts"
+import { explanationText } from "./explain-text.ts"
+import type { Requirement } from "./requirement.ts"
+import { alive, delegated, question, resource, snapshotOf, user } from "./testing.ts"
+
+const users: Requirement = { is: "kinds", of: ["USER"] }
+const services: Requirement = { is: "kinds", of: ["SERVICE"] }
+const write: Requirement = { is: "scope", scope: "notes.write" }
+const edit: Requirement = { is: "resourceAction", action: "notes.note.edit", type: "note", from: "BODY", field: "id" }
+
+/** With names for ids. */
+function textOf(change: Partial<Question>): string {
+  return explanationText(explain({ ...question, ...change }))
+    .replaceAll(user.principal.id, "ann")
+    .replaceAll(user.appId, "app")
+    .replaceAll(user.tenantId ?? "", "acme")
+    .replaceAll(other, "other")
+}
+const other = newId("ten", 9, new Uint8Array(10))
+
+describe("an explanation", () => {
+  test("marks the check that decides, among those that fail", () => {
+    expect(textOf({ requirement: { is: "allOf", of: [users, write, services] } })).toBe(
+      [
+        "PRINCIPAL_KIND_NOT_ALLOWED: 403, step 5, this kind of caller is not allowed",
+        "  USER ann of app, tenant acme, with notes.read",
+        "  ✗ all of",
+        "    ✓ kinds(USER)",
+        "        the caller is a USER",
+        "    ✗ scope(notes.write): step 6, MISSING_SCOPE",
+        "        the token has notes.read",
+        "    ✗ kinds(SERVICE): step 5, PRINCIPAL_KIND_NOT_ALLOWED ← this decides",
+        "        the caller is a USER",
+      ].join("\n"),
+    )
+  })
+
+  test("says of each grant whether it holds, or why not", () => {
+    const { grants: held, ...rest } = snapshotOf({ tenantId: user.tenantId }, { inheritable: false })
+    const grants = held.flatMap((at) => [
+      at,
+      { ...at, tenantId: other },
+      { ...at, roleId: "rol_9" },
+      { ...at, expiresAtMs: question.nowMs },
+      { ...at, resource: { type: "note", id: "n2" } },
+    ])
+    const request = { resources: new Map([["note BODY id", resource]]) }
+    expect(textOf({ requirement: edit, request, snapshot: { ...rest, grants } })).toBe(
+      [
+        "RESOURCE_NOT_GRANTED: 403, step 7, not allowed here",
+        "  USER ann of app, tenant acme, with notes.read",
+        "  ✗ action(notes.note.edit on note from BODY id): step 7, RESOURCE_NOT_GRANTED ← this decides",
+        "      note n1 is in app, tenant acme",
+        "      notes.read lets the token use notes.note.edit",
+        "      editor on app, tenant acme: it is not inherited",
+        "      editor on app, tenant other: it is elsewhere",
+        "      rol_9 on app, tenant acme: there is no such role",
+        "      editor on app, tenant acme: it has expired",
+        "      editor on note n2 in app, tenant acme: it is elsewhere",
+      ].join("\n"),
+    )
+  })
+
+  test("of another tenant's resource gives the true reason to who asks, and not to the caller", () => {
+    const request = { resources: new Map([["note BODY id", { ...resource, tenantId: other }]]) }
+    const { decision, requirement } = explain({ ...question, requirement: edit, request })
+    expect(decision).toMatchObject({ reason: "RESOURCE_UNRESOLVED" })
+    expect(requirement?.failed?.reason).toBe("TENANT_MISMATCH")
+  })
+
+  test.each<[string, Partial<Question>, string]>([
+    ["how old the sign-in is", { requirement: { ...users, maxAuthAgeSeconds: 5 } }, "the user signed in 10 s ago"],
+    [
+      "how old what is known is",
+      { ...alive(), nowMs: question.nowMs + 61_000 },
+      "what is known is 61 s old, and may be 60 s",
+    ],
+    ["which membership is suspended", alive({ membership: "SUSPENDED" }), "are ACTIVE, ACTIVE, none, SUSPENDED"],
+    ["that nothing takes the actor", { context: delegated }, "✗ nothing that holds takes an actor ← this decides"],
+    ["who acts", { context: delegated, requirement: { is: "delegated", actors: ["svc-x"] } }, "svc-mail acts, 1 deep"],
+    ["nobody", { context: "NO_CREDENTIAL" }, "nobody who is known"],
+    ["a fault", { requirement: JSON.parse(`{"is":"anyOf","of":[]}`) }, "INTERNAL: 500, step 0, internal error"],
+  ])("says %s", (_, change, line) => {
+    expect(textOf(change)).toContain(line)
+  })
+})

@@ -1,0 +1,142 @@
+// What a check sees in a call, in words: for people who ask why a call was decided as it was.
+import type { Question } from "./authorize.ts"
+import type { Failure, Inherited, KnownCall } from "./check.ts"
+import type { AuthContext } from "./context.ts"
+import { isUsable } from "./effective.ts"
+import { covers, type HeldGrant, isLive, type ResourceRef, reaches } from "./grants.ts"
+import { type Requirement, resourceKey, tenantKey } from "./requirement.ts"
+
+/** Who calls: `USER ann of app, tenant acme, with notes.read`. */
+export function callerFound({ context }: Pick<Question, "context">): string {
+  if (typeof context === "string") return "nobody who is known"
+  const { principal, actor, delegation, scopes } = context
+  const acting = actor === null ? "" : ` by ${delegation?.actorClientId ?? actor.id}`
+  return `${principal.kind} ${principal.id}${acting} of ${placeText(context)}, with ${listed(scopes)}`
+}
+
+/** What the check sees, a line each; of a failure that is not the check's own, what that saw too. */
+export function foundFor(
+  check: Requirement,
+  failure: Failure | undefined,
+  call: KnownCall,
+  options: Inherited,
+): readonly string[] {
+  const beside = failure === undefined ? undefined : besideFound(failure, call, options)
+  return [...(beside === undefined ? [] : [beside]), ...checkFound(check, call)]
+}
+
+function checkFound(check: Requirement, call: KnownCall): readonly string[] {
+  const { context, request } = call
+  switch (check.is) {
+    case "scope":
+      return [`the token has ${listed(context.scopes)}`]
+    case "kinds":
+      return [`the caller is a ${context.principal.kind}`]
+    case "tenant": {
+      const own = `the token is of ${context.tenantId ?? "no tenant"}`
+      if (check.from === "TOKEN") return [own]
+      return [own, `the request names ${request.tenants?.get(tenantKey(check)) ?? "none"}`]
+    }
+    case "delegated":
+      return [actorText(context)]
+    case "device":
+      return [context.deviceId === null ? "the token is bound to no device" : `the token is of ${context.deviceId}`]
+    case "action":
+      return authorityFound(check.action, call, (grant, isInherited) => missOf(grant, isInherited, context, undefined))
+    case "resourceAction": {
+      const resource = request.resources?.get(resourceKey(check))
+      if (resource === undefined) return [`the request names no ${check.type} that there is`]
+      const where = `${resource.type} ${resource.id} is in ${placeText(resource)}`
+      const grants = authorityFound(check.action, call, (grant, isInherited) =>
+        missOf(grant, isInherited, resource, resource),
+      )
+      return [where, ...grants]
+    }
+    default:
+      return []
+  }
+}
+
+/** What scopes and grants say of a permission: what lets use it, and of each grant whether it holds or why not. */
+function authorityFound(
+  permission: string,
+  { context, snapshot, nowMs }: KnownCall,
+  missOfGrant: (grant: HeldGrant, isInherited: boolean) => string | undefined,
+): readonly string[] {
+  if (snapshot === null) return ["nobody asked what the caller was granted"]
+  const usable = isUsable(snapshot, context.scopes, permission)
+  const grants = snapshot.grants.map((grant) => {
+    const role = snapshot.roles.get(grant.roleId)
+    const miss = (): string | undefined => {
+      if (role === undefined) return "there is no such role"
+      if (!role.permissions.has(permission)) return `it has no ${permission}`
+      return isLive(grant, nowMs) ? missOfGrant(grant, role.inheritable) : "it has expired"
+    }
+    return `${role?.key ?? grant.roleId} on ${nodeText(grant)}: ${miss() ?? "holds"}`
+  })
+  return [
+    `${listed(context.scopes)} ${usable ? "lets" : "does not let"} the token use ${permission}`,
+    ...(grants.length === 0 ? ["the caller was granted nothing"] : grants),
+  ]
+}
+
+/** Why a grant does not hold at a place or on a resource; undefined when it does. */
+function missOf(
+  grant: HeldGrant,
+  isInherited: boolean,
+  place: Parameters<typeof reaches>[2],
+  resource: ResourceRef | undefined,
+): string | undefined {
+  const holds = (inherited: boolean) =>
+    resource === undefined ? reaches(grant, inherited, place) : covers(grant, inherited, resource)
+  if (holds(isInherited)) return undefined
+  return holds(true) ? "it is not inherited" : "it is elsewhere"
+}
+
+/** What a failure saw that any check can have. */
+function besideFound({ reason }: Failure, call: KnownCall, options: Inherited): string | undefined {
+  const { context, request, liveness, nowMs } = call
+  switch (reason) {
+    case "REVOCATION_STATE_STALE": {
+      const asOfMs = liveness === "unknown" ? context.issuedAtMs : liveness.asOfMs
+      return `what is known is ${seconds(nowMs - asOfMs)} old, and may be ${seconds(options.freshness.maxStalenessMs)}`
+    }
+    case "APP_MISMATCH":
+      return `the target is of ${request.appId ?? "no app"}, the token of ${context.appId}`
+    case "TENANT_SUSPENDED":
+    case "MEMBERSHIP_INACTIVE":
+      return liveness === "unknown"
+        ? undefined
+        : `app, tenant, context and membership are ${placeFacts(liveness.facts)}`
+    case "STEP_UP_REQUIRED":
+      return context.authTimeMs === null
+        ? "nobody signed in"
+        : `the user signed in ${seconds(nowMs - context.authTimeMs)} ago`
+    case "DELEGATION_EXPIRED":
+    case "DELEGATION_CHAIN_TOO_DEEP":
+      return actorText(context)
+    case "JOB_MISMATCH":
+      return `the call is of job ${request.jobId}, the token of ${context.delegation?.jobId}`
+    default:
+      return undefined
+  }
+}
+
+type Facts = Exclude<Question["liveness"], "unknown">["facts"]
+const placeFacts = ({ app, tenant, context, membership }: Facts) =>
+  [app, tenant, context, membership].map((status) => status ?? "none").join(", ")
+
+function actorText({ delegation }: AuthContext): string {
+  return delegation === null ? "the call has no actor" : `${delegation.actorClientId} acts, ${delegation.depth} deep`
+}
+
+type Node = Parameters<typeof reaches>[2]
+
+const placeText = ({ appId, tenantId, contextId }: Node) =>
+  [appId, tenantId && `tenant ${tenantId}`, contextId && `context ${contextId}`].filter(Boolean).join(", ")
+
+const nodeText = (grant: HeldGrant) =>
+  grant.resource === null ? placeText(grant) : `${grant.resource.type} ${grant.resource.id} in ${placeText(grant)}`
+
+const listed = (names: ReadonlySet<string>) => (names.size === 0 ? "no scope" : [...names].join(", "))
+const seconds = (ms: number) => `${Math.floor(ms / 1_000)} s`

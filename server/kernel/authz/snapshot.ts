@@ -1,0 +1,128 @@
+// A permission snapshot as the claims of a signed statement: what is written, and what is read of it.
+import type { Place } from "../admin-ports.ts"
+import { type AppId, type ContextId, type PrincipalId, parseId, type TenantId } from "../ids.ts"
+import type { PermissionSnapshot, SnapshotRole } from "./effective.ts"
+import type { HeldGrant } from "./grants.ts"
+import { type AuthorityVersions, permVerOf } from "./versions.ts"
+
+/** What a snapshot is of: all of it is asked for, and all of it must be answered. */
+export interface SnapshotKey extends Place {
+  readonly principalId: PrincipalId
+  readonly permVer: number
+}
+
+/** The most that a signed snapshot has, in characters. */
+export const maxSnapshotLength = 1_048_576
+
+type Json = Readonly<Record<string, unknown>>
+
+export function snapshotClaims(of: {
+  issuer: string
+  key: Omit<SnapshotKey, "permVer">
+  versions: AuthorityVersions
+  snapshot: PermissionSnapshot
+  nowSeconds: number
+}): Json {
+  const { key, snapshot } = of
+  return {
+    iss: of.issuer,
+    iat: of.nowSeconds,
+    sub: key.principalId,
+    app_id: key.appId,
+    ...placeClaims(key),
+    perm_ver: permVerOf(of.versions),
+    roles: [...snapshot.roles].map(([id, { key, permissions, inheritable }]) => ({
+      id,
+      key,
+      permissions: [...permissions],
+      inheritable,
+    })),
+    scopes: Object.fromEntries([...snapshot.scopes].map(([scope, permissions]) => [scope, [...permissions]])),
+    grants: snapshot.grants.map((grant) => ({
+      role_id: grant.roleId,
+      ...placeClaims(grant),
+      ...(grant.resource === null ? {} : { resource: grant.resource }),
+      ...(grant.expiresAtMs === null ? {} : { expires_at_ms: grant.expiresAtMs }),
+    })),
+  }
+}
+
+const placeClaims = ({ tenantId, contextId }: Pick<Place, "tenantId" | "contextId">): Json => ({
+  ...(tenantId === null ? {} : { tenant_id: tenantId }),
+  ...(contextId === null ? {} : { context_id: contextId }),
+})
+
+/**
+ * The snapshot in a verified statement. Undefined unless the statement is that issuer's, is of exactly this key, and is
+ * whole: an old one under a newer key, or one of somebody else, is none.
+ */
+export function parseSnapshot(payload: unknown, issuer: string, key: SnapshotKey): PermissionSnapshot | undefined {
+  if (!isJson(payload)) return undefined
+  const { iss, sub, app_id, tenant_id = null, context_id = null, perm_ver } = payload
+  const isAsked =
+    iss === issuer &&
+    sub === key.principalId &&
+    app_id === key.appId &&
+    tenant_id === key.tenantId &&
+    context_id === key.contextId &&
+    perm_ver === key.permVer
+  if (!isAsked || !isJson(payload.scopes)) return undefined
+  const roles = parseAll(payload.roles, parseRole)
+  const grants = parseAll(payload.grants, (grant) => parseGrant(grant, key.appId))
+  const scopes = parseAll(Object.entries(payload.scopes), ([scope, permissions]: readonly [string, unknown]) =>
+    isTexts(permissions) ? ([scope, new Set(permissions)] as const) : undefined,
+  )
+  if (roles === undefined || grants === undefined || scopes === undefined) return undefined
+  return { roles: new Map(roles), scopes: new Map(scopes), grants }
+}
+
+/** Undefined unless it is a list of which everything parses. */
+function parseAll<From, To>(list: unknown, parse: (one: From) => To | undefined): readonly To[] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const parsed = list.map(parse).filter((one) => one !== undefined)
+  return parsed.length === list.length ? parsed : undefined
+}
+
+function parseRole(role: unknown): readonly [string, SnapshotRole] | undefined {
+  if (!isJson(role)) return undefined
+  const { id, key, permissions, inheritable } = role
+  if (!isText(id) || !isText(key) || !isTexts(permissions) || typeof inheritable !== "boolean") return undefined
+  return [id, { key, permissions: new Set(permissions), inheritable }]
+}
+
+function parseGrant(grant: unknown, appId: AppId): HeldGrant | undefined {
+  if (!isJson(grant) || !isText(grant.role_id)) return undefined
+  const tenantId = orNull(grant.tenant_id, parseTenant)
+  const contextId = orNull(grant.context_id, parseContext)
+  const resource = orNull(grant.resource, parseResource)
+  const expiresAtMs = orNull(grant.expires_at_ms, (ms) => (Number.isSafeInteger(ms) ? Number(ms) : undefined))
+  // What narrows and is not understood must not widen.
+  if (tenantId === undefined || contextId === undefined || resource === undefined || expiresAtMs === undefined) {
+    return undefined
+  }
+  return { roleId: grant.role_id, appId, tenantId, contextId, resource, expiresAtMs }
+}
+
+function orNull<T>(value: unknown, parse: (value: unknown) => T | undefined): T | null | undefined {
+  return value === undefined ? null : parse(value)
+}
+
+const parseTenant = (id: unknown): TenantId | undefined => (isText(id) ? parseId("ten", id) : undefined)
+const parseContext = (id: unknown): ContextId | undefined => (isText(id) ? parseId("ctx", id) : undefined)
+
+function parseResource(resource: unknown): HeldGrant["resource"] | undefined {
+  if (!isJson(resource) || !isText(resource.type) || !isText(resource.id)) return undefined
+  return { type: resource.type, id: resource.id }
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== ""
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText)
+}

@@ -1,0 +1,74 @@
+// What the service certifies of an envelope key: whose it is, what its owner is, and where it may post.
+import type { Reason } from "../errors.ts"
+import { type AppId, type PrincipalId, parseId } from "../ids.ts"
+import type { ServiceAccount } from "../machine-records.ts"
+import { skewSeconds } from "../token/claims.ts"
+
+/** How long a certificate is good, in seconds. A new one is to be had at any time, unless the key was revoked. */
+export const certificateSeconds = 86_400
+
+/** How long the end of a key, or of its service, must be remembered: no certificate from before is taken later. */
+export const longestCertificateMs = (certificateSeconds + skewSeconds) * 1_000
+
+export interface EnvelopeCertificate {
+  readonly kid: string
+  readonly x: string
+  readonly y: string
+  readonly principalId: PrincipalId
+  readonly clientId: string
+  readonly appId: AppId
+  /** Patterns of mailboxes. */
+  readonly mailboxes: readonly string[]
+  readonly ownedAudiences: readonly string[]
+  /** When it was signed. Milliseconds since the Unix epoch. */
+  readonly issuedAtMs: number
+}
+
+/** @param of.nowSeconds Seconds since the Unix epoch. */
+export function buildCertificateClaims(of: {
+  issuer: string
+  account: Pick<ServiceAccount, "principalId" | "clientId" | "appId" | "ownedAudiences">
+  key: { kid: string; x: string; y: string }
+  mailboxes: readonly string[]
+  nowSeconds: number
+}): Readonly<Record<string, unknown>> {
+  const { account, key } = of
+  return {
+    iss: of.issuer,
+    sub: account.principalId,
+    client_id: account.clientId,
+    app_id: account.appId,
+    // RFC 7800 section 3.2.
+    cnf: { jwk: { kty: "EC", crv: "P-256", kid: key.kid, x: key.x, y: key.y } },
+    mbx: [...of.mailboxes],
+    own: [...account.ownedAudiences],
+    iat: of.nowSeconds,
+    nbf: of.nowSeconds,
+    exp: of.nowSeconds + certificateSeconds,
+  }
+}
+
+/** The claims of a verified certificate, or why they are not taken. */
+export function parseCertificateClaims(payload: Readonly<Record<string, unknown>>): EnvelopeCertificate | Reason {
+  const { sub, client_id, app_id, cnf, mbx, own, iat, nbf, exp } = payload
+  const principalId = typeof sub === "string" ? parseId("prn", sub) : undefined
+  const appId = typeof app_id === "string" ? parseId("app", app_id) : undefined
+  const jwk = isJson(cnf) && isJson(cnf.jwk) ? cnf.jwk : {}
+  const { kid, x, y, kty, crv } = jwk
+  if (principalId === undefined || appId === undefined || !isText(client_id)) return "ENVELOPE_CERTIFICATE_INVALID"
+  if (kty !== "EC" || crv !== "P-256" || !isText(kid) || !isText(x) || !isText(y)) return "ENVELOPE_CERTIFICATE_INVALID"
+  if (!isTexts(mbx) || !isTexts(own)) return "ENVELOPE_CERTIFICATE_INVALID"
+  if (typeof iat !== "number" || typeof nbf !== "number" || typeof exp !== "number") {
+    return "ENVELOPE_CERTIFICATE_INVALID"
+  }
+  if (exp - iat > certificateSeconds) return "ENVELOPE_CERTIFICATE_INVALID"
+  const issuedAtMs = iat * 1_000
+  return { kid, x, y, principalId, clientId: client_id, appId, mailboxes: mbx, ownedAudiences: own, issuedAtMs }
+}
+
+const isJson = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+
+const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(isText)

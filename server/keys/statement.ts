@@ -1,0 +1,37 @@
+// Statements of the audit, verified offline: by keys that are given, whether they still are published or not.
+import { createPublicKey, verify } from "node:crypto"
+import { type CheckpointClaims, checkpointType } from "@signet/kernel/audit/checkpoint"
+import type { PublicJwk } from "@signet/kernel/ports"
+
+/** @returns What the statement says; undefined when it is none, or signed by none of these keys. */
+export function openCheckpoint(jws: string, keys: readonly PublicJwk[]): CheckpointClaims | undefined {
+  const [header = "", payload = "", signature = "", ...more] = jws.split(".")
+  const { alg, typ, kid } = objectIn(header)
+  const key = keys.find((one) => one.kid === kid)
+  if (more.length > 0 || alg !== "ES256" || typ !== checkpointType || key === undefined) return undefined
+  const { kty, crv, x, y } = key
+  const publicKey = createPublicKey({ key: { kty, crv, x, y }, format: "jwk" })
+  const isSigned = verify(
+    "sha256",
+    Buffer.from(`${header}.${payload}`),
+    { key: publicKey, dsaEncoding: "ieee-p1363" },
+    Buffer.from(signature, "base64url"),
+  )
+  return isSigned ? claimsIn(objectIn(payload)) : undefined
+}
+
+function claimsIn({ iss, iat, number, prev, root, heads }: Record<string, unknown>): CheckpointClaims | undefined {
+  const isPrev = prev === null || typeof prev === "string"
+  if (typeof iss !== "string" || typeof root !== "string" || !isPrev) return undefined
+  if (typeof iat !== "number" || typeof number !== "number" || typeof heads !== "number") return undefined
+  return { iss, iat, number, prev, root, heads }
+}
+
+function objectIn(part: string): Record<string, unknown> {
+  try {
+    const json: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"))
+    return typeof json === "object" && json !== null ? { ...json } : {}
+  } catch {
+    return {}
+  }
+}

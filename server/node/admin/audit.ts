@@ -1,0 +1,129 @@
+// npm run admin -- audit …: whether the audit is what it was; and how old it may get.
+import { randomBytes } from "node:crypto"
+import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import { parseArgs } from "node:util"
+import type { Flaw } from "@signet/kernel/audit/flaw"
+import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { openCheckpoint } from "../../keys/statement.ts"
+import { ownEvent } from "../../rpc/audit.ts"
+import { dropUntil } from "../../store/postgres/audit-drop.ts"
+import { auditExports } from "../../store/postgres/audit-export.ts"
+import { type VerifiedAudit, verifyAudit } from "../../store/postgres/audit-verify.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+import type { Database } from "../../store/postgres/sql.ts"
+import type { Config } from "../config.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import { openDatabase } from "../open-database.ts"
+import { type Command, CommandFailed, type Said, UsageError } from "./command.ts"
+
+/** An event that waits for longer is named. */
+const patienceMs = 60_000
+/** What `audit verify` ends with when something is wrong. */
+const flawedCode = 3
+
+const usage = `audit verify [--checkpoints FILE]
+    Reads the whole audit and names what is wrong with it, first things first. FILE holds checkpoints that were kept
+    elsewhere. Ends with 0 when all is whole, ${flawedCode} when not, 1 when it could not be read.
+audit checkpoints --out FILE
+    Adds the checkpoints to FILE that it has not yet: keep it where the database's owner cannot write.
+audit drop --before 2026-01-31
+    Drops what checkpoints of before that day cover, for good. What is left verifies. For the tables' owner.`
+
+export const audit: Command = async ([what = "", ...args], config) => {
+  const name = { verify: "checkpoints", checkpoints: "out", drop: "before" }[what]
+  if (name === undefined) throw new UsageError(usage)
+  const said = optionOf(args, name)
+  if (what !== "verify" && said === undefined) throw new UsageError(usage)
+  const database = await openDatabase(config, () => undefined)
+  try {
+    if (said === undefined || what === "verify") return await verify(database.db, config, said)
+    return what === "drop" ? await drop(database.db, config, said) : await keepCheckpoints(database.db, said)
+  } finally {
+    await database.close()
+  }
+}
+
+async function verify(db: Database, config: Config, file: string | undefined): Promise<Said> {
+  const { sealingKey } = config.secrets ?? loadLocalSecrets(config.dataFolder)
+  const keys = (await createSigningKeys(db).list()).filter(({ purpose }) => purpose === "STATEMENT")
+  const publicKeys = keys.map(({ publicJwk }) => publicJwk)
+  const verified = await verifyAudit(db, {
+    seals: createAuditSeals(sealingKey),
+    nowMs: Date.now(),
+    patienceMs,
+    open: (jws) => openCheckpoint(jws, publicKeys),
+    kept: file === undefined ? new Map() : readKept(file),
+  })
+  const { flaws, ...counts } = verified
+  const json = { isWhole: flaws.length === 0, flaws: flaws.map(sentenceOf), ...counts }
+  if (json.isWhole) return { text: `The audit is whole: ${countsOf(verified)}.`, json }
+  throw new CommandFailed({ text: [...json.flaws, `Of ${countsOf(verified)}.`].join("\n"), json }, flawedCode)
+}
+
+async function drop(db: Database, config: Config, before: string): Promise<Said> {
+  const nowMs = Date.now()
+  const untilMs = /^\d{4}-\d{2}-\d{2}$/.test(before) ? Date.parse(before) : Number.NaN
+  if (!(untilMs < nowMs)) throw new UsageError(usage)
+  const { sealingKey } = config.secrets ?? loadLocalSecrets(config.dataFolder)
+  const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+  const facts = { kind: "audit.dropped", target: { type: "audit_before", id: before } } as const
+  const event = ownEvent({ random }, nowMs, facts, "admin audit drop")
+  const writing = createAuditWriting(createAuditSeals(sealingKey))
+  const dropped = await dropUntil(db, writing, { untilMs, nowMs, event })
+  return { text: `Dropped ${dropped.events} events of ${dropped.chains} chains.`, json: dropped }
+}
+
+/** `LINK_MISSING chain=ten_… seq=5`: what is wrong and where. */
+export function sentenceOf({ what, shard, seq, eventId, checkpoint }: Flaw): string {
+  const at = { chain: shard, seq, event: eventId, checkpoint }
+  const said = Object.entries(at).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]))
+  return [what, ...said].join(" ")
+}
+
+function countsOf({ chains, links, checkpoints, waiting, unstamped }: VerifiedAudit): string {
+  const counts = [`${links} events in ${chains} chains`, `${checkpoints} checkpoints`, `${waiting} events waiting`]
+  if (unstamped > 0) counts.push(`${unstamped} events of before there were stamps`)
+  return counts.join(", ")
+}
+
+async function keepCheckpoints(db: Database, file: string): Promise<Said> {
+  const kept = existsSync(file) ? readKept(file) : new Map<bigint, string>()
+  let last = [...kept.keys()].reduce((most, number) => (number > most ? number : most), 0n)
+  let added = 0
+  for (;;) {
+    const page = await auditExports(db).checkpoints(last, 100)
+    for (const { checkpoint } of page) {
+      appendFileSync(file, `${JSON.stringify({ number: String(checkpoint.number), jws: checkpoint.jws })}\n`)
+      last = checkpoint.number
+      added += 1
+    }
+    if (page.length > 0) continue
+    const holds = kept.size + added
+    return { text: `Added ${added} checkpoints; ${file} holds ${holds}.`, json: { added, holds } }
+  }
+}
+
+/** @throws Error when a line is no checkpoint. */
+function readKept(file: string): Map<bigint, string> {
+  const lines = readFileSync(file, "utf8").split("\n").filter(Boolean)
+  return new Map(lines.map((line) => parseKept(line, file)))
+}
+
+function parseKept(line: string, file: string): [bigint, string] {
+  const json: unknown = JSON.parse(line)
+  const isKept = typeof json === "object" && json !== null && "number" in json && "jws" in json
+  if (!isKept || !/^\d{1,18}$/.test(String(json.number)) || typeof json.jws !== "string") {
+    throw new Error(`${file} holds a line that is no checkpoint`)
+  }
+  return [BigInt(String(json.number)), json.jws]
+}
+
+function optionOf(args: readonly string[], name: string): string | undefined {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { [name]: { type: "string" } }, strict: true })
+    return values[name] === undefined ? undefined : String(values[name])
+  } catch {
+    throw new UsageError(usage)
+  }
+}

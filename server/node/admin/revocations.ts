@@ -1,0 +1,19 @@
+// `npm run admin -- revocations restart`: after a restore, when the database no longer knows what it has told.
+import { restartRevocationLog } from "../../store/postgres/revocation-log.ts"
+import { openDatabase } from "../open-database.ts"
+import { type Command, UsageError } from "./command.ts"
+
+const usage = `revocations restart
+    Begins a new revocation log and refuses every access token from before: what was revoked after the backup is not
+    known any more, so everybody refreshes once. Verifiers read the new log from its beginning.`
+
+export const revocations: Command = async (args, config) => {
+  if (args.length !== 1 || args[0] !== "restart") throw new UsageError(usage)
+  const database = await openDatabase(config, () => undefined)
+  try {
+    await restartRevocationLog(database.db, Date.now())
+  } finally {
+    await database.close()
+  }
+  return { text: "Access tokens from before are refused. Verifiers begin anew.", json: { restarted: true } }
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createTestDatabase, describeOnPostgres } from "../../../test/support/postgres.ts"
+import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+import { type Config, parseConfig } from "../config.ts"
+import { openDatabase } from "../open-database.ts"
+import { tokenKeys } from "./token-keys.ts"
+
+const key = Buffer.alloc(32, 7).toString("base64")
+
+describeOnPostgres("the keys of tokens", () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let config: Config
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    config = parseConfig({
+      SIGNET_PROFILE: "production",
+      DATABASE_URL: database.url,
+      SIGNET_ISSUER: "https://auth.example",
+      SIGNET_SEALING_KEY: key,
+      SIGNET_PEPPERS: `1:${key}`,
+    })
+  })
+  afterAll(() => database?.drop())
+
+  async function look() {
+    const { db, close } = await openDatabase(config, () => undefined)
+    const keys = await createSigningKeys(db).list()
+    const kinds = await db.selectFrom("audit_event").select("kind").execute()
+    await close()
+    const of = (purpose: string, status: string) =>
+      keys.filter((one) => one.purpose === purpose && one.status === status).map(({ kid }) => kid)
+    return { of, kinds: kinds.map(({ kind }) => kind) }
+  }
+
+  test("rotate when the operator says so, for that purpose alone, and one that was compromised signs nothing", async () => {
+    await expect(tokenKeys(["rotate", "ACCESS"], config)).rejects.toThrow("--early has it sign")
+    const before = await look()
+    await tokenKeys(["rotate", "ACCESS", "--early"], config)
+    const after = await look()
+    expect(after.of("ACCESS", "CURRENT")).toEqual(before.of("ACCESS", "NEXT"))
+    // What it signed is good until it expires.
+    expect(after.of("ACCESS", "PREVIOUS")).toEqual(before.of("ACCESS", "CURRENT"))
+    expect(after.of("STATEMENT", "CURRENT")).toEqual(before.of("STATEMENT", "CURRENT"))
+
+    const [kid = ""] = after.of("ACCESS", "CURRENT")
+    const { json } = await tokenKeys(["compromise", kid], config)
+    expect(json).toMatchObject({ changes: [{ kid, purpose: "ACCESS", status: "COMPROMISED" }, {}, {}] })
+    await expect(tokenKeys(["compromise", kid], config)).rejects.toThrow("no such key")
+    await expect(tokenKeys(["compromise", `-${kid.slice(1)}`], config)).rejects.toThrow("no such key")
+    const { kinds } = await look()
+    expect(kinds).toEqual(expect.arrayContaining(["key.activated", "key.retired", "key.compromised"]))
+  })
+})
+
+test.each([[[]], [["rotate"]], [["rotate", "PROOF"]], [["rotate", "ACCESS", "more"]], [["rotate", "ACCESS", "--now"]]])(
+  "%j is answered with what there is, before anything is opened",
+  async (args) => {
+    await expect(async () => tokenKeys(args, parseConfig({ SIGNET_DATA: "/nowhere" }))).rejects.toThrow("keys root new")
+  },
+)

@@ -1,0 +1,77 @@
+// `npm run admin -- keys tokens …`: the keys of tokens and statements, before their time.
+import { randomBytes } from "node:crypto"
+import { parseArgs } from "node:util"
+import { keyPurposes } from "@signet/kernel/keys/purposes"
+import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { createKeyRing, type KeyChange, type RunningKeyRing } from "../../keys/key-ring.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+import { createStore } from "../../store/postgres/store.ts"
+import type { Config } from "../config.ts"
+import { auditKeyChanges } from "../key-changes.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import { openDatabase } from "../open-database.ts"
+import { type Command, type Said, UsageError } from "./command.ts"
+import { keysUsage } from "./keys.ts"
+
+type Work = (ring: RunningKeyRing) => Promise<readonly KeyChange[]>
+
+export const tokenKeys: Command = (args, config) => {
+  const { verb, what, isEarly } = parse(args)
+  switch (verb) {
+    case "rotate": {
+      const purpose = keyPurposes.find((one) => one === what)
+      if (purpose === undefined) throw new UsageError(keysUsage)
+      return change(config, async (ring) => {
+        const changes = await ring.rotate(purpose, { isEarly })
+        if (changes.some((one) => one.purpose === purpose && one.status === "CURRENT")) return changes
+        throw new Error(
+          "The next key was published less than 24 hours ago, or four keys are published; --early has it sign.",
+        )
+      })
+    }
+    case "compromise":
+      if (isEarly) throw new UsageError(keysUsage)
+      return change(config, async (ring) => {
+        const changes = await ring.compromise(what)
+        if (changes.length > 0) return changes
+        throw new Error("There is no such key, or it was taken out of use before.")
+      })
+    default:
+      throw new UsageError(keysUsage)
+  }
+}
+
+function parse([verb = "", what = "", ...rest]: readonly string[]) {
+  try {
+    // What is before the options is taken as it is: an id of a key may begin with a dash.
+    const { values } = parseArgs({ args: rest, options: { early: { type: "boolean" } } })
+    return { verb, what, isEarly: values.early === true }
+  } catch {
+    throw new UsageError(keysUsage)
+  }
+}
+
+/** Running servers follow at their next look, within seconds. */
+async function change(config: Config, work: Work): Promise<Said> {
+  const database = await openDatabase(config, () => undefined)
+  try {
+    await migrate(database.db)
+    const clock = { nowMs: () => Date.now() }
+    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const secrets = createSecrets(of)
+    const store = createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) })
+    const ring = createKeyRing({ signingKeys: createSigningKeys(database.db), secrets, clock })
+    const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+    const record = auditKeyChanges({ store, clock, random })
+    await record(await ring.start())
+    const changes = await work(ring)
+    await record(changes)
+    const lines = changes.map(({ kid, purpose, status }) => `${kid} ${purpose} is ${status}.`)
+    return { text: lines.join("\n"), json: { changes } }
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,107 @@
+// Links what the audit holds, moments after it was committed, and signs where the chains end.
+import { setTimeout as sleep } from "node:timers/promises"
+import { type Checkpoint, checkpointTarget, checkpointType } from "@signet/kernel/audit/checkpoint"
+import type { AuditSeals } from "@signet/kernel/audit/seals"
+import type { Clock, KeyRing, Random } from "@signet/kernel/ports"
+import { ownEvent } from "../rpc/audit.ts"
+import { isAnyPending, linkPending } from "../store/postgres/audit-chain.ts"
+import { makeCheckpoint } from "../store/postgres/audit-checkpoints.ts"
+import type { AuditWriting } from "../store/postgres/audit-writing.ts"
+import type { Database } from "../store/postgres/sql.ts"
+import { every } from "./every.ts"
+
+/** What was committed together is linked together. */
+const gatherMs = 100
+/** Finds what a process left that was killed between its commit and the link. */
+const lookEveryMs = 1_000
+const checkpointTickMs = 10_000
+
+export interface AuditChainer {
+  /** Something was committed. */
+  wake(): void
+  /** Links what waits. Rejects when the database does not answer. */
+  link(): Promise<void>
+  close(): Promise<void>
+}
+
+interface Options {
+  readonly db: Database
+  readonly seals: AuditSeals
+  readonly clock: Clock
+  readonly onFault: (fault: unknown) => void
+}
+
+/** Any number of processes may have one: the database lets one at a time link. */
+export function startAuditChainer({ db, seals, clock, onFault }: Options): AuditChainer {
+  let isAwake = false
+  let isClosed = false
+  let running: Promise<void> = Promise.resolve()
+
+  async function linkAll(): Promise<void> {
+    for (let isMore = await isAnyPending(db); isMore && !isClosed; ) {
+      const { isFull, forged } = await linkPending(db, seals, clock.nowMs)
+      for (const id of forged) onFault(new Error(`the audit event ${id} is not the service's`))
+      isMore = isFull
+    }
+  }
+
+  const link = (): Promise<void> => {
+    const run = running.then(linkAll)
+    running = run.catch(() => undefined)
+    return run
+  }
+
+  const wake = (): void => {
+    if (isAwake || isClosed) return
+    isAwake = true
+    sleep(gatherMs)
+      .then(() => {
+        isAwake = false
+        return isClosed ? undefined : link()
+      })
+      .catch(onFault)
+  }
+
+  const stopLooking = every(lookEveryMs, link, onFault)
+  return {
+    wake,
+    link,
+    async close() {
+      isClosed = true
+      await stopLooking()
+      await running
+    },
+  }
+}
+
+interface CheckpointOptions {
+  readonly db: Database
+  readonly writing: AuditWriting
+  readonly keys: Pick<KeyRing, "sign">
+  readonly clock: Clock
+  readonly random: Random
+  readonly issuer: string
+  readonly everySeconds: number
+}
+
+/** Makes a checkpoint when one is due. */
+export function checkpointWhenDue(options: CheckpointOptions): () => Promise<Checkpoint | undefined> {
+  const { db, writing, keys, clock, random, issuer, everySeconds } = options
+  return () => {
+    const nowMs = clock.nowMs()
+    return makeCheckpoint(db, {
+      writing,
+      iss: issuer,
+      nowMs,
+      everyMs: everySeconds * 1_000,
+      sign: (claims) => keys.sign(checkpointType, { ...claims }),
+      event: (made) => {
+        const target = { type: "audit_checkpoint", id: checkpointTarget(writing.seals, made) }
+        return ownEvent({ random }, nowMs, { kind: "audit.checkpoint", target })
+      },
+    })
+  }
+}
+
+export const startCheckpoints = (options: CheckpointOptions, onFault: (fault: unknown) => void) =>
+  every(checkpointTickMs, checkpointWhenDue(options), onFault)

@@ -1,0 +1,43 @@
+// The end of the revocation log, watched: what this process or another commits gets its place at once, and what one left
+// behind that died gets it soon.
+import type { RevocationLog } from "@signet/kernel/revocation/ports"
+import type { Deps } from "../rpc/deps.ts"
+import { createRevocationFeed, type RevocationFeed } from "../rpc/revocation/feed.ts"
+import type { OpenWakeups } from "../wakeups/wakeups.ts"
+import { every } from "./every.ts"
+
+export interface Revocations {
+  readonly feed: RevocationFeed
+  /** Something was committed here. */
+  committed(): void
+  stop(): Promise<void>
+}
+
+/** Whatever was missed is found then: in a feed that is not told anything, an entry is that late at most. */
+const pollMs = 500
+
+export function startRevocations(options: {
+  readonly log: RevocationLog
+  readonly deps: Pick<Deps, "clock" | "issuer">
+  readonly wakeups: Pick<OpenWakeups, "announceRevocations" | "onRevocations">
+  readonly onFault: (fault: unknown) => void
+}): Revocations {
+  const { log, deps, wakeups, onFault } = options
+  const { clock, issuer } = deps
+  const feed = createRevocationFeed({ log, clock, issuer, announce: wakeups.announceRevocations })
+  let isStopped = false
+  const look = () => {
+    if (!isStopped) feed.look().catch(onFault)
+  }
+  wakeups.onRevocations(look)
+  const stopPolling = every(pollMs, feed.look, onFault)
+  return {
+    feed,
+    committed: look,
+    async stop() {
+      isStopped = true
+      await stopPolling()
+      await feed.settled()
+    },
+  }
+}

@@ -1,0 +1,14 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { maxBytes } from "@signet/kernel/messaging/limits"
+import { CommitConflictSchema } from "@signet/proto/messaging/v1/conflict"
+import { expect, test } from "vitest"
+
+test("what a conflict brings fits into the trailers of gRPC, where HTTP/2 sends 64 KiB", () => {
+  const conflict = create(CommitConflictSchema, {
+    winningCommitHash: new Uint8Array(32),
+    receipt: new Uint8Array(4_096),
+    envelope: { message: new Uint8Array(maxBytes.conflictEnvelope), contentHash: new Uint8Array(32) },
+  })
+  const otherDetails = 4_096
+  expect(((toBinary(CommitConflictSchema, conflict).length + otherDetails) * 4) / 3).toBeLessThan(65_536)
+})

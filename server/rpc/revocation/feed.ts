@@ -1,0 +1,166 @@
+// The end of the revocation log as this process knows it: one reader of the database, for any number of readers here.
+
+import type { Clock } from "@signet/kernel/ports"
+import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
+import type { LogPart, RevocationLog } from "@signet/kernel/revocation/ports"
+import { maxEntries, type RevocationStatement } from "@signet/kernel/revocation/statement"
+
+export interface FeedOptions {
+  readonly log: RevocationLog
+  readonly clock: Clock
+  readonly issuer: string
+  /** Tells other processes that the log has grown. */
+  readonly announce: () => void
+}
+
+export interface RevocationFeed {
+  /**
+   * What follows a place, of now.
+   *
+   * @throws Refused UNAVAILABLE when the log cannot be read.
+   */
+  after(place: number): Promise<RevocationStatement>
+  /** Resolves when there is something after the place, and when the signal is aborted. */
+  grown(place: number, signal: AbortSignal): Promise<void>
+  /** Gives places to what has none and reads what is new. Runs that are asked for while one is under way are one. */
+  look(): Promise<void>
+  /** Resolves when no run is under way. */
+  settled(): Promise<void>
+}
+
+interface End {
+  readonly log: string
+  readonly head: number
+  /** Everything that was committed until then has its place. */
+  readonly asOfMs: number
+}
+
+/** What is kept for readers that are not far behind. */
+const maxRecent = 5 * maxEntries
+/** How old the knowledge of the end may be that a statement tells. */
+const freshMs = 1_000
+
+export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptions): RevocationFeed {
+  const waiting = new Set<{ readonly place: number; readonly resolve: () => void }>()
+  let end: End | undefined
+  /** All that still counts after recentFrom, in order. */
+  let recent: LoggedRevocation[] = []
+  let recentFrom = 0
+  let underWay: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  async function round(): Promise<void> {
+    const place = end?.head ?? Number.MAX_SAFE_INTEGER
+    let asOfMs = clock.nowMs()
+    let part = await log.read({ after: place, limit: maxEntries, nowMs: asOfMs })
+    if (part.isPending) {
+      let count = 0
+      for (let placed = await log.sequence(); placed > 0; placed = await log.sequence()) count += placed
+      if (count > 0) announce()
+      asOfMs = clock.nowMs()
+      part = await log.read({ after: place, limit: maxEntries, nowMs: asOfMs })
+    }
+    take(part)
+    for (let to = part.to; to < part.head; to = part.to) {
+      part = await log.read({ after: to, limit: maxEntries, nowMs: asOfMs })
+      take(part)
+    }
+    // What somebody writes at this moment waits: until it has its place, no more is known than before.
+    end = { log: part.log, head: part.head, asOfMs: part.isPending ? (end?.asOfMs ?? 0) : asOfMs }
+    for (const reader of waiting) if (reader.place !== part.head) reader.resolve()
+  }
+
+  function take({ log: name, head, entries }: LogPart): void {
+    const isOther = end !== undefined && (end.log !== name || head < end.head)
+    if (end === undefined || isOther) {
+      recent = []
+      recentFrom = head
+      if (isOther) end = undefined
+      return
+    }
+    recent.push(...entries)
+    const surplus = recent.splice(0, Math.max(0, recent.length - maxRecent))
+    recentFrom = surplus.at(-1)?.seq ?? recentFrom
+  }
+
+  async function look(): Promise<void> {
+    if (underWay !== undefined) {
+      // It may have read before what the caller knows of: another run follows it, for all who ask meanwhile.
+      next ??= underWay
+        .catch(() => undefined)
+        .then(() => {
+          next = undefined
+          return look()
+        })
+      return next
+    }
+    underWay = round().finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
+
+  async function fresh(): Promise<End> {
+    // What was committed before the caller asked is being read.
+    await (next ?? underWay)?.catch(() => undefined)
+    const known = end
+    if (known !== undefined && clock.nowMs() - known.asOfMs < freshMs) return known
+    await look()
+    if (end === undefined) throw new Error("the log was not read")
+    return end
+  }
+
+  return {
+    look,
+
+    async settled() {
+      await Promise.allSettled([underWay, next])
+    },
+
+    async after(place) {
+      let known = await fresh()
+      // Another process may have told of more than this one has read.
+      if (place > known.head) {
+        await look()
+        known = await fresh()
+      }
+      const { log: name, head, asOfMs } = known
+      const statement = { issuer, log: name, head, asOfMs }
+      if (place >= head) return { ...statement, from: head, to: head, entries: [] }
+      if (place >= recentFrom) {
+        const first = firstAfter(recent, place)
+        const entries = recent.slice(first, first + maxEntries)
+        const isAll = first + entries.length === recent.length
+        return { ...statement, from: place, to: isAll ? head : (entries.at(-1)?.seq ?? head), entries }
+      }
+      const nowMs = clock.nowMs()
+      const part = await log.read({ after: place, limit: maxEntries, nowMs })
+      // Of this instant, but for what has no place yet.
+      return { ...part, issuer, from: Math.min(place, part.to), asOfMs: part.isPending ? asOfMs : nowMs }
+    },
+
+    async grown(place, signal) {
+      if (signal.aborted || (end !== undefined && end.head !== place)) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const reader = { place, resolve }
+      waiting.add(reader)
+      const onAbort = () => resolve()
+      signal.addEventListener("abort", onAbort)
+      await promise
+      waiting.delete(reader)
+      signal.removeEventListener("abort", onAbort)
+    },
+  }
+}
+
+/** The index of the first entry beyond the place: they are in order. */
+function firstAfter(entries: readonly LoggedRevocation[], place: number): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((entries[middle]?.seq ?? 0) > place) high = middle
+    else low = middle + 1
+  }
+  return low
+}

@@ -1,0 +1,150 @@
+// For whom a service sends messages: a context token for itself, or for whom it was called by.
+import type { HandlerContext } from "@connectrpc/connect"
+import { sessionOf } from "@signet/kernel/authz/liveness"
+import { Refused } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import type { Tx } from "@signet/kernel/ports"
+import { type AccessTokenClaims, parseClaims } from "@signet/kernel/token/claims"
+import { buildContextClaims, contextSeconds } from "@signet/kernel/token/context-claims"
+import { decideContext } from "@signet/kernel/token/context-exchange"
+import { contextTokenType } from "@signet/kernel/token/grant"
+import { buildServiceClaims } from "@signet/kernel/token/machine-claims"
+import { narrowed } from "@signet/kernel/token/narrow"
+import { auditEvent } from "../audit.ts"
+import { limited, refuseKnown } from "../limit.ts"
+import type { Client } from "./authenticate-client.ts"
+import type { ClientCredential } from "./client-credential.ts"
+import { type ClientCredentialsCall, placeOfOwn } from "./client-credentials-grant.ts"
+import { lockOf, throwCounted } from "./client-limits.ts"
+import type { TokenDeps } from "./deps.ts"
+import { type IssuedToken, issueOf } from "./issued.ts"
+import { actorOf, type Verified, verified } from "./on-behalf-grant.ts"
+import { refusal } from "./refuse.ts"
+
+export interface ContextCall {
+  credential: ClientCredential
+  clientId: string
+  /** The service's own access token, instead of another credential. */
+  actorToken: string | undefined
+  /** The access token that the service was called with. */
+  token: string
+  /** Empty for all that the token has. */
+  scopes: readonly string[]
+}
+
+/** @throws Refused with the first check that fails, in the order of decideContext; what is refused is audited. */
+export async function exchangeContext(
+  deps: TokenDeps,
+  context: HandlerContext,
+  call: ContextCall,
+): Promise<IssuedToken> {
+  refuseKnown(deps, context, "on_behalf_of", {}, lockOf(call.credential))
+  const actor = call.actorToken === undefined ? undefined : await verified(deps, call.actorToken)
+  const subject = await verified(deps, call.token)
+  const outcome = await deps.store.transaction(async (tx) => {
+    const client = await actorOf(deps, tx, call, actor)
+    return client instanceof Refused ? client : exchange(deps, context, tx, { call, client, subject })
+  })
+  return outcome instanceof Refused ? throwCounted(deps, context, call.credential, outcome) : outcome
+}
+
+async function exchange(
+  deps: TokenDeps,
+  handler: HandlerContext,
+  tx: Tx,
+  { call, client, subject }: { call: ContextCall; client: Client; subject: Verified },
+): Promise<IssuedToken | Refused> {
+  const nowMs = deps.clock.nowMs()
+  const { account } = client
+  const who = typeof subject.context === "string" ? undefined : subject.context
+  const pair = who && `${account.principalId} ${who.principal.id}`
+  const options = { ...lockOf(call.credential), counts: tx.limits }
+  const subjects = { actor: account.principalId, ...(pair && { pair }) }
+  const tooMany = await limited(deps, handler, "on_behalf_of", subjects, options)
+  if (tooMany !== undefined) return tooMany
+
+  const decision = decideContext({
+    account,
+    subject: subject.context,
+    inactive: subject.inactive,
+    scopes: call.scopes,
+  })
+  const event = {
+    appId: account.appId,
+    tenantId: who?.tenantId ?? null,
+    contextId: who?.contextId ?? null,
+    actorPrincipalId: account.principalId,
+    subjectPrincipalId: who?.principal.id ?? null,
+    subjectIdentityId: who?.identityId ?? null,
+    sessionId: who === undefined ? null : sessionOf(who),
+  }
+  const claims = decision.refuse ? undefined : parseClaims(decision.subject.claims)
+  const reason = decision.refuse ? decision.reason : typeof claims === "string" ? claims : undefined
+  if (decision.refuse || typeof claims !== "object") {
+    const denied = { kind: "token.exchanged", outcome: "DENIED", reason: reason ?? "INTERNAL", ...event } as const
+    await tx.audit.append(auditEvent(deps, handler, nowMs, denied))
+    return refusal(reason ?? "INTERNAL", decision.refuse ? { error: decision.error } : {})
+  }
+  const session = event.sessionId === null ? undefined : await tx.sessions.find(event.sessionId)
+  const contextClaims = buildContextClaims({
+    subject: claims,
+    sender: account.principalId,
+    tokenId: newId("jti", nowMs, deps.random.bytes(10)),
+    scopes: decision.scopes,
+    nowSeconds: Math.floor(nowMs / 1_000),
+    endsAtSeconds: session && Math.floor(session.absoluteExpiresAtMs / 1_000),
+  })
+  const target = { type: "context_token", id: contextClaims.jti }
+  await tx.audit.append(auditEvent(deps, handler, nowMs, { kind: "token.exchanged", ...event, target }))
+  return issuedContext(deps, handler, contextClaims)
+}
+
+/** A service's own: whatever it may be given of the app's scopes, but none of the auth service. */
+export async function ownContext(
+  deps: TokenDeps,
+  handler: HandlerContext,
+  tx: Tx,
+  client: Client,
+  call: Omit<ClientCredentialsCall, "audience">,
+): Promise<IssuedToken | Refused> {
+  const { account, app, versions } = client
+  const nowMs = deps.clock.nowMs()
+  const ofOthers = app.scopes.filter(({ audience }) => audience !== deps.authAudience).map(({ key }) => key)
+  const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofOthers)
+  if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
+  const tenantId = await placeOfOwn(tx, client, call)
+  if (tenantId instanceof Refused) return tenantId
+  const audience = account.principalId
+  const claims = buildServiceClaims({
+    ...issueOf(deps, nowMs, { audience, scopes, versions, lifetimeSeconds: contextSeconds.max }),
+    account,
+    tenantId,
+    contextId: call.contextId,
+    credentialId: client.credentialId,
+  })
+  await tx.audit.append(
+    auditEvent(deps, handler, nowMs, {
+      kind: "token.issued",
+      appId: account.appId,
+      tenantId,
+      contextId: call.contextId,
+      actorPrincipalId: account.principalId,
+      subjectPrincipalId: account.principalId,
+      target: { type: "context_token", id: claims.jti },
+    }),
+  )
+  return issuedContext(deps, handler, claims)
+}
+
+/** RFC 8693 section 2.2.1: what is no access token has the type N_A. */
+function issuedContext(deps: TokenDeps, handler: HandlerContext, claims: AccessTokenClaims): IssuedToken {
+  handler.responseHeader.set("cache-control", "no-store")
+  return {
+    accessToken: deps.keys.sign("ctx+jwt", { ...claims }),
+    tokenType: "N_A",
+    expiresIn: claims.exp - claims.iat,
+    scope: claims.scp.join(" "),
+    issuedTokenType: contextTokenType,
+    audience: claims.aud,
+  }
+}

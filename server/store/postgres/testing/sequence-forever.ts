@@ -1,0 +1,8 @@
+// A process that gives places to revocations until it is killed. Its argument is the database.
+import { openPostgres } from "../open.ts"
+import { createRevocationLog } from "../revocation-log.ts"
+
+const { db } = openPostgres(process.argv[2] ?? "", { maxConnections: 1 })
+const log = createRevocationLog(db)
+process.stdout.write("ready\n")
+for (;;) await log.sequence()
