@@ -1,5 +1,6 @@
 import { stateTagOf } from "@signet/canonical/hash"
 import { copyOf, hex } from "./crypto/bytes.ts"
+import { type Signer, withIdentities } from "./crypto/identity.ts"
 import type { Suite } from "./crypto/suite.ts"
 import { decodeState, type EncodedState, encodeEpoch, encodeSecrets } from "./engine/codec.ts"
 import {
@@ -12,7 +13,7 @@ import {
   stageUpdate,
 } from "./engine/commit.ts"
 import { createGroup, type NewGroup } from "./engine/group.ts"
-import { frameOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
+import { frameOf, groupInfoIsOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
 import { type Joined, type JoinInput, join } from "./engine/join.ts"
 import { type Identity, type KeyPackageLife, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
@@ -22,6 +23,7 @@ import { type Judge, type Processed, processCommit } from "./engine/process.ts"
 import { proveEngine } from "./engine/self-proof.ts"
 import { type GroupState, opened } from "./engine/state.ts"
 import { leaves } from "./engine/tree.ts"
+import { encodeTree } from "./engine/tree-bytes.ts"
 
 export type { Frame, KeyPackageView } from "./engine/inspect.ts"
 export type { CommitChange } from "./engine/process.ts"
@@ -48,6 +50,8 @@ export type {
 
 export interface EngineOptions {
   readonly suite: Suite
+  /** Who signs for the references that identities carry in the place of keys; absent where they carry the keys. */
+  readonly signerOf?: (reference: Uint8Array) => Signer | undefined
   /** Unix seconds. */
   readonly nowSeconds: () => number
   /** Which device a credential names; throws for bytes that are no credential. */
@@ -92,8 +96,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 }
 
 /** The engine without its proof: for the proof itself, and for tests that have one engine a member. */
-export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions): Engine {
-  const kit = makeKit(suite, { nowSeconds, deviceOf })
+export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: EngineOptions): Engine {
+  const signing = signerOf === undefined ? suite : withIdentities(suite, signerOf)
+  const kit = makeKit(signing, { nowSeconds, deviceOf })
   return {
     newKeyPackage: (identity, lifetime) => newKeyPackage(kit, identity, lifetime),
     inspectKeyPackage: (keyPackage) => inspectKeyPackage(kit, keyPackage),
@@ -110,6 +115,17 @@ export function uncheckedEngine({ suite, nowSeconds, deviceOf }: EngineOptions):
 }
 
 export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf }
+
+/** Whether a GroupInfo (MLSMessage) is of this state: group context and confirmation tag, byte for byte. */
+export function groupInfoFits(state: GroupState, groupInfo: Uint8Array): boolean {
+  const { context, confirmationTag } = opened(state)
+  return groupInfoIsOf(groupInfo, context, confirmationTag)
+}
+
+/** The ratchet tree as it travels beside a Welcome. */
+export function treeOf(state: GroupState): Uint8Array {
+  return encodeTree(opened(state).tree)
+}
 
 /** The members of a group, by leaf. */
 export function membersOf(state: GroupState): Member[] {

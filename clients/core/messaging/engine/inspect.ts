@@ -1,10 +1,12 @@
+import { encodeGroupContext, type GroupContext } from "ts-mls/groupContext.js"
 import { makeKeyPackageRef } from "ts-mls/keyPackage.js"
 import { decodeMlsMessage, encodeMlsMessage } from "ts-mls/message.js"
+import { equal } from "../crypto/bytes.ts"
 import { checkKeyPackage, readKeyPackage } from "./key-package.ts"
 import type { Kit } from "./kit.ts"
 import { credentialOf } from "./leaf.ts"
 import { EngineRefused } from "./refusal.ts"
-import { maxBytes, strictly } from "./strict.ts"
+import { maxBytes, strictly, strictMessage } from "./strict.ts"
 
 /** What a key package says of the device that made it. */
 export interface KeyPackageView {
@@ -61,4 +63,11 @@ export function frameOf(bytes: Uint8Array): Frame {
     return { kind: "application", groupId, epoch, aad }
   }
   throw new EngineRefused("MLS_WRONG_WIRE_FORMAT", "neither a commit nor an application message")
+}
+
+/** Whether a GroupInfo is of this group context and confirmation tag, byte for byte. */
+export function groupInfoIsOf(bytes: Uint8Array, context: GroupContext, confirmationTag: Uint8Array): boolean {
+  const { groupInfo } = strictMessage(bytes, maxBytes.welcome, "mls_group_info")
+  const isContext = equal(encodeGroupContext(groupInfo.groupContext), encodeGroupContext(context))
+  return isContext && equal(groupInfo.confirmationTag, confirmationTag)
 }

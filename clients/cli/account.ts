@@ -1,0 +1,117 @@
+// The profile's sign-in: where its tokens come from.
+import { createClient, type Interceptor, type Transport } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import type { Signet } from "@signet/client-node"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import type { Cli, NamedProfile } from "./cli.ts"
+import { CommandError, exitCodes } from "./failure.ts"
+import { type Keep, openKeep } from "./keep.ts"
+import { openSignet } from "./signet.ts"
+
+export interface Account extends AsyncDisposable {
+  readonly profile: NamedProfile
+  readonly is: "session" | "pat"
+  /** An access token for one service. */
+  accessToken(audience?: string): Promise<AccessToken>
+  /** Calls the auth service with it. */
+  transport(): Promise<Transport>
+  /** What the guard of a tool needs. */
+  authentication(): Promise<{ readonly issuer: string; readonly audience: string; readonly token: string }>
+  /** Forgets what is kept here, after ending it at the service where that is ours to end. */
+  signOut(): Promise<{ readonly endedAtService: boolean }>
+}
+
+export interface AccessToken {
+  readonly token: string
+  readonly audience: string
+  readonly scopes?: readonly string[]
+  readonly expiresInSeconds?: number
+}
+
+export const authAudienceOf = ({ authAudience }: NamedProfile): string => authAudience ?? "auth"
+
+/** @throws CommandError NOT_SIGNED_IN. */
+export async function openAccount(cli: Cli, profile: NamedProfile): Promise<Account> {
+  if (cli.env.SIGNET_PAT) return patAccount(cli, profile, async () => cli.env.SIGNET_PAT, undefined)
+  switch (profile.signIn) {
+    case "session":
+      return sessionAccount(profile, await openSignet(cli, profile))
+    case "pat": {
+      const keep = await openKeep(cli, profile)
+      return patAccount(cli, profile, () => keep.read("pat"), keep)
+    }
+    case undefined:
+      throw notSignedIn(profile)
+  }
+}
+
+export const notSignedIn = ({ name, server }: NamedProfile): CommandError =>
+  new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `nobody is signed in to ${server} (profile ${name})`, {
+    hint: "Sign in: signet login",
+  })
+
+/** Over HTTP/1.1, without a token. */
+export function publicTransport({ server }: Pick<NamedProfile, "server">, interceptors: Interceptor[] = []): Transport {
+  return createConnectTransport({ baseUrl: server, httpVersion: "1.1", interceptors })
+}
+
+function sessionAccount(profile: NamedProfile, signet: Signet): Account {
+  const { session } = signet
+  const audience = authAudienceOf(profile)
+  return {
+    profile,
+    is: "session",
+    accessToken: async (of = audience) => ({ token: await session.accessToken(of), audience: of }),
+    transport: async () => session.transport(),
+    authentication: async () => ({ issuer: profile.server, audience, token: await session.accessToken() }),
+    signOut: () => session.logout(),
+    async [Symbol.asyncDispose]() {
+      signet.close()
+    },
+  }
+}
+
+function patAccount(
+  cli: Cli,
+  profile: NamedProfile,
+  read: () => Promise<string | undefined>,
+  keep: Keep | undefined,
+): Account {
+  const audience = authAudienceOf(profile)
+  const exchanged = new Map<string, Promise<AccessToken>>()
+  async function exchange(of: string): Promise<AccessToken> {
+    const pat = await read()
+    if (pat === undefined) throw notSignedIn(profile)
+    const client = createClient(PatService, publicTransport(profile))
+    const { accessToken, scopes, expiresIn } = await cli.terminal.during(
+      "signing in …",
+      client.exchangePat({ pat, audience: of }, { timeoutMs: 20_000 }),
+    )
+    return { token: accessToken, audience: of, scopes, expiresInSeconds: expiresIn }
+  }
+  const accessToken = (of = audience) => {
+    const known = exchanged.get(of) ?? exchange(of)
+    exchanged.set(of, known)
+    return known
+  }
+  return {
+    profile,
+    is: "pat",
+    accessToken,
+    async transport() {
+      const { token } = await accessToken()
+      return publicTransport(profile, [
+        (next) => (request) => {
+          request.header.set("authorization", `Bearer ${token}`)
+          return next(request)
+        },
+      ])
+    },
+    authentication: async () => ({ issuer: profile.server, audience, token: (await accessToken()).token }),
+    async signOut() {
+      await keep?.remove("pat")
+      return { endedAtService: false }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}

@@ -1,0 +1,131 @@
+// A call of the contract as a guarded tool: the method's own requirement is checked with the caller's token before
+// anything is sent, and the service decides again.
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf"
+import { createGuard } from "@signet/guard/guard"
+import { createKeySet } from "@signet/guard/key-set"
+import { requirementOf } from "@signet/guard/requirement"
+import { webTokenCrypto } from "@signet/guard/token-crypto"
+import { guardTool, type ToolCall } from "@signet/guard/tool"
+import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
+import { type Account, openAccount } from "./account.ts"
+import { type Cli, complain, profileOf } from "./cli.ts"
+import { hintOf, refusedOf, toldOf } from "./failure.ts"
+import { plainJson } from "./plain.ts"
+
+const timeoutMs = 20_000
+
+/** A client of one server, with the profile's sign-in. */
+export interface Api {
+  readonly account: Account
+  call<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+  ): Promise<MessageShape<O>>
+}
+
+type Work<O extends DescMessage> = (
+  api: Api,
+  answer: MessageShape<O>,
+) => Promise<number | undefined> | number | undefined
+
+/**
+ * Runs work on what a method answers, for who may call it.
+ *
+ * @returns The exit code; refusals have been told.
+ */
+export async function callAs<I extends DescMessage, O extends DescMessage>(
+  cli: Cli,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  work: Work<O>,
+): Promise<number> {
+  await using account = await openAccount(cli, profileOf(cli))
+  // Awaited here: the account is closed when this returns.
+  return await callWith(cli, account, method, request, work)
+}
+
+/** The same with an account that is open. */
+export async function callWith<I extends DescMessage, O extends DescMessage>(
+  cli: Cli,
+  account: Account,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  work: Work<O>,
+): Promise<number> {
+  const api: Api = {
+    account,
+    async call(called, message) {
+      const transport = await account.transport()
+      const waiting = transport.unary(called, undefined, timeoutMs, undefined, message)
+      return (await cli.terminal.during(`${called.name} …`, waiting)).message
+    },
+  }
+  const run = async () => work(api, await api.call(method, request))
+  const requirement = requirementOf(method)
+  if (!isDecidedByToken(requirement)) return (await run()) ?? 0
+  return guard(cli, account, requirement, argumentsOf(method.input, request), run)
+}
+
+async function guard(
+  cli: Cli,
+  account: Account,
+  requirement: Requirement,
+  args: ReadonlyMap<string, string>,
+  run: () => Promise<number | undefined>,
+): Promise<number> {
+  const { issuer, audience, token } = await account.authentication()
+  const clock = { nowMs: cli.nowMs }
+  const keySet = createKeySet({
+    url: `${issuer}/.well-known/jwks.json`,
+    crypto: webTokenCrypto,
+    clock,
+    fetch: cli.fetch,
+  })
+  let hint: string | undefined
+  const tool = guardTool<ToolCall>(
+    {
+      guard: createGuard({ issuer, audience, keySet, clock }),
+      requirement,
+      onDeny: ({ reason, metadata }) => {
+        hint = hintOf(reason, metadata)
+      },
+    },
+    async () => {
+      try {
+        return await run()
+      } catch (error) {
+        const refused = refusedOf(error)
+        hint = refused && hintOf(refused.reason, refused.metadata)
+        throw refused ?? error
+      }
+    },
+  )
+  const said: string[] = []
+  const code = await tool({ token, args, json: cli.options.json === true, complain: (line) => said.push(line) })
+  for (const line of said) {
+    if (cli.options.json) cli.terminal.err(plainJson(line))
+    else complain(cli, { ...toldOf(new Error(line)), sentence: line, hint })
+  }
+  return code
+}
+
+/** Whether a token alone says that the requirement is not met. What also takes grants, only the service knows. */
+function isDecidedByToken(requirement: Requirement): boolean {
+  return checksIn(requirement).every(
+    ({ is, freshness }) => (is === "scope" || is === "kinds") && freshness === undefined,
+  )
+}
+
+/** What the request says in texts, by name. */
+function argumentsOf<I extends DescMessage>(schema: I, request: MessageInitShape<I>): ReadonlyMap<string, string> {
+  const json = toJson(schema, create(schema, request))
+  const entries = typeof json === "object" && json !== null ? Object.entries(json) : []
+  return new Map(entries.flatMap(([name, value]) => (typeof value === "string" ? [[name, value] as const] : [])))
+}

@@ -1,0 +1,27 @@
+import { Command } from "commander"
+import { notSignedIn, openAccount } from "../account.ts"
+import { type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
+import type { Run } from "../command.ts"
+
+export function logoutCommand(cli: Cli, run: Run): Command {
+  return examples(
+    new Command("logout")
+      .description("End this sign-in, here and at the server. A personal access token is only forgotten here.")
+      .action(run(() => logout(cli))),
+    ["signet logout"],
+  )
+}
+
+async function logout(cli: Cli): Promise<number> {
+  const profile = profileOf(cli)
+  if (profile.signIn === undefined) throw notSignedIn(profile)
+  // Not one of the environment: that is not kept here.
+  await using account = await openAccount({ ...cli, env: { ...cli.env, SIGNET_PAT: undefined } }, profile)
+  const { endedAtService } = await cli.terminal.during("signing out …", account.signOut())
+  keepProfile(cli, { ...profile, signIn: undefined })
+  show(cli, { server: profile.server, profile: profile.name, signIn: null }, () => `Signed out of ${profile.server}.`)
+  if (account.is === "session" && !endedAtService) {
+    tell(cli, "The server did not hear of it: the session there ends by itself. signet session list shows it.")
+  }
+  return 0
+}

@@ -1,0 +1,100 @@
+import { toJson } from "@bufbuild/protobuf"
+import { Pat_StatusSchema, PatSchema, PatService } from "@signet/proto/auth/v1/pat_service"
+import { Command, Option } from "commander"
+import { callAs } from "../api.ts"
+import { type Cli, examples, show, tell } from "../cli.ts"
+import type { Run } from "../command.ts"
+import { collect, limitOption, parseCount, upTo } from "../lists.ts"
+import { nameIn, timeText } from "../shape.ts"
+import { formatTable } from "../table.ts"
+
+const { createPat, listPats, revokePat } = PatService.method
+
+interface CreateOptions {
+  name: string
+  audience: readonly string[]
+  scope: readonly string[]
+  days?: number
+}
+
+export function patCommand(cli: Cli, run: Run): Command {
+  const create = examples(
+    new Command("create")
+      .description("Make a personal access token for a program of yours. It is shown this once.")
+      .requiredOption("--name <text>", "What you call it.")
+      .addOption(
+        new Option("--audience <name...>", "A service that it opens.").argParser(collect).makeOptionMandatory(),
+      )
+      .addOption(new Option("--scope <key...>", "What it allows there.").argParser(collect).makeOptionMandatory())
+      .option("--days <n>", "Days until it ends, 365 at most; 90 when it is left out.", (text) => parseCount(text, 365))
+      .action(run((options: CreateOptions) => createOne(cli, options))),
+    [
+      "signet pat create --name laptop --audience svc-notes --scope notes.read",
+      "signet pat create --name ci --audience svc-notes --scope notes.read,notes.write --days 7 --json",
+    ],
+  )
+  const list = examples(
+    new Command("list")
+      .alias("ls")
+      .description("List your personal access tokens, newest first, ended ones too.")
+      .addOption(limitOption())
+      .action(run(({ limit }: { limit: number }) => listThem(cli, limit))),
+    ["signet pat list"],
+  )
+  const revoke = examples(
+    new Command("revoke")
+      .description("End a personal access token, and what came of it.")
+      .argument("<pat>", "Its id: pat_…")
+      .action(
+        run((patId: string) =>
+          callAs(cli, revokePat, { patId }, () => {
+            show(cli, { id: patId, status: "REVOKED" }, () => `${patId} has ended.`)
+            return 0
+          }),
+        ),
+      ),
+    ["signet pat revoke pat_06enrrq000edm6xx1hjq8s9c9g"],
+  )
+  return new Command("pat")
+    .description("Personal access tokens, for programs of yours.")
+    .addCommand(create)
+    .addCommand(list)
+    .addCommand(revoke)
+}
+
+function createOne(cli: Cli, { name, audience, scope, days = 0 }: CreateOptions) {
+  const request = { name, allowedAudiences: [...audience], scopes: [...scope], expiresInDays: days }
+  return callAs(cli, createPat, request, (_, { token, pat }) => {
+    show(cli, { token, pat: pat && toJson(PatSchema, pat) }, () => token)
+    tell(cli, `It ends on ${timeText(pat?.expiresAt)} and is not shown again.`)
+    return 0
+  })
+}
+
+function listThem(cli: Cli, limit: number) {
+  return callAs(cli, listPats, { pageSize: Math.min(limit, 200) }, async (api, first) => {
+    const pats = await upTo(limit, async ({ pageSize, pageToken }) => {
+      const page = pageToken === "" ? first : await api.call(listPats, { pageSize, pageToken })
+      return { items: page.pats, nextPageToken: page.nextPageToken }
+    })
+    show(
+      cli,
+      pats.map((pat) => toJson(PatSchema, pat)),
+      () =>
+        formatTable(
+          cli.terminal,
+          ["ID", "NAME", "STATUS", "AUDIENCES", "SCOPES", "EXPIRES", "LAST USED"],
+          pats.map((pat) => [
+            pat.id,
+            pat.name,
+            nameIn(Pat_StatusSchema, pat.status),
+            pat.allowedAudiences.join(","),
+            pat.scopes.join(","),
+            timeText(pat.expiresAt),
+            timeText(pat.lastUsedAt),
+          ]),
+        ),
+    )
+    return 0
+  })
+}

@@ -1,0 +1,129 @@
+import { Command, Option } from "commander"
+import { type Cli, examples, show, tell } from "../cli.ts"
+import type { Run } from "../command.ts"
+import { usage } from "../failure.ts"
+import { collect } from "../lists.ts"
+import {
+  defaultServer,
+  homeOf,
+  namePattern,
+  type Profile,
+  parseServer,
+  readProfiles,
+  writeProfiles,
+} from "../profiles.ts"
+import { formatTable } from "../table.ts"
+
+interface AddOptions {
+  server: string
+  app?: string
+  authAudience?: string
+  issuer?: string
+  clientId?: string
+  redirectUri?: readonly string[]
+}
+
+export function profileCommand(cli: Cli, run: Run): Command {
+  const add = examples(
+    new Command("add")
+      .description("Add a server, or another sign-in to one, and use it from now on.")
+      .argument("<name>", "What you call it.")
+      .requiredOption("--server <url>", "Its address.")
+      .option("--app <id>", "The app that you sign in to.")
+      .option("--auth-audience <name>", "The server's own audience, where it is not auth.")
+      .option("--issuer <url>", "The provider that a browser signs you in at.")
+      .option("--client-id <id>", "The app's client id there.")
+      .addOption(
+        new Option(
+          "--redirect-uri <url...>",
+          "Loopback addresses that are registered for it there and here.",
+        ).argParser(collect),
+      )
+      .action(run(async (name: string, options: AddOptions) => addOne(cli, name, options))),
+    [
+      "signet profile add work --server https://auth.example --app app_06enrrq000edm6xx1hjq8s9c9g",
+      "signet profile add work --server https://auth.example --app app_06enrrq000edm6xx1hjq8s9c9g --issuer https://idp.example --client-id garden-cli --redirect-uri http://127.0.0.1:8976/callback",
+    ],
+  )
+  const list = examples(
+    new Command("list")
+      .alias("ls")
+      .description("List the servers.")
+      .action(run(async () => listThem(cli))),
+    ["signet profile list"],
+  )
+  const use = examples(
+    new Command("use")
+      .description("Use a profile from now on.")
+      .argument("<name>")
+      .action(
+        run(async (name: string) => {
+          const home = homeOf(cli.env)
+          const { all } = readProfiles(home)
+          if (!all.has(name) && name !== "default") throw usage(`there is no profile ${JSON.stringify(name)}`)
+          writeProfiles(home, { current: name, all })
+          show(cli, { current: name }, () => `${name} it is.`)
+          return 0
+        }),
+      ),
+    ["signet profile use work"],
+  )
+  const remove = examples(
+    new Command("remove")
+      .description("Forget a profile that nobody is signed in to.")
+      .argument("<name>")
+      .action(run(async (name: string) => removeOne(cli, name))),
+    ["signet profile remove work"],
+  )
+  return new Command("profile")
+    .description("Servers, and who one is there.")
+    .addCommand(add)
+    .addCommand(list)
+    .addCommand(use)
+    .addCommand(remove)
+}
+
+function addOne(cli: Cli, name: string, options: AddOptions): number {
+  if (!namePattern.test(name)) throw usage("a name is lower-case letters, digits, dots and hyphens")
+  const home = homeOf(cli.env)
+  const { all } = readProfiles(home)
+  if (all.has(name)) throw usage(`there is a profile ${name} already`, `Remove it first: signet profile remove ${name}`)
+  const { issuer, clientId, redirectUri } = options
+  if ((issuer === undefined) !== (clientId === undefined)) throw usage("--issuer and --client-id go together")
+  const profile: Profile = {
+    server: parseServer(options.server),
+    appId: options.app,
+    authAudience: options.authAudience,
+    ...(issuer && clientId && { browser: { issuer, clientId, redirectUris: redirectUri ?? [] } }),
+  }
+  writeProfiles(home, { current: name, all: new Map(all).set(name, profile) })
+  show(cli, { name, ...profile }, () => `${name} is ${profile.server}. Sign in: signet login`)
+  return 0
+}
+
+function listThem(cli: Cli): number {
+  const { current, all } = readProfiles(homeOf(cli.env))
+  if (all.size === 0) tell(cli, `There is none yet. Without one it is ${defaultServer}: signet login`)
+  const rows = [...all].map(([name, profile]) => ({ name, current: name === current, ...profile }))
+  show(cli, rows, () =>
+    formatTable(
+      cli.terminal,
+      ["", "NAME", "SERVER", "APP", "SIGNED IN"],
+      rows.map((row) => [row.current ? "*" : "", row.name, row.server, row.appId ?? "", row.signIn ?? "no"]),
+    ),
+  )
+  return 0
+}
+
+function removeOne(cli: Cli, name: string): number {
+  const home = homeOf(cli.env)
+  const { current, all } = readProfiles(home)
+  const found = all.get(name)
+  if (found === undefined) throw usage(`there is no profile ${JSON.stringify(name)}`)
+  if (found.signIn !== undefined) throw usage(`somebody is signed in there`, `First: signet logout --profile ${name}`)
+  const left = new Map(all)
+  left.delete(name)
+  writeProfiles(home, { current: current === name ? "default" : current, all: left })
+  show(cli, { removed: name }, () => `${name} is forgotten.`)
+  return 0
+}

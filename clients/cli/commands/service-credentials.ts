@@ -1,0 +1,130 @@
+// The secrets and keys that a service proves itself with.
+import { readFileSync } from "node:fs"
+import { toJson } from "@bufbuild/protobuf"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
+import {
+  ServiceAccountService,
+  type ServiceSecret,
+  ServiceSecretSchema,
+} from "@signet/proto/auth/v1/service_account_service"
+import { Command, Option } from "commander"
+import { callAs } from "../api.ts"
+import { type Cli, examples, show, tell } from "../cli.ts"
+import type { Run } from "../command.ts"
+import { usage } from "../failure.ts"
+import { parseCount } from "../lists.ts"
+import { timeText } from "../shape.ts"
+
+const calls = ServiceAccountService.method
+const accountArgument = ["<account>", "Its id: sac_…"] as const
+
+export function secretOf(cli: Cli, run: Run): Command {
+  const days = () =>
+    new Option("--days <n>", "Days until it ends, 365 at most; 180 when it is left out.").argParser((text) =>
+      parseCount(text, 365),
+    )
+  const told = (answer: { secret: string; serviceSecret?: ServiceSecret | undefined }) => {
+    const kept = answer.serviceSecret
+    show(cli, { secret: answer.secret, serviceSecret: kept && toJson(ServiceSecretSchema, kept) }, () => answer.secret)
+    tell(cli, `It ends on ${timeText(kept?.expiresAt)} and is not shown again.`)
+    return 0
+  }
+  const add = examples(
+    new Command("add")
+      .description("Add a secret, which is shown this once. An account has two at most.")
+      .argument(...accountArgument)
+      .addOption(days())
+      .action(
+        run((serviceAccountId: string, options: { days?: number }) =>
+          callAs(cli, calls.addSecret, { serviceAccountId, expiresInDays: options.days ?? 0 }, (_, answer) =>
+            told(answer),
+          ),
+        ),
+      ),
+    ["signet service-account secret add sac_06enrrq000edm6xx1hjq8s9c9g"],
+  )
+  const rotate = examples(
+    new Command("rotate")
+      .description("Replace the secret. The new one is shown this once; the old one serves on for the overlap.")
+      .argument(...accountArgument)
+      .addOption(days())
+      .option("--overlap <hours>", "Hours that the old one serves on, 168 at most; 0 ends it at once.", parseHours, 24)
+      .action(
+        run((serviceAccountId: string, options: { days?: number; overlap: number }) => {
+          const overlap = durationFromMs(options.overlap * 3_600_000)
+          const request = { serviceAccountId, expiresInDays: options.days ?? 0, overlap }
+          return callAs(cli, calls.rotateSecret, request, (_, answer) => told(answer))
+        }),
+      ),
+    ["signet service-account secret rotate sac_06enrrq000edm6xx1hjq8s9c9g --overlap 2"],
+  )
+  const revoke = examples(
+    new Command("revoke")
+      .description("End a secret at once, and the tokens that came of it.")
+      .argument(...accountArgument)
+      .argument("<secret>", "Its id: scr_…")
+      .action(
+        run((serviceAccountId: string, secretId: string) =>
+          callAs(cli, calls.revokeSecret, { serviceAccountId, secretId }, () => {
+            show(cli, { id: secretId, status: "REVOKED" }, () => `${secretId} has ended.`)
+            return 0
+          }),
+        ),
+      ),
+    ["signet service-account secret revoke sac_06enrrq000edm6xx1hjq8s9c9g scr_06enrrq000edm6xx1hjq8s9c9g"],
+  )
+  return new Command("secret")
+    .description("The secrets of a service account.")
+    .addCommand(add)
+    .addCommand(rotate)
+    .addCommand(revoke)
+}
+
+function parseHours(text: string): number {
+  return text === "0" ? 0 : parseCount(text, 168)
+}
+
+export function keyOf(cli: Cli, run: Run): Command {
+  const add = examples(
+    new Command("add")
+      .description("Register the public half of a key for private_key_jwt.")
+      .argument(...accountArgument)
+      .requiredOption("--jwk <file>", "A public P-256 JWK. A private one is refused and sent nowhere.")
+      .action(
+        run(async (serviceAccountId: string, { jwk }: { jwk: string }) =>
+          callAs(cli, calls.addKey, { serviceAccountId, ...readPublicJwk(jwk) }, (_, { serviceKey }) => {
+            show(cli, { kid: serviceKey?.kid }, () => serviceKey?.kid ?? "")
+            return 0
+          }),
+        ),
+      ),
+    ["signet service-account key add sac_06enrrq000edm6xx1hjq8s9c9g --jwk public.jwk"],
+  )
+  const revoke = examples(
+    new Command("revoke")
+      .description("End a key at once, and the tokens that came of it.")
+      .argument(...accountArgument)
+      // An id of a key may begin with a dash.
+      .allowUnknownOption()
+      .argument("<kid>", "The key's thumbprint.")
+      .action(
+        run((serviceAccountId: string, kid: string) =>
+          callAs(cli, calls.revokeKey, { serviceAccountId, kid }, () => {
+            show(cli, { kid, status: "REVOKED" }, () => `${kid} has ended.`)
+            return 0
+          }),
+        ),
+      ),
+    ["signet service-account key revoke sac_06enrrq000edm6xx1hjq8s9c9g NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"],
+  )
+  return new Command("key").description("The keys of a service account.").addCommand(add).addCommand(revoke)
+}
+
+function readPublicJwk(file: string): { x: string; y: string } {
+  const json: unknown = JSON.parse(readFileSync(file, "utf8"))
+  if (typeof json !== "object" || json === null) throw usage(`${file} is no JWK`)
+  if ("d" in json) throw usage(`${file} holds a private key: register its public half`)
+  const isPoint = "crv" in json && json.crv === "P-256" && "x" in json && "y" in json
+  if (!isPoint || typeof json.x !== "string" || typeof json.y !== "string") throw usage(`${file} is no P-256 key`)
+  return { x: json.x, y: json.y }
+}

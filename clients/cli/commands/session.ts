@@ -1,0 +1,73 @@
+import { toJson } from "@bufbuild/protobuf"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { type Session, SessionSchema } from "@signet/proto/auth/v1/records"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { Command } from "commander"
+import { callAs } from "../api.ts"
+import { type Cli, examples, show } from "../cli.ts"
+import type { Run } from "../command.ts"
+import { usage } from "../failure.ts"
+import { limitOption, upTo } from "../lists.ts"
+import { timeText } from "../shape.ts"
+import { formatTable } from "../table.ts"
+
+const { listSessions, revokeSession } = SessionService.method
+const { logoutAll } = AuthService.method
+
+export function sessionCommand(cli: Cli, run: Run): Command {
+  const list = examples(
+    new Command("list")
+      .alias("ls")
+      .description("List where you are signed in, newest first.")
+      .addOption(limitOption())
+      .action(run(({ limit }: { limit: number }) => listThem(cli, limit))),
+    ["signet session list"],
+  )
+  const revoke = examples(
+    new Command("revoke")
+      .description("End a session.")
+      .argument("[session]", "Its id: ses_…")
+      .option("--others", "End every session of yours but this one, in all apps.")
+      .action(run((id: string | undefined, { others = false }: { others?: boolean }) => end(cli, id, others))),
+    ["signet session revoke ses_06enrrq000edm6xx1hjq8s9c9g", "signet session revoke --others"],
+  )
+  return new Command("session").description("See and end where you are signed in.").addCommand(list).addCommand(revoke)
+}
+
+function end(cli: Cli, sessionId: string | undefined, others: boolean) {
+  if (others !== (sessionId === undefined)) throw usage("say which session, or --others")
+  if (sessionId === undefined) {
+    return callAs(cli, logoutAll, { exceptCurrent: true }, (_, { revokedSessions }) => {
+      show(cli, { revokedSessions }, () => `${revokedSessions} other sessions have ended.`)
+      return 0
+    })
+  }
+  return callAs(cli, revokeSession, { sessionId }, () => {
+    show(cli, { id: sessionId, status: "REVOKED" }, () => `${sessionId} has ended.`)
+    return 0
+  })
+}
+
+function listThem(cli: Cli, limit: number) {
+  return callAs(cli, listSessions, { pageSize: Math.min(limit, 200) }, async (api, first) => {
+    const sessions = await upTo(limit, async ({ pageSize, pageToken }) => {
+      const page = pageToken === "" ? first : await api.call(listSessions, { pageSize, pageToken })
+      return { items: page.sessions, nextPageToken: page.nextPageToken }
+    })
+    show(
+      cli,
+      sessions.map((session) => toJson(SessionSchema, session)),
+      () => formatTable(cli.terminal, ["ID", "DEVICE", "SIGNED IN", "LAST USED", "IDLE UNTIL", ""], sessions.map(row)),
+    )
+    return 0
+  })
+}
+
+const row = (session: Session) => [
+  session.id,
+  session.device?.label ?? "",
+  timeText(session.createdAt),
+  timeText(session.lastRefreshedAt),
+  timeText(session.idleExpiresAt),
+  session.current ? "this one" : "",
+]

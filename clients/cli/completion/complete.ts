@@ -1,0 +1,67 @@
+// What may stand next on the command line.
+import type { Argument, Command, Option } from "commander"
+
+export interface Candidate {
+  readonly word: string
+  readonly what: string
+}
+
+/**
+ * @param words The words after `signet`, the last of which is being typed, and may be empty.
+ */
+export function complete(program: Command, words: readonly string[]): readonly Candidate[] {
+  const before = words.slice(0, -1)
+  const typed = words.at(-1) ?? ""
+  let at = program
+  let position = 0
+  let expects: Option | undefined
+  for (const word of before) {
+    if (expects !== undefined) {
+      expects = expects.variadic ? expects : undefined
+      if (!word.startsWith("-")) continue
+    }
+    if (word.startsWith("-")) {
+      const option = optionsOf(at, program).find(({ long, short }) => long === word || short === word)
+      expects = option?.required || option?.optional ? option : undefined
+      continue
+    }
+    const inner =
+      position === 0 ? at.commands.find((one) => one.name() === word || one.aliases().includes(word)) : undefined
+    if (inner === undefined) position++
+    else at = inner
+  }
+  return candidates(at, program, { expects, position, typed }).filter(({ word }) => word.startsWith(typed))
+}
+
+function candidates(
+  at: Command,
+  program: Command,
+  { expects, position, typed }: { expects: Option | undefined; position: number; typed: string },
+): readonly Candidate[] {
+  if (expects !== undefined) return (expects.argChoices ?? []).map((word) => ({ word, what: "" }))
+  if (typed.startsWith("-")) {
+    return optionsOf(at, program).flatMap(({ long, description, hidden }) =>
+      long && !hidden ? [{ word: long, what: description }] : [],
+    )
+  }
+  if (at.commands.length > 0 && position > 0) return []
+  if (at.commands.length > 0) {
+    const inner = at.commands
+      .filter((one) => !isHidden(one))
+      .map((one) => ({ word: one.name(), what: one.description() }))
+    return at === program ? [...inner, { word: "help", what: "Show what there is to say." }] : inner
+  }
+  const argument: Argument | undefined =
+    at.registeredArguments[position] ?? at.registeredArguments.findLast(({ variadic }) => variadic)
+  return (argument?.argChoices ?? []).map((word) => ({ word, what: "" }))
+}
+
+const optionsOf = (at: Command, program: Command): readonly Option[] => {
+  const { visibleOptions, visibleGlobalOptions } = at.createHelp()
+  const help = Object.assign(at.createHelp(), { showGlobalOptions: true })
+  return at === program
+    ? visibleOptions.call(help, at)
+    : [...visibleOptions.call(help, at), ...visibleGlobalOptions.call(help, at)]
+}
+
+const isHidden = (command: Command): boolean => command.name().startsWith("__")

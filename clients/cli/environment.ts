@@ -1,0 +1,12 @@
+/** What may be said in the environment: docs/cli.md has each. */
+export const variables = [
+  "SIGNET_HOME",
+  "SIGNET_PROFILE_NAME",
+  "SIGNET_SERVER",
+  "SIGNET_PAT",
+  "SIGNET_STORE",
+  "SIGNET_PASSPHRASE",
+] as const
+
+/** Those that no other program gets. */
+export const secretVariables = ["SIGNET_PAT", "SIGNET_PASSPHRASE"] as const

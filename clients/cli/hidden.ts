@@ -1,0 +1,2 @@
+/** What the completion scripts ask; people do not see it. */
+export const hiddenCommand = "__complete"

@@ -1,0 +1,142 @@
+// What a token is, whether its issuer signed it, and what a requirement would say to whoever sends it. All of it on this
+// machine: the token goes nowhere.
+import type { DescMethod } from "@bufbuild/protobuf"
+import { createVerifier } from "@signet/guard/access-token"
+import { createKeySet } from "@signet/guard/key-set"
+import { requirementOf } from "@signet/guard/requirement"
+import { webTokenCrypto } from "@signet/guard/token-crypto"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { type Explained, explain } from "@signet/kernel/authz/explain"
+import { describe, type Requirement } from "@signet/kernel/authz/requirement"
+import { parseOpaque } from "@signet/kernel/token/opaque"
+import { AccountService } from "@signet/proto/auth/v1/account_service"
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuditService } from "@signet/proto/auth/v1/audit_service"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
+import { PatService } from "@signet/proto/auth/v1/pat_service"
+import { PermissionService } from "@signet/proto/auth/v1/permission_service"
+import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
+import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { decodeToken } from "./claims.ts"
+import type { Cli } from "./cli.ts"
+import { usage } from "./failure.ts"
+
+export interface Inspected {
+  readonly kind: string
+  /** Null for a token that is good. */
+  readonly reason: string | null
+  readonly header?: Readonly<Record<string, unknown>>
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly requirement?: { readonly describes: string; readonly allowed: boolean; readonly because: readonly string[] }
+}
+
+export interface Asked {
+  /** Who must have issued it. */
+  readonly issuer: string
+  readonly audience: string | undefined
+  readonly method: string | undefined
+  readonly scopes: readonly string[]
+}
+
+const services = [
+  AccountService,
+  AppAuthService,
+  AuditService,
+  AuthService,
+  DelegationService,
+  PatService,
+  PermissionService,
+  RevocationService,
+  ServiceAccountService,
+  SessionService,
+  AttachmentService,
+  ConversationService,
+  DeviceService,
+  KeyPackageService,
+  WelcomeService,
+]
+
+const secrets = [
+  ["sgpat_", "a personal access token", "PAT_NOT_BEARER"],
+  ["sgrt_", "a refresh token", "REFRESH_TOKEN_NOT_BEARER"],
+  ["sgsec_", "a service's secret", "MALFORMED_CREDENTIAL"],
+  ["sginv_", "an invitation", "MALFORMED_CREDENTIAL"],
+] as const
+
+export async function inspectToken(cli: Cli, token: string, asked: Asked): Promise<Inspected> {
+  if (token === "") throw usage("there is no token on standard input")
+  const requirement = requirementAsked(asked)
+  for (const [prefix, kind, reason] of secrets) {
+    if (!token.startsWith(prefix)) continue
+    return { kind: parseOpaque(prefix, token) ? kind : `${kind} with a typing error`, reason }
+  }
+  const decoded = decodeToken(token)
+  if (decoded === undefined) return { kind: "no token", reason: "MALFORMED_CREDENTIAL" }
+  const clock = { nowMs: cli.nowMs }
+  const keySet = createKeySet({
+    url: `${asked.issuer}/.well-known/jwks.json`,
+    crypto: webTokenCrypto,
+    clock,
+    fetch: cli.fetch,
+  })
+  const audience = asked.audience ?? null
+  const verify = createVerifier({ issuer: asked.issuer, audience, keySet, crypto: webTokenCrypto, clock, cacheSize: 0 })
+  const context = await verify(token)
+  return {
+    kind: decoded.header.typ === "at+jwt" ? "an access token" : "a JWT",
+    reason: typeof context === "string" ? context : null,
+    ...decoded,
+    ...(requirement && typeof context !== "string" && { requirement: judge(requirement, context, cli.nowMs()) }),
+  }
+}
+
+function requirementAsked({ method, scopes }: Asked): Requirement | undefined {
+  if (method !== undefined && scopes.length > 0) throw usage("say --method or --scope")
+  if (method !== undefined) return requirementOf(methodNamed(method))
+  const [first, ...rest] = scopes.map((scope) => ({ is: "scope", scope }) as const)
+  if (first === undefined) return undefined
+  return rest.length === 0 ? first : { is: "allOf", of: [first, ...rest] }
+}
+
+/** @param name `PatService.CreatePat`, or as gRPC has it: `signet.auth.v1.PatService/CreatePat`. */
+function methodNamed(name: string): DescMethod {
+  const [, service, method] = /^(?:[\w.]+\.)?(\w+)[./](\w+)$/.exec(name) ?? []
+  const found = services.find((one) => one.name === service)?.methods.find((one) => one.name === method)
+  if (found === undefined) throw usage(`there is no method ${name}`, "Such as: AppAuthService.CreateApp")
+  return found
+}
+
+/** As far as the token itself says: whether its session still stands, and what was granted, only the service knows. */
+function judge(requirement: Requirement, context: AuthContext, nowMs: number): NonNullable<Inspected["requirement"]> {
+  const { decision, requirement: explained } = explain({
+    context,
+    requirement,
+    expected: { issuer: context.issuer, audience: context.audience },
+    request: {},
+    liveness: "unknown",
+    defaultFreshness: { maxStalenessMs: 930_000, onStale: "INTROSPECT" },
+    snapshot: null,
+    nowMs,
+  })
+  return {
+    describes: describe(requirement),
+    allowed: decision.allow,
+    because: explained === undefined ? [] : linesOf(explained, ""),
+  }
+}
+
+function linesOf({ asked, holds, failed, found, of }: Explained, indent: string): readonly string[] {
+  const why = failed === undefined ? "" : `: ${failed.reason}`
+  return [
+    `${indent}${holds ? "yes" : "no "} ${asked}${why}`,
+    ...found.map((line) => `${indent}    ${line}`),
+    ...of.flatMap((part) => linesOf(part, `${indent}  `)),
+  ]
+}

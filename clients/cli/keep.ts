@@ -1,0 +1,80 @@
+// Where the command keeps secrets: sealed, in a folder for its owner alone.
+import { join } from "node:path"
+import {
+  createFileLock,
+  createFileShelf,
+  createPassphraseBox,
+  openOsSecretBox,
+  type SecretBox,
+} from "@signet/client-node"
+import type { Cli, NamedProfile } from "./cli.ts"
+import { CommandError, exitCodes, usage } from "./failure.ts"
+import { homeOf } from "./profiles.ts"
+
+export interface Keep {
+  /** Whether what is written now could be kept: throws what would be thrown then. */
+  prepare(): Promise<void>
+  read(name: string): Promise<string | undefined>
+  write(name: string, text: string): Promise<void>
+  remove(name: string): Promise<void>
+}
+
+/** What is kept of one profile. */
+export const folderOf = ({ env }: Cli, { name }: NamedProfile): string => join(homeOf(env), "profiles", name)
+
+/** The store that the profile names. The system's unless a passphrase was chosen: nothing falls back to it. */
+export async function openBox(cli: Cli, { store = storeOf(cli) }: NamedProfile): Promise<SecretBox> {
+  const home = homeOf(cli.env)
+  const lock = createFileLock(join(home, "box-lock"))
+  if (store === "os") return openOsSecretBox({ lock })
+  const shelf = createFileShelf(join(home, "passphrase-box"))
+  return createPassphraseBox({ shelf, lock, passphrase: (isNew) => askPassphrase(cli, isNew) })
+}
+
+/** What SIGNET_STORE says, for sign-ins that say nothing. */
+export function storeOf({ env }: Cli): "os" | "passphrase" {
+  const said = env.SIGNET_STORE || "os"
+  if (said === "os" || said === "passphrase") return said
+  throw usage("SIGNET_STORE is os or passphrase")
+}
+
+async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<string> {
+  if (env.SIGNET_PASSPHRASE) return env.SIGNET_PASSPHRASE
+  if (!terminal.isInteractive) {
+    throw new CommandError(
+      "PASSPHRASE_NEEDED",
+      exitCodes.unauthenticated,
+      "the passphrase is needed and nobody can be asked",
+      {
+        hint: "Set SIGNET_PASSPHRASE, or say it at a terminal.",
+      },
+    )
+  }
+  const { askSecret } = await import("./sign-in/ask.ts")
+  if (!isNew) return askSecret("Passphrase of your credentials")
+  const chosen = await askSecret("Passphrase for your credentials, from now on")
+  // A slip of the finger would lock its owner out.
+  if ((await askSecret("The same again")) === chosen) return chosen
+  throw new CommandError("WRONG_PASSPHRASE", exitCodes.unauthenticated, "the two passphrases are not the same")
+}
+
+/** Texts of a profile, such as a personal access token. */
+export async function openKeep(cli: Cli, profile: NamedProfile): Promise<Keep> {
+  const shelf = createFileShelf(join(folderOf(cli, profile), "kept"))
+  const box = await openBox(cli, profile)
+  const scope = { app: "signet", user: `${profile.name} ${profile.server}` }
+  return {
+    prepare: () => box.createKey(scope),
+    async read(name) {
+      const kept = await shelf.read(name)
+      return kept && new TextDecoder().decode(await box.open(scope, name, kept.bytes))
+    },
+    async write(name, text) {
+      await box.createKey(scope)
+      await shelf.write(name, await box.seal(scope, name, new TextEncoder().encode(text)), "any")
+    },
+    async remove(name) {
+      await shelf.remove(name, "any")
+    },
+  }
+}

@@ -1,0 +1,34 @@
+// Pages of a list (AIP-158) as one list.
+import { InvalidArgumentError, Option } from "commander"
+
+export const limitOption = (): Option =>
+  new Option("-L, --limit <n>", "At most so many.").default(50).argParser((text) => parseCount(text, 10_000))
+
+/** @throws InvalidArgumentError */
+export function parseCount(text: string, most: number): number {
+  if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text)
+  throw new InvalidArgumentError(`It is a whole number from 1 to ${most}.`)
+}
+
+/** For options that are said several times, and for lists with commas. */
+export const collect = (text: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  ...text.split(",").map((part) => part.trim()),
+]
+
+const largestPage = 200
+
+/** @param next Asks for a page. */
+export async function upTo<T>(
+  limit: number,
+  next: (page: { pageSize: number; pageToken: string }) => Promise<{ items: readonly T[]; nextPageToken: string }>,
+): Promise<readonly T[]> {
+  const all: T[] = []
+  let pageToken = ""
+  do {
+    const page = await next({ pageSize: Math.min(limit - all.length, largestPage), pageToken })
+    all.push(...page.items)
+    pageToken = page.nextPageToken
+  } while (pageToken !== "" && all.length < limit)
+  return all
+}

@@ -1,0 +1,30 @@
+// signet: the command.
+import { secretVariables } from "./environment.ts"
+import { processTerminal } from "./terminal.ts"
+
+/** @returns The exit code. */
+export async function run(version: string): Promise<number> {
+  const { runProgram } = await import("./program.ts")
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", endQuietly)
+  const env = { ...process.env }
+  // Programs that are started inherit what is left: a browser has no use for these.
+  for (const name of secretVariables) delete process.env[name]
+  const cli = {
+    terminal: processTerminal(process),
+    env,
+    fetch: globalThis.fetch,
+    nowMs: () => Date.now(),
+    openBrowser: async (url: string) => {
+      const { openInBrowser } = await import("./sign-in/open-browser.ts")
+      await openInBrowser(url)
+    },
+    options: {},
+  }
+  return runProgram(cli, version, process.argv.slice(2))
+}
+
+/** Whoever read what was said has heard enough, as `head` does: this ends as SIGPIPE ends other programs. */
+function endQuietly(error: Error): void {
+  if (!("code" in error) || error.code !== "EPIPE") throw error
+  process.exit(128 + 13)
+}

@@ -1,0 +1,16 @@
+import { openAccount } from "./account.ts"
+import { claimText, decodeToken } from "./claims.ts"
+import { type Cli, profileOf } from "./cli.ts"
+import { usage } from "./failure.ts"
+
+/** The app that is said, else the one that is signed in to. */
+export async function appIdOf(cli: Cli, said: string | undefined): Promise<string> {
+  const profile = profileOf(cli)
+  const known = said ?? profile.appId
+  if (known !== undefined) return known
+  await using account = await openAccount(cli, profile)
+  const { token } = await account.accessToken()
+  const app = claimText(decodeToken(token)?.claims ?? {}, "app_id")
+  if (app === undefined) throw usage("say which app")
+  return app
+}

@@ -1,0 +1,36 @@
+// Names, messages and claims are other people's: a terminal must not take them for orders.
+import { expect, test } from "vitest"
+import { complain, show, tell } from "./cli.ts"
+import { toldOf, usage } from "./failure.ts"
+import { plain, plainJson, plainLines } from "./plain.ts"
+import { formatRecord } from "./table.ts"
+import { fakeCli } from "./testing/fake-cli.ts"
+
+const orders = ["\u001b]0;title\u0007", "\u001b[2J", "\u009b2J", "\r", "\b", "\u007f", "\u202e", "\u{e0001}"]
+
+test.each(orders)("%j is shown and not acted on, wherever it comes from", (order) => {
+  const said: string[] = [plain(order), plainLines(order)]
+  for (const isTerminal of [true, false]) {
+    const { cli } = fakeCli({ isTerminal })
+    const terminal = { ...cli.terminal, out: (text: string) => said.push(text), err: (text: string) => said.push(text) }
+    for (const json of [true, false]) {
+      const to = { ...cli, terminal, options: { json } }
+      complain(to, toldOf(usage(`it calls itself ${order}`, order)))
+      show(to, { name: order }, () => `Signed in as ${order}.`)
+      show(to, {}, () => formatRecord(terminal, [[order, order]]))
+      tell(to, order)
+    }
+  }
+  expect(said.length).toBeGreaterThan(10)
+  expect(said.filter((text) => text.includes(order))).toEqual([])
+})
+
+test("colours, lines and tabs of our own stay", () => {
+  const text = "\u001b[31mno good\u001b[39m\n\tat all"
+  expect(plainLines(text)).toBe(text)
+})
+
+test("JSON says the same", () => {
+  const value = { name: `"${orders.join(" ")}\n\\u0041"` }
+  expect(JSON.parse(plainJson(JSON.stringify(value, null, 2)))).toEqual(value)
+})

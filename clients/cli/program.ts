@@ -1,0 +1,130 @@
+// The command line: what there is to say, and what happens then.
+import { Command, CommanderError, Option } from "commander"
+import { type Cli, complain, examples, guarded } from "./cli.ts"
+import type { Run } from "./command.ts"
+import { exitCodes, toldOf, usage } from "./failure.ts"
+import { hiddenCommand } from "./hidden.ts"
+
+interface Part {
+  readonly name: string
+  readonly group: string
+  readonly load: () => Promise<(cli: Cli, run: Run) => Command>
+}
+
+const groups = {
+  account: "Sign in:",
+  administer: "Administer:",
+  operate: "Operate a server:",
+  more: "More:",
+}
+const { account, administer, operate, more } = groups
+
+/** Loaded when they are said: a command is short, and what the others need is much. */
+const parts: readonly Part[] = [
+  { name: "login", group: account, load: async () => (await import("./commands/login.ts")).loginCommand },
+  { name: "logout", group: account, load: async () => (await import("./commands/logout.ts")).logoutCommand },
+  { name: "whoami", group: account, load: async () => (await import("./commands/whoami.ts")).whoamiCommand },
+  { name: "session", group: account, load: async () => (await import("./commands/session.ts")).sessionCommand },
+  { name: "pat", group: account, load: async () => (await import("./commands/pat.ts")).patCommand },
+  { name: "token", group: account, load: async () => (await import("./commands/token.ts")).tokenCommand },
+  { name: "profile", group: account, load: async () => (await import("./commands/profile.ts")).profileCommand },
+  { name: "app", group: administer, load: async () => (await import("./commands/app.ts")).appCommand },
+  { name: "provider", group: administer, load: async () => (await import("./commands/provider.ts")).providerCommand },
+  {
+    name: "service-account",
+    group: administer,
+    load: async () => (await import("./commands/service-account.ts")).serviceAccountCommand,
+  },
+  { name: "audit", group: administer, load: async () => (await import("./commands/audit.ts")).auditCommand },
+  { name: "serve", group: operate, load: async () => (await import("./commands/serve.ts")).serveCommand },
+  { name: "migrate", group: operate, load: async () => (await import("./commands/serve.ts")).migrateCommand },
+  { name: "admin", group: operate, load: async () => (await import("./commands/admin.ts")).adminCommand },
+  { name: "keys", group: operate, load: async () => (await import("./commands/keys.ts")).keysCommand },
+  { name: "policy", group: operate, load: async () => (await import("./commands/policy.ts")).policyCommand },
+  { name: "completion", group: more, load: async () => (await import("./commands/completion.ts")).completionCommand },
+]
+
+/** @param said Where none of them is a command, all commands are there: to be listed, completed or guessed at. */
+export async function buildProgram(
+  cli: Cli,
+  version: string,
+  said: readonly string[],
+  finish: (code: number) => void,
+): Promise<Command> {
+  const run: Run =
+    (work) =>
+    async (...words) => {
+      finish(await guarded(cli, () => work(...words)))
+    }
+  const program = new Command("signet")
+    .description("Who is calling, and what may they do: sign in, administer and operate Signet.")
+    .version(version, "-V, --version", "Print the version.")
+    .helpCommand("help [command]", "Show what there is to say.")
+    .addOption(new Option("--json", "Print results and errors as JSON."))
+    .addOption(new Option("--profile <name>", "Which server and sign-in; see signet profile."))
+  const isCompletion = said[0] === hiddenCommand
+  const named = parts.filter(({ name }) => said.includes(name))
+  for (const { group, load } of named.length === 0 || isCompletion ? parts : named) {
+    program.commandsGroup(group)
+    program.addCommand((await load())(cli, run))
+  }
+  if (isCompletion) {
+    const { completeCommand } = await import("./commands/completion.ts")
+    program.addCommand(
+      completeCommand(cli, run, () => program),
+      { hidden: true },
+    )
+  }
+  examples(program, ["signet serve", "signet login", "signet token get --audience svc-notes"])
+  quiet(program, cli)
+  return program
+}
+
+/** Every command ends by a throw, says results where results go, and has its errors said by us. */
+function quiet(command: Command, cli: Cli): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => cli.terminal.out(text.replace(/\n$/, "")),
+    writeErr: (text) => cli.terminal.err(text.replace(/\n$/, "")),
+    outputError: () => undefined,
+  })
+  command.helpOption("-h, --help", "Show what there is to say.")
+  command.configureHelp({ showGlobalOptions: true, helpWidth: 100 })
+  for (const inner of command.commands) quiet(inner.helpCommand(false), cli)
+}
+
+/** @returns The exit code. */
+export async function runProgram(cli: Cli, version: string, args: readonly string[]): Promise<number> {
+  let code: number = exitCodes.ok
+  const program = await buildProgram(cli, version, args, (ended) => {
+    code = ended
+  })
+  // Known before anything is parsed, so that what cannot be parsed is told as it was asked to be.
+  cli.options.json = args.includes("--json")
+  program.on("option:profile", (name: string) => {
+    cli.options.profile = name
+  })
+  try {
+    await program.parseAsync([...args], { from: "user" })
+    return code
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return exitCodes.ok
+    if (error.code !== "commander.help") {
+      complain(cli, toldOf(usage(error.message.replace(/^error: /, ""), `See: ${helpFor(program, args)}`)))
+    }
+    return exitCodes.usage
+  }
+}
+
+/** The innermost command that the arguments name. */
+function helpFor(program: Command, args: readonly string[]): string {
+  const names = ["signet"]
+  let at = program
+  for (const word of args) {
+    const inner = at.commands.find((command) => command.name() === word)
+    if (inner === undefined) continue
+    names.push(word)
+    at = inner
+  }
+  return `${names.join(" ")} --help`
+}

@@ -1,0 +1,75 @@
+// The server's own programs, as child processes: the command is a client and holds nothing of the server.
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import type { Cli } from "./cli.ts"
+import { secretVariables } from "./environment.ts"
+import { CommandError, exitCodes } from "./failure.ts"
+
+export type Entry = "serve" | "admin" | "policy"
+
+const entries: Readonly<Record<Entry, string>> = {
+  serve: "node/main.ts",
+  admin: "node/admin/main.ts",
+  policy: "guard/node/policy.ts",
+}
+
+export interface ProgramCall {
+  readonly args: readonly string[]
+  /** Beside the command's own environment. Settings go here: others see command lines. */
+  readonly settings?: Readonly<Record<string, string | undefined>>
+  /** Standard output is returned instead of shown. */
+  readonly isHeard?: boolean
+}
+
+/** @returns The exit code, and standard output where it was to be heard. */
+export async function runServerProgram(
+  { env }: Cli,
+  entry: Entry,
+  { args, settings = {}, isHeard = false }: ProgramCall,
+): Promise<{ code: number; output: string }> {
+  const secrets: Record<string, undefined> = Object.fromEntries(secretVariables.map((name) => [name, undefined]))
+  const child = spawn(process.execPath, [entryFile(entry), ...args], {
+    env: {
+      ...env,
+      ...secrets,
+      ...Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
+    },
+    stdio: ["inherit", isHeard ? "pipe" : "inherit", "inherit"],
+  })
+  let output = ""
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output += text
+  })
+  return { code: await ended(child), output }
+}
+
+/** The server lies beside the clients in the repository; the package of the command alone does not have it. */
+function entryFile(entry: Entry): string {
+  for (const root of ["../../server/", "../../../server/"]) {
+    const file = fileURLToPath(new URL(root + entries[entry], import.meta.url))
+    if (existsSync(file)) return file
+  }
+  throw new CommandError(
+    "SERVER_NOT_HERE",
+    exitCodes.usage,
+    "the server's programs are not part of this installation",
+    {
+      hint: "Run this in Signet's repository: npm run signet -- …",
+    },
+  )
+}
+
+/** Passes signals on and waits: the child ends as it thinks right, and its code is ours. */
+function ended(child: ChildProcess): Promise<number> {
+  const pass = (signal: NodeJS.Signals) => void child.kill(signal)
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+  for (const signal of signals) process.on(signal, pass)
+  return new Promise((resolve, reject) => {
+    child.once("error", reject)
+    child.once("close", (code) => {
+      for (const signal of signals) process.off(signal, pass)
+      resolve(code ?? exitCodes.fault)
+    })
+  })
+}

@@ -1,0 +1,89 @@
+// Sign-in at a provider with an authorization code and PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9207).
+import type { ProviderSignIn, Signet } from "@signet/client-node"
+import { AuthorizationResponseError, type AuthorizationServer, validateAuthResponse } from "oauth4webapi"
+import { type Cli, tell } from "../cli.ts"
+import { CommandError, exitCodes, usage } from "../failure.ts"
+import type { BrowserClient } from "../profiles.ts"
+import { readSecret } from "./ask.ts"
+import { discover } from "./discovery.ts"
+import { openLoopback } from "./loopback.ts"
+
+/** A person finds a password in this time. */
+const waitMs = 300_000
+
+export interface CodeFlow {
+  readonly browser: BrowserClient
+  /** "browser" opens one; "show" prints the address; "paste" also takes the answer from the terminal. */
+  readonly how: "browser" | "show" | "paste"
+}
+
+/** @returns What the auth service takes. */
+export async function signInWithCode(cli: Cli, signet: Signet, { browser, how }: CodeFlow): Promise<ProviderSignIn> {
+  const { metadata, authorizationEndpoint } = await discover(cli, browser.issuer)
+  if (authorizationEndpoint === undefined) throw usage(`${browser.issuer} signs nobody in with a browser`)
+  const { codeVerifier, codeChallenge } = await signet.newPkce()
+  const [state, nonce] = [signet.newNonce(), signet.newNonce()]
+  const addressFor = (redirectUri: string) => {
+    const url = new URL(authorizationEndpoint)
+    const parameters = {
+      response_type: "code",
+      client_id: browser.clientId,
+      redirect_uri: redirectUri,
+      scope: "openid email profile",
+      code_challenge: codeChallenge,
+      code_challenge_method: "S256",
+      state,
+      nonce,
+    }
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    return url.href
+  }
+  const { redirectUri, answer } =
+    how === "paste" ? await pasted(cli, browser, addressFor) : await cameBack(cli, { browser, how }, addressFor, state)
+  const code = codeIn(metadata, browser.clientId, answer, state)
+  return { provider: "IDP_A", nonce, credential: { code, codeVerifier, redirectUri } }
+}
+
+async function cameBack(
+  cli: Cli,
+  { browser, how }: CodeFlow,
+  addressFor: (redirectUri: string) => string,
+  state: string,
+) {
+  await using loopback = await openLoopback({ redirectUris: browser.redirectUris, state, waitMs })
+  const { redirectUri } = loopback
+  const address = addressFor(redirectUri)
+  if (how === "browser") {
+    await cli.openBrowser(address)
+    tell(cli, "A browser has opened. Without one: signet login --paste")
+  } else {
+    tell(cli, `Open this in a browser of this machine:\n\n  ${address}\n`)
+  }
+  return { redirectUri, answer: await cli.terminal.during("waiting for the browser …", loopback.answer) }
+}
+
+/** On a machine without a browser: the address that the browser elsewhere ends at is typed in here. */
+async function pasted(cli: Cli, browser: BrowserClient, addressFor: (redirectUri: string) => string) {
+  const [redirectUri] = browser.redirectUris
+  if (redirectUri === undefined) throw usage("no redirect address is configured", "See: signet profile add --help")
+  tell(cli, `Open this in a browser, anywhere:\n\n  ${addressFor(redirectUri)}\n`)
+  tell(cli, `After the sign-in it ends at a page that does not load, ${redirectUri}?….`)
+  const said = await readSecret(cli, "Paste that page's address (it is not shown)")
+  if (!URL.canParse(said)) throw usage("that is no address")
+  return { redirectUri, answer: new URL(said) }
+}
+
+function codeIn(metadata: AuthorizationServer, clientId: string, answer: URL, state: string): string {
+  try {
+    const code = validateAuthResponse(metadata, { client_id: clientId }, answer, state).get("code")
+    if (code) return code
+  } catch (cause) {
+    if (cause instanceof AuthorizationResponseError) {
+      throw new CommandError("PROVIDER_REFUSED", exitCodes.denied, `the provider refused: ${cause.error}`, { cause })
+    }
+    throw new CommandError("SIGN_IN_INVALID", exitCodes.unauthenticated, "that is not the answer to this sign-in", {
+      cause,
+    })
+  }
+  throw new CommandError("SIGN_IN_INVALID", exitCodes.unauthenticated, "the provider answered without a code")
+}

@@ -1,0 +1,93 @@
+// Where the browser comes back to (RFC 8252 section 7.3): a server on this machine, for one answer.
+import { createServer, type Server } from "node:http"
+import { CommandError, exitCodes, usage } from "../failure.ts"
+import { isLoopbackHost } from "../profiles.ts"
+
+export interface Loopback extends AsyncDisposable {
+  /** The registered address that it listens at. */
+  readonly redirectUri: string
+  /** The address that the browser came back with; rejects when nobody came in time. */
+  readonly answer: Promise<URL>
+}
+
+export interface LoopbackOptions {
+  /** Registered addresses: the first whose port is free is taken. */
+  readonly redirectUris: readonly string[]
+  /** Of the sign-in. Any page in the browser can call here: what comes without it is not even an answer. */
+  readonly state: string
+  readonly waitMs: number
+}
+
+export async function openLoopback({ redirectUris, ...options }: LoopbackOptions): Promise<Loopback> {
+  for (const redirectUri of redirectUris) {
+    const url = URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
+    if (url === undefined || url.protocol !== "http:" || !isLoopbackHost(url.hostname) || url.port === "") {
+      throw usage(`${redirectUri} is no address at a port of this machine`)
+    }
+    const opened = await listenAt(url, redirectUri, options)
+    if (opened !== undefined) return opened
+  }
+  throw new CommandError("PORT_TAKEN", exitCodes.unavailable, "every registered address of this machine is in use", {
+    hint: "Try --paste, which needs none.",
+  })
+}
+
+async function listenAt(
+  url: URL,
+  redirectUri: string,
+  { state, waitMs }: Omit<LoopbackOptions, "redirectUris">,
+): Promise<Loopback | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<URL>()
+  // Whoever waits is told; nobody may be waiting yet.
+  promise.catch(() => undefined)
+  const server = createServer((request, response) => {
+    const asked = new URL(request.url ?? "/", redirectUri)
+    const isAnswer = request.method === "GET" && asked.pathname === url.pathname && request.headers.host === url.host
+    const headers = { "cache-control": "no-store", "referrer-policy": "no-referrer", connection: "close" }
+    const isOurs = isAnswer && asked.searchParams.get("state") === state
+    if (!isOurs || !(asked.searchParams.has("code") || asked.searchParams.has("error"))) {
+      response.writeHead(404, { ...headers, "content-type": "text/plain" }).end("not here\n")
+      return
+    }
+    const policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    response.writeHead(200, {
+      ...headers,
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": policy,
+    })
+    response.end(donePage, () => resolve(asked))
+  })
+  if (!(await listen(server, url))) return undefined
+  const timer = setTimeout(
+    () => reject(new CommandError("SIGN_IN_TIMED_OUT", exitCodes.unavailable, "nobody came back from the browser")),
+    waitMs,
+  )
+  return {
+    redirectUri,
+    answer: promise,
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer)
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+    },
+  }
+}
+
+/** @returns Whether the port was free. */
+function listen(server: Server, { hostname, port }: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false))
+    server.listen({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port), exclusive: true }, () => resolve(true))
+  })
+}
+
+const donePage = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Signed in</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 22rem; margin: 20vh auto; padding: 0 1rem }</style>
+<h1>That is all</h1>
+<p>Go back to the terminal. You can close this page.</p>
+</html>
+`

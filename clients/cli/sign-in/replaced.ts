@@ -1,0 +1,15 @@
+import { openAccount } from "../account.ts"
+import { type Cli, type NamedProfile, profileOf, tell } from "../cli.ts"
+
+/** Signs out of what a new sign-in stands beside: nobody could any more, and it would be good for weeks. */
+export async function leaveReplaced(cli: Cli, before: NamedProfile): Promise<void> {
+  const { signIn, appId } = profileOf(cli)
+  const isAnother = before.signIn !== signIn || (signIn === "session" && before.appId !== appId)
+  if (before.signIn === undefined || !isAnother) return
+  try {
+    await using account = await openAccount({ ...cli, env: { ...cli.env, SIGNET_PAT: undefined } }, before)
+    await account.signOut()
+  } catch {
+    tell(cli, "The sign-in before this one could not be ended: it ends by itself. signet session list shows it.")
+  }
+}

@@ -1,0 +1,27 @@
+// Rows for people and for scripts.
+import { plain } from "./plain.ts"
+import type { Terminal } from "./terminal.ts"
+
+/** Columns under titles on a terminal; elsewhere values with tabs between, and no titles, for cut and awk. */
+export function formatTable(
+  terminal: Terminal,
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  if (!terminal.isOutTerminal) return rows.map((row) => row.map(plain).join("\t")).join("\n")
+  const widths = titles.map((title, i) => Math.max(title.length, ...rows.map((row) => plain(row[i] ?? "").length)))
+  const lineOf = (cells: readonly string[]) =>
+    cells
+      .map((cell, i) => plain(cell).padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd()
+  return [terminal.paint("dim", lineOf(titles)), ...rows.map(lineOf)].join("\n")
+}
+
+/** Names and values, a line each; what has no value is left out. */
+export function formatRecord(terminal: Terminal, entries: readonly (readonly [string, string | undefined])[]): string {
+  const said = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== "")
+  if (!terminal.isOutTerminal) return said.map(([name, value]) => `${plain(name)}\t${plain(value)}`).join("\n")
+  const width = Math.max(...said.map(([name]) => name.length)) + 2
+  return said.map(([name, value]) => terminal.paint("dim", plain(name).padEnd(width)) + plain(value)).join("\n")
+}

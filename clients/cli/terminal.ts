@@ -1,0 +1,64 @@
+// Where a command speaks: results to standard output, all else to standard error.
+import { styleText } from "node:util"
+
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
+
+export interface Terminal {
+  /** A result, with a line's end. */
+  out(text: string): void
+  /** Anything else, with a line's end. */
+  err(text: string): void
+  /** Colour where standard output (or "err": standard error) is a terminal and NO_COLOR is not set. */
+  paint(style: Style, text: string, on?: "out" | "err"): string
+  /** Says what takes its time, while it does and where somebody watches. */
+  during<T>(what: string, work: Promise<T>): Promise<T>
+  readonly isOutTerminal: boolean
+  /** Somebody can be asked. */
+  readonly isInteractive: boolean
+  /** All of standard input, without the line's end. */
+  readInput(): Promise<string>
+}
+
+const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+const frameMs = 80
+/** What ends sooner is not worth a word. */
+const patienceMs = 300
+const maxInputBytes = 1_048_576
+
+export function processTerminal({
+  stdin,
+  stdout,
+  stderr,
+}: Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">): Terminal {
+  return {
+    out: (text) => void stdout.write(`${text}\n`),
+    err: (text) => void stderr.write(`${text}\n`),
+    paint: (style, text, on = "out") => styleText(style, text, { stream: on === "out" ? stdout : stderr }),
+    isOutTerminal: stdout.isTTY === true,
+    isInteractive: stdin.isTTY === true && stderr.isTTY === true,
+    async during(what, work) {
+      if (stderr.isTTY !== true) return work
+      let frame = -Math.ceil(patienceMs / frameMs)
+      const timer = setInterval(() => {
+        if (frame++ >= 0) stderr.write(`\r${frames[frame % frames.length]} ${what}`)
+      }, frameMs)
+      try {
+        return await work
+      } finally {
+        clearInterval(timer)
+        if (frame >= 0) stderr.write("\r\x1b[K")
+      }
+    },
+    async readInput() {
+      const chunks: Buffer[] = []
+      let size = 0
+      for await (const chunk of stdin) {
+        const bytes = Buffer.from(chunk)
+        size += bytes.length
+        if (size > maxInputBytes) throw new Error("that is too much for standard input")
+        chunks.push(bytes)
+      }
+      return Buffer.concat(chunks).toString("utf8").trim()
+    },
+  }
+}

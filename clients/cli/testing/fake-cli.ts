@@ -1,0 +1,60 @@
+// A command in this process, at a terminal that only remembers what was said.
+import { styleText } from "node:util"
+import type { Cli } from "../cli.ts"
+import { runProgram } from "../program.ts"
+
+export interface FakeCli {
+  readonly cli: Cli
+  /** Addresses that were shown in a browser. */
+  readonly opened: string[]
+  run(...args: string[]): Promise<{ code: number; out: string; err: string }>
+}
+
+export interface FakeOptions {
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** What standard input holds, given what was said until then. */
+  readonly input?: string | ((said: string) => string)
+  readonly isTerminal?: boolean
+  readonly fetch?: typeof fetch
+  readonly nowMs?: () => number
+  readonly browse?: (url: string) => void
+}
+
+export function fakeCli({ env = {}, input = "", isTerminal = false, browse, ...options }: FakeOptions = {}): FakeCli {
+  const said = { out: "", err: "" }
+  const opened: string[] = []
+  const cli: Cli = {
+    env,
+    fetch: options.fetch ?? globalThis.fetch,
+    nowMs: options.nowMs ?? (() => Date.now()),
+    openBrowser: async (url) => {
+      opened.push(url)
+      browse?.(url)
+    },
+    options: {},
+    terminal: {
+      out: (text) => {
+        said.out += `${text}\n`
+      },
+      err: (text) => {
+        said.err += `${text}\n`
+      },
+      paint: (style, text) => (isTerminal ? styleText(style, text, { validateStream: false }) : text),
+      during: (_, work) => work,
+      isOutTerminal: isTerminal,
+      isInteractive: false,
+      readInput: async () => (typeof input === "string" ? input : input(said.err)).trim(),
+    },
+  }
+  return {
+    cli,
+    opened,
+    async run(...args) {
+      said.out = ""
+      said.err = ""
+      for (const name of Object.keys(cli.options)) Reflect.deleteProperty(cli.options, name)
+      const code = await runProgram(cli, "0.1.0", args)
+      return { code, ...said }
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest"
+import { createChanges } from "./changes.ts"
+
+const letters = () => createChanges<{ is: string }>({ is: "a" })
+
+test("whoever listens has the current value first, then every change", async () => {
+  const changes = letters()
+  const heard: string[] = []
+  const end = changes.subscribe(({ is }) => heard.push(is))
+  changes.set({ is: "b" })
+  end()
+  changes.set({ is: "c" })
+  expect([heard, changes.current.is]).toEqual([["a", "b"], "c"])
+})
+
+test("an iteration misses no change, however slow it is, and ends with the stream", async () => {
+  const changes = letters()
+  const iterator = changes.iterate()
+  changes.set({ is: "b" })
+  changes.set({ is: "c" })
+  const seen: string[] = []
+  const all = (async () => {
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) seen.push(next.value.is)
+  })()
+  await new Promise((resolve) => setImmediate(resolve))
+  changes.set({ is: "d" })
+  await new Promise((resolve) => setImmediate(resolve))
+  changes.close()
+  await all
+  expect(seen).toEqual(["a", "b", "c", "d"])
+})
+
+test("an iteration that is left hears nothing more", async () => {
+  const changes = letters()
+  const iterator = changes.iterate()
+  await iterator.return?.()
+  changes.set({ is: "b" })
+  expect(await iterator.next()).toEqual({ done: true, value: undefined })
+})
+
+test("a listener that ends its listening, or subscribes another, keeps nobody from hearing", () => {
+  const changes = letters()
+  const heard: string[] = []
+  let end = () => {}
+  end = changes.subscribe(() => end())
+  changes.subscribe(({ is }) => {
+    heard.push(is)
+    if (is === "b") changes.subscribe((value) => heard.push(`again ${value.is}`))
+  })
+  changes.set({ is: "b" })
+  expect(heard).toEqual(["a", "b", "again b"])
+})

@@ -1,0 +1,84 @@
+/** A value that changes: whoever listens has the current one first, then every change, in order. */
+export interface Changes<T> {
+  readonly current: T
+  set(value: T): void
+  subscribe(listener: (value: T) => void): () => void
+  iterate(): AsyncIterator<T, undefined>
+  /** Ends every iteration; nothing is heard any more. */
+  close(): void
+}
+
+export function createChanges<T>(first: T): Changes<T> {
+  let current = first
+  let isClosed = false
+  const listeners = new Set<(value: T) => void>()
+  const closers = new Set<() => void>()
+
+  function subscribe(listener: (value: T) => void): () => void {
+    // Its own function, so that a listener that subscribes twice is two.
+    const own = (value: T) => listener(value)
+    if (!isClosed) listeners.add(own)
+    own(current)
+    return () => {
+      listeners.delete(own)
+    }
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    set(value) {
+      if (isClosed || value === current) return
+      current = value
+      for (const listener of [...listeners]) {
+        // One that throws keeps no other from hearing, and nothing of ours from going on.
+        try {
+          listener(value)
+        } catch (error) {
+          queueMicrotask(() => {
+            throw error
+          })
+        }
+      }
+    },
+    subscribe,
+    iterate() {
+      const waiting: T[] = []
+      let wake: (() => void) | undefined
+      let isDone = isClosed
+      const end = () => {
+        isDone = true
+        unsubscribe()
+        closers.delete(end)
+        wake?.()
+      }
+      const unsubscribe = subscribe((value) => {
+        waiting.push(value)
+        wake?.()
+      })
+      closers.add(end)
+      return {
+        async next() {
+          while (waiting.length === 0 && !isDone) {
+            await new Promise<void>((resolve) => {
+              wake = resolve
+            })
+          }
+          const [value] = waiting.splice(0, 1)
+          return value === undefined ? { done: true, value: undefined } : { done: false, value }
+        },
+        async return() {
+          waiting.length = 0
+          end()
+          return { done: true, value: undefined }
+        },
+      }
+    },
+    close() {
+      isClosed = true
+      listeners.clear()
+      for (const end of [...closers]) end()
+    },
+  }
+}

@@ -1,0 +1,50 @@
+// The client, put together from what the platform brings.
+import { createAuthClient, present } from "./auth-calls.ts"
+import type { Platform, Signet, SignetConfig } from "./client.ts"
+import { SignetError } from "./errors.ts"
+import { createKeep } from "./keep.ts"
+import { createLiveSession } from "./live-session.ts"
+import { createLogout } from "./logout.ts"
+import { checkServiceUrl } from "./service-url.ts"
+import { createSessionOf } from "./session-of.ts"
+import { createSignIns } from "./sign-in.ts"
+
+/**
+ * @throws SignetError CONFIGURATION_INVALID
+ */
+export function createSignet(config: SignetConfig, platform: Platform): Signet {
+  checkConfig(config)
+  const { appId, authBaseUrl, authAudience = "auth" } = config
+  const { clock, channel, lock, random } = platform
+  const audiences = [...new Set([authAudience, ...(config.audiences ?? [])])]
+  const keep = createKeep(config, platform)
+  const client = createAuthClient(authBaseUrl, platform)
+  const live = createLiveSession({
+    ...{ clock, random, lock, keep, audiences },
+    ...(channel && { channel }),
+    present: (record, wanted) => present(client, { appId, record, audiences: wanted }),
+  })
+  const signIns = createSignIns({ config, audiences, client, clock, keep, live, lock, random })
+  const { logout, finish } = createLogout({ config, client, keep, live, lock })
+  const session = createSessionOf({ config, authAudience, live, logout, platform })
+  void live.ready.then(finish)
+  return {
+    session,
+    ...signIns,
+    wake() {
+      live.wake()
+      void finish()
+    },
+    suspend: live.suspend,
+    close: live.close,
+  }
+}
+
+const invalid = (what: string) => new SignetError("CONFIGURATION_INVALID", what)
+
+function checkConfig({ appId, authBaseUrl, providers, audiences = [] }: SignetConfig): void {
+  if (!/^app_[0-9a-hjkmnp-tv-z]{26}$/.test(appId)) throw invalid("appId is no id of an app")
+  if (providers.length === 0) throw invalid("no provider is enabled")
+  if (audiences.length > 7) throw invalid("at most seven audiences are asked for at once")
+  checkServiceUrl(authBaseUrl)
+}

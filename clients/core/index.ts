@@ -1,0 +1,30 @@
+// @signet/client: the identity client, but for the platform it runs on.
+export type {
+  EmailSignIn,
+  EnabledProvider,
+  Platform,
+  ProviderSignIn,
+  RefreshTokenPlace,
+  SignedIn,
+  Signet,
+  SignetConfig,
+  SignInOptions,
+} from "./client.ts"
+export { connect } from "./connect-wire.ts"
+export { createSignet } from "./create-signet.ts"
+export {
+  type ClientReason,
+  type Failure,
+  type FailureReason,
+  failureOf,
+  isFailure,
+  isSignetError,
+  type LoggedOutReason,
+  needsSignIn,
+  type ServiceReason,
+  SignetError,
+} from "./errors.ts"
+export type { Channel, Clock, Kept, Lock, Random, Shelf, Wire } from "./ports.ts"
+export { rest } from "./rest.ts"
+export * from "./secret-box.ts"
+export type { Session, SessionState, SignedInUser, TransportOptions } from "./session.ts"

@@ -1,0 +1,276 @@
+import { describe, expect, test } from "vitest"
+import type { Tokens } from "./auth-calls.ts"
+import { SignetError } from "./errors.ts"
+import { createKeep, type Keep } from "./keep.ts"
+import { createLiveSession, type LiveSessionDeps } from "./live-session.ts"
+import type { SessionRecord } from "./record.ts"
+import {
+  memoryBox,
+  memoryChannels,
+  memoryLock,
+  memoryShelf,
+  random,
+  settled,
+  testClock,
+} from "./testing/memory-platform.ts"
+
+const of = { appId: "app_1", authBaseUrl: "https://auth.example" }
+const user = (sessionId: string) => ({
+  ...{ sessionId, identityId: "idn_1", principalId: "prn_1" },
+  ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
+})
+
+/** A sign-in on the shelf, and a service that answers what a test says. */
+async function worldOf() {
+  const clock = testClock()
+  const shelf = memoryShelf()
+  const lock = memoryLock()
+  const channel = memoryChannels()
+  const keep = createKeep(of, { shelf, refreshToken: { in: "box", box: memoryBox() } })
+  const presented: { token: string | undefined; retryKey: string; audiences: readonly string[] }[] = []
+  let answer = async (record: SessionRecord, audiences: readonly string[]): Promise<Tokens> => ({
+    refreshToken: `${record.refreshToken}'`,
+    accessTokens: Object.fromEntries(audiences.map((audience) => [audience, `${audience} ${presented.length}`])),
+    expiresIn: 600,
+  })
+  const open = (change: Partial<LiveSessionDeps> = {}) =>
+    createLiveSession({
+      ...{ clock, random, lock, keep, audiences: ["auth"], channel: channel() },
+      present(record, audiences) {
+        presented.push({ token: record.refreshToken, retryKey: record.retryKey, audiences })
+        return answer(record, audiences)
+      },
+      ...change,
+    })
+  const record = { user: user("ses_1"), refreshToken: "r", retryKey: "k", generation: 1, tokensGoodUntilMs: 0 }
+  await keep.put(record, "any")
+  return {
+    ...{ clock, keep, shelf, presented, open, record },
+    says(next: typeof answer) {
+      answer = next
+    },
+    refuses(
+      reason: "RATE_LIMITED" | "UNREACHABLE" | "AUDIENCE_NOT_REGISTERED" | "REFRESH_TOKEN_REUSED",
+      retryAfterMs?: number,
+    ) {
+      answer = async () => {
+        throw new SignetError(reason, "no", { retryAfterMs })
+      }
+    },
+  }
+}
+const minutes = 60_000
+
+describe("tokens are refreshed", () => {
+  test("before they expire, at a moment of chance, without anybody asking", async () => {
+    const moments: number[] = []
+    for (let i = 0; i < 12; i++) {
+      const { clock, open, presented } = await worldOf()
+      const live = open()
+      await live.token("auth")
+      const startMs = clock.nowMs()
+      while (presented.length < 2) await clock.pass(15_000)
+      moments.push((clock.nowMs() - startMs) / minutes)
+      live.close()
+    }
+    expect(Math.min(...moments)).toBeGreaterThanOrEqual(7)
+    expect(Math.max(...moments)).toBeLessThanOrEqual(9.25)
+    expect(new Set(moments).size).toBeGreaterThan(3)
+  })
+
+  test("once, however many ask at the same time, with the key that was stored before", async () => {
+    const { open, presented, keep } = await worldOf()
+    const live = open()
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => live.token("auth")))
+    expect(new Set(tokens.map(({ token }) => token)).size).toBe(1)
+    expect(presented).toEqual([{ token: "r", retryKey: "k", audiences: ["auth"] }])
+    const { record } = (await keep.load()) ?? {}
+    expect(record).toMatchObject({ refreshToken: "r'", generation: 2 })
+    expect(record?.retryKey).toMatch(/^[\w-]{22}$/)
+    live.close()
+  })
+
+  test("for a new audience with all that are in use, and never for more than eight", async () => {
+    const { open, presented } = await worldOf()
+    const live = open()
+    for (let i = 0; i < 10; i++) await live.token(`svc-${i}`)
+    expect(presented.at(1)?.audiences).toEqual(["svc-1", "auth", "svc-0"])
+    expect(presented.at(-1)?.audiences).toHaveLength(8)
+    expect((await live.token("svc-0")).token).toBeTruthy()
+    live.close()
+  })
+
+  test("later, with growing pauses or when the service says, where they could not be", async () => {
+    const { clock, open, presented, says, refuses } = await worldOf()
+    const live = open()
+    await live.token("auth")
+    refuses("UNREACHABLE")
+    await clock.pass(9 * minutes + 1_000)
+    const tries = presented.length - 1
+    await clock.pass(5 * minutes)
+    expect(tries).toBeGreaterThanOrEqual(1)
+    expect(presented.length).toBeLessThan(24)
+    expect(live.states.current.is).toBe("signedIn")
+    refuses("RATE_LIMITED", 20 * minutes)
+    await clock.pass(2 * minutes)
+    const before = presented.length
+    await clock.pass(10 * minutes)
+    expect(presented.length).toBe(before)
+    says(async () => ({ refreshToken: "r2", accessTokens: { auth: "again" }, expiresIn: 600 }))
+    await clock.pass(10 * minutes)
+    expect((await live.token("auth")).token).toBe("again")
+    live.close()
+  })
+
+  test("not again and again for a service that takes none of them", async () => {
+    const { open, presented, clock } = await worldOf()
+    const live = open()
+    let token = await live.token("auth")
+    for (let i = 0; i < 10; i++) token = await live.token("auth", token)
+    expect(presented).toHaveLength(2)
+    await clock.pass(6_000)
+    await live.token("auth", token)
+    expect(presented).toHaveLength(3)
+    live.close()
+  })
+})
+
+describe("a session", () => {
+  test.each(["UNREACHABLE", "RATE_LIMITED", "AUDIENCE_NOT_REGISTERED"] as const)(
+    "does not end by %s",
+    async (reason) => {
+      const { open, refuses, keep } = await worldOf()
+      const live = open()
+      refuses(reason)
+      await expect(live.token("auth")).rejects.toMatchObject({ reason })
+      expect([live.states.current.is, (await keep.load())?.record.refreshToken]).toEqual(["signedIn", "r"])
+      live.close()
+    },
+  )
+
+  test("ends by the service's word, in every tab, and is off the shelf", async () => {
+    const { open, refuses, shelf } = await worldOf()
+    const [here, there] = [open(), open()]
+    await Promise.all([here.ready, there.ready])
+    refuses("REFRESH_TOKEN_REUSED")
+    await expect(here.token("auth")).rejects.toMatchObject({ reason: "REFRESH_TOKEN_REUSED" })
+    await settled()
+    const ended = { is: "loggedOut", reason: "REFRESH_TOKEN_REUSED" }
+    expect([here.states.current, there.states.current]).toEqual([ended, ended])
+    expect(shelf.all.size).toBe(0)
+    here.close()
+    there.close()
+  })
+
+  test("goes on when a holder of the lock that was frozen comes back with what is old", async () => {
+    const { open, says, keep, record } = await worldOf()
+    const live = open()
+    let isFirst = true
+    says(async ({ refreshToken }) => {
+      if (!isFirst) return { refreshToken: "r4", accessTokens: { auth: `by ${refreshToken}` }, expiresIn: 600 }
+      isFirst = false
+      // Meanwhile another has overtaken, twice.
+      await keep.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
+      throw new SignetError("REFRESH_TOKEN_REUSED", "reused")
+    })
+    expect((await live.token("auth")).token).toBe("by r3")
+    expect((await keep.load())?.record.refreshToken).toBe("r4")
+    live.close()
+  })
+
+  test("does not put an old token over what another stored", async () => {
+    const { open, says, keep, record } = await worldOf()
+    const live = open()
+    let isFirst = true
+    says(async ({ refreshToken }) => {
+      if (isFirst) await keep.put({ ...record, refreshToken: "r3", generation: 3 }, "any")
+      isFirst = false
+      return { refreshToken: `${refreshToken}+`, accessTokens: { auth: "token" }, expiresIn: 600 }
+    })
+    await live.token("auth")
+    expect((await keep.load())?.record.refreshToken).toBe("r3+")
+    live.close()
+  })
+
+  test("is another's when another signs in, and their tokens are not mixed", async () => {
+    const { open, keep, record } = await worldOf()
+    const [here, there] = [open(), open()]
+    const mine = await here.token("auth")
+    const other = { ...record, user: user("ses_2"), refreshToken: "s" }
+    there.begin({ revision: (await keep.put(other, "any")) ?? "", record: other }, new Map())
+    await settled()
+    expect(here.states.current).toMatchObject({ is: "signedIn", user: { sessionId: "ses_2" } })
+    expect((await here.token("auth")).token).not.toBe(mine.token)
+    here.close()
+    there.close()
+  })
+
+  test.each(["in another tab", "here"])(
+    "that ended %s stays so, however slowly its record was opened",
+    async (where) => {
+      const { open, keep, record } = await worldOf()
+      const channel = memoryChannels()
+      const gates: (() => void)[] = []
+      let isSlow = false
+      const slow: Keep = {
+        ...keep,
+        async load() {
+          const kept = await keep.load()
+          if (isSlow && kept !== undefined) await new Promise<void>((resolve) => gates.push(resolve))
+          return kept
+        },
+      }
+      const live = open({ keep: slow, channel: channel() })
+      await live.ready
+      isSlow = true
+      live.wake()
+      await settled()
+      await keep.remove("any")
+      if (where === "here") live.end("LOGGED_OUT")
+      else channel().post({ version: 1, is: "ended", sessionId: record.user.sessionId, reason: "LOGGED_OUT_ELSEWHERE" })
+      await settled()
+      for (const open of gates) open()
+      await settled()
+      expect(live.states.current.is).toBe("loggedOut")
+      live.close()
+    },
+  )
+
+  test("that does not open is not taken for none, and stays on the shelf", async () => {
+    const { open, shelf } = await worldOf()
+    for (const [name, kept] of shelf.all) shelf.all.set(name, { ...kept, bytes: new Uint8Array([1]) })
+    const live = open()
+    await live.ready
+    expect(live.states.current).toEqual({ is: "loggedOut", reason: "STORE_FAILED" })
+    await expect(live.token("auth")).rejects.toMatchObject({ reason: "STORE_FAILED" })
+    expect(shelf.all.size).toBe(1)
+    live.close()
+  })
+})
+
+test("what another page of the origin posts is taken only as far as it can be read", async () => {
+  const { open, keep } = await worldOf()
+  const channel = memoryChannels()
+  const live = open({ channel: channel() })
+  await live.ready
+  const seen: string[] = []
+  live.states.subscribe(({ is }) => seen.push(is))
+  const stranger = channel()
+  const of = { version: 1, sessionId: "ses_1" }
+  for (const message of [
+    null,
+    "text",
+    { ...of, is: "tokens", tokens: "all" },
+    { ...of, is: "tokens", tokens: [["auth", { token: 1 }]] },
+    { ...of, version: 2, is: "ended", reason: "LOGGED_OUT" },
+    // The shelf says otherwise.
+    { ...of, is: "ended", reason: "LOGGED_OUT" },
+    { is: "signedIn", version: 1 },
+  ]) {
+    stranger.post(message)
+  }
+  await settled()
+  expect(seen).toEqual(["signedIn"])
+  expect(await keep.load()).toBeDefined()
+  live.close()
+})

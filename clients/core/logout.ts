@@ -1,0 +1,72 @@
+// Signing out: here at once and in any case, at the service as soon as it can be reached.
+import { type AuthClient, callOptions } from "./auth-calls.ts"
+import type { Platform, SignetConfig } from "./client.ts"
+import { SignetError } from "./errors.ts"
+import type { Keep } from "./keep.ts"
+import type { LiveSession } from "./live-session.ts"
+
+export interface LogoutDeps extends Pick<Platform, "lock"> {
+  readonly config: Pick<SignetConfig, "appId">
+  readonly client: AuthClient
+  readonly keep: Keep
+  readonly live: LiveSession
+}
+
+export interface Logout {
+  logout(): Promise<{ readonly endedAtService: boolean }>
+  /** Ends at the service what could not be ended when the person said so. Never throws. */
+  finish(): Promise<void>
+}
+
+const note = "logout"
+
+export function createLogout(deps: LogoutDeps): Logout {
+  const { client, keep, live, lock } = deps
+
+  async function end(): Promise<{ endedAtService: boolean }> {
+    const kept = await keep.load().catch(() => undefined)
+    const isAnybody = kept !== undefined || live.states.current.is === "signedIn"
+    const endedAtService = isAnybody && (await endAtService(deps, kept?.record.refreshToken))
+    // No script can remove the cookie: it is a credential until the service has ended its session.
+    if (client.isCookie && isAnybody && !endedAtService) await keep.putNote(note, { is: "due" }).catch(() => undefined)
+    await keep.remove("any")
+    return { endedAtService }
+  }
+
+  async function finish(): Promise<void> {
+    if (!client.isCookie || (await keep.loadNote(note)) === undefined) return
+    await lock.run(async () => {
+      if ((await keep.loadNote(note)) === undefined) return
+      // Who has signed in since has replaced the cookie.
+      const isOver = (await keep.load()) !== undefined || (await endAtService(deps, undefined))
+      if (isOver) await keep.removeNote(note)
+    })
+  }
+
+  return {
+    async logout() {
+      try {
+        // Whoever holds the lock for too long does not keep anybody from signing out.
+        return await lock.run(end).catch((error: unknown) => {
+          if (error instanceof SignetError && error.reason === "LOCK_BUSY") return end()
+          throw error
+        })
+      } finally {
+        live.end("LOGGED_OUT")
+      }
+    },
+    finish: () => finish().catch(() => undefined),
+  }
+}
+
+/** @returns Whether the service said that the session has ended. */
+export async function endAtService(
+  { client, config: { appId } }: Pick<LogoutDeps, "client" | "config">,
+  refreshToken: string | undefined,
+): Promise<boolean> {
+  const which = client.isCookie ? { appId } : { refreshToken: refreshToken ?? "" }
+  return client.logout(which, callOptions).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,280 @@
+import { createCipheriv, createHash, hkdfSync } from "node:crypto"
+import { inspect } from "node:util"
+import { create } from "@bufbuild/protobuf"
+import { concat, utf8 } from "@signet/canonical/bytes"
+import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { describe, expect, test } from "vitest"
+import { effort } from "../../../../test/support/effort.ts"
+import { plaintextOf, type Sealed, sealedAttachment, somewhere } from "../testing/attachment-bytes.ts"
+import type { AttachmentPlace } from "./chunk-cipher.ts"
+import { chunkCipher } from "./chunk-cipher.ts"
+import { ciphertextIn } from "./ciphertext.ts"
+import { openedAttachment, type ReadOptions } from "./download.ts"
+import { headerBytes, layoutOf, padme, tagBytes } from "./layout.ts"
+import { acceptManifest } from "./manifest.ts"
+import { sealRange } from "./source.ts"
+
+const chunk = 4_096
+const sealedChunk = chunk + tagBytes
+
+function opened({ manifest, ciphertext }: Sealed, place: AttachmentPlace = somewhere, partSize = 5_000) {
+  const size = Number(manifest.ciphertextSize)
+  const source = ciphertextIn(size, partSize, async (index) => {
+    // A service with other bytes has others at their end, too.
+    const isLast = (index + 1) * partSize >= size
+    return ciphertext.slice(index * partSize, isLast ? undefined : (index + 1) * partSize)
+  })
+  return openedAttachment(manifest, place, async () => source)
+}
+
+/** What was given out, and what it ended with. */
+async function readAll(from: ReturnType<typeof opened>, options: ReadOptions = {}) {
+  const out: Uint8Array[] = []
+  try {
+    for await (const piece of from.stream(options)) out.push(piece.slice())
+    return { bytes: concat(...out), reason: undefined }
+  } catch (error) {
+    return { bytes: concat(...out), reason: error instanceof Error && "reason" in error ? error.reason : error }
+  }
+}
+
+const sizes = [0, 1, 2, 15, 16, chunk - 1, chunk, chunk + 1, 2 * chunk - 1, 2 * chunk, 2 * chunk + 1, 5 * chunk, 70_000]
+
+test.each(sizes)("%d bytes come back as they went, in parts of any size", async (size) => {
+  const plaintext = plaintextOf(size)
+  const sealed = await sealedAttachment(plaintext)
+  for (const partSize of [1_000, 4_096, 5_000, 1_048_576]) {
+    expect(await readAll(opened(sealed, somewhere, partSize))).toEqual({ bytes: plaintext, reason: undefined })
+  }
+})
+
+test("any range of any size around the bounds of chunks is what it was", async () => {
+  let seed = 7
+  const random = (below: number) => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
+    return (seed >>> 8) % below
+  }
+  for (let run = 0; run < effort(40, 1_000, 20_000); run++) {
+    const size = Math.max(0, random(4) * chunk + random(5) - 2)
+    const plaintext = plaintextOf(size)
+    const attachment = opened(await sealedAttachment(plaintext), somewhere, 1 + random(9_000))
+    const from = random(size + 1)
+    const to = from + random(size - from + 1)
+    expect(await attachment.read(from, to), `${size}: ${from} to ${to}`).toEqual(plaintext.slice(from, to))
+    expect((await readAll(attachment, { from, to })).bytes).toEqual(plaintext.slice(from, to))
+  }
+})
+
+describe("what is not what was sent is not given out", () => {
+  const plaintext = plaintextOf(5 * chunk)
+  const at = (index: number) => headerBytes + index * sealedChunk
+  const cut = (bytes: Uint8Array, index: number) => bytes.slice(at(index), at(index + 1))
+
+  /** @param good How many bytes before it are good, and may be given out. */
+  const attacks: [string, (bytes: Uint8Array<ArrayBuffer>) => Uint8Array, number][] = [
+    ["a bit of the first chunk", (bytes) => flip(bytes, at(0)), 0],
+    ["a bit of a tag", (bytes) => flip(bytes, at(2) - 1), 0],
+    ["a bit of the last chunk", (bytes) => flip(bytes, at(4) + 9), 3 * chunk],
+    ["a chunk for another", (bytes) => concat(bytes.slice(0, at(1)), cut(bytes, 2), bytes.slice(at(2))), 0],
+    [
+      "two chunks that changed places",
+      (bytes) => concat(bytes.slice(0, at(1)), cut(bytes, 2), cut(bytes, 1), bytes.slice(at(3))),
+      0,
+    ],
+    ["a chunk twice", (bytes) => concat(bytes.slice(0, at(3)), cut(bytes, 2), bytes.slice(at(4))), 2 * chunk],
+    ["a chunk that is missing", (bytes) => concat(bytes.slice(0, at(3)), bytes.slice(at(4))), 2 * chunk],
+    ["an end that was cut off", (bytes) => bytes.slice(0, -1), 3 * chunk],
+    ["a last chunk that was cut off", (bytes) => bytes.slice(0, at(4)), 3 * chunk],
+    ["a byte at the end", (bytes) => concat(bytes, Uint8Array.of(0)), 3 * chunk],
+    ["a chunk at the end", (bytes) => concat(bytes, cut(bytes, 4)), 3 * chunk],
+    ["another magic", (bytes) => flip(bytes, 0), 0],
+    ["another algorithm", (bytes) => flip(bytes, 7), 0],
+    ["another chunk size", (bytes) => flip(bytes, 10), 0],
+    ["another salt", (bytes) => flip(bytes, 12), 0],
+    ["another nonce prefix", (bytes) => flip(bytes, headerBytes - 1), 0],
+  ]
+  test.each(attacks)("%s", async (_, attack, good) => {
+    const sealed = await sealedAttachment(plaintext)
+    const attacked = opened({ ...sealed, ciphertext: new Uint8Array(attack(sealed.ciphertext)) })
+    const { bytes, reason } = await readAll(attacked)
+    expect(reason).toBe("ATTACHMENT_TAMPERED")
+    // The newest good chunk waits for the next one.
+    expect(bytes).toEqual(plaintext.slice(0, bytes.length))
+    expect(bytes.length).toBeLessThanOrEqual(good)
+  })
+
+  test.each<[string, Partial<AttachmentPlace>]>([
+    ["conversation", { conversation: new Uint8Array(16).fill(33) }],
+    ["sender", { senderCredentialHash: new Uint8Array(32).fill(33) }],
+    ["app", { app: new Uint8Array(16).fill(33) }],
+    ["tenant", { tenant: new Uint8Array(16).fill(33) }],
+    ["tenant, where there is one", { tenant: undefined }],
+  ])("in another %s it does not open, with its key", async (_, change) => {
+    const sealed = await sealedAttachment(plaintext)
+    const { bytes, reason } = await readAll(opened(sealed, { ...somewhere, ...change }))
+    expect([bytes.length, reason]).toEqual([0, "ATTACHMENT_TAMPERED"])
+  })
+
+  test("a last chunk does not pass for one in the middle, and one in the middle for no last", async () => {
+    const short = await sealedAttachment(plaintextOf(chunk))
+    const long = await sealedAttachment(plaintextOf(2 * chunk))
+    // Under one key: the first chunk of the longer one holds the same plaintext.
+    const swapped = concat(long.ciphertext.slice(0, at(1)))
+    expect((await readAll(opened({ ...short, ciphertext: new Uint8Array(swapped) }))).reason).toBe(
+      "ATTACHMENT_TAMPERED",
+    )
+    const back = concat(short.ciphertext, long.ciphertext.slice(at(1)))
+    expect((await readAll(opened({ ...long, ciphertext: new Uint8Array(back) }))).reason).toBe("ATTACHMENT_TAMPERED")
+  })
+
+  test("other bytes that the sender made later, under the same key, are not taken for the whole", async () => {
+    const first = await sealedAttachment(plaintext, { prefixByte: 1 })
+    const later = await sealedAttachment(
+      plaintext.map((byte) => byte ^ 1),
+      { prefixByte: 2 },
+    )
+    const { bytes, reason } = await readAll(opened({ ...first, ciphertext: later.ciphertext }))
+    expect(reason).toBe("ATTACHMENT_TAMPERED")
+    expect(bytes.length).toBeLessThan(plaintext.length)
+  })
+
+  test("zeros after the end are zeros", async () => {
+    const size = chunk - 5
+    const full = await sealedAttachment(plaintextOf(padme(size)))
+    const manifest = create(AttachmentManifestSchema, { ...full.manifest, plaintextSize: BigInt(size) })
+    expect(padme(size)).toBeGreaterThan(size)
+    expect(await readAll(opened({ ...full, manifest }))).toEqual({
+      bytes: new Uint8Array(),
+      reason: "ATTACHMENT_TAMPERED",
+    })
+  })
+
+  function flip(bytes: Uint8Array, index: number): Uint8Array {
+    const copy = bytes.slice()
+    copy[index] = (copy[index] ?? 0) ^ 1
+    return copy
+  }
+})
+
+test.each<[string, Record<string, unknown>]>([
+  ["of another conversation", { conversationId: new Uint8Array(16).fill(77) }],
+  ["of another sender", { senderCredentialHash: new Uint8Array(32).fill(77) }],
+  ["of a later version", { version: 2 }],
+  ["with a short key", { key: new Uint8Array(16) }],
+  ["with a size that is not that of its ciphertext", { plaintextSize: 4_000_000n }],
+  ["with a size beyond every limit", { plaintextSize: 2n ** 63n }],
+  ["with chunks that are too small", { chunkSize: 16 }],
+  ["with chunks that are too large", { chunkSize: 2_097_152 }],
+  ["without a place", { locator: new Uint8Array() }],
+])("a manifest %s is not taken", async (_, change) => {
+  const { manifest } = await sealedAttachment(plaintextOf(100))
+  const { conversation, senderCredentialHash } = somewhere
+  expect(acceptManifest(manifest, { conversation, senderCredentialHash })).toEqual(manifest)
+  const changed = create(AttachmentManifestSchema, { ...manifest, ...change })
+  expect(acceptManifest(changed, { conversation, senderCredentialHash })).toBeUndefined()
+})
+
+test.each(["../x", "a/b", "c:\\d", "..", "a\u202egpj.exe", "a\nb", "x".repeat(256)])(
+  "a name that is a path, or misleads, is dropped: %j",
+  async (fileName) => {
+    const { manifest } = await sealedAttachment(plaintextOf(1))
+    const { conversation, senderCredentialHash } = somewhere
+    const changed = create(AttachmentManifestSchema, { ...manifest, fileName })
+    expect(acceptManifest(changed, { conversation, senderCredentialHash })?.fileName).toBe("")
+  },
+)
+
+test("the ciphertext is what the written format says, made with other code", async () => {
+  const plaintext = plaintextOf(chunk + 10)
+  const { manifest, ciphertext } = await sealedAttachment(plaintext)
+  const { tenant = new Uint8Array(), app, conversation, senderCredentialHash } = somewhere
+  const info = concat(utf8("attachment/v1"), tenant, app, conversation, manifest.attachmentId, senderCredentialHash)
+  const key = Buffer.from(hkdfSync("sha256", manifest.key, manifest.salt, info, 32))
+  const prefix = new Uint8Array(7).fill(7)
+  const header = concat(utf8("MSGATT1"), Uint8Array.of(1, 0, 0, 16, 0), manifest.salt, prefix)
+  const aad = createHash("sha256").update(header).digest()
+  const padded = new Uint8Array(4_352)
+  padded.set(plaintext)
+  const pieces = [padded.slice(0, chunk), padded.slice(chunk)].map((piece, i) => {
+    const nonce = concat(prefix, Uint8Array.of(0, 0, 0, i, i))
+    const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(aad)
+    return concat(cipher.update(piece), cipher.final(), cipher.getAuthTag())
+  })
+  expect(ciphertext).toEqual(concat(header, ...pieces))
+})
+
+test("sizes are hidden in buckets: at most an eighth more, and few of them", () => {
+  expect([0, 1, 2, 9, 100, 1_000, 4_106, 1_000_000].map(padme)).toEqual([0, 1, 2, 10, 104, 1_024, 4_352, 1_015_808])
+  const buckets = new Set<number>()
+  for (let size = 1; size <= 100_000; size++) {
+    const bucket = padme(size)
+    buckets.add(bucket)
+    expect(bucket >= size && bucket <= size * 1.125 && padme(bucket) === bucket, `${size}`).toBe(true)
+  }
+  expect(buckets.size).toBeLessThan(250)
+})
+
+test.each<[string, number, boolean]>([
+  ["96 MiB", 96 * 1_048_576, true],
+  ["100 MiB", 100 * 1_048_576, false],
+  ["less than nothing", -1, false],
+  ["half a byte", 0.5, false],
+])("%s fits: %#", (_, size, fits) => {
+  expect(layoutOf(size, 65_536) !== undefined).toBe(fits)
+})
+
+test("under one key and place there is one plaintext: a source that has changed is not sent", async () => {
+  const before = plaintextOf(3 * chunk)
+  const { manifest, ciphertext } = await sealedAttachment(before)
+  const layout = layoutOf(before.length, chunk) ?? expect.fail("a size")
+  const cipher = await chunkCipher(manifest, somewhere, layout, new Uint8Array(7).fill(7))
+  const tags = concat(
+    ...[1, 2, 3].map((i) => ciphertext.slice(headerBytes + i * sealedChunk - tagBytes).slice(0, tagBytes)),
+  )
+  const range = { from: 0, to: ciphertext.length }
+  expect(await sealRange(cipher, layout, new Blob([before]), tags, range)).toEqual(ciphertext)
+  expect(await sealRange(cipher, layout, new Blob([before]), tags, { from: 4_000, to: 9_000 })).toEqual(
+    ciphertext.slice(4_000, 9_000),
+  )
+  const changed = before.slice()
+  changed[2 * chunk] = (changed[2 * chunk] ?? 0) ^ 1
+  const sources = [
+    new Blob([changed]),
+    new Blob([before.slice(1)]),
+    { size: before.length, slice: () => ({ arrayBuffer: () => Promise.reject(new Error("gone")) }) },
+  ]
+  for (const source of sources) {
+    await expect(sealRange(cipher, layout, source, tags, range)).rejects.toMatchObject({
+      reason: "ATTACHMENT_SOURCE_CHANGED",
+    })
+  }
+})
+
+test("nothing that an app holds shows a key", async () => {
+  const sealed = await sealedAttachment(plaintextOf(10))
+  const attachment = opened(sealed)
+  const shown = `${JSON.stringify(attachment)} ${inspect(attachment, { depth: 9, showHidden: true })}`
+  expect(shown).not.toMatch(/9, 9, 9|090909|CQkJ/)
+  expect(Object.keys(attachment).sort()).toEqual(["fileName", "mediaType", "read", "size", "stream"])
+})
+
+test("a reader that takes its time holds a part and a chunk up, and no more", async () => {
+  const size = 40 * chunk
+  const sealed = await sealedAttachment(plaintextOf(size))
+  const partSize = 10_000
+  let fetched = 0
+  const source = ciphertextIn(sealed.ciphertext.length, partSize, async (index) => {
+    const part = sealed.ciphertext.slice(index * partSize, (index + 1) * partSize)
+    fetched += part.length
+    return part
+  })
+  let taken = 0
+  let most = 0
+  for await (const piece of openedAttachment(sealed.manifest, somewhere, async () => source).stream()) {
+    taken += piece.length
+    most = Math.max(most, fetched - taken)
+  }
+  expect(taken).toBe(size)
+  // What waits to be known as good, what was read with it, and what is left of a part.
+  expect(most).toBeLessThanOrEqual(3 * sealedChunk + partSize + headerBytes + 40 * tagBytes)
+})

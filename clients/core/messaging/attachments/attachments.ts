@@ -1,0 +1,70 @@
+// What the messenger does with attachments: sends one, opens one, and shows uploads that were stopped.
+
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { contentOfAttachment } from "../content.ts"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { bytesOfId, idOf } from "../ids.ts"
+import { type SentMessage, sendContent } from "../sending/outbox.ts"
+import { ownCredential } from "../state/held.ts"
+import { keyOfSeq } from "../state/timeline.ts"
+import { remoteCiphertext } from "./ciphertext.ts"
+import { type OpenedAttachment, openedAttachment } from "./download.ts"
+import type { AttachmentSource } from "./source.ts"
+import { type AttachmentOptions, forgetUpload, type UploadInfo, upload } from "./upload.ts"
+import { readUpload, removeUpload, uploadsIn } from "./upload-rows.ts"
+
+/** Uploads it, and sends the message that opens it. In one transaction the upload is gone and the message is there. */
+export async function sendAttachment(
+  context: Context,
+  conversationId: string,
+  source: AttachmentSource,
+  options: AttachmentOptions = {},
+): Promise<SentMessage> {
+  const { id, manifest } = await upload(context, conversationId, source, options)
+  const content = contentOfAttachment(manifest)
+  return sendContent(context, conversationId, ({ group }) => {
+    const isOurs = equalBytes(hash("device-credential", ownCredential(group)), manifest.senderCredentialHash)
+    // Bound to the credential that the leaf had: under another one nobody would take it.
+    if (!isOurs) throw new MessagingError("ATTACHMENT_GONE", "the credential has been renewed meanwhile")
+    return { content, ops: [removeUpload(id)] }
+  })
+}
+
+export async function openAttachment(context: Context, conversationId: string, seq: bigint): Promise<OpenedAttachment> {
+  const { store, rows, owner } = context
+  const place = { space: conversationId, table: "attachment", key: keyOfSeq(seq) } as const
+  const [sealed] = (await store.read(conversationId, [place])).values
+  if (sealed === undefined) throw new MessagingError("ATTACHMENT_UNKNOWN", "no such attachment on this device")
+  const manifest = await rows.read(place, AttachmentManifestSchema, sealed)
+  return openedAttachment(
+    manifest,
+    {
+      tenant: owner.tenant,
+      app: owner.app,
+      conversation: bytesOfId("cnv", conversationId),
+      senderCredentialHash: manifest.senderCredentialHash,
+    },
+    remoteCiphertext(context, idOf("att", manifest.locator), Number(manifest.ciphertextSize)),
+  )
+}
+
+export async function listUploads(context: Context, conversationId: string): Promise<UploadInfo[]> {
+  const found = await uploadsIn(context, conversationId)
+  return found.map(({ id, record: { manifest, startedAtMs } }) => ({
+    id,
+    fileName: manifest?.fileName ?? "",
+    mediaType: manifest?.mediaType ?? "",
+    size: Number(manifest?.plaintextSize ?? 0n),
+    startedAtMs: Number(startedAtMs),
+  }))
+}
+
+/** What the service has of it is gone a day after it was begun. */
+export async function cancelUpload(context: Context, conversationId: string, id: string): Promise<void> {
+  const found = await readUpload(context, conversationId, id)
+  if (found === undefined) throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")
+  await forgetUpload(context, conversationId, id)
+}

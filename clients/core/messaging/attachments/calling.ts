@@ -1,0 +1,35 @@
+import { failureOf, isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+
+const maxTries = 3
+
+/**
+ * A call about an attachment, made again while the network is bad.
+ *
+ * @throws MessagingError ATTACHMENT_INTERRUPTED, ATTACHMENT_GONE
+ */
+export async function calling<T>(
+  { clock, random }: Pick<Context, "clock" | "random">,
+  signal: AbortSignal | undefined,
+  call: () => Promise<T>,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    signal?.throwIfAborted()
+    try {
+      return await call()
+    } catch (cause) {
+      signal?.throwIfAborted()
+      if (isFailure(cause, "RESOURCE_UNRESOLVED")) {
+        throw new MessagingError("ATTACHMENT_GONE", "the service does not have it any more", { cause })
+      }
+      const retryAfterMs = isFailure(cause, "RATE_LIMITED") ? failureOf(cause)?.retryAfterMs : undefined
+      if (retryAfterMs === undefined && !isUnreachable(cause)) throw cause
+      if (tries === maxTries) {
+        throw new MessagingError("ATTACHMENT_INTERRUPTED", "the service cannot be reached", { cause })
+      }
+      await pause(clock, retryAfterMs ?? retryDelayMs(random, tries))
+    }
+  }
+}

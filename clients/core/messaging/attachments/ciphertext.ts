@@ -1,0 +1,64 @@
+import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/records"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { calling } from "./calling.ts"
+
+/** Ciphertext that is somewhere else, by ranges. One part of it is in memory, and no more. */
+export interface Ciphertext {
+  read(from: number, to: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>>
+}
+
+/**
+ * @param fetchPart A part of `partSize` bytes, the last one of what is left.
+ * @throws MessagingError ATTACHMENT_TAMPERED for a part of another length.
+ */
+export function ciphertextIn(
+  size: number,
+  partSize: number,
+  fetchPart: (index: number, signal?: AbortSignal) => Promise<Uint8Array>,
+): Ciphertext {
+  let held: { readonly index: number; readonly bytes: Uint8Array } | undefined
+  return {
+    async read(from, to, signal) {
+      const range = new Uint8Array(to - from)
+      for (let at = from; at < to; ) {
+        const index = Math.floor(at / partSize)
+        if (held?.index !== index) {
+          held = undefined
+          const bytes = await fetchPart(index, signal)
+          if (bytes.length !== Math.min(partSize, size - index * partSize)) throw tampered("a part of another size")
+          held = { index, bytes }
+        }
+        const start = at - index * partSize
+        const piece = held.bytes.subarray(start, start + (to - at))
+        range.set(piece, at - from)
+        at += piece.length
+      }
+      return range
+    },
+  }
+}
+
+/** An attachment that the service has. Asked when it is first read. */
+export function remoteCiphertext(context: Context, attachmentId: string, size: number): () => Promise<Ciphertext> {
+  const { attachments } = context.calls
+  let partSize: number | undefined
+  return async () => {
+    partSize ??= await calling(context, undefined, async () =>
+      partSizeOf((await attachments.getAttachment({ attachmentId })).attachment, size),
+    )
+    return ciphertextIn(size, partSize, async (index, signal) => {
+      const call = signal === undefined ? {} : { signal }
+      const { data } = await calling(context, signal, () => attachments.downloadPart({ attachmentId, index }, call))
+      return data
+    })
+  }
+}
+
+function partSizeOf(attachment: Attachment | undefined, size: number): number {
+  if (attachment?.status !== Attachment_Status.COMPLETE) throw tampered("it is not whole any more")
+  if (attachment.size !== BigInt(size) || attachment.partSize === 0) throw tampered("it has another size")
+  return attachment.partSize
+}
+
+const tampered = (message: string) => new MessagingError("ATTACHMENT_TAMPERED", message)

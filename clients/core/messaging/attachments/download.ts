@@ -1,0 +1,147 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { equalBytes } from "@signet/canonical/bytes"
+import type { AttachmentManifest } from "@signet/proto/client/v1/attachment"
+import { MessagingError } from "../errors.ts"
+import { type AttachmentPlace, type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
+import type { Ciphertext } from "./ciphertext.ts"
+import { chunkAt, headerBytes, headerOf, type Layout, prefixIn, sealedAt } from "./layout.ts"
+import { layoutIn } from "./manifest.ts"
+
+export interface ReadOptions {
+  /** The first byte. Default: 0. A download goes on from where it stopped. */
+  readonly from?: number
+  /** The byte after the last. Default: the end. */
+  readonly to?: number
+  readonly signal?: AbortSignal
+  /** How many bytes of how many were given out. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+/** An attachment, opened. Nothing is fetched before it is read, and no byte is given out that did not pass. */
+export interface OpenedAttachment {
+  /** As the sender says; empty for none. Never a path. */
+  readonly fileName: string
+  /** As the sender says; empty for none. */
+  readonly mediaType: string
+  /** In bytes. */
+  readonly size: number
+  /**
+   * The bytes, as they are read. Of the whole file, the last ones come when all of it is what the sender hashed; of a range,
+   * each chunk is checked by itself.
+   */
+  stream(options?: ReadOptions): ReadableStream<Uint8Array>
+  /** A range, in memory. */
+  read(from: number, to: number, options?: Pick<ReadOptions, "signal">): Promise<Uint8Array>
+}
+
+export function openedAttachment(
+  manifest: AttachmentManifest,
+  place: AttachmentPlace,
+  ciphertext: () => Promise<Ciphertext>,
+): OpenedAttachment {
+  const layout = layoutIn(manifest)
+  if (layout === undefined) throw new MessagingError("ATTACHMENT_TAMPERED", "sizes that do not fit")
+  const { fileName, mediaType } = manifest
+  const size = layout.plaintextSize
+  const stream = (options: ReadOptions = {}) =>
+    streamOf(pieces(manifest, place, layout, ciphertext, options), options, size)
+  return {
+    fileName,
+    mediaType,
+    size,
+    stream,
+    async read(from, to, options = {}) {
+      const { from: start, to: end } = rangeOf({ from, to }, size)
+      const bytes = new Uint8Array(end - start)
+      let at = 0
+      for await (const piece of pieces(manifest, place, layout, ciphertext, { ...options, from, to })) {
+        bytes.set(piece, at)
+        at += piece.length
+      }
+      return bytes
+    },
+  }
+}
+
+/** Reads on only when more is wanted. */
+function streamOf(source: AsyncGenerator<Uint8Array>, options: ReadOptions, size: number): ReadableStream<Uint8Array> {
+  const { from, to } = rangeOf(options, size)
+  let done = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const next = await source.next()
+        if (next.done === true) return controller.close()
+        done += next.value.length
+        controller.enqueue(next.value)
+        options.onProgress?.(done, to - from)
+      },
+      async cancel() {
+        await source.return(undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** @throws RangeError */
+function rangeOf({ from = 0, to }: ReadOptions, size: number): { from: number; to: number } {
+  const end = to ?? size
+  const isRange = Number.isInteger(from) && Number.isInteger(end) && from >= 0 && from <= end && end <= size
+  if (!isRange) throw new RangeError("not a range of this attachment")
+  return { from, to: end }
+}
+
+async function* pieces(
+  manifest: AttachmentManifest,
+  place: AttachmentPlace,
+  layout: Layout,
+  ciphertext: () => Promise<Ciphertext>,
+  options: ReadOptions,
+): AsyncGenerator<Uint8Array> {
+  const { signal } = options
+  const { from, to } = rangeOf(options, layout.plaintextSize)
+  const isWhole = from === 0 && to === layout.plaintextSize
+  if (from === to && !isWhole) return
+  const source = await ciphertext()
+  const header = await source.read(0, headerBytes, signal)
+  const cipher = await cipherOf(manifest, place, layout, header)
+  const digest = sha256.create().update(header)
+  const first = Math.floor(from / layout.chunkSize)
+  const last = Math.max(first, Math.ceil(to / layout.chunkSize) - 1)
+  let waiting: Uint8Array | undefined
+  for (let index = first; index <= (isWhole ? layout.chunkCount - 1 : last); index++) {
+    signal?.throwIfAborted()
+    const at = sealedAt(layout, index)
+    const sealed = await source.read(at.from, at.to, signal)
+    if (isWhole) digest.update(sealed)
+    const opened = await cipher.open(index, sealed)
+    checkPadding(layout, index, opened)
+    if (index > last) continue
+    if (waiting !== undefined) yield waiting
+    const start = index * layout.chunkSize
+    waiting = opened.subarray(Math.max(0, from - start), Math.max(0, to - start))
+  }
+  // The sender could have made other bytes under the same key since: of the whole, all members read the same.
+  if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256)) throw tampered("not what its sender hashed")
+  if (waiting !== undefined && waiting.length > 0) yield waiting
+}
+
+async function cipherOf(
+  manifest: AttachmentManifest,
+  place: AttachmentPlace,
+  layout: Layout,
+  header: Uint8Array,
+): Promise<ChunkCipher> {
+  const prefix = prefixIn(header)
+  if (!equalBytes(header, headerOf(layout.chunkSize, manifest.salt, prefix))) throw tampered("another header")
+  return chunkCipher(manifest, place, layout, prefix)
+}
+
+function checkPadding(layout: Layout, index: number, opened: Uint8Array): void {
+  const { from } = chunkAt(layout, index)
+  const padding = opened.subarray(Math.max(0, layout.plaintextSize - from))
+  if (padding.some((byte) => byte !== 0)) throw tampered("something else than zeros after its end")
+}
+
+const tampered = (message: string) => new MessagingError("ATTACHMENT_TAMPERED", message)

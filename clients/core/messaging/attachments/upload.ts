@@ -1,0 +1,217 @@
+import { create } from "@bufbuild/protobuf"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { hash } from "@signet/canonical/hash"
+import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { type UploadRecord, UploadRecordSchema } from "@signet/proto/client/v1/records"
+import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/records"
+import { isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import { bytesOfId } from "../ids.ts"
+import { seatToSend } from "../sending/outbox.ts"
+import { ownCredential } from "../state/held.ts"
+import { calling } from "./calling.ts"
+import { type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
+import { chunkBytes, type Layout, layoutOf, prefixBytes, saltBytes, tagBytes } from "./layout.ts"
+import { layoutIn } from "./manifest.ts"
+import { isFileName, isMediaType } from "./names.ts"
+import { type AttachmentSource, sealChunk, sealRange } from "./source.ts"
+import { putUpload, readUpload, removeUpload } from "./upload-rows.ts"
+
+/** What is sent beside the bytes, and how it is followed. */
+export interface AttachmentOptions {
+  /** `type/subtype`; whoever reads it has only the sender's word for it. Default: none. */
+  readonly mediaType?: string
+  /** A name, and no path. Default: none. */
+  readonly fileName?: string
+  /** Goes on with an upload: the id that `uploads` says. The source must be the same bytes. */
+  readonly resume?: string
+  /** How many bytes of how many the service has. */
+  readonly onProgress?: (done: number, total: number) => void
+  /** Stops between two parts; what is there stays. */
+  readonly signal?: AbortSignal
+}
+
+/** An upload that was stopped before its message was written. */
+export interface UploadInfo {
+  readonly id: string
+  readonly fileName: string
+  readonly mediaType: string
+  /** In bytes. */
+  readonly size: number
+  readonly startedAtMs: number
+}
+
+interface Upload {
+  readonly id: string
+  readonly manifest: AttachmentManifest
+  readonly tags: Uint8Array
+  readonly cipher: ChunkCipher
+  readonly layout: Layout
+}
+
+/** Uploads an attachment. @returns Its manifest, and the name of its upload: gone with the message that carries it. */
+export async function upload(
+  context: Context,
+  conversationId: string,
+  source: AttachmentSource,
+  options: AttachmentOptions,
+): Promise<{ readonly id: string; readonly manifest: AttachmentManifest }> {
+  const { resume } = options
+  const going =
+    resume === undefined
+      ? await begin(context, conversationId, source, options)
+      : await goOn(context, conversationId, source, resume)
+  try {
+    const attachmentId = await carryUp(context, conversationId, source, going, options)
+    const locator = bytesOfId("att", attachmentId)
+    return { id: going.id, manifest: create(AttachmentManifestSchema, { ...going.manifest, locator }) }
+  } catch (error) {
+    if (error instanceof MessagingError && error.reason === "ATTACHMENT_GONE") {
+      await forgetUpload(context, conversationId, going.id)
+    }
+    throw error
+  }
+}
+
+/** Reads the source once, and stores what makes the same ciphertext again, before the network hears of it. */
+async function begin(
+  context: Context,
+  conversationId: string,
+  source: AttachmentSource,
+  { mediaType = "", fileName = "", signal }: AttachmentOptions,
+): Promise<Upload> {
+  if (!isFileName(fileName)) throw new MessagingError("ATTACHMENT_INVALID", "not the name of a file")
+  if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "not a media type")
+  const layout = layoutOf(source.size, chunkBytes)
+  if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "larger than the service takes")
+  const { group } = seatToSend(await context.door(conversationId).held())
+  const { random, clock } = context
+  const manifest = create(AttachmentManifestSchema, {
+    version: 1,
+    attachmentId: random.bytes(16),
+    conversationId: bytesOfId("cnv", conversationId),
+    key: random.bytes(32),
+    salt: random.bytes(saltBytes),
+    chunkSize: layout.chunkSize,
+    plaintextSize: BigInt(layout.plaintextSize),
+    ciphertextSize: BigInt(layout.ciphertextSize),
+    mediaType,
+    fileName,
+    senderCredentialHash: hash("device-credential", ownCredential(group)),
+  })
+  const noncePrefix = random.bytes(prefixBytes)
+  const cipher = await cipherOf(context, manifest, layout, noncePrefix)
+  const tags = new Uint8Array(layout.chunkCount * tagBytes)
+  const digest = sha256.create().update(cipher.header)
+  for (let index = 0; index < layout.chunkCount; index++) {
+    signal?.throwIfAborted()
+    const sealed = await sealChunk(cipher, layout, source, index)
+    digest.update(sealed)
+    tags.set(sealed.subarray(sealed.length - tagBytes), index * tagBytes)
+  }
+  manifest.ciphertextSha256 = digest.digest()
+  const id = hex(manifest.attachmentId)
+  const record = create(UploadRecordSchema, { manifest, tags, noncePrefix, startedAtMs: BigInt(clock.nowMs()) })
+  const op = await putUpload(context, conversationId, id, record)
+  await context.door(conversationId).change(async () => ({ ops: [op], result: undefined }))
+  return { id, manifest, tags, cipher, layout }
+}
+
+async function goOn(context: Context, conversationId: string, source: AttachmentSource, id: string): Promise<Upload> {
+  const record = await readUpload(context, conversationId, id)
+  const manifest = record?.manifest
+  if (record === undefined || manifest === undefined) {
+    throw new MessagingError("ATTACHMENT_UNKNOWN", "no such upload on this device")
+  }
+  const layout = layoutIn(manifest)
+  if (layout === undefined) throw new MessagingError("STATE_TAMPERED", "an upload whose sizes do not fit")
+  if (layout.plaintextSize !== source.size) {
+    throw new MessagingError("ATTACHMENT_SOURCE_CHANGED", "the file has another size")
+  }
+  return {
+    id,
+    manifest,
+    layout,
+    tags: record.tags,
+    cipher: await cipherOf(context, manifest, layout, record.noncePrefix),
+  }
+}
+
+const cipherOf = (
+  { owner }: Context,
+  manifest: AttachmentManifest,
+  layout: Layout,
+  prefix: UploadRecord["noncePrefix"],
+) =>
+  chunkCipher(
+    manifest,
+    {
+      tenant: owner.tenant,
+      app: owner.app,
+      conversation: manifest.conversationId,
+      senderCredentialHash: manifest.senderCredentialHash,
+    },
+    layout,
+    prefix,
+  )
+
+/** Puts up what the service does not have yet. @returns Its id there. */
+async function carryUp(
+  context: Context,
+  conversationId: string,
+  source: AttachmentSource,
+  { manifest, tags, cipher, layout }: Upload,
+  { onProgress, signal }: AttachmentOptions,
+): Promise<string> {
+  const { attachments } = context.calls
+  const total = layout.ciphertextSize
+  const call = signal === undefined ? {} : { signal }
+  const created = await calling(context, signal, () =>
+    attachments.createAttachment(
+      {
+        conversationId,
+        size: BigInt(total),
+        sha256: manifest.ciphertextSha256,
+        // The same for every attempt: it is the same attachment.
+        idempotencyKey: manifest.attachmentId,
+      },
+      call,
+    ),
+  )
+  const { id: attachmentId, partSize, partCount, status, missingParts } = checkCreated(created.attachment, layout)
+  let left = status === Attachment_Status.COMPLETE ? [] : [...missingParts]
+  for (let isAgain = false; status !== Attachment_Status.COMPLETE; isAgain = true) {
+    let done = total - left.reduce((sum, index) => sum + Math.min(partSize, total - index * partSize), 0)
+    onProgress?.(done, total)
+    for (const index of left) {
+      const range = { from: index * partSize, to: Math.min((index + 1) * partSize, total) }
+      const data = await sealRange(cipher, layout, source, tags, range)
+      await calling(context, signal, () => attachments.uploadPart({ attachmentId, index, data }, call))
+      done += data.length
+      onProgress?.(done, total)
+    }
+    try {
+      await calling(context, signal, () => attachments.completeAttachment({ attachmentId }, call))
+      break
+    } catch (error) {
+      // Something on the way has changed bytes: once more, all of them.
+      if (isAgain || !isFailure(error, "INVALID_FIELD", "ATTACHMENT_INCOMPLETE")) throw error
+      left = Array.from({ length: partCount }, (_, index) => index)
+    }
+  }
+  onProgress?.(total, total)
+  return attachmentId
+}
+
+function checkCreated(attachment: Attachment | undefined, { ciphertextSize }: Layout): Attachment {
+  const { size, partSize = 0, partCount } = attachment ?? {}
+  const isWhole = size === BigInt(ciphertextSize) && partSize > 0 && partCount === Math.ceil(ciphertextSize / partSize)
+  if (attachment === undefined || !isWhole) throw new MessagingError("ANSWER_REFUSED", "parts that do not fit")
+  return attachment
+}
+
+export async function forgetUpload(context: Context, conversationId: string, id: string): Promise<void> {
+  await context.door(conversationId).change(async () => ({ ops: [removeUpload(id)], result: undefined }))
+}

@@ -1,0 +1,109 @@
+import { create, type Message, toBinary } from "@bufbuild/protobuf"
+import { type Client, createClient, type Transport } from "@connectrpc/connect"
+import { issueDeviceProof } from "@signet/canonical/device-proof"
+import type { Signer } from "@signet/canonical/ed25519"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { isFailure } from "../errors.ts"
+import type { Clock, Random } from "../ports.ts"
+import { provenCalls } from "./proven-calls.ts"
+import type { MessagingSession } from "./session.ts"
+
+const proofHeader = "signet-device-proof"
+/** A token that came from a cache and is too old, or from before the device was registered. */
+const staleTokens = ["TOKEN_EXPIRED", "DEVICE_REQUIRED"] as const
+
+/** The messaging service, called as this session and this device. */
+export interface Calls {
+  readonly devices: Client<typeof DeviceService>
+  readonly keyPackages: Client<typeof KeyPackageService>
+  readonly conversations: Client<typeof ConversationService>
+  readonly welcomes: Client<typeof WelcomeService>
+  readonly attachments: Client<typeof AttachmentService>
+}
+
+/** What signs the calls of a device. */
+export interface DeviceSigner {
+  /** 16 bytes. */
+  readonly id: Uint8Array
+  readonly signer: Signer
+}
+
+export interface CallOptions {
+  readonly transport: Transport
+  readonly session: Pick<MessagingSession, "accessToken" | "renewToken">
+  /** Asked at each call: undefined before the device is registered. */
+  readonly device: () => DeviceSigner | undefined
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export function makeCalls(options: CallOptions): Calls {
+  const transport = asDevice(options)
+  return {
+    devices: createClient(DeviceService, transport),
+    keyPackages: createClient(KeyPackageService, transport),
+    conversations: createClient(ConversationService, transport),
+    welcomes: createClient(WelcomeService, transport),
+    attachments: createClient(AttachmentService, transport),
+  }
+}
+
+/** The transport, with a token on each call, and a fresh device proof where the contract asks for one. */
+function asDevice(options: CallOptions): Transport {
+  const { transport, session } = options
+  const headersOf = async (given: HeadersInit | undefined, token: string, method?: Method, message?: Message) => {
+    const headers = new Headers(given)
+    headers.set("authorization", `Bearer ${token}`)
+    if (method !== undefined && message !== undefined && provenCalls.has(nameOf(method))) {
+      const proof = await proofOf(options, method, message)
+      if (proof !== undefined) headers.set(proofHeader, proof)
+    }
+    return headers
+  }
+  return {
+    async unary(method, signal, timeoutMs, header, input, values) {
+      const message = create(method.input, input)
+      const call = async (token: string) =>
+        transport.unary(method, signal, timeoutMs, await headersOf(header, token, method, message), message, values)
+      const token = await session.accessToken()
+      try {
+        return await call(token)
+      } catch (error) {
+        if (!isFailure(error, ...staleTokens)) throw error
+        return call(await session.renewToken())
+      }
+    },
+    async stream(method, signal, timeoutMs, header, input, values) {
+      const headers = await headersOf(header, await session.accessToken())
+      return transport.stream(method, signal, timeoutMs, headers, input, values)
+    },
+  }
+}
+
+type Method = Parameters<Transport["unary"]>[0]
+
+const nameOf = ({ parent, name }: Method): string => `${parent.typeName}/${name}`
+
+async function proofOf(
+  { device, random, clock }: CallOptions,
+  method: Method,
+  message: Message,
+): Promise<string | undefined> {
+  const own = device()
+  if (own === undefined) return undefined
+  const request = toBinary(method.input, message)
+  const call = { deviceId: own.id, method: `/${nameOf(method)}`, request }
+  const atSeconds = BigInt(Math.floor(clock.nowMs() / 1_000))
+  return base64url(await issueDeviceProof(call, random.bytes(16), atSeconds, own.signer))
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "")
+}

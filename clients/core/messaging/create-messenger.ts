@@ -1,0 +1,132 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt"
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { Device_Status } from "@signet/proto/messaging/v1/records"
+import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
+import { listDevices } from "./device/own-devices.ts"
+import { MessagingError } from "./errors.ts"
+import { joinAll } from "./joining/welcomes.ts"
+import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
+import { openContext, type Primitives } from "./open.ts"
+import { createQueue, processIncoming } from "./receiving/incoming.ts"
+import { changeRecord, requestRejoin } from "./receiving/log.ts"
+import { rosterOf } from "./receiving/roster.ts"
+import { createConversation, type NewConversation } from "./sending/creation.ts"
+import { ask } from "./sending/intents.ts"
+import { encryptMessage, seatToSend, send } from "./sending/outbox.ts"
+import { type Held, statusOf } from "./state/held.ts"
+import { readTimeline } from "./state/timeline.ts"
+import { closable } from "./store/closable.ts"
+import { deviceSpace } from "./store/store.ts"
+import { run } from "./sync/stream.ts"
+import { sync } from "./sync/sync.ts"
+import { verification } from "./verification/verification.ts"
+
+/** Opens the messenger of one device on the primitives of a platform. */
+export async function createMessengerWith(options: MessengerOptions, primitives: Primitives): Promise<Messenger> {
+  const { context, events, scope } = await openContext({ ...options, store: closable(options.store) }, primitives)
+  const { store, rows, device, calls, owner } = context
+  const queue = createQueue()
+  const closing = new AbortController()
+
+  const infoOf = async (conversationId: string): Promise<ConversationInfo> => {
+    const found = describe(conversationId, await context.door(conversationId).held())
+    if (found === undefined) throw unknown()
+    return found
+  }
+  const createOne = async (asked: NewConversation): Promise<ConversationInfo> => {
+    const id = await createConversation(context, asked)
+    const made = await infoOf(id)
+    if (made.status !== "waiting") return made
+    // Whoever was first has let this device in, or will.
+    await joinAll(context)
+    return infoOf(id)
+  }
+
+  async function close() {
+    closing.abort()
+    events.close()
+    await store.close()
+  }
+
+  return {
+    get deviceId() {
+      return device.id ?? ""
+    },
+    createDirectConversation: (peerUserId) => createOne({ peerUserId }),
+    createGroupConversation: (userIds) => createOne({ userIds }),
+    encryptMessage: (conversationId, plaintext) => encryptMessage(context, conversationId, plaintext),
+    processIncoming: ({ conversationId, envelope }) => processIncoming(context, queue, conversationId, envelope),
+    addMembers: (conversationId, userIds) =>
+      ask(context, conversationId, { case: "add", value: { userIds: [...userIds] } }),
+    removeMembers: (conversationId, userIds) =>
+      ask(context, conversationId, { case: "remove", value: { userIds: [...userIds] } }),
+    send: (conversationId, plaintext) => send(context, conversationId, plaintext),
+    sendAttachment: (conversationId, source, attachment) => sendAttachment(context, conversationId, source, attachment),
+    openAttachment: (conversationId, seq) => openAttachment(context, conversationId, seq),
+    uploads: (conversationId) => listUploads(context, conversationId),
+    cancelUpload: (conversationId, uploadId) => cancelUpload(context, conversationId, uploadId),
+    async leave(conversationId) {
+      seatToSend(await context.door(conversationId).held())
+      const { directive } = await calls.conversations.leaveConversation({ conversationId })
+      // Without one there was nobody else, and the conversation is closed.
+      const status = directive === undefined ? Status.REMOVED : Status.LEAVING
+      await changeRecord(context, conversationId, (record) => ({ ...record, status }))
+    },
+    async rejoin(conversationId) {
+      const { record } = await context.door(conversationId).held()
+      if (record === undefined) throw unknown()
+      await context.lane(conversationId, () => requestRejoin(context, conversationId))
+    },
+    refreshKeys: (conversationId) => ask(context, conversationId, { case: "update", value: {} }),
+    async conversations() {
+      const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
+      const found = await Promise.all(ids.map(async (id) => describe(id, await context.door(id).held())))
+      return found.filter((one) => one !== undefined)
+    },
+    conversation: async (id) => describe(id, await context.door(id).held()),
+    timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
+    async devices() {
+      const found = await listDevices(context, owner.userId)
+      return found.map(({ id, status, platform, createdAt }) => ({
+        id,
+        isThisOne: id === device.id,
+        isRevoked: status === Device_Status.REVOKED,
+        platform,
+        createdAtMs: createdAt === undefined ? 0 : timestampMs(createdAt),
+      }))
+    },
+    async revokeDevice(deviceId) {
+      await calls.devices.revokeDevice({ deviceId })
+    },
+    verification: verification(context),
+    sync: () => sync(context),
+    run: (signal) => run(context, AbortSignal.any([signal, closing.signal])),
+    subscribe: events.subscribe,
+    events: events.stream,
+    async destroyLocalState(confirm) {
+      if (confirm !== "destroy everything on this device") throw new TypeError("not confirmed")
+      await options.secretBox.destroy(scope)
+      await close()
+    },
+    close,
+  }
+}
+
+function unknown(): MessagingError {
+  return new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
+}
+
+function describe(id: string, { record, seat }: Held): ConversationInfo | undefined {
+  const status = statusOf(record)
+  if (record === undefined || status === undefined) return undefined
+  const { quarantine } = record
+  const members = seat === undefined ? [] : [...rosterOf(seat.group).values()]
+  return {
+    id,
+    status,
+    isDirect: record.isDirect,
+    memberUserIds: [...new Set(members.map(({ userId }) => userId))],
+    processedSeq: seat?.processedSeq ?? 0n,
+    quarantine: quarantine && { reason: quarantine.reason, seq: quarantine.seq, evidence: quarantine.envelope },
+  }
+}

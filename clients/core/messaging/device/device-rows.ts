@@ -1,0 +1,16 @@
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { deviceSpace, type Op } from "../store/store.ts"
+
+const maxRaces = 100
+
+/** Writes rows of the device that nothing else depends on. */
+export async function writeDeviceRows({ store }: Pick<Context, "store">, ops: readonly Op[]): Promise<void> {
+  for (let race = 0; race < maxRaces; race++) {
+    const { generation } = await store.read(deviceSpace, [])
+    const done = await store.transact(deviceSpace, generation, ops)
+    if (done === "ok") return
+    if (done === "EXISTS") throw new MessagingError("STATE_TAMPERED", "this row is there already")
+  }
+  throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+}

@@ -1,0 +1,214 @@
+import { create } from "@bufbuild/protobuf"
+import { issueDeviceRequest } from "@signet/canonical/device-request"
+import type { Signer as CanonicalSigner } from "@signet/canonical/ed25519"
+import { hash, issuerIdOf } from "@signet/canonical/hash"
+import {
+  type DeviceRecord,
+  DeviceRecordSchema,
+  type IdentityKey,
+  IdentityKeySchema,
+} from "@signet/proto/client/v1/records"
+import type { StorageClass } from "@signet/proto/credential/v1/device_request"
+import type { Device } from "@signet/proto/messaging/v1/records"
+import { isFailure } from "../../errors.ts"
+import type { Calls, DeviceSigner } from "../calls.ts"
+import { type Context, nowSeconds } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import type { Signer } from "../crypto/identity.ts"
+import type { Suite } from "../crypto/suite.ts"
+import { MessagingError } from "../errors.ts"
+import { bytesOfId } from "../ids.ts"
+import type { Identity } from "../mls.ts"
+import { verifyFresh } from "../receiving/roster.ts"
+import { refusingAs } from "../refusing.ts"
+import type { SealedRows } from "../store/sealed-rows.ts"
+import { deviceSpace, type MessagingStore } from "../store/store.ts"
+
+const place = { space: deviceSpace, table: "device", key: "self" } as const
+
+/** This device: its id, its papers, and keys that only sign. */
+export interface OwnDevice {
+  /** `dev_…`; undefined before it is registered. */
+  readonly id: string | undefined
+  /** What leaves and key packages carry. The key in it is a reference. @throws MessagingError before registration. */
+  identity(): Identity
+  /** H("device-credential", the newest credential). */
+  credentialHash(): Uint8Array
+  /** Unix seconds. */
+  readonly notBefore: number
+  readonly notAfter: number
+  /** The newest issuer key set that was kept; empty for none. */
+  readonly issuerKeySet: Uint8Array
+  keepIssuerKeySet(signed: Uint8Array): Promise<void>
+  /** What signs for a reference: for the engine. */
+  signerOf(reference: Uint8Array): Signer | undefined
+  /** What signs calls. */
+  caller(): DeviceSigner | undefined
+  /**
+   * Becomes the device of the session: a new one, or the one that it is already where the user has signed in anew. Safe to
+   * stop and repeat anywhere.
+   */
+  register(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
+  /** Another tab may have written. */
+  reload(): Promise<void>
+  /** A new credential for a new key. */
+  renew(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
+}
+
+export interface DeviceOptions {
+  readonly store: MessagingStore
+  readonly rows: SealedRows
+  readonly suite: Suite
+  /** The issuer's URL. */
+  readonly issuer: string
+  /** What it runs on, for the user's list of devices: [a-z0-9._:/-]. */
+  readonly platform: string
+  readonly storageClass: StorageClass
+  readonly renewToken: () => Promise<string>
+}
+
+type Papers = Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify"> & { readonly calls: Calls }
+
+export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
+  const { store, rows, suite } = options
+  let record: DeviceRecord | undefined
+  const signers = new Map<string, Signer>()
+
+  /** Reads what is stored: another tab may have written. */
+  const load = async (): Promise<bigint> => {
+    const { generation, values } = await store.read(deviceSpace, [place])
+    const [sealed] = values
+    record = sealed && (await rows.read(place, DeviceRecordSchema, sealed))
+    for (const key of keysOf(record)) signers.set(hex(key.publicKey), (message) => suite.sign(key.seed, message))
+    return generation
+  }
+  /** Changes the record, on top of whatever is stored. */
+  const change = async (next: (before: DeviceRecord) => DeviceRecord): Promise<DeviceRecord> => {
+    for (;;) {
+      const generation = await load()
+      const after = next(record ?? create(DeviceRecordSchema))
+      const op = await rows.put(place, DeviceRecordSchema, after)
+      const done = await store.transact(deviceSpace, generation, [op])
+      if (done !== "ok") continue
+      await load()
+      return after
+    }
+  }
+  await load()
+
+  const newKey = async (): Promise<IdentityKey> => {
+    const { seed, publicKey } = await suite.signatureKeyPair()
+    return create(IdentityKeySchema, { seed, publicKey })
+  }
+  const registered = () => {
+    if (record?.key === undefined || record.deviceId === "") throw new MessagingError("DEVICE_ENDED", "not registered")
+    return { record, key: record.key }
+  }
+  const signerFor = (key: IdentityKey): CanonicalSigner => ({
+    publicKey: key.publicKey,
+    sign: (message) => suite.sign(key.seed, message),
+  })
+  const requestFor = ({ owner, random, clock }: Papers, key: IdentityKey) =>
+    issueDeviceRequest(
+      {
+        issuerId: issuerIdOf(options.issuer),
+        ...(owner.tenant === undefined ? {} : { tenantId: owner.tenant }),
+        appId: owner.app,
+        userId: owner.user,
+        nonce: random.bytes(16),
+        platform: options.platform,
+        storageClass: options.storageClass,
+        issuedAt: BigInt(nowSeconds({ clock })),
+      },
+      signerFor(key),
+    )
+  const take = async (papers: Papers, device: Device | undefined, key: IdentityKey): Promise<void> => {
+    if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "no device in the answer")
+    const realm = {
+      issuerKeys: papers.issuer.keys(),
+      tenantId: papers.owner.tenant,
+      appId: papers.owner.app,
+      verify: papers.verify,
+    }
+    const leaf = { credential: device.credential, signatureKey: key.publicKey }
+    const { body } = await refusingAs("ANSWER_REFUSED", async () => verifyFresh(realm, leaf, nowSeconds(papers)))
+    const isOurs =
+      hex(body.userId) === hex(papers.owner.user) && hex(body.deviceId) === hex(bytesOfId("dev", device.id))
+    if (!isOurs) throw new MessagingError("ANSWER_REFUSED", "the credential is another user's or device's")
+    await change((before) =>
+      create(DeviceRecordSchema, {
+        ...before,
+        deviceId: device.id,
+        credential: device.credential,
+        credentialNotBefore: body.notBefore,
+        credentialNotAfter: body.notAfter,
+        key,
+        formerKeys: keysOf(before).filter(({ publicKey }) => hex(publicKey) !== hex(key.publicKey)),
+      }),
+    )
+  }
+
+  const own: OwnDevice = {
+    get id() {
+      return record?.deviceId || undefined
+    },
+    identity() {
+      const { record: now, key } = registered()
+      return { credential: now.credential, signatureKey: key.publicKey, key: key.publicKey }
+    },
+    credentialHash: () => hash("device-credential", registered().record.credential),
+    get notBefore() {
+      return Number(registered().record.credentialNotBefore)
+    },
+    get notAfter() {
+      return Number(registered().record.credentialNotAfter)
+    },
+    get issuerKeySet() {
+      return record?.issuerKeySet ?? new Uint8Array()
+    },
+    async keepIssuerKeySet(issuerKeySet) {
+      await change((before) => create(DeviceRecordSchema, { ...before, issuerKeySet }))
+    },
+    signerOf: (reference) => signers.get(hex(reference)),
+    caller() {
+      if (record?.key === undefined || record.deviceId === "") return undefined
+      return { id: bytesOfId("dev", record.deviceId), signer: signerFor(record.key) }
+    },
+    async register(papers) {
+      await load()
+      const key = record?.key ?? (await newKey())
+      if (record?.key === undefined) {
+        // The key is stored before it is vouched for: a device whose key is lost would be nobody's.
+        const kept = await change((before) => create(DeviceRecordSchema, { ...before, key: before.key ?? key }))
+        // Another tab was first.
+        if (hex(kept.key?.publicKey ?? key.publicKey) !== hex(key.publicKey)) return own.register(papers)
+      }
+      const answer = await papers.calls.devices
+        .registerDevice({ deviceRequest: await requestFor(papers, key) })
+        .catch(ended)
+      await take(papers, answer.device, key)
+      if (answer.mustRefresh) await options.renewToken()
+    },
+    async reload() {
+      await load()
+    },
+    async renew(papers) {
+      const { record: now } = registered()
+      const key = await newKey()
+      const deviceRequest = await requestFor(papers, key)
+      const { device } = await papers.calls.devices
+        .renewCredential({ deviceId: now.deviceId, deviceRequest })
+        .catch(ended)
+      await take(papers, device, key)
+    },
+  }
+  return own
+}
+
+const keysOf = (record: DeviceRecord | undefined): IdentityKey[] =>
+  record === undefined ? [] : [...(record.key ? [record.key] : []), ...record.formerKeys]
+
+function ended(cause: unknown): never {
+  if (!isFailure(cause, "DEVICE_REVOKED", "DEVICE_KEY_TAKEN")) throw cause
+  throw new MessagingError("DEVICE_ENDED", "this device was revoked", { cause })
+}

@@ -1,0 +1,32 @@
+import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { expect, test } from "vitest"
+import { issuerUrl, keySetBytes, keySetFields, root } from "../../../../proto/canonical/testing/world.ts"
+import { openIssuer } from "./issuer.ts"
+
+const seconds = (of: bigint) => Number(of) * 1_000
+
+function issuerAt(clock: { nowMs: number }, fetched: Uint8Array, kept = keySetBytes) {
+  const roots = [root.publicKey]
+  const fetch = async () => fetched
+  return openIssuer(
+    { issuer: issuerUrl, roots, nowMs: () => clock.nowMs, verify: verifyEd25519, fetch, keep: async () => undefined },
+    kept,
+  )
+}
+
+test("a key set ends while the program runs, also where the service keeps the next one back", async () => {
+  const clock = { nowMs: seconds(keySetFields.notBefore) }
+  const issuer = issuerAt(clock, keySetBytes)
+  await issuer.refresh()
+  expect(issuer.keys().version).toBe(keySetFields.setVersion)
+  clock.nowMs = seconds(keySetFields.notAfter)
+  expect(() => issuer.keys()).toThrow(expect.objectContaining({ reason: "ISSUER_KEYS_REFUSED" }))
+})
+
+test("a set from before the one that was kept is refused, and changes nothing", async () => {
+  const older = await issueIssuerKeySet({ ...keySetFields, setVersion: keySetFields.setVersion - 1n }, root)
+  const issuer = issuerAt({ nowMs: seconds(keySetFields.notBefore) }, older)
+  await expect(issuer.refresh()).rejects.toMatchObject({ reason: "ISSUER_KEYS_REFUSED" })
+  expect(issuer.keys().version).toBe(keySetFields.setVersion)
+})

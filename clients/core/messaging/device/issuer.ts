@@ -1,0 +1,69 @@
+import { decode } from "@signet/canonical/canonical"
+import type { Verify } from "@signet/canonical/ed25519"
+import { CanonicalError } from "@signet/canonical/errors"
+import { hash, issuerIdOf } from "@signet/canonical/hash"
+import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { parseSigned } from "@signet/canonical/signed"
+import { IssuerKeySetBodyV1Schema } from "@signet/proto/credential/v1/issuer_key_set"
+import { MessagingError } from "../errors.ts"
+
+/** The keys that papers are verified with. */
+export interface Issuer {
+  /** @throws MessagingError ISSUER_KEYS_REFUSED */
+  keys(): IssuerKeys
+  /** Asks the service for a newer set. What does not verify changes nothing. */
+  refresh(): Promise<IssuerKeys>
+}
+
+export interface IssuerOptions {
+  /** The issuer's URL, as tokens name it. */
+  readonly issuer: string
+  /** The pinned roots, 32 bytes each. */
+  readonly roots: readonly Uint8Array[]
+  readonly nowMs: () => number
+  readonly verify: Verify
+  readonly fetch: () => Promise<Uint8Array>
+  readonly keep: (signed: Uint8Array) => Promise<void>
+}
+
+/** @param kept the newest set that was taken; empty for none. */
+export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
+  const issuerId = issuerIdOf(options.issuer)
+  let newest = kept
+  let seen = kept.length === 0 ? undefined : { version: versionOf(kept), hash: hash("issuer-keys", kept) }
+  const take = (signed: Uint8Array): IssuerKeys => {
+    const atSeconds = BigInt(Math.floor(options.nowMs() / 1_000))
+    const { roots, verify } = options
+    return verifyIssuerKeySet(signed, { roots, issuerId, atSeconds, seen, verify })
+  }
+  return {
+    keys() {
+      if (newest.length === 0) throw new MessagingError("ISSUER_KEYS_REFUSED", "no key set was fetched yet")
+      // Each time: a set ends, also where the service keeps the next one back. The signature's verdict is remembered.
+      return refusing(() => take(newest))
+    },
+    async refresh() {
+      const signed = await options.fetch()
+      const next = refusing(() => take(signed))
+      if (next.version !== seen?.version) await options.keep(signed)
+      seen = next
+      newest = signed
+      return next
+    },
+  }
+}
+
+/** Of a set that was verified when it was kept; the store's seal says that it is still that one. */
+function versionOf(signed: Uint8Array): bigint {
+  const schema = IssuerKeySetBodyV1Schema
+  return decode(schema, parseSigned(schema, signed).body).setVersion
+}
+
+function refusing<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    if (!(cause instanceof CanonicalError)) throw cause
+    throw new MessagingError("ISSUER_KEYS_REFUSED", cause.message, { cause })
+  }
+}

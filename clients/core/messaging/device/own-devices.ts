@@ -1,0 +1,49 @@
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type Device, Device_Status } from "@signet/proto/messaging/v1/records"
+import type { Context } from "../context.ts"
+import { rosterOf } from "../receiving/roster.ts"
+import { ask } from "../sending/intents.ts"
+import type { Held } from "../state/held.ts"
+import { deviceSpace } from "../store/store.ts"
+import { allPages } from "../sync/pages.ts"
+import { pause } from "../sync/pause.ts"
+import { trying } from "../sync/trying.ts"
+
+export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Promise<Device[]> =>
+  allPages(async (pageToken) => {
+    const { devices, nextPageToken } = await calls.devices.listDevices({ userId, pageToken })
+    return { items: devices, nextPageToken }
+  })
+
+/** Lets the user's other devices into every conversation that this one is in. */
+export async function addOwnDevices(context: Context): Promise<void> {
+  await addMissing(context, context.owner.userId, () => true)
+}
+
+/** The user's own devices come first: theirs is the shorter way. */
+const longestWaitMs = 10_000
+
+/** Lets a device of another user in, where the user has none that could do it, or none that is online. */
+export async function addDevicesOf(context: Context, userId: string): Promise<void> {
+  const [byte = 0] = context.random.bytes(1)
+  await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
+  await addMissing(context, userId, ({ record, seat }) => {
+    const isMember = seat !== undefined && [...rosterOf(seat.group).values()].some((member) => member.userId === userId)
+    return isMember || record?.directUserIds.includes(userId) === true
+  })
+}
+
+async function addMissing(context: Context, userId: string, isTheirs: (held: Held) => boolean): Promise<void> {
+  const devices = await listDevices(context, userId)
+  const active = devices.filter(({ status }) => status === Device_Status.ACTIVE).map(({ id }) => id)
+  for (const conversationId of await context.store.spaces()) {
+    if (conversationId === deviceSpace) continue
+    const held = await context.door(conversationId).held()
+    if (held.seat === undefined || held.record?.status !== Status.ACTIVE || !isTheirs(held)) continue
+    const roster = rosterOf(held.seat.group)
+    const deviceIds = active.filter((id) => !roster.has(id))
+    if (deviceIds.length === 0) continue
+    const add = { case: "add", value: { deviceIds } } as const
+    await trying(context, conversationId, () => ask(context, conversationId, add))
+  }
+}

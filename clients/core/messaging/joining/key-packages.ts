@@ -1,0 +1,140 @@
+import { create } from "@bufbuild/protobuf"
+import { type KeyPackageRecord, KeyPackageRecordSchema } from "@signet/proto/client/v1/records"
+import { type Context, nowSeconds } from "../context.ts"
+import { equal, hex } from "../crypto/bytes.ts"
+import { writeDeviceRows } from "../device/device-rows.ts"
+import { deviceSpace, type Op } from "../store/store.ts"
+
+const day = 86_400
+const lifetime = 30 * day
+const lastResortLifetime = 90 * day
+/** A welcome is kept for 7 days after its key package ends, and one may be on its way. */
+const grace = 8 * day
+/** The last resort is replaced after a third of its life: somebody may have used it by then. */
+const lastResortAge = 30 * day
+const backdated = 3_600
+const perUpload = 100
+
+const placeOf = (key: string) => ({ space: deviceSpace, table: "keyPackage", key }) as const
+
+interface Kept {
+  /** The KeyPackageRef in hexadecimal. */
+  readonly key: string
+  readonly record: KeyPackageRecord
+}
+
+async function kept({ store, rows }: Pick<Context, "store" | "rows">): Promise<Kept[]> {
+  const found = await store.list(deviceSpace, "keyPackage")
+  return Promise.all(
+    found.map(async ({ key, value }) => ({
+      key,
+      record: await rows.read(placeOf(key), KeyPackageRecordSchema, value),
+    })),
+  )
+}
+
+/** The private half for a welcome, if it is there still. */
+export async function findKeyPackage(
+  { store, rows }: Pick<Context, "store" | "rows">,
+  reference: Uint8Array,
+): Promise<KeyPackageRecord | undefined> {
+  const key = hex(reference)
+  const place = placeOf(key)
+  const [sealed, mark] = (await store.read(deviceSpace, [place, { table: "usedKeyPackage", key }])).values
+  return sealed && mark === undefined ? rows.read(place, KeyPackageRecordSchema, sealed) : undefined
+}
+
+/**
+ * What using a package writes: its mark, which is there for good and refuses a second use, and the end of its secret.
+ * A last resort is used as often as need be, but once by each welcome.
+ */
+export function useOps(reference: Uint8Array, isLastResort: boolean, welcomeId: string): Op[] {
+  const key = hex(reference)
+  const mark = isLastResort ? `${key}:${welcomeId}` : key
+  const used: Op = { op: "create", table: "usedKeyPackage", key: mark, value: Uint8Array.of(1), space: deviceSpace }
+  return isLastResort ? [used] : [used, { op: "remove", ...placeOf(key) }]
+}
+
+/**
+ * Sees to it that others can add this device: packages and a last resort are made and stored, and then uploaded. What
+ * has ended is forgotten. Safe to stop and repeat anywhere.
+ */
+export async function refillKeyPackages(context: Context): Promise<void> {
+  const now = nowSeconds(context)
+  const { inventory } = await context.calls.keyPackages.getInventory({})
+  const own = await kept(context)
+  const identity = context.device.identity()
+  const isCurrent = ({ record }: Kept) =>
+    equal(record.identityKey, identity.signatureKey) && Number(record.notAfter) > now
+  const used = new Set((await context.store.list(deviceSpace, "usedKeyPackage")).map(({ key }) => key))
+  const dead = own.filter(({ key, record }) => used.has(key) || Number(record.notAfter) + grace <= now)
+  if (dead.length > 0)
+    await writeDeviceRows(
+      context,
+      dead.map(({ key }) => ({ op: "remove", ...placeOf(key) })),
+    )
+
+  // Made before a restart, and perhaps not there yet: the service takes each once, however often it is sent.
+  const waiting = own.filter((one) => !one.record.isUploaded && isCurrent(one))
+  const isFew = inventory === undefined || inventory.isLow || inventory.available === 0
+  const missing = isFew
+    ? context.keyPackageTarget -
+      (inventory?.available ?? 0) -
+      waiting.filter(({ record }) => !record.isLastResort).length
+    : 0
+  const lastResorts = own.filter((one) => one.record.isLastResort && isCurrent(one))
+  const isFresh = lastResorts.some(({ record }) => Number(record.notAfter) - lastResortLifetime + lastResortAge > now)
+  const needsLastResort =
+    !isFresh ||
+    (inventory !== undefined && !inventory.hasLastResort && lastResorts.every(({ record }) => record.isUploaded))
+  const made = [
+    ...(await make(context, Math.max(0, missing), false)),
+    ...(await make(context, needsLastResort ? 1 : 0, true)),
+  ]
+  await upload(context, [...waiting, ...made])
+}
+
+async function make(context: Context, count: number, isLastResort: boolean): Promise<Kept[]> {
+  const notBefore = nowSeconds(context) - backdated
+  const notAfter = notBefore + (isLastResort ? lastResortLifetime : lifetime)
+  const identity = context.device.identity()
+  const made: Kept[] = []
+  for (let i = 0; i < count; i++) {
+    const one = await context.engine.newKeyPackage(identity, { notBefore, notAfter, isLastResort })
+    const record = create(KeyPackageRecordSchema, {
+      keyPackage: one.keyPackage,
+      secret: one.secret,
+      notAfter: BigInt(notAfter),
+      isLastResort,
+      identityKey: identity.signatureKey,
+    })
+    made.push({ key: hex(one.reference), record })
+  }
+  const ops = await Promise.all(
+    made.map(({ key, record }) => context.rows.put(placeOf(key), KeyPackageRecordSchema, record)),
+  )
+  if (ops.length > 0) await writeDeviceRows(context, ops)
+  return made
+}
+
+async function upload(context: Context, waiting: readonly Kept[]): Promise<void> {
+  for (let at = 0; at < waiting.length; at += perUpload) {
+    const part = waiting.slice(at, at + perUpload)
+    const packages = part.map(({ record: { keyPackage, isLastResort } }) => ({ keyPackage, isLastResort }))
+    await context.calls.keyPackages.uploadKeyPackages({ packages })
+    const ops = await Promise.all(
+      part.map(({ key, record }) => {
+        const uploaded = create(KeyPackageRecordSchema, { ...record, isUploaded: true })
+        return context.rows.put(placeOf(key), KeyPackageRecordSchema, uploaded)
+      }),
+    )
+    // One that was used meanwhile comes back by this: its mark refuses it still, and the next refill removes it.
+    await writeDeviceRows(context, ops)
+  }
+}
+
+/** After the credential was renewed: nobody is to add the device by the old one. */
+export async function replaceKeyPackages(context: Context): Promise<void> {
+  await context.calls.keyPackages.retireKeyPackages({})
+  await refillKeyPackages(context)
+}

@@ -1,0 +1,32 @@
+import { equalBytes } from "@signet/canonical/bytes"
+import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/records"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import type { Joined } from "../mls.ts"
+import { checkMembers } from "../receiving/commit-check.ts"
+import type { Held } from "../state/held.ts"
+import { keyOfSeq } from "../state/timeline.ts"
+
+/**
+ * Whether a welcome leads on from what is here: to the same group, between the same two users where it is for two, and to
+ * a place that is beyond everything that was read. One that was kept back leads to an epoch whose keys those still have
+ * who were removed since.
+ *
+ * @throws MessagingError WELCOME_REFUSED; Forked
+ */
+export async function checkOnward(
+  { store }: Pick<Context, "store">,
+  { conversationId, conversationKind, commitSeq, mlsGroupId }: Welcome,
+  { record, seat }: Held,
+  { members }: Pick<Joined, "members">,
+): Promise<void> {
+  if (record === undefined) return
+  const isSame =
+    record.isDirect === (conversationKind === ConversationKind.DIRECT) && equalBytes(record.mlsGroupId, mlsGroupId)
+  if (!isSame) throw new MessagingError("WELCOME_REFUSED", "a welcome to another conversation by the same name")
+  checkMembers({ record }, members)
+  const [later] = await store.list(conversationId, "timeline", { after: keyOfSeq(commitSeq - 1n), limit: 1 })
+  const newest = seat?.processedSeq ?? record.joinedSeq
+  if (commitSeq > newest && commitSeq > record.joinedSeq && later === undefined) return
+  throw new MessagingError("WELCOME_REFUSED", "a welcome to a place that was left behind")
+}

@@ -1,0 +1,261 @@
+import { create } from "@bufbuild/protobuf"
+import { concat, equalBytes } from "@signet/canonical/bytes"
+import { decode } from "@signet/canonical/canonical"
+import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
+import { checkConversationBinding } from "@signet/canonical/conversation-binding"
+import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
+import { hash } from "@signet/canonical/hash"
+import { verifyMembershipProof } from "@signet/canonical/membership-proof"
+import { parseSigned } from "@signet/canonical/signed"
+import {
+  ConversationRecordSchema,
+  type KeyPackageRecord,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
+import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/records"
+import { isFailure } from "../../errors.ts"
+import { type Context, nowSeconds } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import type { TimelineEntry } from "../events.ts"
+import { bytesOfId } from "../ids.ts"
+import { frameOf, type Joined, stateTag } from "../mls.ts"
+import { type Bench, checkMembers } from "../receiving/commit-check.ts"
+import { benchOf } from "../receiving/follow.ts"
+import { catchUp, changeRecord } from "../receiving/log.ts"
+import { personOf, verifyMember } from "../receiving/roster.ts"
+import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict } from "../receiving/verdict.ts"
+import { treeHashOf } from "../state/door.ts"
+import type { Seat } from "../state/held.ts"
+import { timelineOp } from "../state/timeline.ts"
+import { allPages } from "../sync/pages.ts"
+import { trying } from "../sync/trying.ts"
+import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
+import { checkGroupInfo } from "./group-info.ts"
+import { findKeyPackage, useOps } from "./key-packages.ts"
+import { checkOnward } from "./onward.ts"
+
+/** Joins by every welcome that waits. One that is refused does not hold up the others. */
+export async function joinAll(context: Context): Promise<void> {
+  for (const welcome of await listWelcomes(context)) {
+    const { conversationId } = welcome
+    try {
+      await context.lane(conversationId, () => joinOnce(context, welcome))
+    } catch (error) {
+      context.emit({ is: "failed", conversationId, error })
+    }
+  }
+}
+
+const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
+  allPages(async (pageToken) => {
+    const { welcomes, nextPageToken } = await calls.welcomes.listWelcomes({ pageToken })
+    return { items: welcomes, nextPageToken }
+  })
+
+async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
+  const { conversationId } = welcome
+  const before = await context.door(conversationId).held()
+  // Joined, and stopped before the service knew.
+  if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context, conversationId)
+  if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {
+    // It was removed and let in again while it was away: the log says so.
+    const { record } = await catchUp(context, conversationId)
+    if (record?.status === Status.ACTIVE) throw refused("the device is in already")
+  }
+  try {
+    await joinVerified(context, welcome)
+  } catch (error) {
+    if (isVerdict(error)) await report(context, welcome, error)
+    throw error
+  }
+  await consume(context, conversationId)
+}
+
+async function joinVerified(context: Context, welcome: Welcome): Promise<void> {
+  try {
+    await join(context, welcome)
+  } catch (error) {
+    if (!isVerdict(error) || !mayBeStaleKeys(error)) throw error
+    await context.issuer.refresh()
+    await join(context, welcome)
+  }
+}
+
+/** The commit that let this device in does not lead where its papers say. Again counts once. */
+async function report(
+  context: Context,
+  { conversationId, epoch, commitSeq }: Welcome,
+  verdict: Verdict,
+): Promise<void> {
+  const stateTag = verdict instanceof Forked ? verdict.stateTag : new Uint8Array()
+  const found = { epoch: epoch - 1n, seq: commitSeq, fault: faultOf(verdict), stateTag }
+  await trying(context, conversationId, async () => {
+    await context.calls.conversations.reportFork({ conversationId, ...found })
+  })
+}
+
+async function join(context: Context, welcome: Welcome): Promise<void> {
+  const { conversationId } = welcome
+  const keyPackage = await findKeyPackage(context, welcome.keyPackageRef)
+  if (keyPackage === undefined) throw new MessagingError("KEY_PACKAGE_REUSED", "this key package is not here any more")
+  const { engine, random } = context
+  const tree = await fetchTree(context, welcome)
+  const joined = await engine.join({
+    ...keyPackage,
+    welcome: welcome.welcome,
+    tree,
+    identityKey: keyPackage.identityKey,
+  })
+  const record = create(ConversationRecordSchema, {
+    status: Status.ACTIVE,
+    isDirect: welcome.conversationKind === ConversationKind.DIRECT,
+    mlsGroupId: welcome.mlsGroupId,
+    joinedSeq: welcome.commitSeq,
+    pendingConsume: { welcomeId: welcome.id, idempotencyKey: random.bytes(16) },
+  })
+  const receipt = await checkWelcome(context, welcome, benchOf(context, conversationId, record), joined, keyPackage)
+  await checkGroupInfo(context, welcome, joined, receipt)
+  const seat: Seat = {
+    group: joined.state,
+    processedSeq: welcome.commitSeq,
+    receipt: { hash: receipt.hash, acceptedAtMs: receipt.body.acceptedAtMs },
+    leafRenewedAt: nowSeconds(context),
+    identityKey: keyPackage.identityKey,
+    treeHash: treeHashOf({ group: joined.state }),
+  }
+  await context.door(conversationId).change(async (held) => {
+    await checkOnward(context, welcome, held, joined)
+    const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
+    const isAgain = held.record !== undefined
+    // Who they are is known from here on, and a third is never let in.
+    const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
+    const known = record.isDirect && users.length === 2 ? users : []
+    const directUserIds = held.record?.directUserIds.length === 2 ? held.record.directUserIds : known
+    const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, welcome.id)
+    const gap: TimelineEntry = {
+      is: "gap",
+      seq: welcome.commitSeq,
+      atMs: Number(receipt.body.acceptedAtMs),
+      afterSeq: held.seat?.processedSeq ?? 0n,
+    }
+    const rowOps = isAgain ? [...used, await timelineOp(context.rows, conversationId, gap)] : used
+    const next = { record: create(ConversationRecordSchema, { ...record, directUserIds }), seat, staged: undefined }
+    const finish = () => {
+      for (const event of noticed.events) context.emit(event)
+    }
+    return { next, ops: [...rowOps, ...noticed.ops], finish, result: undefined }
+  })
+}
+
+/**
+ * Whether a welcome leads into the conversation that it names, by a commit that was proven, and to nobody but members.
+ *
+ * @throws CanonicalError, EngineRefused, Forked, MessagingError WELCOME_REFUSED
+ */
+async function checkWelcome(
+  context: Context,
+  welcome: Welcome,
+  bench: Bench,
+  joined: Joined,
+  keyPackage: KeyPackageRecord,
+) {
+  const { conversationId, mlsGroupId, epoch, commitSeq } = welcome
+  const id = bytesOfId("cnv", conversationId)
+  const { state, members, adder } = joined
+  const isGroup = equalBytes(state.groupId, mlsGroupId) && equalBytes(mlsGroupId.subarray(0, 16), id)
+  if (!isGroup || state.epoch !== epoch || epoch === 0n) throw refused("a welcome of another group or epoch")
+  checkConversationBinding(joined.binding ?? new Uint8Array(), {
+    tenantId: bench.tenantId,
+    appId: bench.appId,
+    conversationId: id,
+    kind: bench.record.isDirect ? BindingKind.DIRECT : BindingKind.GROUP,
+  })
+  const commit = await fetchCommit(context, welcome)
+  const frame = frameOf(commit)
+  const aad = parseEnvelopeAad(frame.aad, { conversationId: id, kind: EnvelopeKind.COMMIT })
+  const isSame = equalBytes(aad.membershipProof, welcome.proof) && equalBytes(joined.proof ?? id, welcome.proof)
+  if (!isSame) throw refused("commit and welcome have different proofs")
+  const receipt = verifyCommitReceipt(welcome.receipt, {
+    issuerKeys: bench.issuerKeys,
+    conversationId: id,
+    mlsGroupId,
+    epoch: epoch - 1n,
+    seq: commitSeq,
+    commitHash: hash("commit", commit),
+    proofHash: hash("membership-proof", welcome.proof),
+    previous: "unknown",
+    nowMs: BigInt(bench.nowMs),
+    verify: bench.verify,
+  })
+  const atSeconds = receipt.body.acceptedAtMs / 1_000n
+  const schema = MembershipProofBodyV1Schema
+  const proof = verifyMembershipProof(welcome.proof, {
+    ...bench,
+    conversationId: id,
+    mlsGroupId,
+    baseEpoch: epoch - 1n,
+    // Of a state that this device never was in: who was, has compared it.
+    baseStateTag: decode(schema, parseSigned(schema, welcome.proof).body).baseStateTag,
+    atSeconds,
+  })
+  const addedHere = new Map(proof.body.added.map((subject) => [hex(subject.credentialHash), subject.keyPackageRef]))
+  for (const member of members) {
+    const isNew = addedHere.has(hex(hash("device-credential", member.credential)))
+    verifyMember(bench, member, isNew ? atSeconds : "ever")
+  }
+  checkMembers(bench, members)
+  const own = members.find(({ leaf }) => leaf === state.ownLeaf)
+  const ownRef = addedHere.get(hex(hash("device-credential", own?.credential ?? id)))
+  const isOurs =
+    equalBytes(own?.signatureKey ?? id, keyPackage.identityKey) && equalBytes(ownRef ?? id, welcome.keyPackageRef)
+  if (!isOurs) throw refused("the proof does not name this device")
+  const { requester } = proof.body
+  const isAdder = requester.length === 0 || equalBytes(requester, hash("device-credential", adder.credential))
+  if (!isAdder) throw refused("somebody else than the proof says let this device in")
+  if (!equalBytes(stateTag(state), receipt.body.resultingStateTag)) {
+    throw new Forked("STATE_TAG_DIFFERS", { stateTag: stateTag(state) })
+  }
+  return receipt
+}
+
+async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Uint8Array> {
+  const page = { conversationId, afterSeq: commitSeq - 1n, limit: 1 }
+  const [envelope] = (await calls.conversations.listMessages(page)).envelopes
+  if (envelope?.seq !== commitSeq) throw refused("the commit of the welcome is not in the log")
+  return envelope.message
+}
+
+async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welcome): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for (let offset = 0, end = 1; offset < end; ) {
+    const { chunk, size } = await calls.conversations.getTree({ conversationId, treeHash, offset })
+    if (chunk.length === 0 || size > 4_194_304) throw refused("the tree is not whole")
+    chunks.push(chunk)
+    offset += chunk.length
+    end = size
+  }
+  const tree = concat(...chunks)
+  if (hex(hash("tree-blob", tree)) !== treeHash) throw refused("the tree is another one than the welcome names")
+  return tree
+}
+
+/** Tells the service that the device is in. Its welcome is erased there by this, and only by this. */
+export async function consume(context: Context, conversationId: string): Promise<void> {
+  const { pendingConsume } = (await context.door(conversationId).held()).record ?? {}
+  if (pendingConsume === undefined) return
+  const { welcomeId, idempotencyKey } = pendingConsume
+  try {
+    await context.calls.welcomes.consumeWelcome({ welcomeId, idempotencyKey })
+  } catch (error) {
+    // Gone: consumed with a key that was lost, void or expired. There is nothing left to erase.
+    if (!isFailure(error, "NOT_FOUND", "WELCOME_ALREADY_CONSUMED")) throw error
+  }
+  await changeRecord(context, conversationId, ({ pendingConsume: _, ...record }) => record)
+}
+
+function refused(message: string): MessagingError {
+  return new MessagingError("WELCOME_REFUSED", message)
+}

@@ -1,0 +1,208 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import type { Verify } from "@signet/canonical/ed25519"
+import { rememberVerdicts } from "@signet/canonical/verdict-cache"
+import { type StoreHeader, StoreHeaderSchema } from "@signet/proto/client/v1/records"
+import { StorageClass } from "@signet/proto/credential/v1/device_request"
+import type { SecretBox, SecretScope } from "../secret-box.ts"
+import { makeCalls } from "./calls.ts"
+import type { Context } from "./context.ts"
+import { hex } from "./crypto/bytes.ts"
+import type { Suite } from "./crypto/suite.ts"
+import { becomeDevice } from "./device/binding.ts"
+import { openDevice } from "./device/device.ts"
+import { openIssuer } from "./device/issuer.ts"
+import { isMessagingError, MessagingError } from "./errors.ts"
+import { createEvents, type Events, type TimelineEntry } from "./events.ts"
+import type { MessengerOptions } from "./messenger.ts"
+import { type Engine, openEngine } from "./mls.ts"
+import { deviceIn } from "./receiving/roster.ts"
+import { refusingAs } from "./refusing.ts"
+import { issuerIn, type Owner, ownerOf } from "./session.ts"
+import { type Door, openDoor } from "./state/door.ts"
+import { sealedRows } from "./store/sealed-rows.ts"
+import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
+
+/** What differs between platforms below the surface. */
+export interface Primitives {
+  readonly suite: Suite
+  readonly verify: Verify
+  /** For tests that open many messengers: the engine's own proof takes a while. */
+  readonly openEngine?: typeof openEngine
+  /** Default: 50. */
+  readonly keyPackageTarget?: number
+}
+
+export interface Opened {
+  readonly context: Context
+  readonly events: Events
+  /** The scope in the secret box: without its keys nothing that is stored opens again. */
+  readonly scope: SecretScope
+}
+
+/** Opens the store for this user, and becomes a device of the session if it is none yet. */
+export async function openContext(options: MessengerOptions, primitives: Primitives): Promise<Opened> {
+  const { store, secretBox, clock, random, session } = options
+  const owner = ownerOf(session)
+  const header = await openHeader(options, owner)
+  const scope = scopeOf(owner, header)
+  await secretBox.createKey(scope)
+  const rows = sealedRows(secretBox, scope)
+  const { issuer } = header
+  const device = await openDevice({
+    store,
+    rows,
+    suite: primitives.suite,
+    issuer,
+    platform: options.platform,
+    storageClass: storageClassOf(secretBox, store),
+    renewToken: () => session.renewToken(),
+  })
+  const verify = rememberVerdicts(primitives.verify)
+  const calls = makeCalls({ transport: options.transport, session, device: () => device.caller(), clock, random })
+  const issuerKeys = openIssuer(
+    {
+      issuer,
+      roots: options.messaging.issuerRootKeys,
+      nowMs: () => clock.nowMs(),
+      verify,
+      fetch: async () => (await calls.devices.getIssuerKeys({})).issuerKeySet,
+      keep: (signed) => device.keepIssuerKeySet(signed),
+    },
+    device.issuerKeySet,
+  )
+  const engineOptions = {
+    suite: primitives.suite,
+    signerOf: (reference: Uint8Array) => device.signerOf(reference),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1_000),
+    deviceOf: deviceIn,
+  }
+  const makeEngine = primitives.openEngine ?? openEngine
+  const engine: Engine = await refusingAs("ENGINE_UNSAFE", () => makeEngine(engineOptions))
+  const events = createEvents()
+  const { emit } = events
+  const { keyPackageTarget = 50 } = primitives
+  const shared = {
+    clock,
+    random,
+    engine,
+    verify,
+    store,
+    rows,
+    calls,
+    owner,
+    device,
+    issuer: issuerKeys,
+    session,
+    keyPackageTarget,
+    refusesChangedKeys: options.whenKeysChange === "refuse",
+    emit,
+  }
+  const context: Context = { ...shared, ...places(shared), ...hearing(events) }
+  if (device.id === undefined) await becomeDevice(context)
+  followTabs(context)
+  return { context, events, scope }
+}
+
+/** What other tabs write is told here, too, until the store is closed. */
+function followTabs(context: Context): void {
+  const { store, device } = context
+  const follow = (space: Space) => (space === deviceSpace ? device.reload() : context.door(space).follow())
+  store.watch?.((space) => {
+    follow(space).catch((error: unknown) => {
+      if (!isMessagingError(error, "CLOSED")) context.emit({ is: "failed", conversationId: undefined, error })
+    })
+  })
+}
+
+/** Doors and lanes: one of each for a conversation. */
+function places(shared: Parameters<typeof openDoor>[0]): Pick<Context, "door" | "lane"> {
+  const doors = new Map<string, Door>()
+  const lanes = new Map<string, Promise<unknown>>()
+  const { store } = shared
+  return {
+    door(conversationId) {
+      const door = doors.get(conversationId) ?? openDoor(shared, conversationId)
+      doors.set(conversationId, door)
+      return door
+    },
+    lane(conversationId, work) {
+      const start = () => store.inTurn?.(conversationId, work) ?? work()
+      const turn = (lanes.get(conversationId) ?? Promise.resolve()).then(start, start)
+      lanes.set(
+        conversationId,
+        turn.catch(() => undefined),
+      )
+      return turn
+    },
+  }
+}
+
+function hearing(events: Events): Pick<Context, "hear" | "record"> {
+  return {
+    async hear(fits, work) {
+      let heard: Parameters<typeof fits>[0] | undefined
+      const stop = events.subscribe((event) => {
+        if (heard === undefined && fits(event)) heard = event
+      })
+      try {
+        await work()
+      } finally {
+        stop()
+      }
+      return heard
+    },
+    record(conversationId) {
+      const entries: TimelineEntry[] = []
+      const end = events.subscribe((event) => {
+        if (event.is === "entry" && event.conversationId === conversationId) entries.push(event.entry)
+      })
+      return { entries, end }
+    },
+  }
+}
+
+/** Whose store it is, and sealed by which box: written once, and compared ever after. */
+async function openHeader({ store, secretBox, session, random }: MessengerOptions, owner: Owner): Promise<StoreHeader> {
+  const place = { table: "header", key: "store" } as const
+  for (;;) {
+    const { generation, values } = await store.read(deviceSpace, [place])
+    const [found] = values
+    if (found !== undefined) return checkHeader(fromBinary(StoreHeaderSchema, found), secretBox, owner)
+    const issuer = issuerIn(await session.accessToken())
+    if (issuer === undefined) throw new MessagingError("ANSWER_REFUSED", "the access token names no issuer")
+    const header = create(StoreHeaderSchema, {
+      formatVersion: 1,
+      storeId: random.bytes(16),
+      boxBackend: secretBox.describe().backend,
+      appId: owner.appId,
+      tenantId: owner.tenantId ?? "",
+      userId: owner.userId,
+      issuer,
+    })
+    const op = { op: "create", ...place, value: toBinary(StoreHeaderSchema, header) } as const
+    if ((await store.transact(deviceSpace, generation, [op])) === "ok") return header
+  }
+}
+
+function checkHeader(header: StoreHeader, box: SecretBox, owner: Owner): StoreHeader {
+  if (header.formatVersion > 1) throw new MessagingError("STATE_NEWER_VERSION", "a later version wrote this store")
+  const isTheirs =
+    header.userId === owner.userId && header.appId === owner.appId && header.tenantId === (owner.tenantId ?? "")
+  if (!isTheirs) throw new MessagingError("WRONG_USER", "this store is another user's, app's or tenant's")
+  if (header.boxBackend !== box.describe().backend) {
+    throw new MessagingError("SECURE_STORE_CHANGED", "another secret box sealed this store")
+  }
+  return header
+}
+
+function scopeOf({ appId, tenantId, userId }: Owner, { storeId }: StoreHeader): SecretScope {
+  const tenant = tenantId === undefined ? {} : { tenant: tenantId }
+  return { ...tenant, app: appId, user: userId, device: hex(storeId) }
+}
+
+function storageClassOf(box: SecretBox, store: MessagingStore): StorageClass {
+  const { hardware, backend, persistent } = box.describe()
+  if (store.durability === "memory" || !persistent) return StorageClass.MEMORY
+  if (hardware) return StorageClass.HARDWARE
+  return backend === "passphrase" ? StorageClass.PASSPHRASE : StorageClass.PLATFORM
+}

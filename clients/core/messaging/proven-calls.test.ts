@@ -1,0 +1,32 @@
+import type { DescService } from "@bufbuild/protobuf"
+import { getOption } from "@bufbuild/protobuf"
+import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { expect, test } from "vitest"
+import { provenCalls } from "./proven-calls.ts"
+
+const services: readonly DescService[] = [
+  AttachmentService,
+  ConversationService,
+  DeviceService,
+  KeyPackageService,
+  WelcomeService,
+]
+
+const checksOf = (requirement: AuthRequirement): AuthRequirement[] => {
+  const { check } = requirement
+  return check.case === "allOf" || check.case === "anyOf" ? check.value.of.flatMap(checksOf) : [requirement]
+}
+
+test("the calls that a device signs are those that the contract wants signed", () => {
+  const wanted = services
+    .flatMap(({ methods }) => methods)
+    .filter((method) =>
+      checksOf(getOption(method, requires)).some(({ check }) => check.case === "device" && check.value.proof),
+    )
+  expect([...provenCalls].sort()).toEqual(wanted.map(({ parent, name }) => `${parent.typeName}/${name}`).sort())
+})

@@ -1,0 +1,22 @@
+// Which calls a device signs. The contract says so, too, but not where browsers have it: what only servers read is left out.
+
+const methods: Readonly<Record<string, readonly string[]>> = {
+  AttachmentService: ["CompleteAttachment", "CreateAttachment", "DeleteAttachment", "PresignPart", "UploadPart"],
+  ConversationService: [
+    "AppendMessage",
+    "AuthorizeMembership",
+    "CreateConversation",
+    "LeaseDirective",
+    "LeaveConversation",
+    "ReportFork",
+    "RequestRejoin",
+  ],
+  DeviceService: ["RenewCredential"],
+  KeyPackageService: ["ClaimKeyPackages", "RetireKeyPackages", "UploadKeyPackages"],
+  WelcomeService: ["ConsumeWelcome"],
+}
+
+/** Such as `signet.messaging.v1.ConversationService/AppendMessage`. */
+export const provenCalls: ReadonlySet<string> = new Set(
+  Object.entries(methods).flatMap(([service, names]) => names.map((name) => `signet.messaging.v1.${service}/${name}`)),
+)

@@ -1,0 +1,139 @@
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import {
+  type ConversationRecord,
+  ConversationRecordSchema,
+  type StagedCommit,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { type Context, nowSeconds } from "../context.ts"
+import type { Person, TimelineEntry } from "../events.ts"
+import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
+import { treeHashOf } from "../state/door.ts"
+import type { Held, Seat } from "../state/held.ts"
+import type { Op } from "../store/store.ts"
+import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "./commit-check.ts"
+import { difference, personOf } from "./roster.ts"
+
+/** What a commit makes of a conversation. */
+export interface Followed {
+  readonly held: Held
+  readonly entries: readonly TimelineEntry[]
+  readonly ops: readonly Op[]
+  /** Wipes the epoch that ended, once the next one is stored. */
+  readonly finish: () => void
+}
+
+/**
+ * Follows the commit at the next place of the log: an own one, or somebody else's.
+ *
+ * @throws CanonicalError, EngineRefused, Forked for one that is not accepted: nothing has changed then.
+ */
+export async function followCommit(
+  context: Context,
+  conversationId: string,
+  { record, staged }: Held & { record: ConversationRecord | undefined },
+  seat: Seat,
+  envelope: Envelope,
+): Promise<Followed> {
+  if (record === undefined) throw new TypeError("a seat has a record")
+  const bench = benchOf(context, conversationId, record)
+  const papers = checkPapers(bench, seat, envelope)
+  const at = { seq: envelope.seq, atMs: Number(papers.receipt.body.acceptedAtMs) }
+  const isOwn = staged !== undefined && equalBytes(hash("commit", envelope.message), staged.commitHash)
+  if (isOwn) return acceptOwn(context, record, seat, staged, papers, at)
+
+  const members = membersOf(seat.group)
+  const judged: { by?: unknown; change?: CommitChange } = {}
+  const processed = await context.engine
+    .process(seat.group, envelope.message, judge, Number(papers.atSeconds))
+    // What the judge found says more than that it refused.
+    .catch((error: unknown) => Promise.reject(judged.by ?? error))
+  const { change, finish } = processed
+  const committer = personOf(change.committer.credential)
+  if (processed.kind === "removed") {
+    const removed = change.removed.map(({ credential }) => personOf(credential))
+    return {
+      held: removedFrom(record),
+      entries: [{ ...at, is: "membership", committer, added: [], removed }],
+      ops: [],
+      finish,
+    }
+  }
+  const { next } = processed
+  checkState(papers, stateTag(next))
+  const entries = membershipEntry(at, committer, seat.group, next)
+  return { held: { record, seat: await seated(seat, next, papers), staged: undefined }, entries, ops: [], finish }
+
+  function judge(found: CommitChange): "accept" | "reject" {
+    try {
+      judgeChange(bench, papers, members, found)
+      return "accept"
+    } catch (error) {
+      judged.by = error
+      return "reject"
+    }
+  }
+}
+
+async function acceptOwn(
+  context: Context,
+  record: ConversationRecord,
+  seat: Seat,
+  staged: StagedCommit,
+  papers: CheckedPapers,
+  at: { seq: bigint; atMs: number },
+): Promise<Followed> {
+  const encoded = { epoch: staged.nextTree, secrets: staged.nextState }
+  const next = await context.engine.decodeState(encoded, staged.nextIdentityKey)
+  checkState(papers, stateTag(next))
+  const after = {
+    ...(await seated(seat, next, papers)),
+    identityKey: staged.nextIdentityKey,
+    ...(staged.renewsLeaf ? { leafRenewedAt: nowSeconds(context) } : {}),
+  }
+  const isFirst = record.status === Status.CREATING
+  const active = isFirst ? create(ConversationRecordSchema, { ...record, status: Status.ACTIVE }) : record
+  return {
+    held: { record: active, seat: after, staged: undefined },
+    // What it was for is done, in the same transaction.
+    ops: [{ op: "remove", table: "intent", key: staged.intentId }],
+    entries: membershipEntry(at, personOf(context.device.identity().credential), seat.group, next),
+    finish: () => acceptCommit(seat.group, { next }),
+  }
+}
+
+export function benchOf(context: Context, conversationId: string, record: ConversationRecord): Bench {
+  const { issuer, owner, verify, clock } = context
+  const realm = { issuerKeys: issuer.keys(), tenantId: owner.tenant, appId: owner.app, verify }
+  return { ...realm, conversationId, record, nowMs: clock.nowMs() }
+}
+
+async function seated(seat: Seat, group: GroupState, { receipt }: CheckedPapers): Promise<Seat> {
+  return {
+    ...seat,
+    group,
+    processedSeq: receipt.body.seq,
+    receipt: { hash: receipt.hash, acceptedAtMs: receipt.body.acceptedAtMs },
+    treeHash: treeHashOf({ group }),
+  }
+}
+
+/** The device is out: its state reads nothing that follows, and is not kept. */
+function removedFrom(record: ConversationRecord): Held {
+  const status = record.status === Status.WAITING ? Status.WAITING : Status.REMOVED
+  return { record: create(ConversationRecordSchema, { ...record, status }), seat: undefined, staged: undefined }
+}
+
+function membershipEntry(
+  at: { seq: bigint; atMs: number },
+  committer: Person,
+  before: GroupState,
+  after: GroupState,
+): TimelineEntry[] {
+  const changed = difference(before, after)
+  const isChange = changed.added.length + changed.removed.length > 0
+  return isChange ? [{ ...at, is: "membership", committer, ...changed }] : []
+}

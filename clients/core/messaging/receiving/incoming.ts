@@ -1,0 +1,128 @@
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import type { Context } from "../context.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
+import type { Incoming } from "../messenger.ts"
+import { EngineRefused, frameOf } from "../mls.ts"
+import type { Seat } from "../state/held.ts"
+import { isUnreachable } from "../sync/pause.ts"
+import { isReading, takeIn } from "./inbox.ts"
+import { catchUp } from "./log.ts"
+
+const maxWaiting = 2_000
+const maxWaitingBytes = 8 * 1024 * 1024
+
+/** Envelopes that came before what precedes them. In memory: the log has them all. */
+export interface Queue {
+  add(conversationId: string, envelope: Envelope): void
+  /** Those after a place, ascending; what is up to it is forgotten. */
+  after(conversationId: string, seq: bigint): Envelope[]
+}
+
+export function createQueue(): Queue {
+  const waiting = new Map<string, Map<bigint, Envelope>>()
+  let count = 0
+  let bytes = 0
+  const drop = (of: Map<bigint, Envelope>, { seq, message }: Envelope) => {
+    if (!of.delete(seq)) return
+    count--
+    bytes -= message.length
+  }
+  return {
+    add(conversationId, envelope) {
+      const of = waiting.get(conversationId) ?? new Map<bigint, Envelope>()
+      waiting.set(conversationId, of)
+      if (of.has(envelope.seq)) return
+      // Full: it is read from the log when its turn comes.
+      if (count >= maxWaiting || bytes + envelope.message.length > maxWaitingBytes) return
+      of.set(envelope.seq, envelope)
+      count++
+      bytes += envelope.message.length
+    },
+    after(conversationId, seq) {
+      const of = waiting.get(conversationId)
+      if (of === undefined) return []
+      for (const envelope of [...of.values()]) if (envelope.seq <= seq) drop(of, envelope)
+      return [...of.values()].sort((a, b) => (a.seq < b.seq ? -1 : 1))
+    },
+  }
+}
+
+/**
+ * Takes one envelope in, wherever it came from.
+ *
+ * @throws MessagingError ENVELOPE_INVALID: nothing has changed, and the log is read in its stead.
+ */
+export async function processIncoming(
+  context: Context,
+  queue: Queue,
+  conversationId: string,
+  envelope: Envelope,
+): Promise<Incoming> {
+  const door = context.door(conversationId)
+  const seatNow = async () => seatToRead(await door.held())
+  const seat = await seatNow()
+  checkFrame(seat, envelope)
+  if (envelope.seq <= seat.processedSeq) return { is: "replay" }
+  queue.add(conversationId, envelope)
+  const before = seat.processedSeq
+  const drain = async (after: bigint) => {
+    const waiting = queue.after(conversationId, after)
+    return (await takeIn(context, conversationId, waiting, "anybody")).entries
+  }
+  try {
+    const entries = await drain(before)
+    const now = await seatAfter(context, conversationId)
+    if (now === undefined || now.processedSeq >= envelope.seq) return { is: "processed", entries }
+  } catch (error) {
+    if (!isMessagingError(error, "ENVELOPE_INVALID")) throw error
+    queue.after(conversationId, envelope.seq)
+    await catchUpIfReachable(context, conversationId)
+    throw error
+  }
+  const heard = context.record(conversationId)
+  try {
+    await catchUpIfReachable(context, conversationId)
+  } finally {
+    heard.end()
+  }
+  const now = await seatAfter(context, conversationId)
+  queue.after(conversationId, now?.processedSeq ?? envelope.seq)
+  if (now !== undefined && now.processedSeq < envelope.seq) return { is: "queued" }
+  return { is: "processed", entries: heard.entries }
+}
+
+async function seatAfter(context: Context, conversationId: string): Promise<Seat | undefined> {
+  return (await context.door(conversationId).held()).seat
+}
+
+function seatToRead({ record, seat }: Awaited<ReturnType<ReturnType<Context["door"]>["held"]>>): Seat {
+  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
+  if (seat !== undefined && isReading(record)) return seat
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the device does not follow this conversation now")
+}
+
+/** Before anything is stored or fetched for it. */
+function checkFrame({ group }: Seat, { seq, kind, message, contentHash }: Envelope): void {
+  const isCommit = kind === Envelope_Kind.COMMIT
+  const isWhole = seq > 0n && equalBytes(contentHash, hash(isCommit ? "commit" : "content", message))
+  if (!isWhole) throw new MessagingError("ENVELOPE_INVALID", "its content hash is another one")
+  try {
+    const frame = frameOf(message)
+    const isOurs = equalBytes(frame.groupId, group.groupId) && (frame.kind === "commit") === isCommit
+    if (isOurs) return
+  } catch (cause) {
+    if (!(cause instanceof EngineRefused)) throw cause
+    throw new MessagingError("ENVELOPE_INVALID", cause.message, { cause })
+  }
+  throw new MessagingError("ENVELOPE_INVALID", "of another conversation or kind")
+}
+
+async function catchUpIfReachable(context: Context, conversationId: string): Promise<void> {
+  try {
+    await catchUp(context, conversationId)
+  } catch (error) {
+    if (!isUnreachable(error)) throw error
+  }
+}

@@ -1,0 +1,106 @@
+import { create } from "@bufbuild/protobuf"
+import {
+  type ConversationRecord,
+  ConversationRecordSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { failureOf, isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import type { Held } from "../state/held.ts"
+import { isUnreachable } from "../sync/pause.ts"
+import { batchSize, isReading, takeIn } from "./inbox.ts"
+
+const pageSize = 200
+
+/** Takes in everything that there is, and says how far it came. */
+export async function catchUp(context: Context, conversationId: string): Promise<Held> {
+  const door = context.door(conversationId)
+  const { conversations } = context.calls
+  let from: bigint | undefined
+  for (;;) {
+    const { record, seat } = await door.held()
+    if (seat === undefined || !isReading(record)) break
+    from ??= seat.processedSeq
+    let page: Awaited<ReturnType<typeof conversations.listMessages>>
+    try {
+      page = await conversations.listMessages({ conversationId, afterSeq: seat.processedSeq, limit: pageSize })
+    } catch (error) {
+      if (isFailure(error, "RESOURCE_UNRESOLVED") && record?.status === Status.CREATING)
+        await waitForWelcome(context, conversationId)
+      else if (isFailure(error, "LOG_PRUNED")) await requestRejoin(context, conversationId)
+      else throw error
+      break
+    }
+    for (let at = 0; at < page.envelopes.length; at += batchSize) {
+      await takeIn(context, conversationId, page.envelopes.slice(at, at + batchSize))
+    }
+    const now = (await door.held()).seat
+    if (page.envelopes.length === 0 || now === undefined || now.processedSeq === seat.processedSeq) break
+    if (now.processedSeq >= page.headSeq) break
+  }
+  await reportQuarantine(context, conversationId)
+  const held = await door.held()
+  if (held.seat !== undefined && held.seat.processedSeq !== from) await acknowledge(context, conversationId, held.seat)
+  return held
+}
+
+/** Only moves the device's cursor: one that fails is made up for by the next. */
+async function acknowledge(context: Context, conversationId: string, seat: NonNullable<Held["seat"]>): Promise<void> {
+  const { processedSeq, group } = seat
+  if (processedSeq === 0n) return
+  try {
+    const processedEpoch = group.epoch
+    await context.calls.conversations.ackMessages({ conversationId, processedSeq, processedEpoch })
+  } catch (error) {
+    context.emit({ is: "failed", conversationId, error })
+  }
+}
+
+/** Tells the service what was found, until it knows. */
+async function reportQuarantine(context: Context, conversationId: string): Promise<void> {
+  const door = context.door(conversationId)
+  const { quarantine } = (await door.held()).record ?? {}
+  if (quarantine === undefined || quarantine.isReported) return
+  const { epoch, seq, fault, stateTag } = quarantine
+  try {
+    await context.calls.conversations.reportFork({ conversationId, epoch, seq, fault, stateTag })
+  } catch (error) {
+    context.emit({ is: "failed", conversationId, error })
+    // A service that does not take it, since its log says something else now, is not asked again.
+    if (isUnreachable(error) || failureOf(error) === undefined) return
+  }
+  await changeRecord(context, conversationId, (record) => ({
+    ...record,
+    quarantine: { ...quarantine, isReported: true },
+  }))
+}
+
+/**
+ * Asks to be removed and let in again, since the device cannot follow or must not send.
+ *
+ * Somebody else has to do both. What is held stays until the welcome comes.
+ */
+export async function requestRejoin(context: Context, conversationId: string): Promise<void> {
+  await context.calls.conversations.requestRejoin({ conversationId })
+  await changeRecord(context, conversationId, (record) => ({ ...record, status: Status.WAITING }))
+}
+
+/** Somebody else's first commit was taken, and this device is not in by it. */
+async function waitForWelcome(context: Context, conversationId: string): Promise<void> {
+  await context.door(conversationId).change(async ({ record }) => {
+    if (record === undefined) return { result: undefined }
+    const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
+    return { next: { record: waiting, seat: undefined, staged: undefined }, result: undefined }
+  })
+}
+
+export async function changeRecord(
+  context: Pick<Context, "door">,
+  conversationId: string,
+  next: (record: ConversationRecord) => Parameters<typeof create<typeof ConversationRecordSchema>>[1],
+): Promise<void> {
+  await context.door(conversationId).change(async (held) => {
+    if (held.record === undefined) return { result: undefined }
+    return { next: { ...held, record: create(ConversationRecordSchema, next(held.record)) }, result: undefined }
+  })
+}

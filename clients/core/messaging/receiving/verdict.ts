@@ -1,0 +1,59 @@
+import { CanonicalError } from "@signet/canonical/errors"
+import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { EngineRefused } from "../mls.ts"
+
+/** What is wrong with a commit besides its signatures and its MLS. */
+export type ForkReason =
+  | "ENVELOPE_MISPLACED"
+  | "EPOCH_MISPLACED"
+  /** The sender has seen another receipt for this epoch: two histories are told. */
+  | "RECEIPT_SEEN_DIFFERS"
+  | "STATE_TAG_DIFFERS"
+  | "GROUP_NOT_NEW"
+  | "LEAF_OF_ANOTHER_DEVICE"
+  | "DEVICE_TWICE"
+  | "THIRD_USER"
+  | "GROUP_INFO_DIFFERS"
+
+export class Forked extends Error {
+  override readonly name = "Forked"
+  readonly reason: ForkReason
+  /** The state that it led to, where it led anywhere. */
+  readonly stateTag: Uint8Array
+
+  constructor(reason: ForkReason, { stateTag = new Uint8Array() }: { stateTag?: Uint8Array } = {}) {
+    super(reason)
+    this.reason = reason
+    this.stateTag = stateTag
+  }
+}
+
+export type Verdict = CanonicalError | EngineRefused | Forked
+
+/** Whether an error says of a commit that it is wrong, rather than that something went wrong here. */
+export const isVerdict = (error: unknown): error is Verdict =>
+  error instanceof CanonicalError || error instanceof EngineRefused || error instanceof Forked
+
+/** The reason of a verdict, from the closed lists of the engine, of signed bytes, and of this client. */
+export const verdictReason = (verdict: Verdict): string =>
+  verdict instanceof CanonicalError ? verdict.code : verdict.reason
+
+/** Newer issuer keys may make another verdict of it. */
+export const mayBeStaleKeys = (verdict: Verdict): boolean =>
+  verdict instanceof CanonicalError && /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdict.code)
+
+/** The own clock, and not the commit, may be wrong. */
+export const mayBeOwnClock = (verdict: Verdict): boolean =>
+  verdict instanceof CanonicalError && verdict.code === "RECEIPT_FROM_FUTURE"
+
+/** What a report says of a verdict. */
+export function faultOf(verdict: Verdict): Fault {
+  if (verdict instanceof Forked) {
+    if (verdict.reason === "STATE_TAG_DIFFERS") return Fault.STATE_TAG_MISMATCH
+    return verdict.reason === "RECEIPT_SEEN_DIFFERS" ? Fault.RECEIPT_INVALID : Fault.MEMBERSHIP_INVALID
+  }
+  if (verdict instanceof CanonicalError) {
+    return verdict.code.startsWith("RECEIPT_") ? Fault.RECEIPT_INVALID : Fault.MEMBERSHIP_INVALID
+  }
+  return Fault.COMMIT_UNPROCESSABLE
+}

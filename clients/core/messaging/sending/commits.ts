@@ -1,0 +1,164 @@
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { failureOf } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { treeOf } from "../mls.ts"
+import { takeIn } from "../receiving/inbox.ts"
+import { catchUp } from "../receiving/log.ts"
+import type { Held, Seat } from "../state/held.ts"
+import type { Op } from "../store/store.ts"
+import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+import { type Plan, stageCommit } from "./staging.ts"
+
+const maxTries = 8
+
+/** Asks the service what a commit may do, for the state that it starts from. "nothing" where it is done already. */
+export type Planning = (seat: Seat, attempt: number) => Promise<Plan | "nothing">
+
+/**
+ * Commits a plan: stored before it is sent, sent again until its fate is known, and made anew on top of whatever commit
+ * came first. Part of a lane.
+ *
+ * @param intentId names the stored intent that this is for, which ends in the transaction that takes the commit in.
+ * @throws MessagingError QUEUED, CONFLICT_EXHAUSTED; and what the service refused it for, for good.
+ */
+export async function commit(
+  context: Context,
+  conversationId: string,
+  intentId: string,
+  planning: Planning,
+): Promise<"done" | "nothing"> {
+  const door = context.door(conversationId)
+  for (let tries = 1, attempt = 0; ; ) {
+    const seat = seatToCommit(await door.held())
+    try {
+      // Also one of another intent, from before a restart: what was sent is settled first.
+      const settled = await sendStaged(context, conversationId)
+      if (settled === intentId) return "done"
+      if (settled !== undefined) continue
+      const plan = await planning(seat, attempt)
+      if (plan === "nothing") return "nothing"
+      await stage(context, conversationId, seat, intentId, plan)
+    } catch (error) {
+      await afterRefusal(context, conversationId, error, tries)
+      if (failureOf(error)?.reason === "KEY_PACKAGE_NOT_CLAIMED") attempt++
+      tries++
+    }
+  }
+}
+
+/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
+export function seatToCommit({ record, seat }: Held): Seat {
+  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
+  if (record.status === Status.ROLLED_BACK) {
+    throw new MessagingError("STATE_ROLLBACK", "the state is older than one that was used")
+  }
+  const isIn = record.status === Status.ACTIVE || record.status === Status.CREATING
+  if (seat !== undefined && isIn) return seat
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the conversation takes nothing from this device now")
+}
+
+/** Makes the commit and stores it with the state that it leads to, unless the epoch has ended meanwhile. */
+async function stage(context: Context, conversationId: string, seat: Seat, intentId: string, plan: Plan) {
+  await context.door(conversationId).change(async (held) => {
+    const now = seatToCommit(held)
+    if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: undefined }
+    const staged = await stageCommit(context, conversationId, { ...held, seat: now }, intentId, plan)
+    return { next: { ...held, staged }, result: undefined }
+  })
+}
+
+/** Sends what is staged, if anything is. @returns The intent that it was for, once the log has it. */
+async function sendStaged(context: Context, conversationId: string): Promise<string | undefined> {
+  const { staged, seat } = await context.door(conversationId).held()
+  if (staged === undefined || seat === undefined) return undefined
+  const { conversations } = context.calls
+  const { seq, acceptedAt, receipt } = await conversations.appendMessage({
+    conversationId,
+    idempotencyKey: staged.idempotencyKey,
+    expectedEpoch: staged.epoch,
+    payload: { case: "commit", value: await payloadOf(context, staged) },
+  })
+  if (seq === seat.processedSeq + 1n) {
+    const envelope = create(EnvelopeSchema, {
+      seq,
+      epoch: staged.epoch,
+      kind: Envelope_Kind.COMMIT,
+      message: staged.commit,
+      contentHash: hash("commit", staged.commit),
+      senderDeviceId: context.device.id ?? "",
+      ...(acceptedAt === undefined ? {} : { acceptedAt }),
+      receipt,
+    })
+    await takeIn(context, conversationId, [envelope])
+  } else await catchUp(context, conversationId)
+  await checkTaken(context, conversationId, staged)
+  return staged.intentId
+}
+
+/**
+ * Whether the log has what the service says that it took: its answer alone ends nothing.
+ *
+ * @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE
+ */
+async function checkTaken(context: Context, conversationId: string, staged: StagedCommit): Promise<void> {
+  const held = await context.door(conversationId).held()
+  const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
+  const [intent] = (await context.store.read(conversationId, [{ table: "intent", key: staged.intentId }])).values
+  if (!isStaged && intent === undefined) return
+  seatToCommit(held)
+  throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
+}
+
+async function payloadOf({ engine }: Context, staged: StagedCommit) {
+  const { commit: bytes, groupInfo, welcome, claimTickets, nextIdentityKey } = staged
+  const bare = { commit: bytes, groupInfo, claimTickets }
+  if (welcome.length === 0) return bare
+  const next = await engine.decodeState({ epoch: staged.nextTree, secrets: staged.nextState }, nextIdentityKey)
+  return { ...bare, welcome, tree: treeOf(next) }
+}
+
+/** The commit was refused for good, so it is in no log: its state is never entered. */
+export async function discardStaged(context: Context, conversationId: string, ops: readonly Op[] = []): Promise<void> {
+  await context.door(conversationId).change(async (held) => {
+    if (held.staged === undefined && ops.length === 0) return { result: undefined }
+    return { next: { ...held, staged: undefined }, ops, result: undefined }
+  })
+}
+
+/** Makes ready for another try, or gives up with the reason. */
+async function afterRefusal(context: Context, conversationId: string, error: unknown, tries: number): Promise<void> {
+  const failure = failureOf(error)
+  const again = async (reason: "CONFLICT_EXHAUSTED" | "QUEUED", ms?: number) => {
+    if (tries >= maxTries) throw new MessagingError(reason, "tried often enough for now", { cause: error })
+    await pause(context.clock, ms ?? retryDelayMs(context.random, tries))
+  }
+  switch (failure?.reason) {
+    case "COMMIT_CONFLICT":
+    case "STALE_EPOCH":
+    case "FUTURE_EPOCH": {
+      const before = (await context.door(conversationId).held()).staged
+      const { staged } = await catchUp(context, conversationId)
+      // The log has been read to where the service is, and does not have it.
+      const isThere = before !== undefined && staged !== undefined && equalBytes(staged.commitHash, before.commitHash)
+      if (isThere) await discardStaged(context, conversationId)
+      return again("CONFLICT_EXHAUSTED", tries === 1 ? retryDelayMs(context.random, 1) : failure.retryAfterMs)
+    }
+    case "PROOF_STALE":
+    case "PROOF_REFUSED":
+    case "KEY_PACKAGE_NOT_CLAIMED":
+      await discardStaged(context, conversationId)
+      await catchUp(context, conversationId)
+      return again("CONFLICT_EXHAUSTED")
+    case "RATE_LIMITED":
+      return again("QUEUED", failure.retryAfterMs)
+    default:
+      if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+      if (failure !== undefined) await discardStaged(context, conversationId)
+      throw error
+  }
+}

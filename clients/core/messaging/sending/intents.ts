@@ -1,0 +1,161 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { type IntentRecord, IntentRecordSchema } from "@signet/proto/client/v1/records"
+import { failureOf, isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
+import type { Person } from "../events.ts"
+import { idOf } from "../ids.ts"
+import { type GroupState, stateTag } from "../mls.ts"
+import { rosterOf } from "../receiving/roster.ts"
+import type { Op, Space } from "../store/store.ts"
+import { commit, seatToCommit } from "./commits.ts"
+import { nextId } from "./ordered-id.ts"
+import type { Plan } from "./staging.ts"
+
+/** Something that was asked for and is not done yet. */
+export interface Intent {
+  readonly id: string
+  readonly record: IntentRecord
+}
+
+export const newClaimId = ({ random }: Pick<Context, "random">): string => idOf("clm", random.bytes(16))
+
+export function newIntent(
+  context: Pick<Context, "random" | "clock">,
+  change: NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>,
+  last?: string,
+): Intent {
+  const record = create(IntentRecordSchema, {
+    change,
+    claimId: newClaimId(context),
+    askedAtMs: BigInt(context.clock.nowMs()),
+  })
+  return { id: nextId(last, context.random), record }
+}
+
+export const putIntent = ({ rows }: Pick<Context, "rows">, space: Space, { id, record }: Intent): Promise<Op> =>
+  rows.put({ space, table: "intent", key: id }, IntentRecordSchema, record)
+
+export const removeIntent = (id: string): Op => ({ op: "remove", table: "intent", key: id })
+
+export async function intentsIn({ store, rows }: Pick<Context, "store" | "rows">, space: Space): Promise<Intent[]> {
+  const found = await store.list(space, "intent")
+  return Promise.all(
+    found.map(async ({ key, value }) => ({
+      id: key,
+      record: await rows.read({ space, table: "intent", key }, IntentRecordSchema, value),
+    })),
+  )
+}
+
+/** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
+export async function ask(
+  context: Context,
+  conversationId: string,
+  change: NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>,
+): Promise<void> {
+  const asked = await context.door(conversationId).change(async (held) => {
+    seatToCommit(held)
+    const intent = newIntent(context, change, (await intentsIn(context, conversationId)).at(-1)?.id)
+    return { ops: [await putIntent(context, conversationId, intent)], result: intent }
+  })
+  await context.lane(conversationId, () => carryOutIntents(context, conversationId, asked.id))
+}
+
+/**
+ * Does what is asked for in a conversation, one after the other. Part of a lane.
+ *
+ * @param upTo the last one to do; what is refused for it is thrown. Of those before it, it was told already.
+ */
+export async function carryOutIntents(context: Context, conversationId: string, upTo?: string): Promise<void> {
+  for (const intent of await intentsIn(context, conversationId)) {
+    try {
+      await carryOutIntent(context, conversationId, intent)
+    } catch (error) {
+      if (!isRefusedForGood(error)) throw error
+      await forget(context, conversationId, intent.id)
+      if (intent.id === upTo) throw error
+      context.emit({ is: "failed", conversationId, error })
+    }
+    if (intent.id === upTo) return
+  }
+}
+
+/** Whether trying again could not help. What broke here, as a store that failed, is no refusal. */
+function isRefusedForGood(error: unknown): boolean {
+  if (isMessagingError(error)) return !isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")
+  return failureOf(error) !== undefined
+}
+
+async function carryOutIntent(context: Context, conversationId: string, { id, record }: Intent): Promise<void> {
+  const done = await commit(context, conversationId, id, async ({ group }, attempt) => {
+    const claimId = attempt === 0 ? record.claimId : newClaimId(context)
+    return planOf(context, conversationId, group, record, claimId)
+  })
+  if (done === "nothing") await forget(context, conversationId, id)
+}
+
+const forget = (context: Context, conversationId: string, id: string): Promise<void> =>
+  context.door(conversationId).change(async () => ({ ops: [removeIntent(id)], result: undefined }))
+
+async function planOf(
+  context: Context,
+  conversationId: string,
+  group: GroupState,
+  { change }: IntentRecord,
+  claimId: string,
+): Promise<Plan | "nothing"> {
+  const { conversations } = context.calls
+  const base = { baseEpoch: group.epoch, baseStateTag: stateTag(group) }
+  try {
+    switch (change.case) {
+      case "update":
+        return "update"
+      case "create": {
+        const first = { ...base, baseStateTag: new Uint8Array() }
+        const { authorization } = await conversations.authorizeMembership({
+          conversationId,
+          ...first,
+          change: { case: "create", value: { claimId } },
+        })
+        const { peerUserId, userIds } = change.value
+        const isAsked = isOneOf({ userIds: [context.owner.userId, peerUserId, ...userIds], deviceIds: [] })
+        return authorization === undefined ? "nothing" : { does: "add", authorization, isAsked }
+      }
+      case "add":
+      case "remove": {
+        const { userIds, deviceIds } = change.value
+        const subjects = { userIds, deviceIds }
+        const { authorization } = await conversations.authorizeMembership({
+          conversationId,
+          ...base,
+          change:
+            change.case === "add"
+              ? { case: "add", value: { ...subjects, claimId } }
+              : { case: "remove", value: subjects },
+        })
+        if (authorization === undefined) return nothingLeft(group, change)
+        return { does: change.case, authorization, isAsked: isOneOf(subjects) }
+      }
+      case "carryOut":
+      case undefined:
+        // A later version may have asked for more.
+        return "nothing"
+    }
+  } catch (error) {
+    if (isFailure(error, "NOTHING_TO_DO")) return nothingLeft(group, change)
+    throw error
+  }
+}
+
+/** What the service says is done already: who is in is seen here. @throws MessagingError ANSWER_REFUSED */
+function nothingLeft(group: GroupState, change: IntentRecord["change"]): "nothing" {
+  const isDone = change.case !== "remove" || ![...rosterOf(group).values()].some(isOneOf(change.value))
+  if (!isDone) throw new MessagingError("ANSWER_REFUSED", "somebody who was to be removed is in")
+  return "nothing"
+}
+
+const isOneOf =
+  ({ userIds, deviceIds }: { userIds: readonly string[]; deviceIds: readonly string[] }) =>
+  ({ userId, deviceId }: Person) =>
+    userIds.includes(userId) || deviceIds.includes(deviceId)

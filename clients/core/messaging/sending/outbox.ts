@@ -1,0 +1,288 @@
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
+import { hash } from "@signet/canonical/hash"
+import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { failureOf } from "../../errors.ts"
+import { contentOfText, parseContent } from "../content.ts"
+import type { Context } from "../context.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
+import type { TimelineEntry } from "../events.ts"
+import { bytesOfId } from "../ids.ts"
+import { takeIn } from "../receiving/inbox.ts"
+import { catchUp } from "../receiving/log.ts"
+import { refusingAs } from "../refusing.ts"
+import { type Held, ownCredential, type Seat } from "../state/held.ts"
+import { readTimeline } from "../state/timeline.ts"
+import type { Op } from "../store/store.ts"
+import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+import { ensureKeysHold } from "../verification/noticing.ts"
+import { carryOutDue } from "./carry-out.ts"
+import { nextId } from "./ordered-id.ts"
+import { putWaiting, removeWaiting, type Waiting, waitingIn, withHash } from "./outbox-rows.ts"
+
+/** An own message, encrypted and stored: `send` and `sync` send it, until the log brings it back. */
+export interface OutgoingEnvelope {
+  readonly conversationId: string
+  /** Names the message on this device. */
+  readonly outboxId: string
+  /** The epoch that it is encrypted in. When that ends first, it is encrypted anew. */
+  readonly epoch: bigint
+  /** 16 bytes: the same for every attempt. */
+  readonly idempotencyKey: Uint8Array
+  /** An MLSMessage with a PrivateMessage. */
+  readonly message: Uint8Array
+}
+
+/** An own message in its place. */
+export interface SentMessage {
+  readonly conversationId: string
+  readonly outboxId: string
+  readonly seq: bigint
+  readonly atMs: number
+}
+
+const maxTries = 8
+
+/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
+export function seatToSend({ record, seat }: Held): Seat {
+  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
+  if (record.status === Status.ROLLED_BACK) {
+    throw new MessagingError("STATE_ROLLBACK", "the state is older than one that was used")
+  }
+  if (seat === undefined || record.status !== Status.ACTIVE) {
+    throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the conversation takes nothing from this device now")
+  }
+  return seat
+}
+
+/** Encrypts a message. The turned ratchet and the ciphertext are stored in one, before anybody sees either. */
+export async function encryptMessage(
+  context: Context,
+  conversationId: string,
+  plaintext: Uint8Array,
+): Promise<OutgoingEnvelope> {
+  return encryptContent(context, conversationId, () => ({ content: contentOfText(plaintext), ops: [] }))
+}
+
+/** What a message is to hold, and what else is written with it. */
+type MakeContent = (seat: Seat) => { readonly content: Uint8Array; readonly ops: readonly Op[] }
+
+async function encryptContent(context: Context, conversationId: string, make: MakeContent): Promise<OutgoingEnvelope> {
+  return context.door(conversationId).change(async (held) => {
+    const seat = seatToSend(held)
+    if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
+    const { content, ops } = make(seat)
+    const waiting = await waitingIn(context, conversationId)
+    const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
+      encrypted(context, conversationId, seat, content),
+    )
+    const id = nextId(waiting.at(-1)?.id, context.random)
+    return {
+      next: { ...held, seat: { ...seat, group } },
+      ops: [...ops, await putWaiting(context, conversationId, { id, record })],
+      finish,
+      result: outgoing(conversationId, { id, record }),
+    }
+  })
+}
+
+async function encrypted(context: Context, conversationId: string, seat: Seat, plaintext: Uint8Array) {
+  const aad = buildEnvelopeAad({
+    conversationId: bytesOfId("cnv", conversationId),
+    kind: EnvelopeKind.APPLICATION,
+    lastReceiptHash: seat.receipt === "first" ? undefined : seat.receipt.hash,
+  })
+  const { message, next, finish } = await context.engine.encrypt(seat.group, plaintext, aad)
+  const record = create(OutboxRecordSchema, {
+    plaintext,
+    epoch: seat.group.epoch,
+    message,
+    contentHash: hash("content", message),
+    idempotencyKey: context.random.bytes(16),
+    writtenAtMs: BigInt(context.clock.nowMs()),
+  })
+  return { record, group: next, finish }
+}
+
+const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnvelope => ({
+  conversationId,
+  outboxId: id,
+  epoch: record.epoch,
+  idempotencyKey: record.idempotencyKey,
+  message: record.message,
+})
+
+/**
+ * Sends what waits, one after the other in the order of writing, and takes in what the log brings back. Part of a lane.
+ *
+ * A message whose epoch has ended is encrypted anew: the log was read to the end of that epoch, and it was not there.
+ *
+ * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
+ */
+export async function flush(context: Context, conversationId: string): Promise<void> {
+  for (let tries = 0; ; ) {
+    const held = await context.door(conversationId).held()
+    const [next] = await waitingIn(context, conversationId)
+    if (next === undefined) return
+    const seat = seatToSend(held)
+    if (next.record.epoch !== seat.group.epoch) {
+      await encryptAnew(context, conversationId)
+      continue
+    }
+    try {
+      await append(context, conversationId, seat, next)
+      await checkTaken(context, conversationId, next)
+    } catch (error) {
+      tries++
+      await afterRefusal(context, conversationId, next, error, tries)
+    }
+  }
+}
+
+async function append(context: Context, conversationId: string, seat: Seat, { record }: Waiting): Promise<void> {
+  const { idempotencyKey, epoch: expectedEpoch, message, contentHash } = record
+  const payload = { case: "application", value: message } as const
+  const { seq, acceptedAt } = await context.calls.conversations.appendMessage({
+    conversationId,
+    idempotencyKey,
+    expectedEpoch,
+    payload,
+  })
+  if (seq !== seat.processedSeq + 1n) {
+    await catchUp(context, conversationId)
+    return
+  }
+  const senderDeviceId = context.device.id ?? ""
+  const echo = { seq, epoch: expectedEpoch, kind: Envelope_Kind.APPLICATION, message, contentHash, senderDeviceId }
+  const envelope = create(EnvelopeSchema, { ...echo, ...(acceptedAt === undefined ? {} : { acceptedAt }) })
+  await takeIn(context, conversationId, [envelope])
+}
+
+/** Whether the log has what the service says that it took. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
+async function checkTaken(context: Context, conversationId: string, { record }: Waiting): Promise<void> {
+  if (withHash(await waitingIn(context, conversationId), record.contentHash) === undefined) return
+  const { group } = seatToSend(await context.door(conversationId).held())
+  if (group.epoch !== record.epoch) return
+  throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
+}
+
+/** An attachment is bound to the credential that its sender's leaf had: under another one nobody would take it. */
+function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
+  const content = parseContent(bytes)
+  if (content.is !== "attachment") return false
+  return !equalBytes(content.manifest.senderCredentialHash, hash("device-credential", ownCredential(group)))
+}
+
+async function encryptAnew(context: Context, conversationId: string): Promise<void> {
+  await context.door(conversationId).change(async (held) => {
+    let seat = seatToSend(held)
+    if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
+    const ops: Op[] = []
+    const finishes: (() => void)[] = []
+    // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
+    for (const { id, record } of await waitingIn(context, conversationId)) {
+      if (isOutlived(record.plaintext, seat)) {
+        ops.push(removeWaiting(id))
+        const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
+        finishes.push(() => context.emit({ is: "failed", conversationId, error }))
+        continue
+      }
+      const again = await encrypted(context, conversationId, seat, record.plaintext)
+      again.record.writtenAtMs = record.writtenAtMs
+      ops.push(await putWaiting(context, conversationId, { id, record: again.record }))
+      finishes.push(again.finish)
+      seat = { ...seat, group: again.group }
+    }
+    const finish = () => {
+      for (const each of finishes) each()
+    }
+    return { next: { ...held, seat }, ops, finish, result: undefined }
+  })
+}
+
+/** Makes ready for another attempt, or gives up with the reason. */
+async function afterRefusal(
+  context: Context,
+  conversationId: string,
+  { id }: Waiting,
+  error: unknown,
+  tries: number,
+): Promise<void> {
+  const failure = failureOf(error)
+  const isLast = tries >= maxTries
+  switch (failure?.reason) {
+    case "STALE_EPOCH":
+    case "FUTURE_EPOCH":
+      if (isLast) throw new MessagingError("CONFLICT_EXHAUSTED", "the epoch ended too often", { cause: error })
+      await catchUp(context, conversationId)
+      return
+    case "COMMIT_REQUIRED":
+      if (isLast) throw new MessagingError("QUEUED", "others have to be removed first", { cause: error })
+      await carryOutDue(context, conversationId)
+      await catchUp(context, conversationId)
+      await pause(context.clock, retryDelayMs(context.random, tries))
+      return
+    case "RATE_LIMITED":
+      if (isLast) throw new MessagingError("QUEUED", "too many messages at once", { cause: error })
+      await pause(context.clock, failure.retryAfterMs ?? retryDelayMs(context.random, tries))
+      return
+    case "LIMIT_EXCEEDED":
+    case "INVALID_FIELD":
+      // It is never taken, and would hold up what comes after it.
+      await context.door(conversationId).change(async () => ({ ops: [removeWaiting(id)], result: undefined }))
+      throw error
+    case undefined:
+      if (!isUnreachable(error)) throw error
+      throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+    default:
+      if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+      throw error
+  }
+}
+
+/** Sends a message. @returns Its place, once the log has it. */
+export function send(context: Context, conversationId: string, plaintext: Uint8Array): Promise<SentMessage> {
+  return sendContent(context, conversationId, () => ({ content: contentOfText(plaintext), ops: [] }))
+}
+
+export async function sendContent(context: Context, conversationId: string, make: MakeContent): Promise<SentMessage> {
+  const { outboxId } = await encryptContent(context, conversationId, make)
+  const sent = await context
+    .hear(
+      (event) => event.is === "entry" && isOwn(event.entry, outboxId),
+      () => context.lane(conversationId, () => flush(context, conversationId)),
+    )
+    .catch((error: unknown) => unlessWaiting(context, conversationId, outboxId, error))
+  const entry = sent?.is === "entry" ? sent.entry : await findSent(context, conversationId, outboxId)
+  return { conversationId, outboxId, seq: entry.seq, atMs: entry.atMs }
+}
+
+const isOwn = (entry: TimelineEntry, outboxId: string): boolean =>
+  (entry.is === "message" || entry.is === "attachment") && entry.outboxId === outboxId
+
+/** What is stored is sent by the next flush that can: whatever kept this one from it, it is not refused. */
+async function unlessWaiting(
+  context: Context,
+  conversationId: string,
+  outboxId: string,
+  cause: unknown,
+): Promise<undefined> {
+  if (isMessagingError(cause, "QUEUED", "CONFLICT_EXHAUSTED")) throw cause
+  const isRefusal = isMessagingError(cause) || failureOf(cause) !== undefined
+  const isWaiting = isRefusal && (await waitingIn(context, conversationId)).some(({ id }) => id === outboxId)
+  throw isWaiting ? new MessagingError("QUEUED", "stored, and not sent yet", { cause }) : cause
+}
+
+/** Another tab has taken the echo in. */
+async function findSent(context: Context, conversationId: string, outboxId: string): Promise<TimelineEntry> {
+  const { seat } = await context.door(conversationId).held()
+  const afterSeq = (seat?.processedSeq ?? 0n) - 1_000n
+  const range = afterSeq > 0n ? { afterSeq, limit: 1_000 } : { limit: 1_000 }
+  const entries = await readTimeline(context.store, context.rows, conversationId, range)
+  const found = entries.find((entry) => isOwn(entry, outboxId))
+  if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
+  return found
+}

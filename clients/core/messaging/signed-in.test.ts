@@ -1,0 +1,54 @@
+import { expect, test } from "vitest"
+import type { Session, SessionState } from "../session.ts"
+import { messagingSession } from "./signed-in.ts"
+
+const appId = "app_01kdvdna00edmtevk5ehj6axhg"
+const person = (principalId: string): SessionState => ({
+  is: "signedIn",
+  user: {
+    ...{ sessionId: "ses_1", identityId: "idn_1", principalId },
+    ...{ primaryEmail: undefined, tenantId: undefined, contextId: undefined },
+  },
+})
+
+function sessionOf(first: SessionState) {
+  let current = first
+  const asked: string[] = []
+  const session: Pick<Session, "current" | "ready" | "accessToken" | "renewedToken"> = {
+    get current() {
+      return current
+    },
+    ready: Promise.resolve(),
+    accessToken: async (audience = "auth") => `${asked.push(audience)} ${audience}`,
+    renewedToken: async (audience = "auth") => `${asked.push(audience)} ${audience} anew`,
+  }
+  return {
+    session,
+    become(next: SessionState) {
+      current = next
+    },
+  }
+}
+
+test("a messenger has the tokens of who is signed in, for the messaging service", async () => {
+  const { session } = sessionOf(person("prn_ann"))
+  const ann = await messagingSession(session, { appId, audience: "messages" })
+  expect(ann).toMatchObject({ appId, userId: "prn_ann", tenantId: undefined })
+  expect([await ann.accessToken(), await ann.renewToken()]).toEqual(["1 messages", "2 messages anew"])
+})
+
+test("nobody signed in has none", async () => {
+  const { session } = sessionOf({ is: "loggedOut", reason: "NOT_SIGNED_IN" })
+  await expect(messagingSession(session, { appId })).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
+})
+
+test.each<[string, SessionState]>([
+  ["another person signed in", person("prn_ben")],
+  ["nobody signed in", { is: "loggedOut", reason: "LOGGED_OUT" }],
+])("a messenger gets no token with %s meanwhile", async (_, next) => {
+  const { session, become } = sessionOf(person("prn_ann"))
+  const ann = await messagingSession(session, { appId })
+  become(next)
+  await expect(ann.accessToken()).rejects.toMatchObject({ reason: "WRONG_USER" })
+  await expect(ann.renewToken()).rejects.toMatchObject({ reason: "WRONG_USER" })
+})

@@ -1,0 +1,220 @@
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import { ConversationRecordSchema, type StagedCommit, StagedCommitSchema } from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import type { ConversationStatus } from "../events.ts"
+import { encodeEpoch } from "../mls.ts"
+import { refusingAs } from "../refusing.ts"
+import type { Op } from "../store/store.ts"
+import { type Held, nothingHeld, type Seat, seatOf, snapshotOf, statusOf } from "./held.ts"
+import { openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
+import { timelineAfter } from "./timeline.ts"
+
+/** What a piece of work makes of a conversation. */
+export interface Change<Result> {
+  /** What is held then; absent when nothing changes. */
+  readonly next?: Held
+  /** Further writes of the same transaction. */
+  readonly ops?: readonly Op[]
+  /** Wipes what was consumed: after the transaction, and only then. */
+  readonly finish?: () => void
+  readonly result: Result
+}
+
+/**
+ * The one door to a conversation's state: one after the other, each change one transaction. State that is held in memory
+ * is what was stored; whatever went wrong, it is read again.
+ */
+export interface Door {
+  held(): Promise<Held>
+  /**
+   * @param work Runs again, on what is stored then, when somebody else has written meanwhile. It must not wait for this
+   *   door, and what it does besides its result must bear to be done twice.
+   */
+  change<Result>(work: (held: Held) => Promise<Change<Result>>): Promise<Result>
+  /** Another tab has written: tells what happened, as this one would have told it. */
+  follow(): Promise<void>
+}
+
+interface Told {
+  readonly seq: bigint
+  readonly status: ConversationStatus | undefined
+}
+
+type Needs = Pick<Context, "store" | "rows" | "engine" | "owner" | "device" | "emit">
+
+const keys = { record: "record", state: "snapshot", tree: "current", staged: "commit" } as const
+/** Tabs that write at the same moment: more than so many times in a row is no accident. */
+const maxRaces = 100
+
+export function openDoor(context: Needs, conversationId: string): Door {
+  const { store, rows, engine, owner, device } = context
+  const space = conversationId
+  let cached: { readonly generation: bigint; readonly held: Held } | undefined
+  /** What was told, or known when this door was first opened. */
+  let told: Told | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  const snapshotPlace = (): SnapshotPlace => {
+    const { id } = device
+    if (id === undefined) throw new MessagingError("DEVICE_ENDED", "not registered")
+    const { appId, tenantId, userId } = owner
+    return { appId, tenantId, userId, deviceId: id, conversationId }
+  }
+
+  async function load(): Promise<{ generation: bigint; held: Held }> {
+    const { generation, values } = await store.read(space, [
+      { table: "conversation", key: keys.record },
+      { table: "state", key: keys.state },
+      { table: "tree", key: keys.tree },
+      { table: "staged", key: keys.staged },
+    ])
+    const [recordRow, stateRow, treeRow, stagedRow] = values
+    if (recordRow === undefined) return { generation, held: nothingHeld }
+    const record = await rows.read(
+      { space, table: "conversation", key: keys.record },
+      ConversationRecordSchema,
+      recordRow,
+    )
+    const staged =
+      stagedRow && (await rows.read({ space, table: "staged", key: keys.staged }, StagedCommitSchema, stagedRow))
+    if (stateRow === undefined) return { generation, held: { record, seat: undefined, staged } }
+    const snapshot = await openSnapshot(rows, snapshotPlace(), generation, stateRow)
+    const tree = treeRow && (await rows.readBytes({ space, table: "tree", key: keys.tree }, treeRow))
+    const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
+    const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
+    if (!isWhole || !isStaged) throw new MessagingError("STATE_TAMPERED", "rows of different moments")
+    const seat = await refusingAs("STATE_TAMPERED", () => seatOf(engine, snapshot, tree))
+    return { generation, held: { record, seat, staged } }
+  }
+
+  async function current() {
+    if (cached !== undefined) return cached
+    const loaded = await load()
+    cached = loaded
+    await tellOthers(loaded.held)
+    return loaded
+  }
+
+  /** What others wrote since, or this one without learning that it had. */
+  async function tellOthers({ record, seat }: Held): Promise<void> {
+    const before = told
+    const status = statusOf(record)
+    const seq = seat?.processedSeq ?? 0n
+    told = { seq: before === undefined || seq > before.seq ? seq : before.seq, status }
+    if (before === undefined) return
+    if (status !== before.status) tellStatus(record)
+    if (seq <= before.seq) return
+    try {
+      for await (const entry of timelineAfter(store, rows, space, before.seq)) {
+        if (entry.seq <= seq) context.emit({ is: "entry", conversationId, entry })
+      }
+    } catch (error) {
+      context.emit({ is: "failed", conversationId, error })
+    }
+  }
+
+  /** Whether a failure counts: on what another tab has changed meanwhile, it says nothing. */
+  const isStale = (generation: bigint): Promise<boolean> =>
+    store.read(space, []).then(
+      (now) => now.generation !== generation,
+      () => false,
+    )
+
+  async function opsOf(before: Held, after: Held, generation: bigint): Promise<Op[]> {
+    const ops: Op[] = []
+    if (after.record !== before.record && after.record !== undefined) {
+      ops.push(
+        await rows.put({ space, table: "conversation", key: keys.record }, ConversationRecordSchema, after.record),
+      )
+    }
+    if (after.staged !== before.staged) ops.push(await stagedOp(after.staged))
+    if (after.seat === undefined) {
+      if (before.seat === undefined) return ops
+      return [
+        ...ops,
+        { op: "remove", table: "state", key: keys.state },
+        { op: "remove", table: "tree", key: keys.tree },
+      ]
+    }
+    if (after.seat.treeHash !== before.seat?.treeHash) {
+      ops.push(await rows.putBytes({ space, table: "tree", key: keys.tree }, encodeEpoch(after.seat.group)))
+    }
+    // With every write, since it carries the generation: a row from before would be noticed.
+    const snapshot = snapshotOf(conversationId, generation, after.seat, after.staged)
+    const value = await sealSnapshot(rows, snapshotPlace(), snapshot)
+    return [...ops, { op: "put", table: "state", key: keys.state, value }]
+  }
+
+  const stagedOp = async (staged: StagedCommit | undefined): Promise<Op> =>
+    staged === undefined
+      ? { op: "remove", table: "staged", key: keys.staged }
+      : rows.put({ space, table: "staged", key: keys.staged }, StagedCommitSchema, staged)
+
+  async function changeNow<Result>(work: (held: Held) => Promise<Change<Result>>): Promise<Result> {
+    for (let race = 0; race < maxRaces; race++) {
+      const { generation, held } = await current()
+      let change: Change<Result>
+      try {
+        change = await work(held)
+      } catch (error) {
+        if (!(await isStale(generation))) throw error
+        cached = undefined
+        continue
+      }
+      const { next = held, ops = [], finish, result } = change
+      if (next === held && ops.length === 0) return result
+      const own = await opsOf(held, next, generation + 1n)
+      // Until it is known what the transaction came to, nothing in memory counts.
+      cached = undefined
+      const done = await store.transact(space, generation, [...own, ...ops])
+      if (done === "EXISTS") throw new MessagingError("KEY_PACKAGE_REUSED", "this key package was used before")
+      if (done === "GENERATION_MISMATCH") continue
+      cached = { generation: generation + 1n, held: next }
+      told = { seq: next.seat?.processedSeq ?? told?.seq ?? 0n, status: statusOf(next.record) }
+      finish?.()
+      if (told.status !== statusOf(held.record)) tellStatus(next.record)
+      return result
+    }
+    throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+  }
+
+  function tellStatus(record: Held["record"]): void {
+    const status = statusOf(record)
+    if (status !== undefined) context.emit({ is: "status", conversationId, status, reason: record?.quarantine?.reason })
+  }
+
+  /** Another tab may have written; its generation tells. */
+  async function refreshed(): Promise<Held> {
+    const { generation } = await store.read(space, [])
+    if (cached?.generation !== generation) cached = undefined
+    return (await current()).held
+  }
+
+  /** In turn: also after a failure. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = last.then(work, work)
+    last = turn.catch(() => undefined)
+    return turn
+  }
+
+  return {
+    held: () => inTurn(refreshed),
+    change: (work) => inTurn(() => changeNow(work)),
+    follow: () =>
+      inTurn(async () => {
+        const isFirst = told === undefined
+        const { record } = await refreshed()
+        if (!isFirst) return
+        // What was here before is not known: the app reads it.
+        tellStatus(record)
+        context.emit({ is: "lagged" })
+      }),
+  }
+}
+
+/** The tree's name, for a seat in a new epoch. */
+export function treeHashOf(seat: Pick<Seat, "group">): Uint8Array {
+  return hash("tree-blob", encodeEpoch(seat.group))
+}

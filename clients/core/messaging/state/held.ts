@@ -1,0 +1,103 @@
+import { create } from "@bufbuild/protobuf"
+import { hash } from "@signet/canonical/hash"
+import {
+  type ConversationRecord,
+  type StagedCommit,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
+import type { ConversationStatus } from "../events.ts"
+import { bytesOfId } from "../ids.ts"
+import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
+
+/** The engine that writes group_state. */
+const engineName = "ts-mls/1.6.4"
+const cipherSuite = 1
+
+/** Where a device is in a conversation: in the group, and in the log. */
+export interface Seat {
+  readonly group: GroupState
+  /** Everything up to this place is in the group's state. */
+  readonly processedSeq: bigint
+  /** The newest receipt: the next one names it. */
+  readonly receipt: { readonly hash: Uint8Array; readonly acceptedAtMs: bigint } | "first"
+  /** Unix seconds: when the own leaf got its newest keys. */
+  readonly leafRenewedAt: number
+  /** Of the own leaf: its public key stands for it. */
+  readonly identityKey: Uint8Array
+  /** H("tree-blob", the encoded tree): kept while the epoch lasts. */
+  readonly treeHash: Uint8Array
+}
+
+/** What a device holds of one conversation. A value: a change makes another one. */
+export interface Held {
+  /** Undefined for a conversation that was never here. */
+  readonly record: ConversationRecord | undefined
+  /** Undefined while it is not in. */
+  readonly seat: Seat | undefined
+  /** An own commit that was made and not taken yet. */
+  readonly staged: StagedCommit | undefined
+}
+
+export const nothingHeld: Held = { record: undefined, seat: undefined, staged: undefined }
+
+/** The credential of the own leaf. */
+export function ownCredential(group: GroupState): Uint8Array {
+  return membersOf(group).find(({ leaf }) => leaf === group.ownLeaf)?.credential ?? new Uint8Array()
+}
+
+export function snapshotOf(
+  conversationId: string,
+  generation: bigint,
+  { group, ...seat }: Seat,
+  staged: StagedCommit | undefined,
+): StateSnapshotV1 {
+  return create(StateSnapshotV1Schema, {
+    formatVersion: 1,
+    engine: engineName,
+    cipherSuite,
+    conversationId: bytesOfId("cnv", conversationId),
+    mlsGroupId: group.groupId,
+    epoch: group.epoch,
+    ownLeaf: group.ownLeaf,
+    ownCredentialHash: hash("device-credential", ownCredential(group)),
+    generation,
+    processedSeq: seat.processedSeq,
+    ...(seat.receipt === "first"
+      ? {}
+      : { receiptHead: seat.receipt.hash, receiptAcceptedAtMs: seat.receipt.acceptedAtMs }),
+    treeHash: seat.treeHash,
+    groupState: encodeSecrets(group),
+    identityKeyHandle: seat.identityKey,
+    ...(staged === undefined ? {} : { stagedCommit: staged.commitHash }),
+    leafRenewedAt: BigInt(seat.leafRenewedAt),
+  })
+}
+
+/** @param tree as it was stored beside the snapshot. @throws EngineRefused STATE_TAMPERED */
+export async function seatOf(engine: Engine, snapshot: StateSnapshotV1, tree: Uint8Array): Promise<Seat> {
+  const { groupState, identityKeyHandle, receiptHead } = snapshot
+  return {
+    group: await engine.decodeState({ epoch: tree, secrets: groupState }, identityKeyHandle),
+    processedSeq: snapshot.processedSeq,
+    receipt: receiptHead.length === 0 ? "first" : { hash: receiptHead, acceptedAtMs: snapshot.receiptAcceptedAtMs },
+    leafRenewedAt: Number(snapshot.leafRenewedAt),
+    identityKey: identityKeyHandle,
+    treeHash: snapshot.treeHash,
+  }
+}
+
+const statuses: Readonly<Record<Status, ConversationStatus | undefined>> = {
+  [Status.STATUS_UNSPECIFIED]: undefined,
+  [Status.CREATING]: "creating",
+  [Status.ACTIVE]: "active",
+  [Status.QUARANTINED]: "quarantined",
+  [Status.ROLLED_BACK]: "rolledBack",
+  [Status.WAITING]: "waiting",
+  [Status.LEAVING]: "leaving",
+  [Status.REMOVED]: "removed",
+}
+
+export function statusOf(record: ConversationRecord | undefined): ConversationStatus | undefined {
+  return record && statuses[record.status]
+}

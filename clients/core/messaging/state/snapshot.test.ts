@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { create } from "@bufbuild/protobuf"
+import { decode, encode } from "@signet/canonical/canonical"
+import { SealedStateV1Schema, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
+import { expect, test } from "vitest"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import { SecretBoxError } from "../../secret-box.ts"
+import { MessagingError } from "../errors.ts"
+import { idOf } from "../ids.ts"
+import { uncheckedEngine } from "../mls.ts"
+import { sealedRows } from "../store/sealed-rows.ts"
+import { deviceOf } from "../testing/our-seat.ts"
+import { testBox } from "../testing/test-box.ts"
+import { seatOf } from "./held.ts"
+import { encodeSnapshot, openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
+import { currentFormat, migrate } from "./snapshot-migrations.ts"
+
+interface Fixture {
+  readonly snapshot: string
+  readonly tree: string
+  readonly nextMessage: string
+  readonly plaintext: string
+}
+/** One for each version that was ever written; written by testing/write-snapshot-fixture.ts. */
+const fixtures: Record<number, Fixture[]> = { 1: ["v1-small.json", "v1-full.json"].map(readFixture) }
+
+function readFixture(name: string): Fixture {
+  return JSON.parse(readFileSync(join(import.meta.dirname, "../testing/snapshots", name), "utf8"))
+}
+const bytes = (text: string) => new Uint8Array(Buffer.from(text, "base64"))
+
+const id = (kind: "app" | "ten" | "prn" | "dev" | "cnv", byte: number) => idOf(kind, new Uint8Array(16).fill(byte))
+const place: SnapshotPlace = {
+  tenantId: id("ten", 1),
+  appId: id("app", 2),
+  userId: id("prn", 3),
+  deviceId: id("dev", 4),
+  conversationId: id("cnv", 5),
+}
+const scope = { app: "app", user: "user" }
+const rows = sealedRows(testBox(), scope)
+const box = testBox()
+await box.createKey(scope)
+const sealed = sealedRows(box, scope)
+const all = Object.values(fixtures).flat()
+const small = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[0]?.snapshot ?? ""))
+const { generation } = small
+
+test.each(all)("a snapshot decodes to what encodes to the same bytes", ({ snapshot }) => {
+  expect(encodeSnapshot(decode(StateSnapshotV1Schema, bytes(snapshot)))).toEqual(bytes(snapshot))
+})
+
+test.each(all)("a snapshot of any version restores a group that reads its next message", async (fixture) => {
+  const engine = uncheckedEngine({ suite: makeNodeSuite(), nowSeconds: () => 0, deviceOf })
+  const current = migrate(1, bytes(fixture.snapshot))
+  const seat = await seatOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
+  const { plaintext } = await engine.decrypt(seat.group, bytes(fixture.nextMessage))
+  expect(new TextDecoder().decode(plaintext)).toBe(fixture.plaintext)
+})
+
+test("the specification's list is in it, item by item", () => {
+  const full = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[1]?.snapshot ?? ""))
+  expect(full).toMatchObject({ formatVersion: 1, cipherSuite: 1, ownLeaf: expect.any(Number) })
+  expect(full.epoch).toBeGreaterThan(0n)
+  for (const field of [full.mlsGroupId, full.treeHash, full.identityKeyHandle, full.stagedCommit]) {
+    expect(field.length).toBe(32)
+  }
+  expect(full.groupState.length).toBeGreaterThan(200)
+  expect([full.externalPsks.length, full.resumptionPsks.length, full.cachedUpdates.length]).toEqual([1, 1, 1])
+})
+
+test("a sealed snapshot opens at its own place", async () => {
+  const at = await sealSnapshot(sealed, place, small)
+  expect(await openSnapshot(sealed, place, generation, at)).toEqual(small)
+})
+
+test.each<[string, Partial<SnapshotPlace>]>([
+  ["tenant", { tenantId: id("ten", 9) }],
+  ["absent tenant", { tenantId: undefined }],
+  ["app", { appId: id("app", 9) }],
+  ["user", { userId: id("prn", 9) }],
+  ["device", { deviceId: id("dev", 9) }],
+  ["conversation", { conversationId: id("cnv", 9) }],
+])("a snapshot of another %s does not open", async (_, change) => {
+  const at = await sealSnapshot(sealed, place, small)
+  await expect(openSnapshot(sealed, { ...place, ...change }, generation, at)).rejects.toThrow(SecretBoxError)
+})
+
+test("a snapshot of another generation does not open, whatever its envelope says", async () => {
+  const at = await sealSnapshot(sealed, place, small)
+  const reason = { reason: "STATE_TAMPERED" }
+  await expect(openSnapshot(sealed, place, generation + 1n, at)).rejects.toMatchObject(reason)
+  const envelope = decode(SealedStateV1Schema, at)
+  const claimed = encode(SealedStateV1Schema, create(SealedStateV1Schema, { ...envelope, generation: generation + 1n }))
+  await expect(openSnapshot(sealed, place, generation + 1n, claimed)).rejects.toThrow(SecretBoxError)
+})
+
+test("a snapshot of a later version is refused as such", async () => {
+  const envelope = { formatVersion: currentFormat + 1, generation, sealed: new Uint8Array(9) }
+  const later = encode(SealedStateV1Schema, create(SealedStateV1Schema, envelope))
+  await expect(openSnapshot(sealed, place, generation, later)).rejects.toMatchObject({ reason: "STATE_NEWER_VERSION" })
+})
+
+test("without its key nothing is sealed", async () => {
+  await expect(sealSnapshot(rows, place, small)).rejects.toMatchObject({ reason: "KEY_MISSING" })
+})
+
+test("the next version is one more migration, and a missing one is noticed", () => {
+  const migrations = new Map([
+    [1, (plaintext: Uint8Array) => Uint8Array.of(...plaintext, 2)],
+    [2, (plaintext: Uint8Array) => Uint8Array.of(...plaintext, 3)],
+  ])
+  expect(migrate(1, Uint8Array.of(1), { to: 3, migrations })).toEqual(Uint8Array.of(1, 2, 3))
+  expect(migrate(3, Uint8Array.of(1), { to: 3, migrations })).toEqual(Uint8Array.of(1))
+  expect(() => migrate(0, Uint8Array.of(1), { to: 3, migrations })).toThrow(MessagingError)
+})
+
+test("every version that was ever written has its fixtures", () => {
+  expect(Object.keys(fixtures)).toEqual(Array.from({ length: currentFormat }, (_, i) => String(i + 1)))
+})

@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf"
+import { decode, encode } from "@signet/canonical/canonical"
+import { CanonicalError } from "@signet/canonical/errors"
+import {
+  SealedStateV1Schema,
+  type StateSnapshotV1,
+  StateSnapshotV1Schema,
+} from "@signet/proto/client/v1/state_snapshot"
+import { MessagingError } from "../errors.ts"
+import type { SealedRows } from "../store/sealed-rows.ts"
+import { currentFormat, migrate } from "./snapshot-migrations.ts"
+
+/** Whose state, and of what: a snapshot opens there and nowhere else. */
+export interface SnapshotPlace {
+  /** `app_…` */
+  readonly appId: string
+  /** `ten_…`; undefined where there is none, which is bound as such. */
+  readonly tenantId: string | undefined
+  /** `prn_…` */
+  readonly userId: string
+  /** `dev_…` */
+  readonly deviceId: string
+  /** `cnv_…` */
+  readonly conversationId: string
+}
+
+function purposeOf(place: SnapshotPlace, formatVersion: number, generation: bigint): string {
+  const { tenantId = "-", appId, userId, deviceId, conversationId } = place
+  return `state-snapshot/v${formatVersion} ${tenantId} ${appId} ${userId} ${deviceId} ${conversationId} ${generation}`
+}
+
+/** A snapshot as one byte string: equal snapshots have equal bytes, and `decode` of them gives the same again. */
+export function encodeSnapshot(snapshot: StateSnapshotV1): Uint8Array {
+  return encode(StateSnapshotV1Schema, snapshot)
+}
+
+export async function sealSnapshot(
+  rows: SealedRows,
+  place: SnapshotPlace,
+  snapshot: StateSnapshotV1,
+): Promise<Uint8Array> {
+  const { formatVersion, generation } = snapshot
+  const sealed = await rows.seal(purposeOf(place, formatVersion, generation), encodeSnapshot(snapshot))
+  return encode(SealedStateV1Schema, create(SealedStateV1Schema, { formatVersion, generation, sealed }))
+}
+
+/**
+ * Opens a snapshot, and brings one that an earlier version wrote up to the format of now. Nothing is written.
+ *
+ * @param generation that of the store: a row of another one was put back.
+ * @throws MessagingError STATE_NEWER_VERSION, STATE_TAMPERED
+ * @throws SecretBoxError for another user's, app's, device's or conversation's.
+ */
+export async function openSnapshot(
+  rows: SealedRows,
+  place: SnapshotPlace,
+  generation: bigint,
+  bytes: Uint8Array,
+): Promise<StateSnapshotV1> {
+  const envelope = reading(() => decode(SealedStateV1Schema, bytes))
+  if (envelope.formatVersion > currentFormat) {
+    throw new MessagingError("STATE_NEWER_VERSION", "a later version of this program wrote this state")
+  }
+  if (envelope.generation !== generation) {
+    throw new MessagingError("STATE_TAMPERED", "the state is of another generation than its store")
+  }
+  const plaintext = await rows.open(purposeOf(place, envelope.formatVersion, generation), envelope.sealed)
+  const current = migrate(envelope.formatVersion, plaintext)
+  const snapshot = reading(() => decode(StateSnapshotV1Schema, current))
+  if (snapshot.generation !== generation) {
+    throw new MessagingError("STATE_TAMPERED", "the state names another generation than its envelope")
+  }
+  return snapshot
+}
+
+function reading<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    if (!(cause instanceof CanonicalError)) throw cause
+    throw new MessagingError("STATE_TAMPERED", "the state is not what was written", { cause })
+  }
+}

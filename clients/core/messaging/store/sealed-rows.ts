@@ -1,0 +1,45 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf"
+import type { SecretBox, SecretScope } from "../../secret-box.ts"
+import type { Named, Op, Space } from "./store.ts"
+
+/** Where a row is: sealed for there, it opens nowhere else. */
+export interface Place extends Named {
+  readonly space: Space
+}
+
+/** Seals what goes into a store and opens what comes out of it. */
+export interface SealedRows {
+  seal(purpose: string, plaintext: Uint8Array): Promise<Uint8Array>
+  open(purpose: string, sealed: Uint8Array): Promise<Uint8Array>
+  /** A write of a record, sealed for its place. */
+  put<Desc extends DescMessage>(place: Place, schema: Desc, record: MessageInitShape<Desc>): Promise<Op>
+  putBytes(place: Place, bytes: Uint8Array): Promise<Op>
+  read<Desc extends DescMessage>(place: Place, schema: Desc, sealed: Uint8Array): Promise<MessageShape<Desc>>
+  readBytes(place: Place, sealed: Uint8Array): Promise<Uint8Array>
+}
+
+const purposeOf = ({ space, table, key }: Place) => `messaging/${table}/v1 ${space} ${key}`
+
+export function sealedRows(box: SecretBox, scope: SecretScope): SealedRows {
+  const rows: SealedRows = {
+    seal: (purpose, plaintext) => box.seal(scope, purpose, plaintext),
+    open: (purpose, sealed) => box.open(scope, purpose, sealed),
+    async putBytes(place, bytes) {
+      const { space, table, key } = place
+      return { op: "put", space, table, key, value: await rows.seal(purposeOf(place), bytes) }
+    },
+    put: (place, schema, record) => rows.putBytes(place, toBinary(schema, create(schema, record))),
+    readBytes: (place, sealed) => rows.open(purposeOf(place), sealed),
+    async read(place, schema, sealed) {
+      return fromBinary(schema, await rows.readBytes(place, sealed))
+    },
+  }
+  return rows
+}

@@ -1,0 +1,22 @@
+import { MessagingError } from "../errors.ts"
+
+/** Far more than any list of one device has. */
+const maxPages = 500
+
+export interface Page<Item> {
+  readonly items: readonly Item[]
+  /** Empty on the last page. */
+  readonly nextPageToken: string
+}
+
+/** A whole list. @throws MessagingError ANSWER_REFUSED for one that never ends. */
+export async function allPages<Item>(fetch: (pageToken: string) => Promise<Page<Item>>): Promise<Item[]> {
+  const all: Item[] = []
+  for (let pages = 0, pageToken = ""; pages < maxPages; pages++) {
+    const { items, nextPageToken } = await fetch(pageToken)
+    all.push(...items)
+    if (nextPageToken === "") return all
+    pageToken = nextPageToken
+  }
+  throw new MessagingError("ANSWER_REFUSED", "a list that never ends")
+}

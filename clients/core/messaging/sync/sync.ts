@@ -1,0 +1,108 @@
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type Conversation, Conversation_Status } from "@signet/proto/messaging/v1/records"
+import { type Context, nowSeconds } from "../context.ts"
+import { keepBound } from "../device/binding.ts"
+import { addOwnDevices } from "../device/own-devices.ts"
+import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
+import { consume, joinAll } from "../joining/welcomes.ts"
+import { catchUp, changeRecord, requestRejoin } from "../receiving/log.ts"
+import { carryOutDue } from "../sending/carry-out.ts"
+import { carryOutCreations } from "../sending/creation.ts"
+import { ask, carryOutIntents } from "../sending/intents.ts"
+import { flush } from "../sending/outbox.ts"
+import { waitingIn } from "../sending/outbox-rows.ts"
+import { deviceSpace } from "../store/store.ts"
+import { allPages } from "./pages.ts"
+import { inBackground, trying } from "./trying.ts"
+
+const day = 86_400
+/** The own leaf gets new keys at least this often. */
+const leafAgeSeconds = 7 * day
+/** Whoever is further behind does not read on, and is let in again. */
+const maxCommitsBehind = 5_000n
+
+/**
+ * Brings this device to where the service is: papers, ways in, the log of each conversation, and what was asked for and
+ * is not done. What fails in one conversation does not hold up the others, and is told as an event.
+ */
+export async function sync(context: Context): Promise<void> {
+  await context.device.reload()
+  await keepBound(context)
+  await context.issuer.refresh()
+  await keepCredential(context)
+  await trying(context, undefined, () => refillKeyPackages(context))
+  await joinAll(context)
+  await trying(context, undefined, () => carryOutCreations(context))
+  const shown = new Map((await listConversations(context)).map((one) => [one.id, one]))
+  const here = (await context.store.spaces()).filter((space) => space !== deviceSpace)
+  for (const id of new Set([...here, ...shown.keys()])) {
+    await trying(context, id, () => context.lane(id, () => settle(context, id, shown.get(id))))
+  }
+  await trying(context, undefined, () => addOwnDevices(context))
+}
+
+/** One conversation, as far as it can be brought. Part of a lane. */
+export async function settle(context: Context, conversationId: string, shown: Conversation | undefined): Promise<void> {
+  const door = context.door(conversationId)
+  await consume(context, conversationId)
+  if (shown !== undefined) await checkRollback(context, shown)
+  const { record: recordBefore, seat: before } = await door.held()
+  if (before !== undefined && shown !== undefined && shown.epoch - before.group.epoch > maxCommitsBehind) {
+    // To be let in again costs the others less than to read all of it costs this one.
+    return recordBefore?.status === Status.ACTIVE ? requestRejoin(context, conversationId) : undefined
+  }
+  const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
+  const { record, seat, staged } = isBehind ? await catchUp(context, conversationId) : await door.held()
+  if (record?.status === Status.ROLLED_BACK) return requestRejoin(context, conversationId)
+  const isIn = record?.status === Status.ACTIVE || record?.status === Status.CREATING
+  if (seat === undefined || !isIn) return
+  const isTaking = shown?.status === undefined || shown.status === Conversation_Status.ACTIVE
+  if (!isTaking) return
+  if (staged !== undefined || (await context.store.list(conversationId, "intent", { limit: 1 })).length > 0) {
+    await carryOutIntents(context, conversationId)
+  }
+  if (shown === undefined || shown.directives.length > 0) await carryOutDue(context, conversationId)
+  if ((await waitingIn(context, conversationId)).length > 0) await flush(context, conversationId)
+  const now = (await door.held()).seat
+  if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
+    renewLeafLater(context, conversationId)
+}
+
+/** In its own turn of the lane. */
+function renewLeafLater(context: Context, conversationId: string): void {
+  const update = { case: "update", value: {} } as const
+  inBackground(context, conversationId, () => ask(context, conversationId, update))
+}
+
+/**
+ * The service knows how far this device once was. A state that is behind it was put back, and its ratchets were used: two
+ * messages under one key would open each other.
+ */
+async function checkRollback(context: Context, { id, cursor }: Conversation): Promise<void> {
+  // Read after the service was asked: another tab acknowledges only what is stored.
+  const { record, seat } = await context.door(id).held()
+  if (record?.status !== Status.ACTIVE || seat === undefined || cursor === undefined) return
+  if (cursor.processedSeq <= seat.processedSeq) return
+  await changeRecord(context, id, (before) => ({ ...before, status: Status.ROLLED_BACK }))
+}
+
+const listConversations = ({ calls }: Context): Promise<Conversation[]> =>
+  allPages(async (pageToken) => {
+    const { conversations, nextPageToken } = await calls.conversations.listConversations({ pageToken, pageSize: 200 })
+    return { items: conversations, nextPageToken }
+  })
+
+/** Renews the credential in the last quarter of its life, and puts it to use. */
+async function keepCredential(context: Context): Promise<void> {
+  const { device } = context
+  const quarter = (device.notAfter - device.notBefore) / 4
+  if (nowSeconds(context) >= device.notAfter - quarter) await renewCredential(context)
+}
+
+export async function renewCredential(context: Context): Promise<void> {
+  await context.device.renew(context)
+  await replaceKeyPackages(context)
+  for (const id of await context.store.spaces()) {
+    if (id !== deviceSpace) renewLeafLater(context, id)
+  }
+}

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import type { MessengerEvent } from "../events.ts"
+import { inBackground, trying } from "./trying.ts"
+
+function listening() {
+  const told: MessengerEvent[] = []
+  const context: Pick<Context, "emit"> = { emit: (event) => told.push(event) }
+  return { told, context }
+}
+const failing = (error: unknown) => async () => Promise.reject(error)
+const closed = new MessagingError("CLOSED", "closed")
+const ended = new MessagingError("DEVICE_ENDED", "revoked")
+
+test("what can be done again is told and ends nothing", async () => {
+  const { told, context } = listening()
+  await trying(context, "cnv", failing("offline"))
+  expect(told).toEqual([{ is: "failed", conversationId: "cnv", error: "offline" }])
+})
+
+test("the end of the device or the messenger ends what waits for it", async () => {
+  const { told, context } = listening()
+  for (const error of [closed, ended]) await expect(trying(context, "cnv", failing(error))).rejects.toBe(error)
+  expect(told).toEqual([])
+})
+
+test("in the background nothing is left unhandled: the messenger's end is silent, the device's is told", async () => {
+  const { told, context } = listening()
+  for (const error of [closed, ended]) inBackground(context, undefined, failing(error))
+  await new Promise((resolve) => setTimeout(resolve, 1))
+  expect(told).toEqual([{ is: "failed", conversationId: undefined, error: ended }])
+})

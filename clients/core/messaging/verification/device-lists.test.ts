@@ -1,0 +1,112 @@
+// Lists of an issuer that tells two stories: signed, every one of them.
+import { createRouterTransport } from "@connectrpc/connect"
+import { issueDeviceList } from "@signet/canonical/device-list"
+import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { hash } from "@signet/canonical/hash"
+import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { makeCalls } from "../calls.ts"
+import { idOf } from "../ids.ts"
+import { readDevices } from "./device-lists.ts"
+
+const { listFields, listKey, alice, appId, tenantId, bytes32, now, day, id, credentialBytes } = world
+const [phone, tablet] = listFields.entries
+if (phone === undefined || tablet === undefined) throw new Error("two devices")
+const userId = idOf("prn", alice)
+
+interface Change {
+  readonly previous?: Uint8Array
+  readonly entries?: readonly (typeof phone)[]
+  readonly issuedAt?: bigint
+}
+const signed = (listVersion: bigint, { previous, entries = [phone, tablet], issuedAt = now - day }: Change = {}) =>
+  issueDeviceList(
+    { ...listFields, listVersion, previousHash: previous ?? bytes32(0xe1), entries: [...entries], issuedAt },
+    listKey,
+  )
+const hashOf = (list: Uint8Array) => hash("device-list", list)
+
+/** What the client does with a service that has these lists. */
+function read(lists: ReadonlyMap<bigint, Uint8Array>, seen?: { version: bigint; hash: Uint8Array }) {
+  const newestVersion = [...lists.keys()].reduce((newest, version) => (version > newest ? version : newest), 0n)
+  const transport = createRouterTransport(({ service }) => {
+    service(DeviceService, {
+      listDeviceLists: ({ afterVersion, limit }) => ({
+        newestVersion,
+        deviceLists: [...lists]
+          .filter(([version]) => version > afterVersion)
+          .slice(0, limit)
+          .map(([, list]) => list),
+      }),
+      listDevices: () => ({ devices: [{ credential: credentialBytes }] }),
+    })
+  })
+  const clock = { nowMs: () => Number(now) * 1_000, after: () => () => undefined }
+  const session = { accessToken: async () => "", renewToken: async () => "" }
+  const random = { bytes: (length: number) => new Uint8Array(length) }
+  const calls = makeCalls({ transport, session, device: () => undefined, clock, random })
+  const owner = { appId: "", tenantId: "", userId: "", app: appId, tenant: tenantId, user: id(1) }
+  const issuer = { keys: () => world.issuerKeys, refresh: async () => world.issuerKeys }
+  return readDevices({ calls, owner, issuer, verify: verifyEd25519, clock }, userId, seen)
+}
+
+const third = await signed(3n)
+const fourth = await signed(4n, { previous: hashOf(third) })
+const fifth = await signed(5n, { previous: hashOf(fourth) })
+const seen = { version: 3n, hash: hashOf(third) }
+const deviceId = idOf("dev", phone.deviceId)
+
+test("a first time, the newest is believed; then, what follows from it", async () => {
+  const lists = new Map([
+    [3n, third],
+    [4n, fourth],
+    [5n, fifth],
+  ])
+  const head = { version: 5n, hash: hashOf(fifth) }
+  const active = [{ userId, deviceId, key: world.leaf.publicKey }]
+  expect(await read(lists)).toEqual({ head, active })
+  expect(await read(lists, seen)).toEqual({ head, active })
+  expect(await read(lists, head)).toEqual({ head, active })
+  expect(await read(new Map())).toEqual({ head: undefined, active: [] })
+})
+
+const withThird = (version: bigint, list: Uint8Array) => new Map([[3n, third]]).set(version, list)
+test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
+  [
+    "another list of the version that was seen",
+    new Map([[3n, await signed(3n, { issuedAt: now })]]),
+    "DEVICE_LIST_FORK",
+  ],
+  ["a next one of another descent", withThird(4n, await signed(4n)), "DEVICE_LIST_FORK"],
+  ["one that leaves others out", withThird(5n, fifth), "DEVICE_LIST_FORK"],
+  ["an older one", new Map([[2n, await signed(2n)]]), "LIST_ROLLBACK"],
+  ["none any more", new Map(), "LIST_ROLLBACK"],
+  [
+    "a device that had ended, and is back",
+    withThird(
+      4n,
+      await signed(4n, { previous: seen.hash, entries: [phone, { ...tablet, status: DeviceStatus.ACTIVE }] }),
+    ),
+    "DEVICE_LIST_FORK",
+  ],
+  [
+    "a device that is gone without a trace",
+    withThird(4n, await signed(4n, { previous: seen.hash, entries: [phone] })),
+    "DEVICE_LIST_FORK",
+  ],
+  [
+    "one from tomorrow",
+    withThird(4n, await signed(4n, { previous: seen.hash, issuedAt: now + day })),
+    "LIST_FROM_FUTURE",
+  ],
+  ["what is no list", withThird(4n, Uint8Array.of(1, 2, 3)), "CPB_"],
+])("%s is refused", async (_, lists, code) => {
+  await expect(read(lists, seen)).rejects.toMatchObject({ code: expect.stringContaining(code) })
+})
+
+test("a list that says another credential than the service shows is not believed of the service", async () => {
+  const other = await signed(3n, { entries: [{ ...phone, credentialHash: bytes32(7) }] })
+  await expect(read(new Map([[3n, other]]))).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})

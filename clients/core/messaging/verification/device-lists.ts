@@ -1,0 +1,138 @@
+import { equalBytes, holds } from "@signet/canonical/bytes"
+import { decode } from "@signet/canonical/canonical"
+import {
+  type DeviceList,
+  maxListAheadSeconds,
+  placeAfter,
+  type SeenDeviceList,
+  verifyDeviceList,
+} from "@signet/canonical/device-list"
+import { CanonicalError } from "@signet/canonical/errors"
+import { hash } from "@signet/canonical/hash"
+import { parseSigned } from "@signet/canonical/signed"
+import { type DeviceListBodyV1, DeviceListBodyV1Schema, DeviceStatus } from "@signet/proto/credential/v1/device_list"
+import { type Context, nowSeconds } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { listDevices } from "../device/own-devices.ts"
+import { MessagingError } from "../errors.ts"
+import { bytesOfId, idOf } from "../ids.ts"
+import { credentialBody } from "../receiving/roster.ts"
+import { mayBeStaleKeys } from "../receiving/verdict.ts"
+import type { DeviceKey } from "./noticing.ts"
+
+/** A user's active devices, as the newest signed list says. */
+export interface ListedDevices {
+  /** Undefined for a user who never had a device. */
+  readonly head: SeenDeviceList | undefined
+  readonly active: readonly DeviceKey[]
+}
+
+type Needs = Pick<Context, "calls" | "owner" | "issuer" | "verify" | "clock">
+
+/**
+ * Reads on from the list that was seen: each names the one before it, and none takes back what one before it said. Where
+ * none was seen, the newest is believed, as everywhere a first time.
+ *
+ * @throws CanonicalError LIST_*, DEVICE_LIST_FORK
+ * @throws MessagingError ANSWER_REFUSED when devices and list do not fit each other.
+ */
+export async function readDevices(
+  context: Needs,
+  userId: string,
+  seen: SeenDeviceList | undefined,
+): Promise<ListedDevices> {
+  const list = await newestList(context, userId, seen)
+  if (list === undefined) return { head: undefined, active: [] }
+  const head = { version: list.body.listVersion, hash: list.hash }
+  const entries = list.body.entries.filter(({ status }) => status === DeviceStatus.ACTIVE)
+  const devices = entries.length === 0 ? [] : await listDevices(context, userId)
+  const credentials = new Map(devices.map(({ credential }) => [hex(hash("device-credential", credential)), credential]))
+  const active = entries.map(({ deviceId, credentialHash }) => {
+    // The signed list has its hash, so it needs no signature of its own.
+    const credential = credentials.get(hex(credentialHash))
+    if (credential === undefined) throw new MessagingError("ANSWER_REFUSED", "a listed device is not shown")
+    const body = credentialBody(credential)
+    const isTheirs =
+      equalBytes(body.deviceId, deviceId) &&
+      equalBytes(body.userId, bytesOfId("prn", userId)) &&
+      equalBytes(body.appId, context.owner.app) &&
+      holds(body.tenantId, context.owner.tenant)
+    if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a listed device is somebody else's")
+    return { userId, deviceId: idOf("dev", deviceId), key: body.leafSignatureKey }
+  })
+  return { head, active }
+}
+
+const pageSize = 20
+
+async function newestList(
+  context: Needs,
+  userId: string,
+  seen: SeenDeviceList | undefined,
+): Promise<DeviceList | undefined> {
+  const ask = (afterVersion: bigint, limit: number) =>
+    context.calls.devices.listDeviceLists({ userId, afterVersion, limit })
+  // The one that was seen is asked for again: two of one version would else never meet.
+  let after = (seen?.version ?? (await ask(0n, 1)).newestVersion) - 1n
+  if (after < 0n) return undefined
+  let head = seen
+  let newest: DeviceList | undefined
+  for (;;) {
+    const page = await ask(after, pageSize)
+    for (const signed of page.deviceLists) {
+      const isSeen = head !== undefined && equalBytes(hash("device-list", signed), head.hash)
+      const list = isSeen ? seenList(signed) : await verified(context, userId, signed)
+      if (placeAfter(head, list) === "gap") throw new CanonicalError("DEVICE_LIST_FORK")
+      if (newest !== undefined) ensureNothingTakenBack(newest.body, list.body)
+      newest = list
+      head = { version: list.body.listVersion, hash: list.hash }
+    }
+    if (head === undefined || newest === undefined || page.newestVersion < head.version) {
+      throw new CanonicalError("LIST_ROLLBACK")
+    }
+    if (head.version === page.newestVersion) return newest
+    if (page.deviceLists.length === 0) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
+    after = head.version
+  }
+}
+
+/** Verified when it was taken: its hash is the one that was kept then. */
+function seenList(signed: Uint8Array): DeviceList {
+  return { body: bodyOf(signed), hash: hash("device-list", signed) }
+}
+
+const bodyOf = (signed: Uint8Array): DeviceListBodyV1 =>
+  decode(DeviceListBodyV1Schema, parseSigned(DeviceListBodyV1Schema, signed).body)
+
+async function verified(context: Needs, userId: string, signed: Uint8Array): Promise<DeviceList> {
+  const { issuer, owner, verify } = context
+  const { issuedAt } = bodyOf(signed)
+  if (issuedAt > BigInt(nowSeconds(context)) + maxListAheadSeconds) throw new CanonicalError("LIST_FROM_FUTURE")
+  const take = () =>
+    verifyDeviceList(signed, {
+      issuerKeys: issuer.keys(),
+      tenantId: owner.tenant,
+      appId: owner.app,
+      userId: bytesOfId("prn", userId),
+      // Keys of issuers end, and lists that they signed in their time do not.
+      atSeconds: issuedAt,
+      verify,
+    })
+  try {
+    return take()
+  } catch (error) {
+    if (!(error instanceof CanonicalError) || !mayBeStaleKeys(error)) throw error
+    await issuer.refresh()
+    return take()
+  }
+}
+
+/** No device disappears from a list, and none that has ended comes back. @throws CanonicalError DEVICE_LIST_FORK */
+function ensureNothingTakenBack(before: DeviceListBodyV1, after: DeviceListBodyV1): void {
+  const now = new Map(after.entries.map(({ deviceId, status }) => [hex(deviceId), status]))
+  for (const { deviceId, status } of before.entries) {
+    const next = now.get(hex(deviceId))
+    const isBack = status === DeviceStatus.REVOKED && next !== DeviceStatus.REVOKED
+    if (next === undefined || isBack) throw new CanonicalError("DEVICE_LIST_FORK")
+  }
+}

@@ -1,0 +1,70 @@
+// Whether somebody's keys are still those that were compared.
+
+import { VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import type { MessengerEvent, Person } from "../events.ts"
+import { type GroupState, membersOf } from "../mls.ts"
+import { personOf } from "../receiving/roster.ts"
+import type { Op } from "../store/store.ts"
+import { changedKeys, putChangedKey, readPeer, recordsOf, statusOf } from "./peer-rows.ts"
+
+/** A device and the key that it signs with. */
+export interface DeviceKey extends Person {
+  readonly key: Uint8Array
+}
+
+/** What is to be written, and told once it is. */
+export interface Noticed {
+  readonly ops: readonly Op[]
+  readonly events: readonly MessengerEvent[]
+}
+
+/** The devices of a group, but for this one. */
+export function deviceKeysIn(context: Pick<Context, "device">, group: GroupState): DeviceKey[] {
+  return membersOf(group)
+    .map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
+    .filter(({ deviceId }) => deviceId !== context.device.id)
+}
+
+/**
+ * Looks for keys of verified users that nobody has compared. Written with what let them in, and told before anything that
+ * they say: a user whose keys have changed is so until somebody compares anew.
+ */
+export async function noticeKeys(
+  context: Pick<Context, "store" | "rows" | "clock">,
+  keys: readonly DeviceKey[],
+): Promise<Noticed> {
+  const users = [...new Set(keys.map(({ userId }) => userId))]
+  const records = await recordsOf(context, users)
+  const ops: Op[] = []
+  const events: MessengerEvent[] = []
+  for (const [userId, record] of records) {
+    if (record.status !== Status.VERIFIED) continue
+    const accepted = new Set(record.acceptedKeys.map(hex))
+    const others = keys.filter((one) => one.userId === userId && !accepted.has(hex(one.key)))
+    if (others.length === 0) continue
+    const known = new Set((await changedKeys(context, userId)).map(({ key }) => hex(key)))
+    const fresh = others.filter(({ key }) => !known.has(hex(key)))
+    const seenAtMs = BigInt(context.clock.nowMs())
+    for (const { deviceId, key } of others) ops.push(await putChangedKey(context, { userId, deviceId, key, seenAtMs }))
+    if (fresh.length === 0) continue
+    const deviceIds = fresh.map(({ deviceId }) => deviceId)
+    events.push({ is: "keysChanged", userId, deviceIds, listFault: undefined })
+  }
+  return { ops, events }
+}
+
+/** @throws MessagingError KEYS_CHANGED where a member's keys are others than those that were compared. */
+export async function ensureKeysHold(
+  context: Pick<Context, "store" | "rows" | "device">,
+  group: GroupState,
+): Promise<void> {
+  const users = [...new Set(deviceKeysIn(context, group).map(({ userId }) => userId))]
+  for (const userId of (await recordsOf(context, users)).keys()) {
+    if (statusOf(await readPeer(context, userId)) === "changed") {
+      throw new MessagingError("KEYS_CHANGED", "a member's keys are others than those that were compared")
+    }
+  }
+}

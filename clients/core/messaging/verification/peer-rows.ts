@@ -1,0 +1,114 @@
+// What is kept of another user's keys: one record a user, and a row for each key that came after a comparison.
+import { create } from "@bufbuild/protobuf"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { utf8 } from "@signet/canonical/bytes"
+import {
+  type PeerKeyRecord,
+  PeerKeyRecordSchema,
+  VerificationRecord_Status as Status,
+  type VerificationRecord,
+  VerificationRecordSchema,
+} from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import { deviceSpace, type Op } from "../store/store.ts"
+
+type Needs = Pick<Context, "store" | "rows">
+
+export type VerificationStatus = "unverified" | "verified" | "changed"
+
+/** What is known of a user. */
+export interface Peer {
+  readonly record: VerificationRecord | undefined
+  /** Keys that nobody has compared, of a user who was verified. */
+  readonly changed: readonly PeerKeyRecord[]
+}
+
+/** Row names do not say who somebody's contacts are. */
+const nameOf = (text: string | Uint8Array) => hex(sha256(typeof text === "string" ? utf8(text) : text).subarray(0, 16))
+const recordPlace = (userId: string) => ({ space: deviceSpace, table: "peer", key: nameOf(userId) }) as const
+const keyPlace = (userId: string, key: Uint8Array) =>
+  ({ space: deviceSpace, table: "peer", key: `${nameOf(userId)}:${nameOf(key)}` }) as const
+
+/** The records of those users who have one. */
+export async function recordsOf(
+  { store, rows }: Needs,
+  userIds: readonly string[],
+): Promise<Map<string, VerificationRecord>> {
+  const { values } = await store.read(deviceSpace, userIds.map(recordPlace))
+  const found = new Map<string, VerificationRecord>()
+  for (const [i, userId] of userIds.entries()) {
+    const sealed = values[i]
+    if (sealed !== undefined) {
+      found.set(userId, await rows.read(recordPlace(userId), VerificationRecordSchema, sealed))
+    }
+  }
+  return found
+}
+
+export async function readPeer(needs: Needs, userId: string): Promise<Peer> {
+  const record = (await recordsOf(needs, [userId])).get(userId)
+  return { record, changed: await changedKeys(needs, userId) }
+}
+
+export async function changedKeys({ store, rows }: Needs, userId: string): Promise<PeerKeyRecord[]> {
+  const prefix = `${nameOf(userId)}:`
+  const found: PeerKeyRecord[] = []
+  for (let after = nameOf(userId); ; ) {
+    const page = await store.list(deviceSpace, "peer", { after, limit: 50 })
+    for (const { key, value } of page) {
+      if (!key.startsWith(prefix)) return found
+      found.push(await rows.read({ space: deviceSpace, table: "peer", key }, PeerKeyRecordSchema, value))
+      after = key
+    }
+    if (page.length === 0) return found
+  }
+}
+
+export function statusOf({ record, changed }: Peer): VerificationStatus {
+  switch (record?.status) {
+    case Status.VERIFIED:
+      return changed.length === 0 ? "verified" : "changed"
+    case Status.CHANGED:
+      return "changed"
+    default:
+      return "unverified"
+  }
+}
+
+/** A row for a key that was not compared. Writing it again is writing the same. */
+export async function putChangedKey({ rows }: Needs, key: Omit<PeerKeyRecord, "$typeName" | "$unknown">): Promise<Op> {
+  return { ...(await rows.put(keyPlace(key.userId, key.key), PeerKeyRecordSchema, key)), space: deviceSpace }
+}
+
+export const removeChangedKey = ({ userId, key }: Pick<PeerKeyRecord, "userId" | "key">): Op => ({
+  ...keyPlace(userId, key),
+  op: "remove",
+})
+
+const maxRaces = 100
+
+/** Changes a user's record, on top of whatever is stored. */
+export async function changePeer(
+  needs: Needs,
+  userId: string,
+  next: (before: VerificationRecord) => VerificationRecord,
+  ops: readonly Op[] = [],
+): Promise<void> {
+  const { store, rows } = needs
+  for (let race = 0; race < maxRaces; race++) {
+    const place = recordPlace(userId)
+    const { generation, values } = await store.read(deviceSpace, [place])
+    const [sealed] = values
+    const before =
+      sealed === undefined
+        ? create(VerificationRecordSchema, { status: Status.UNVERIFIED })
+        : await rows.read(place, VerificationRecordSchema, sealed)
+    const after = next(before)
+    if (after === before && ops.length === 0) return
+    const op = await rows.put(place, VerificationRecordSchema, after)
+    if ((await store.transact(deviceSpace, generation, [op, ...ops])) === "ok") return
+  }
+  throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+}

@@ -1,0 +1,283 @@
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { CanonicalError } from "@signet/canonical/errors"
+import {
+  deviceFingerprint,
+  digits,
+  type SafetyDevice,
+  type SafetyUser,
+  safetyNumber,
+  userFingerprint,
+} from "@signet/canonical/safety-number"
+import { buildSafetyQr, checkSafetyQr, type SafetyView } from "@signet/canonical/safety-qr"
+import {
+  VerificationRecord_Status as Status,
+  type VerificationRecord,
+  VerificationRecordSchema,
+} from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { hex } from "../crypto/bytes.ts"
+import { MessagingError } from "../errors.ts"
+import { bytesOfId } from "../ids.ts"
+import { epochAuthenticator } from "../mls.ts"
+import { deviceSpace } from "../store/store.ts"
+import { type ListedDevices, readDevices } from "./device-lists.ts"
+import { type DeviceKey, deviceKeysIn, noticeKeys } from "./noticing.ts"
+import { changePeer, type Peer, readPeer, removeChangedKey, statusOf, type VerificationStatus } from "./peer-rows.ts"
+
+export type { VerificationStatus } from "./peer-rows.ts"
+export type ComparedBy = "number" | "qr"
+
+/** A device of a user, as people compare it. */
+export interface DeviceFingerprint {
+  /** `dev_…` */
+  readonly deviceId: string
+  /** 30 digits. */
+  readonly fingerprint: string
+  /** Its key is one of those that were compared. */
+  readonly isCompared: boolean
+}
+
+export interface UserVerification {
+  /** `prn_…` */
+  readonly userId: string
+  /** Once changed, it stays so until somebody compares anew. */
+  readonly status: VerificationStatus
+  readonly comparedBy: ComparedBy | undefined
+  readonly comparedAtMs: number | undefined
+  /** 60 digits, the same on both sides. */
+  readonly safetyNumber: string
+  /** The active ones, as the newest signed list says. */
+  readonly devices: readonly DeviceFingerprint[]
+  /** Why a later list was refused: the service has taken back, or told two stories of, what it had signed. */
+  readonly listFault: string | undefined
+}
+
+/** Whose keys a user has compared. What the service says of keys is believed until two people compare them. */
+export interface Verification {
+  /** What is stored: the network is not asked. */
+  status(userId: string): Promise<VerificationStatus>
+  /** With the newest signed list. @throws MessagingError DEVICE_LIST_REFUSED */
+  of(userId: string): Promise<UserVerification>
+  /**
+   * Says that the two users have compared their numbers.
+   *
+   * @param compared The number as it was shown: it must still be that.
+   * @throws MessagingError COMPARISON_FAILED, KEYS_NOT_COVERED, DEVICE_LIST_REFUSED
+   */
+  markVerified(userId: string, compared: string): Promise<UserVerification>
+  /** What to show that user as a QR code. */
+  qrCode(userId: string): Promise<string>
+  /** Compares what that user's device shows. @throws MessagingError as `markVerified` */
+  scan(userId: string, scanned: string): Promise<UserVerification>
+  /** 30 digits, the same for everybody who is in the same group in the same epoch. */
+  groupCode(conversationId: string): Promise<string>
+}
+
+export function verification(context: Context): Verification {
+  const { owner } = context
+  const fingerprintOf = fingerprintsIn(context)
+
+  const side = async (userId: string) => {
+    const { head, active } = await look(context, userId)
+    return { userId: bytesOfId("prn", userId), active, fingerprint: fingerprintOf(userId, active), head }
+  }
+  const viewOf = async (userId: string): Promise<SafetyView & { readonly active: readonly DeviceKey[] }> => {
+    if (userId === owner.userId) throw new RangeError("one's own code is for others to scan")
+    const [local, remote] = [await side(owner.userId), await side(userId)]
+    const listed = <T extends { head: ListedDevices["head"] }>(one: T) => ({
+      ...one,
+      listVersion: one.head?.version ?? 0n,
+    })
+    return {
+      tenantId: owner.tenant,
+      appId: owner.app,
+      local: listed(local),
+      remote: listed(remote),
+      active: remote.active,
+    }
+  }
+  const numberOf = async (userId: string) => {
+    const [own, theirs] = [await side(owner.userId), await side(userId)]
+    const { active, fingerprint } = theirs
+    return { number: safetyNumber(own.fingerprint, fingerprint), active, fingerprint }
+  }
+  const describe = async (
+    userId: string,
+    { number, active }: { readonly number: string; readonly active: readonly DeviceKey[] },
+  ): Promise<UserVerification> => {
+    const peer = await readPeer(context, userId)
+    const { record } = peer
+    const isCompared = record?.status === Status.VERIFIED || record?.status === Status.CHANGED
+    const accepted = new Set(record?.acceptedKeys.map(hex))
+    return {
+      userId,
+      status: statusOf(peer),
+      comparedBy: isCompared && (record.method === "qr" || record.method === "number") ? record.method : undefined,
+      comparedAtMs: isCompared ? Number(record.atMs) : undefined,
+      safetyNumber: number,
+      devices: active.map(({ deviceId, key }) => ({
+        deviceId,
+        fingerprint: digits(deviceFingerprint(safetyUser(context, userId), safetyDevice({ deviceId, key }))),
+        isCompared: accepted.has(hex(key)),
+      })),
+      listFault: record?.listFault || undefined,
+    }
+  }
+
+  return {
+    status: async (userId) => statusOf(await readPeer(context, userId)),
+    of: async (userId) => describe(userId, await numberOf(userId)),
+    async markVerified(userId, compared) {
+      const now = await numberOf(userId)
+      // Digits of other scripts look alike, and are others.
+      if (compared.replaceAll(/[ \n]/g, "") !== now.number.replaceAll(" ", "")) {
+        throw new MessagingError("COMPARISON_FAILED", "this is not the number")
+      }
+      await accept(context, userId, now, "number")
+      return describe(userId, now)
+    },
+    qrCode: async (userId) => buildSafetyQr(await viewOf(userId)),
+    async scan(userId, scanned) {
+      const view = await viewOf(userId)
+      try {
+        checkSafetyQr(scanned, view)
+      } catch (cause) {
+        if (!(cause instanceof CanonicalError)) throw cause
+        throw new MessagingError("COMPARISON_FAILED", cause.code, { cause })
+      }
+      await accept(context, userId, { active: view.active, fingerprint: view.remote.fingerprint }, "qr")
+      return describe(userId, await numberOf(userId))
+    },
+    async groupCode(conversationId) {
+      const { seat } = await context.door(conversationId).held()
+      if (seat === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
+      return digits(epochAuthenticator(seat.group))
+    },
+  }
+}
+
+const safetyUser = ({ owner }: Context, userId: string): SafetyUser => ({
+  tenantId: owner.tenant,
+  appId: owner.app,
+  userId: bytesOfId("prn", userId),
+})
+
+const safetyDevice = ({ deviceId, key }: Pick<DeviceKey, "deviceId" | "key">): SafetyDevice => ({
+  deviceId: bytesOfId("dev", deviceId),
+  leafKey: key,
+})
+
+/** A user's newest one is kept: it takes thousands of hashes. */
+function fingerprintsIn(context: Context): (userId: string, active: readonly DeviceKey[]) => Uint8Array {
+  const kept = new Map<string, { readonly of: string; readonly fingerprint: Uint8Array }>()
+  return (userId, active) => {
+    const of = active.map(({ deviceId, key }) => deviceId + hex(key)).join()
+    const found = kept.get(userId)
+    if (found?.of === of) return found.fingerprint
+    const fingerprint = userFingerprint(safetyUser(context, userId), active.map(safetyDevice))
+    kept.set(userId, { of, fingerprint })
+    return fingerprint
+  }
+}
+
+/** Somebody's list has changed: who was compared is looked at. */
+export async function lookAgain(context: Context, userId: string): Promise<void> {
+  const { record } = await readPeer(context, userId)
+  if (record?.status === Status.VERIFIED) await look(context, userId)
+}
+
+/** Reads a user's newest list, and remembers it: a user who was verified and has other keys there has changed. */
+export async function look(context: Context, userId: string): Promise<ListedDevices> {
+  const { record } = await readPeer(context, userId)
+  const found = await readDevices(context, userId, seenIn(record)).catch((cause: unknown) =>
+    refuse(context, userId, cause),
+  )
+  const { head, active } = found
+  const { ops, events } = await noticeKeys(
+    context,
+    active.filter(({ deviceId }) => deviceId !== context.device.id),
+  )
+  const isNew = head !== undefined && !(record !== undefined && equalBytes(head.hash, record.listHash))
+  if (isNew || ops.length > 0) {
+    await changePeer(
+      context,
+      userId,
+      (before) =>
+        head === undefined || before.listVersion > head.version
+          ? before
+          : create(VerificationRecordSchema, { ...before, listVersion: head.version, listHash: head.hash }),
+      ops,
+    )
+  }
+  for (const event of events) context.emit(event)
+  return found
+}
+
+/** Of a user whose lists told two stories, neither is gone on with: the next comparison starts from what is told then. */
+function seenIn(record: VerificationRecord | undefined) {
+  if (record === undefined || record.listVersion === 0n || record.listFault !== "") return undefined
+  return { version: record.listVersion, hash: record.listHash }
+}
+
+const contradictions = ["LIST_ROLLBACK", "DEVICE_LIST_FORK"]
+
+/** What contradicts what was signed before is kept and told; what is only not good is refused. */
+async function refuse(context: Context, userId: string, cause: unknown): Promise<never> {
+  if (!(cause instanceof CanonicalError)) throw cause
+  if (contradictions.includes(cause.code)) {
+    await changePeer(context, userId, (before) =>
+      create(VerificationRecordSchema, {
+        ...before,
+        status: before.status === Status.VERIFIED ? Status.CHANGED : before.status,
+        listFault: cause.code,
+      }),
+    )
+    context.emit({ is: "keysChanged", userId, deviceIds: [], listFault: cause.code })
+  }
+  throw new MessagingError("DEVICE_LIST_REFUSED", cause.code, { cause })
+}
+
+/** Takes the keys of the active devices for compared, and no others: one that is in a conversation besides is a ghost. */
+async function accept(
+  context: Context,
+  userId: string,
+  { active, fingerprint }: { readonly active: readonly DeviceKey[]; readonly fingerprint: Uint8Array },
+  method: ComparedBy,
+): Promise<void> {
+  const compared = new Set(active.map(({ key }) => hex(key)))
+  const { changed }: Peer = await readPeer(context, userId)
+  const present = await presentKeys(context, userId)
+  if (present.some(({ key }) => !compared.has(hex(key)))) {
+    throw new MessagingError("KEYS_NOT_COVERED", "a conversation has a device that the signed list does not have")
+  }
+  await changePeer(
+    context,
+    userId,
+    (before) =>
+      create(VerificationRecordSchema, {
+        ...before,
+        status: Status.VERIFIED,
+        method,
+        atMs: BigInt(context.clock.nowMs()),
+        keySetHash: fingerprint,
+        acceptedKeys: active.map(({ key }) => key),
+        listFault: "",
+      }),
+    changed.map(removeChangedKey),
+  )
+  // Who came in meanwhile was judged by what was compared before.
+  const { ops, events } = await noticeKeys(context, await presentKeys(context, userId))
+  if (ops.length > 0) await changePeer(context, userId, (before) => before, ops)
+  for (const event of events) context.emit(event)
+}
+
+async function presentKeys(context: Context, userId: string): Promise<DeviceKey[]> {
+  const found: DeviceKey[] = []
+  for (const space of await context.store.spaces()) {
+    if (space === deviceSpace) continue
+    const { seat } = await context.door(space).held()
+    if (seat !== undefined) found.push(...deviceKeysIn(context, seat.group).filter((one) => one.userId === userId))
+  }
+  return found
+}

@@ -1,0 +1,11 @@
+// @signet/client/platform: for packages that bring a platform of their own.
+export {
+  fromBase64url,
+  importSealingKey,
+  openBytes,
+  type Pinned,
+  type SealingKey,
+  scopeText,
+  sealBytes,
+  toBase64url,
+} from "./sealed.ts"

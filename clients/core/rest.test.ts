@@ -1,0 +1,145 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { AccountService } from "@signet/proto/auth/v1/account_service"
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { Provider } from "@signet/proto/auth/v1/records"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
+import { Health } from "@signet/proto/grpc/health/v1/health"
+import { describe, expect, test } from "vitest"
+import { failureOf } from "./errors.ts"
+import { rest } from "./rest.ts"
+import { restRequest } from "./rest-request.ts"
+
+const request = <D extends (typeof AuthService.method)[keyof typeof AuthService.method]>(
+  method: D,
+  message: MessageInitShape<D["input"]>,
+) => restRequest(method, create(method.input, message))
+
+describe("a message becomes a request", () => {
+  test("with a body that has no field of the path, on the path of its enum's value", () => {
+    const { externalLogin } = AuthService.method
+    const of = (provider: Provider) =>
+      request(externalLogin, { appId: "a", provider, credential: { case: "idToken", value: "t" } })
+    expect(of(Provider.IDP_A)).toEqual({
+      verb: "POST",
+      target: "/auth/login/idp-a",
+      contentType: "application/json",
+      body: '{"appId":"a","idToken":"t"}',
+    })
+    expect(of(Provider.IDP_B).target).toBe("/auth/login/idp-b")
+    expect(() => of(Provider.IDP_C)).toThrow(/no REST path/)
+  })
+
+  test("with a query where there is no body, and what is not said is not in it", () => {
+    const { listSessions } = SessionService.method
+    const of = (message: MessageInitShape<typeof listSessions.input>) =>
+      restRequest(listSessions, create(listSessions.input, message))
+    expect(of({}).target).toBe("/auth/session/sessions")
+    expect(of({ pageSize: 7, pageToken: "a b&c" })).toMatchObject({
+      verb: "GET",
+      target: "/auth/session/sessions?pageSize=7&pageToken=a+b%26c",
+      body: undefined,
+    })
+  })
+
+  test("with an id in the path that cannot leave it, before a verb of its own", () => {
+    const { leaveMembership } = AccountService.method
+    const { target } = restRequest(leaveMembership, create(leaveMembership.input, { membershipId: "a/../b?c" }))
+    expect(target).toBe("/auth/account/memberships/a%2F..%2Fb%3Fc:leave")
+  })
+
+  test.each(["", ".", ".."])("never with %j for an id, which would be the path of another call", (appId) => {
+    const { getApp } = AppAuthService.method
+    expect(() => restRequest(getApp, create(getApp.input, { appId }))).toThrow(
+      expect.objectContaining({ code: Code.InvalidArgument }),
+    )
+    const { target } = restRequest(getApp, create(getApp.input, { appId: `a${appId}` }))
+    expect(new URL(target, "https://a").pathname).toBe(target)
+  })
+
+  test("as a form where forms are taken", () => {
+    const { token } = TokenService.method
+    const { contentType, body } = restRequest(token, create(token.input, { grantType: "pat", pat: "a&b" }))
+    expect([contentType, body]).toEqual(["application/x-www-form-urlencoded", "grant_type=pat&pat=a%26b"])
+  })
+
+  test("not at all where the contract has no path", async () => {
+    const health = createClient(Health, rest({ baseUrl: "https://a" }))
+    await expect(health.check({})).rejects.toMatchObject({ code: Code.Unimplemented })
+    await expect(health.watch({})[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.Unimplemented })
+  })
+})
+
+describe("an answer", () => {
+  const call = (response: () => Response | Promise<Response>, options = {}) => {
+    const seen: RequestInit[] = []
+    const transport = rest({
+      baseUrl: "https://a",
+      async fetch(_, init) {
+        seen.push(init ?? {})
+        const ends = new Promise<never>((_, reject) => {
+          init?.signal?.addEventListener("abort", () => reject(init.signal?.reason))
+        })
+        return Promise.race([response(), ends])
+      },
+    })
+    return { seen, answer: createClient(AuthService, transport).me({}, options) }
+  }
+  const failed = (response: () => Response | Promise<Response>, options = {}) =>
+    call(response, options).answer.then(
+      () => undefined,
+      (error: unknown) => ConnectError.from(error),
+    )
+
+  test("is read with fields that a later service has added", async () => {
+    const { answer, seen } = call(() => Response.json({ identity: { id: "idn_1", later: 1 }, later: [] }))
+    expect((await answer).identity?.id).toBe("idn_1")
+    expect(seen[0]).toMatchObject({ method: "GET", redirect: "error" })
+  })
+
+  test("of nothing is an empty message", async () => {
+    expect((await call(() => new Response(null, { status: 204 })).answer).identity).toBeUndefined()
+  })
+
+  test("that refuses has its reason, its metadata and the fields at fault", async () => {
+    const problem = {
+      reason: "INVALID_FIELD",
+      domain: "signet",
+      detail: "a field is wrong",
+      metadata: { field: "email" },
+      errors: [{ field: "email", detail: "too long" }],
+    }
+    const error = await failed(() => Response.json(problem, { status: 400, headers: { "retry-after": "3" } }))
+    expect(failureOf(error)).toMatchObject({
+      reason: "INVALID_FIELD",
+      code: Code.InvalidArgument,
+      metadata: { field: "email" },
+      retryAfterMs: 3_000,
+    })
+    expect(error?.findDetails(BadRequestSchema)[0]?.fieldViolations).toMatchObject([{ field: "email" }])
+    expect(error?.rawMessage).toBe("a field is wrong")
+  })
+
+  test.each([
+    ["a portal's page", new Response("<html>", { status: 401 }), Code.Unauthenticated],
+    ["a page that says it is fine", new Response("<html>"), Code.Internal],
+    ["a portal that says nothing", new Response(""), Code.Internal],
+    ["a gateway's", Response.json({ reason: 5 }, { status: 502 }), Code.Unavailable],
+  ])("that is not the service's is no refusal of it: %s", async (_, response, code) => {
+    const error = await failed(() => response)
+    expect([error?.code, failureOf(error)]).toEqual([code, undefined])
+  })
+
+  test("that does not come is told for what it is", async () => {
+    const never = () => new Promise<Response>(() => {})
+    expect((await failed(() => Promise.reject(new TypeError("fetch failed"))))?.code).toBe(Code.Unavailable)
+    expect((await failed(never, { timeoutMs: 5 }))?.code).toBe(Code.DeadlineExceeded)
+    const stop = new AbortController()
+    const stopped = failed(never, { signal: stop.signal })
+    stop.abort()
+    expect((await stopped)?.code).toBe(Code.Canceled)
+  })
+})

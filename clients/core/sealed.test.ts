@@ -1,0 +1,52 @@
+import { expect, test } from "vitest"
+import { importSealingKey, openBytes, type SealingKey, sealBytes } from "./sealed.ts"
+
+const box = { backend: "test", version: 1 }
+const scope = { app: "app_1", user: "ada" }
+const plaintext = new TextEncoder().encode("sgrt_1")
+const keyOf = (byte: number) => importSealingKey(new Uint8Array(32).fill(byte))
+const only = (key: SealingKey) => (id: string) => (id === key.id ? key : undefined)
+
+test("open in the scope, for the purpose and with the box that sealed them, and nowhere else", async () => {
+  const key = await keyOf(1)
+  const place = { scope, purpose: "token" }
+  const sealed = await sealBytes(box, key, place, plaintext)
+  expect(await openBytes(box, only(key), place, sealed)).toEqual(plaintext)
+  const refused = async (open: Promise<unknown>, reason: string) =>
+    expect(open).rejects.toMatchObject({ name: "SecretBoxError", reason })
+  for (const other of [
+    { ...scope, user: "eve" },
+    { app: "app_1" },
+    { ...scope, tenant: "ten_1" },
+    { app: "app_1", device: "ada" },
+  ]) {
+    await refused(openBytes(box, only(key), { scope: other, purpose: "token" }, sealed), "WRONG_USER")
+  }
+  await refused(openBytes(box, only(key), { scope, purpose: "state" }, sealed), "STATE_TAMPERED")
+  await refused(openBytes({ ...box, backend: "best" }, only(key), place, sealed), "SECURE_STORE_CHANGED")
+  await refused(openBytes(box, only(await keyOf(2)), place, sealed), "SECURE_STORE_CHANGED")
+  const later = await sealBytes({ ...box, version: 2 }, key, place, plaintext)
+  await refused(openBytes(box, only(key), place, later), "STATE_NEWER_VERSION")
+})
+
+test("are other bytes every time, and no text is seen in them", async () => {
+  const key = await keyOf(1)
+  const seal = () => sealBytes(box, key, { scope, purpose: "token" }, plaintext)
+  const [one, two] = [await seal(), await seal()]
+  expect(one).not.toEqual(two)
+  expect(Buffer.from(one).includes("sgrt_")).toBe(false)
+})
+
+test("with any byte changed, or cut anywhere, do not open", async () => {
+  const key = await keyOf(1)
+  const place = { scope, purpose: "token" }
+  const sealed = await sealBytes(box, key, place, plaintext)
+  for (let at = 0; at < sealed.length; at++) {
+    const changed = Uint8Array.from(sealed)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    await expect(openBytes(box, only(key), place, changed)).rejects.toMatchObject({ name: "SecretBoxError" })
+    await expect(openBytes(box, only(key), place, sealed.subarray(0, at))).rejects.toMatchObject({
+      name: "SecretBoxError",
+    })
+  }
+})

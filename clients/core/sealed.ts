@@ -1,0 +1,154 @@
+// The bytes that secret boxes give out. They say which box, key and scope they belong to, and all of that, with the
+// purpose, is authenticated: AES-256-GCM under a key that the box never gives out.
+import { type SecretBoxDescription, SecretBoxError, type SecretScope } from "./secret-box.ts"
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** A key of a box. The id is a hash of the key, so that another key is noticed. */
+export interface SealingKey {
+  /** 8 bytes as base64url. */
+  readonly id: string
+  readonly key: CryptoKey
+}
+
+export type Pinned = Pick<SecretBoxDescription, "backend" | "version">
+
+interface Place {
+  readonly scope: SecretScope
+  readonly purpose: string
+}
+
+const magic = [0x53, 0x47, 0x53, 0x42]
+const format = 1
+const idBytes = 8
+const hashBytes = 32
+const nonceBytes = 12
+const tagBytes = 16
+const utf8 = new TextEncoder()
+const label = utf8.encode("signet secret box v1\0")
+
+/** @param pinned The box: what it seals, only it opens. */
+export async function sealBytes(
+  pinned: Pinned,
+  { id, key }: SealingKey,
+  { scope, purpose }: Place,
+  plaintext: Uint8Array,
+): Promise<Uint8Array> {
+  const backend = utf8.encode(pinned.backend)
+  const nonce = crypto.getRandomValues(new Uint8Array(nonceBytes))
+  const header = concat([
+    Uint8Array.from([...magic, format, backend.length]),
+    backend,
+    Uint8Array.of(pinned.version),
+    fromBase64url(id),
+    await hashOf(scope),
+    nonce,
+  ])
+  const additionalData = concat([label, header, utf8.encode(purpose)])
+  const parameters = { name: "AES-GCM", iv: nonce, additionalData }
+  return concat([header, new Uint8Array(await crypto.subtle.encrypt(parameters, key, new Uint8Array(plaintext)))])
+}
+
+/**
+ * @param find The keys of the scope.
+ * @throws SecretBoxError as SecretBox.open.
+ */
+export async function openBytes(
+  pinned: Pinned,
+  find: (id: string) => SealingKey | undefined,
+  { scope, purpose }: Place,
+  sealed: Uint8Array,
+): Promise<Uint8Array> {
+  const bytes = new Uint8Array(sealed)
+  const { backend, version, id, scopeHash, nonce, header, ciphertext } = parse(bytes)
+  if (backend !== pinned.backend) {
+    throw new SecretBoxError(
+      "SECURE_STORE_CHANGED",
+      `this was sealed by ${backend}, and the store is ${pinned.backend}`,
+    )
+  }
+  if (version > pinned.version) throw newer()
+  if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {
+    throw new SecretBoxError("WRONG_USER", "this was sealed for somebody else")
+  }
+  const found = find(id)
+  if (found === undefined) {
+    throw new SecretBoxError("SECURE_STORE_CHANGED", "the store does not have the key that sealed this")
+  }
+  const additionalData = concat([label, header, utf8.encode(purpose)])
+  try {
+    const parameters = { name: "AES-GCM", iv: nonce, additionalData }
+    return new Uint8Array(await crypto.subtle.decrypt(parameters, found.key, ciphertext))
+  } catch (error) {
+    throw new SecretBoxError("STATE_TAMPERED", "this was changed, or sealed for another purpose", { cause: error })
+  }
+}
+
+/** @param raw 32 bytes; the caller wipes them. */
+export async function importSealingKey(raw: Uint8Array): Promise<SealingKey> {
+  const bytes = new Uint8Array(raw)
+  const digest = await crypto.subtle.digest("SHA-256", concat([label, bytes]))
+  const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"])
+  bytes.fill(0)
+  return { id: toBase64url(new Uint8Array(digest, 0, idBytes)), key }
+}
+
+/** One text a scope, whatever is in its parts. */
+export function scopeText({ tenant, app, user, device }: SecretScope): string {
+  return JSON.stringify([tenant ?? null, app, user ?? null, device ?? null])
+}
+
+async function hashOf(scope: SecretScope): Promise<Bytes> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(scopeText(scope))))
+}
+
+function parse(bytes: Bytes) {
+  const backendBytes = bytes[magic.length + 1] ?? 0
+  const start = magic.length + 2
+  const end = start + backendBytes + 1 + idBytes + hashBytes + nonceBytes
+  if (magic.some((byte, i) => bytes[i] !== byte)) throw tampered()
+  if (bytes[magic.length] !== format) throw newer()
+  if (bytes.length < end + tagBytes) throw tampered()
+  let at = start
+  const take = (length: number) => {
+    at += length
+    return bytes.subarray(at - length, at)
+  }
+  const backend = new TextDecoder().decode(take(backendBytes))
+  const version = take(1)[0] ?? 0
+  const id = toBase64url(take(idBytes))
+  return {
+    backend,
+    version,
+    id,
+    scopeHash: take(hashBytes),
+    nonce: take(nonceBytes),
+    header: bytes.subarray(0, end),
+    ciphertext: bytes.subarray(end),
+  }
+}
+
+const tampered = () => new SecretBoxError("STATE_TAMPERED", "these are no sealed bytes")
+const newer = () => new SecretBoxError("STATE_NEWER_VERSION", "a later version of this program sealed this")
+
+function concat(parts: readonly Uint8Array[]): Bytes {
+  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+
+export function toBase64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "")
+}
+
+/** @throws DOMException when the text is none. */
+export function fromBase64url(text: string): Bytes {
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0))
+}

@@ -1,0 +1,16 @@
+import { SignetError } from "./errors.ts"
+
+/**
+ * Tokens go over TLS, or nowhere but this machine.
+ *
+ * @throws SignetError CONFIGURATION_INVALID
+ */
+export function checkServiceUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isLoopback = url !== undefined && /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url.hostname)
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback)
+  const isPlain = url !== undefined && !url.username && !url.password && !url.search && !url.hash
+  if (!isSafe || !isPlain || text.endsWith("/")) {
+    throw new SignetError("CONFIGURATION_INVALID", "a service's address is https, and ends without a slash or a query")
+  }
+}

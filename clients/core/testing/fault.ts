@@ -1,0 +1,43 @@
+// A shelf that fails, or stops for ever, at its k-th operation: before it or after it.
+import type { Shelf } from "../ports.ts"
+
+export type FaultKind = "fails before" | "fails after" | "stops before" | "stops after"
+export const faultKinds: readonly FaultKind[] = ["fails before", "fails after", "stops before", "stops after"]
+
+export interface FaultyShelf extends Shelf {
+  /** Resolves when the operation has come. */
+  readonly met: Promise<true>
+  /** Counts from now, for the operation after `k` others. */
+  arm(k: number, kind: FaultKind): void
+}
+
+/** @param stop What stopping is: by default the operation never ends. */
+export function faultyShelf(shelf: Shelf, stop = () => new Promise<never>(() => {})): FaultyShelf {
+  let left = Number.POSITIVE_INFINITY
+  let kind: FaultKind = "fails before"
+  let meet = (_: true) => {}
+  let met = new Promise<true>(() => {})
+
+  async function guarded<T>(work: () => Promise<T>): Promise<T> {
+    if (left-- !== 0) return work()
+    meet(true)
+    if (kind === "fails after" || kind === "stops after") await work()
+    if (kind.startsWith("stops")) return stop()
+    throw new Error("the disk is full")
+  }
+  return {
+    get met() {
+      return met
+    },
+    arm(k, as) {
+      left = k
+      kind = as
+      met = new Promise((resolve) => {
+        meet = resolve
+      })
+    },
+    read: (name) => guarded(() => shelf.read(name)),
+    write: (name, bytes, expected) => guarded(() => shelf.write(name, bytes, expected)),
+    remove: (name, expected) => guarded(() => shelf.remove(name, expected)),
+  }
+}

@@ -1,0 +1,233 @@
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createClient,
+  createRouterTransport,
+  type HandlerContext,
+} from "@connectrpc/connect"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
+import { describe, expect, test } from "vitest"
+import type { AccessToken } from "./access-tokens.ts"
+import { SignetError } from "./errors.ts"
+import { testClock } from "./testing/memory-platform.ts"
+import { createSessionTransport } from "./transport.ts"
+
+function refusal(code: Code, reason: string, retrySeconds?: number): ConnectError {
+  const error = new ConnectError("refused", code)
+  error.details.push({ desc: ErrorInfoSchema, value: { reason, domain: "signet" } })
+  if (retrySeconds !== undefined) {
+    error.details.push({ desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(retrySeconds) } } })
+  }
+  return error
+}
+
+/** A session whose next token is the next number, and a service that says what it is told, then "yes". */
+function worldOf(...answers: (ConnectError | "yes")[]) {
+  const clock = testClock()
+  const seen: string[] = []
+  let tokens = 1
+  const hear = ({ requestHeader }: HandlerContext) => {
+    seen.push(requestHeader.get("authorization") ?? "none")
+    const answer = answers.shift() ?? "yes"
+    if (answer !== "yes") throw answer
+  }
+  const routes = (router: ConnectRouter) =>
+    router
+      .service(AuthService, {
+        me: (_, context) => {
+          hear(context)
+          return {}
+        },
+        logoutAll: (_, context) => {
+          hear(context)
+          return {}
+        },
+      })
+      .service(Health, {
+        async *watch(_, context) {
+          hear(context)
+          yield { status: Status.SERVING }
+          hear(context)
+          yield { status: Status.NOT_SERVING }
+        },
+      })
+  const refused: (AccessToken | undefined)[] = []
+  const tokenOf = (number: number) => ({ token: `t${number}`, generation: number, sinceMs: 0, goodUntilMs: 1e15 })
+  const transport = createSessionTransport({
+    inner: createRouterTransport(routes),
+    clock,
+    async token(stale) {
+      refused.push(stale)
+      return tokenOf(stale === undefined ? tokens : ++tokens)
+    },
+  })
+  return { clock, seen, refused, auth: createClient(AuthService, transport), health: createClient(Health, transport) }
+}
+const reasonOf = (call: Promise<unknown>) =>
+  call.then(
+    () => "none",
+    (error: unknown) => {
+      const found = ConnectError.from(error)
+      return found.findDetails(ErrorInfoSchema)[0]?.reason ?? Code[found.code]
+    },
+  )
+const stale = () => refusal(Code.Unauthenticated, "PERMISSIONS_STALE")
+
+describe("a call", () => {
+  test("carries the token", async () => {
+    const { auth, seen } = worldOf()
+    await auth.me({})
+    expect(seen).toEqual(["Bearer t1"])
+  })
+
+  test.each([
+    ["an old token", "TOKEN_EXPIRED"],
+    ["old permissions", "PERMISSIONS_STALE"],
+    ["a session that was another", "SESSION_REVOKED"],
+  ])("that is refused for %s is made once more with another, whatever it does", async (_, reason) => {
+    const { auth, seen } = worldOf(refusal(Code.Unauthenticated, reason))
+    await auth.logoutAll({})
+    expect(seen).toEqual(["Bearer t1", "Bearer t2"])
+  })
+
+  test("that is refused twice is refused", async () => {
+    const { auth, seen } = worldOf(stale(), stale())
+    expect(await reasonOf(auth.me({}))).toBe("PERMISSIONS_STALE")
+    expect(seen).toEqual(["Bearer t1", "Bearer t2"])
+  })
+
+  test("that a service of somebody else refuses with 401 alone is made once more", async () => {
+    const { auth, seen } = worldOf(new ConnectError("who?", Code.Unauthenticated))
+    await auth.me({})
+    expect(seen).toHaveLength(2)
+  })
+
+  test.each([
+    [Code.Unauthenticated, "AUDIENCE_MISMATCH"],
+    [Code.Unauthenticated, "PRINCIPAL_INACTIVE"],
+    [Code.PermissionDenied, "MISSING_SCOPE"],
+    [Code.PermissionDenied, "STEP_UP_REQUIRED"],
+  ])("that another token would not mend is refused at once (%s %s)", async (code, reason) => {
+    const { auth, seen } = worldOf(refusal(code, reason))
+    expect(await reasonOf(auth.me({}))).toBe(reason)
+    expect(seen).toHaveLength(1)
+  })
+
+  test("waits as long as a limit says, once", async () => {
+    const limited = () => refusal(Code.ResourceExhausted, "RATE_LIMITED", 3)
+    const { auth, seen, clock } = worldOf(limited(), limited())
+    const reason = reasonOf(auth.logoutAll({}))
+    await clock.pass(2_999)
+    expect(seen).toHaveLength(1)
+    await clock.pass(1)
+    expect(await reason).toBe("RATE_LIMITED")
+    expect(seen).toHaveLength(2)
+  })
+
+  test("waits for a service that is away if it only reads, and never if it may have done something", async () => {
+    const away = () => refusal(Code.Unavailable, "UNAVAILABLE", 1)
+    const reads = worldOf(away())
+    const read = reads.auth.me({})
+    await reads.clock.pass(1_000)
+    await read
+    const writes = worldOf(away())
+    expect(await reasonOf(writes.auth.logoutAll({}))).toBe("UNAVAILABLE")
+    expect(writes.seen).toHaveLength(1)
+  })
+
+  test("does not wait for longer than it has, or than half a minute", async () => {
+    const limited = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 3))
+    expect(await reasonOf(limited.auth.me({}, { timeoutMs: 2_000 }))).toBe("RATE_LIMITED")
+    const long = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 31))
+    expect(await reasonOf(long.auth.me({}))).toBe("RATE_LIMITED")
+  })
+
+  test("that is called off while it waits ends at once", async () => {
+    const { auth, clock } = worldOf(refusal(Code.ResourceExhausted, "RATE_LIMITED", 3))
+    const stop = new AbortController()
+    const reason = reasonOf(auth.me({}, { signal: stop.signal }))
+    await clock.pass(1)
+    stop.abort()
+    expect(await reason).toBe("Canceled")
+  })
+
+  test.each([
+    ["called off", "Canceled"],
+    ["late", "DeadlineExceeded"],
+  ])("that is %s does not wait for a token", async (how, code) => {
+    const clock = testClock()
+    const transport = createSessionTransport({
+      inner: createRouterTransport(() => {}),
+      clock,
+      token: () => new Promise(() => {}),
+    })
+    const stop = new AbortController()
+    const reason = reasonOf(createClient(AuthService, transport).me({}, { signal: stop.signal, timeoutMs: 500 }))
+    await clock.pass(how === "late" ? 500 : 1)
+    if (how !== "late") stop.abort()
+    expect(await reason).toBe(code)
+  })
+
+  test("whose deadline passed while the token came is not made any more", async () => {
+    const clock = testClock()
+    let isMade = false
+    const transport = createSessionTransport({
+      inner: createRouterTransport((router) => {
+        router.service(AuthService, {
+          me: () => {
+            isMade = true
+            return {}
+          },
+        })
+      }),
+      clock,
+      async token() {
+        clock.jump(500)
+        return { token: "t", generation: 1, sinceMs: 0, goodUntilMs: 1e15 }
+      },
+    })
+    const auth = createClient(AuthService, transport)
+    expect(await reasonOf(auth.me({}, { timeoutMs: 500 }))).toBe("DeadlineExceeded")
+    expect(isMade).toBe(false)
+    await auth.me({}, { timeoutMs: 0 })
+    expect(isMade).toBe(true)
+  })
+
+  test("without a session says so, and reaches nobody", async () => {
+    const transport = createSessionTransport({
+      inner: createRouterTransport(() => {}),
+      clock: testClock(),
+      token: () => Promise.reject(new SignetError("NOT_SIGNED_IN", "nobody is signed in")),
+    })
+    const error = await createClient(AuthService, transport).me({}).catch(ConnectError.from)
+    expect(error).toMatchObject({ code: Code.Unauthenticated, cause: { reason: "NOT_SIGNED_IN" } })
+  })
+})
+
+describe("a stream", () => {
+  const statuses = async (stream: AsyncIterable<{ status: Status }>) => {
+    const seen: Status[] = []
+    for await (const { status } of stream) seen.push(status)
+    return seen
+  }
+
+  test("is opened again before its first message", async () => {
+    const { health, seen } = worldOf(stale())
+    expect(await statuses(health.watch({}))).toEqual([Status.SERVING, Status.NOT_SERVING])
+    expect(seen.slice(0, 2)).toEqual(["Bearer t1", "Bearer t2"])
+  })
+
+  test("is never opened again after it", async () => {
+    const { health, seen } = worldOf("yes", stale())
+    expect(await reasonOf(statuses(health.watch({})))).toBe("PERMISSIONS_STALE")
+    expect(seen).toEqual(["Bearer t1", "Bearer t1"])
+  })
+
+  test("that is refused twice is refused", async () => {
+    const { health } = worldOf(stale(), stale())
+    expect(await reasonOf(statuses(health.watch({})))).toBe("PERMISSIONS_STALE")
+  })
+})

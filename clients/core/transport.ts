@@ -1,0 +1,193 @@
+// A Connect transport that calls with the session's token. What a service refused before it did anything is sent again:
+// once with another token, and once after the wait that it asked for.
+import type {
+  DescMessage,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf"
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError, type StreamResponse, type Transport } from "@connectrpc/connect"
+import type { AccessToken } from "./access-tokens.ts"
+import { signetErrorOf } from "./auth-calls.ts"
+import { type FailureReason, failureOf, retryAfterOf } from "./errors.ts"
+import type { Clock } from "./ports.ts"
+
+export interface TransportDeps {
+  readonly inner: Transport
+  readonly clock: Clock
+  token(refused?: AccessToken): Promise<AccessToken>
+}
+
+/** What another token mends. */
+const refreshable: readonly FailureReason[] = [
+  "TOKEN_EXPIRED",
+  "TOKEN_REVOKED",
+  "TOKEN_NOT_YET_VALID",
+  "PERMISSIONS_STALE",
+  "SESSION_REVOKED",
+  "SESSION_EXPIRED",
+  "SIGNATURE_INVALID",
+  "KEY_UNKNOWN",
+]
+
+/** The longest that a call waits because the service said so. Milliseconds. */
+const longestWaitMs = 30_000
+
+export function createSessionTransport({ inner, clock, token }: TransportDeps): Transport {
+  /** One call: its token, its deadline, and what it may still try. */
+  function begin(signal: AbortSignal | undefined, timeoutMs: number | undefined, isRepeatable: boolean) {
+    const startMs = clock.nowMs()
+    // As everywhere in Connect, none that is not above zero.
+    const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
+    const leftMs = () => (limitMs === undefined ? undefined : limitMs - (clock.nowMs() - startMs))
+    let mayRefresh = true
+    let mayWait = true
+    let current: AccessToken | undefined
+
+    return {
+      leftMs,
+      /** The headers with the token. */
+      async headers(header: HeadersInit | undefined): Promise<Headers> {
+        current ??= await orGivenUp(token().catch(throwConnect), signal, leftMs(), clock)
+        if ((leftMs() ?? 1) <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded)
+        const headers = new Headers(header)
+        headers.set("authorization", `Bearer ${current.token}`)
+        return headers
+      },
+      /** Returns when the call may be sent again; throws when it may not. */
+      async mend(error: unknown): Promise<void> {
+        const failed = ConnectError.from(error)
+        if (mayRefresh && isRefreshable(failed)) {
+          mayRefresh = false
+          const next = await orGivenUp(token(current).catch(throwConnect), signal, leftMs(), clock)
+          if (next.token === current?.token) throw failed
+          current = next
+          return
+        }
+        const waitMs = mayWait && isSafeToRepeat(failed, isRepeatable) ? retryAfterOf(failed) : undefined
+        if (waitMs === undefined || waitMs > Math.min(longestWaitMs, leftMs() ?? longestWaitMs)) throw failed
+        mayWait = false
+        await orGivenUp(new Promise<void>((resolve) => clock.after(waitMs, resolve)), signal, leftMs(), clock)
+      },
+    }
+  }
+
+  return {
+    async unary(method, signal, timeoutMs, header, input, contextValues) {
+      const call = begin(signal, timeoutMs, isRepeatable(method))
+      for (;;) {
+        const headers = await call.headers(header)
+        try {
+          return await inner.unary(method, signal, call.leftMs(), headers, input, contextValues)
+        } catch (error) {
+          await call.mend(error)
+        }
+      }
+    },
+
+    async stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodStreaming<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeadersInit | undefined,
+      input: AsyncIterable<MessageInitShape<I>>,
+      contextValues?: Parameters<Transport["stream"]>[5],
+    ): Promise<StreamResponse<I, O>> {
+      const call = begin(signal, timeoutMs, isRepeatable(method))
+      // What was said once cannot be said again, unless it was all in one message.
+      const isOpenAgain = method.methodKind === "server_streaming"
+      const first = isOpenAgain ? await collect(input) : []
+      const open = async () => {
+        const said = isOpenAgain ? replay(first) : input
+        return inner.stream(method, signal, call.leftMs(), await call.headers(header), said, contextValues)
+      }
+      const opened = async (): Promise<StreamResponse<I, O>> => {
+        for (;;) {
+          try {
+            return await open()
+          } catch (error) {
+            if (!isOpenAgain) throw error
+            await call.mend(error)
+          }
+        }
+      }
+
+      /** Refusals come when a stream is read. After its first message it is never opened again. */
+      async function* messages(stream: StreamResponse<I, O>): AsyncIterable<MessageShape<O>> {
+        for (let at = stream; ; ) {
+          let isBegun = false
+          try {
+            for await (const message of at.message) {
+              isBegun = true
+              yield message
+            }
+            return
+          } catch (error) {
+            if (isBegun || !isOpenAgain) throw error
+            await call.mend(error)
+            at = await opened()
+          }
+        }
+      }
+      const stream = await opened()
+      return { ...stream, message: messages(stream) }
+    },
+  }
+}
+
+/** A typed refusal says whether another token helps; without a reason, 401 is all that is known. */
+function isRefreshable(error: ConnectError): boolean {
+  const failure = failureOf(error)
+  return failure === undefined ? error.code === Code.Unauthenticated : refreshable.includes(failure.reason)
+}
+
+/** Limits are looked at before anything is done; what else failed may have been done. */
+function isSafeToRepeat(error: ConnectError, isRepeatable: boolean): boolean {
+  return failureOf(error)?.reason === "RATE_LIMITED" || (isRepeatable && error.code === Code.Unavailable)
+}
+
+const isRepeatable = ({ idempotency }: DescMethodUnary | DescMethodStreaming) =>
+  idempotency === Idempotency.NO_SIDE_EFFECTS || idempotency === Idempotency.IDEMPOTENT
+
+function throwConnect(error: unknown): never {
+  const failure = signetErrorOf(error)
+  throw new ConnectError(failure.message, failure.code, undefined, undefined, failure)
+}
+
+/** Waiting ends with the call: a caller that gave up does not hear of a refresh. */
+async function orGivenUp<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  leftMs: number | undefined,
+  clock: Clock,
+): Promise<T> {
+  if (signal?.aborted) throw new ConnectError("the call was called off", Code.Canceled)
+  let stop = () => {}
+  const givenUp = new Promise<never>((_, reject) => {
+    const abort = () => reject(new ConnectError("the call was called off", Code.Canceled))
+    signal?.addEventListener("abort", abort)
+    const late = () => reject(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
+    const cancel = leftMs === undefined ? () => {} : clock.after(Math.max(0, leftMs), late)
+    stop = () => {
+      signal?.removeEventListener("abort", abort)
+      cancel()
+    }
+  })
+  try {
+    return await Promise.race([work, givenUp])
+  } finally {
+    stop()
+  }
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
+
+async function* replay<T>(items: readonly T[]): AsyncIterable<T> {
+  yield* items
+}

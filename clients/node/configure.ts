@@ -1,0 +1,49 @@
+import { createHash, randomFillSync } from "node:crypto"
+import { join } from "node:path"
+import {
+  type Clock,
+  connect,
+  createSignet,
+  type Random,
+  type SecretBox,
+  type Signet,
+  type SignetConfig,
+  type Wire,
+} from "@signet/client"
+import { createFileLock } from "./file-lock.ts"
+import { createFileShelf } from "./file-shelf.ts"
+
+export interface NodeConfig extends SignetConfig {
+  /** Where the sign-in is kept, sealed; every process that names the same folder shares it. */
+  readonly folder: string
+  /** What seals it: the system's credential store, or a passphrase by choice. */
+  readonly box: SecretBox
+  /** How calls travel where nothing else is said. Default: Connect. */
+  readonly wire?: Wire
+}
+
+const clock: Clock = {
+  nowMs: () => Date.now(),
+  after(ms, run) {
+    // Longer ones would run at once.
+    const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+const random: Random = { bytes: (length) => randomFillSync(new Uint8Array(length)) }
+
+/**
+ * The identity client of a program, a command or a service of one user.
+ *
+ * @throws SignetError CONFIGURATION_INVALID
+ */
+export function configure({ folder, box, wire = connect, ...config }: NodeConfig): Signet {
+  const place = createHash("sha256").update(`${config.appId} ${config.authBaseUrl}`).digest("base64url").slice(0, 16)
+  return createSignet(config, {
+    ...{ clock, random, wire },
+    shelf: createFileShelf(join(folder, "kept")),
+    lock: createFileLock(join(folder, `lock-${place}`)),
+    refreshToken: { in: "box", box },
+  })
+}

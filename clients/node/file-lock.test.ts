@@ -1,0 +1,111 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import { hostname, tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as later } from "node:timers/promises"
+import { expect, onTestFinished, test } from "vitest"
+import { createFileLock } from "./file-lock.ts"
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "signet-lock-"))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+const first = (path: string) => join(path, "000000000001")
+const ago = (ms: number) => new Date(Date.now() - ms)
+
+test("one at a time has it, in the order of chance, and everybody in the end", async () => {
+  const path = folder()
+  let inside = 0
+  let most = 0
+  const run = () =>
+    createFileLock(path).run(async () => {
+      most = Math.max(most, ++inside)
+      await later(1)
+      inside--
+    })
+  await Promise.all(Array.from({ length: 8 }, run))
+  expect(most).toBe(1)
+  expect(readdirSync(path)).toHaveLength(1)
+})
+
+test("work that throws gives it back", async () => {
+  const lock = createFileLock(folder(), { waitMs: 200 })
+  await expect(lock.run(() => Promise.reject(new Error("no")))).rejects.toThrow("no")
+  expect(await lock.run(async () => "yes")).toBe("yes")
+})
+
+test("a holder that runs keeps it, and who waits for too long is told", async () => {
+  const path = folder()
+  const lock = createFileLock(path, { waitMs: 50 })
+  let end = () => {}
+  const held = lock.run(
+    () =>
+      new Promise<void>((resolve) => {
+        end = resolve
+      }),
+  )
+  await later(20)
+  await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  end()
+  await held
+  expect(await lock.run(async () => "yes")).toBe("yes")
+})
+
+test.each<[string, object]>([
+  ["that has ended", { host: hostname(), pid: 2 ** 22 + 1, began: "1" }],
+  ["whose number another has now", { host: hostname(), pid: process.pid, began: "1" }],
+])("a holder %s is followed at once", async (_, holder) => {
+  const path = folder()
+  writeFileSync(first(path), JSON.stringify(holder))
+  expect(await createFileLock(path, { waitMs: 100 }).run(async () => "yes")).toBe("yes")
+})
+
+test.each<[string, string]>([
+  ["of another machine", JSON.stringify({ host: "elsewhere", pid: 1, began: "" })],
+  ["that nobody can read", "{"],
+])("a holder %s is waited for, and overtaken when nothing was heard of it", async (_, text) => {
+  const path = folder()
+  writeFileSync(first(path), text)
+  const lock = createFileLock(path, { waitMs: 30, staleMs: 10_000 })
+  await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  utimesSync(first(path), ago(11_000), ago(11_000))
+  expect(await lock.run(async () => "yes")).toBe("yes")
+})
+
+test("a holder that was overtaken takes nothing from who has it now", async () => {
+  const path = folder()
+  let end = () => {}
+  const frozen = createFileLock(path).run(
+    () =>
+      new Promise<void>((resolve) => {
+        end = resolve
+      }),
+  )
+  await later(20)
+  utimesSync(first(path), ago(61_000), ago(61_000))
+  await createFileLock(path).run(async () => {
+    end()
+    await frozen
+    const [name = ""] = readdirSync(path)
+    expect(readFileSync(join(path, name), "utf8")).toContain("pid")
+    await expect(createFileLock(path, { waitMs: 20 }).run(async () => "no")).rejects.toThrow()
+  })
+})
+
+test("a process that is killed has it no more", async () => {
+  const path = folder()
+  const module = join(import.meta.dirname, "file-lock.ts")
+  const program = `import { createFileLock } from ${JSON.stringify(module)}
+    await createFileLock(${JSON.stringify(path)}).run(() => { console.log("held"); return new Promise(() => setInterval(() => {}, 1000)) })`
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  await once(child.stdout, "data")
+  const lock = createFileLock(path, { waitMs: 60 })
+  await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
+  child.kill("SIGKILL")
+  await once(child, "close")
+  expect(await lock.run(async () => "yes")).toBe("yes")
+})

@@ -1,0 +1,53 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, onTestFinished, test } from "vitest"
+import { memoryShelf } from "../core/testing/memory-platform.ts"
+import { shelfSuite } from "../core/testing/shelf-suite.ts"
+import { createFileShelf } from "./file-shelf.ts"
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "signet-shelf-"))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+shelfSuite("memory", async () => memoryShelf())
+shelfSuite("files", async () => createFileShelf(join(folder(), "deep/below")))
+
+test("what is left of a write that was cut off is nobody's", async () => {
+  const path = folder()
+  const shelf = createFileShelf(path)
+  await shelf.write("a", new Uint8Array([1]), undefined)
+  writeFileSync(join(path, "0123.new"), "half")
+  expect((await shelf.read("a"))?.bytes).toEqual(new Uint8Array([1]))
+})
+
+test("a file that was cut short is not taken for none", async () => {
+  const path = folder()
+  const shelf = createFileShelf(path)
+  await shelf.write("a", new Uint8Array([1]), undefined)
+  for (const name of readdirSync(path)) truncateSync(join(path, name), 3)
+  await expect(shelf.read("a")).rejects.toThrow(/cut short/)
+  expect(await shelf.write("a", new Uint8Array([2]), "any")).toBeTruthy()
+})
+
+test("a folder that cannot be written changes nothing", async () => {
+  const path = folder()
+  const shelf = createFileShelf(path)
+  const revision = await shelf.write("a", new Uint8Array([1]), undefined)
+  // The file's place is taken by a folder, so the rename fails whoever runs the test.
+  const [name = ""] = readdirSync(path)
+  rmSync(join(path, name))
+  mkdirSync(join(path, name, "in the way"), { recursive: true })
+  await expect(shelf.write("a", new Uint8Array([2]), "any")).rejects.toThrow()
+  expect(readdirSync(path)).toEqual([name])
+  expect(revision).toBeTruthy()
+})
+
+test("files are for their owner alone", async () => {
+  const path = join(folder(), "own")
+  await createFileShelf(path).write("a", new Uint8Array([1]), undefined)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
+  for (const name of readdirSync(path)) expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
+})

@@ -1,0 +1,78 @@
+// A shelf in a folder that only its owner reads: a file a name, each written whole before it takes its place.
+import { createHash, randomBytes } from "node:crypto"
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises"
+import { join } from "node:path"
+import type { Kept, Shelf } from "@signet/client"
+
+const revisionBytes = 16
+
+/**
+ * Whoever writes on the word of a revision holds a lock: two that compare at the same moment would both be right.
+ *
+ * @param folder Made when something is written.
+ */
+export function createFileShelf(folder: string): Shelf {
+  const fileOf = (name: string) => join(folder, `${createHash("sha256").update(name).digest("base64url")}.kept`)
+
+  async function read(name: string): Promise<Kept | undefined> {
+    const whole = await readFile(fileOf(name)).catch(orUndefined)
+    if (whole === undefined) return undefined
+    if (whole.length < revisionBytes) throw new Error("a kept file is cut short")
+    const revision = whole.subarray(0, revisionBytes).toString("base64url")
+    return { revision, bytes: new Uint8Array(whole.subarray(revisionBytes)) }
+  }
+  const isExpected = async (name: string, expected: string | undefined): Promise<boolean> =>
+    expected === "any" || (await read(name))?.revision === expected
+
+  return {
+    read,
+    async write(name, bytes, expected) {
+      if (!(await isExpected(name, expected))) return undefined
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const revision = randomBytes(revisionBytes)
+      const fresh = join(folder, `${revision.toString("hex")}.new`)
+      try {
+        await writeDurably(fresh, Buffer.concat([revision, bytes]))
+        await rename(fresh, fileOf(name))
+      } catch (error) {
+        await rm(fresh, { force: true })
+        throw error
+      }
+      await syncFolder(folder)
+      return revision.toString("base64url")
+    },
+    async remove(name, expected) {
+      const kept = await readFile(fileOf(name)).catch(orUndefined)
+      if (kept === undefined) return true
+      if (!(await isExpected(name, expected))) return false
+      await rm(fileOf(name), { force: true })
+      await syncFolder(folder)
+      return true
+    },
+  }
+}
+
+async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, "wx", 0o600)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** A name survives a power cut only when its folder was written too; where folders cannot be opened, they are. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r").catch(() => undefined)
+  try {
+    await handle?.sync().catch(() => undefined)
+  } finally {
+    await handle?.close()
+  }
+}
+
+function orUndefined(error: unknown): undefined {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
+  throw error
+}

@@ -1,0 +1,8 @@
+// @signet/client-node: the identity client in Node.
+export * from "@signet/client"
+export { configure, type NodeConfig } from "./configure.ts"
+export { createFileLock, type FileLockOptions } from "./file-lock.ts"
+export { createFileShelf } from "./file-shelf.ts"
+export { type OsSecretBoxOptions, openOsSecretBox } from "./secret-box/os-store.ts"
+export { createPassphraseBox, type PassphraseBoxOptions } from "./secret-box/passphrase.ts"
+export { grpc, grpcWeb } from "./wires.ts"

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
+import { openSqliteStore } from "./sqlite-store.ts"
+
+const newFolder = () => mkdtempSync(join(tmpdir(), "signet-sqlite-"))
+
+storeSuite("the store in a SQLite file", async () => {
+  const folder = newFolder()
+  return {
+    open: async () => openSqliteStore(join(folder, "store")),
+    isKept: true,
+    remove: async () => rmSync(folder, { recursive: true }),
+  }
+})
+
+let folder: string
+beforeEach(() => {
+  folder = newFolder()
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+const path = () => join(folder, "store")
+const row = (value: number) => ({ op: "put", table: "state", key: "x", value: Uint8Array.of(value) }) as const
+
+test("a file of a later version is refused, and stays as it is", async () => {
+  await openSqliteStore(path()).close()
+  const db = new DatabaseSync(path())
+  db.exec("PRAGMA user_version = 2")
+  db.close()
+  expect(() => openSqliteStore(path())).toThrow(expect.objectContaining({ reason: "STATE_NEWER_VERSION" }))
+})
+
+test("the file is its owner's alone", async () => {
+  const store = openSqliteStore(path())
+  await store.transact("a", 0n, [row(1)])
+  for (const file of [path(), `${path()}-wal`]) expect(statSync(file).mode & 0o077).toBe(0)
+  await store.close()
+})
+
+test("what was written is there when the process is killed the moment after", async () => {
+  const program = `
+    const { openSqliteStore } = await import(${JSON.stringify(join(import.meta.dirname, "sqlite-store.ts"))})
+    const store = openSqliteStore(${JSON.stringify(path())})
+    const put = { op: "put", table: "state", key: "x", value: Uint8Array.of(7) }
+    await store.transact("a", 0n, [put])
+    process.kill(process.pid, "SIGKILL")
+  `
+  expect(() => execFileSync(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" })).toThrow()
+  const store = openSqliteStore(path())
+  expect((await store.read("a", [{ table: "state", key: "x" }])).values).toEqual([Uint8Array.of(7)])
+  await store.close()
+})
+
+test("two that are open on one file see each other's writes, and one generation", async () => {
+  const one = openSqliteStore(path())
+  const other = openSqliteStore(path())
+  await one.transact("a", 0n, [row(1)])
+  expect((await other.read("a", [])).generation).toBe(1n)
+  expect(await other.transact("a", 1n, [row(2)])).toBe("ok")
+  expect(await one.transact("a", 1n, [row(3)])).toBe("GENERATION_MISMATCH")
+  await one.close()
+  await other.close()
+})

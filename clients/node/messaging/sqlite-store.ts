@@ -1,0 +1,132 @@
+import { closeSync, openSync } from "node:fs"
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
+import { MessagingError, type MessagingStore, type Op, type Row, type Space } from "@signet/client/messaging"
+
+const schemaVersion = 1n
+/** Another process of the same store is done before that, or hangs. */
+const busyTimeoutMs = 10_000
+
+const schema = `
+  CREATE TABLE space (
+    name TEXT NOT NULL PRIMARY KEY,
+    generation INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE sealed (
+    space TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (space, kind, key)
+  ) STRICT, WITHOUT ROWID;
+  PRAGMA user_version = ${schemaVersion};
+`
+
+/**
+ * A messaging store in one SQLite file, which any number of processes of its user may share.
+ *
+ * A transaction is on the disk when it resolves (`synchronous=FULL`). The file is for its owner alone.
+ *
+ * @throws MessagingError STATE_NEWER_VERSION for a file of a later version, which stays as it is.
+ */
+export function openSqliteStore(path: string): MessagingStore {
+  // SQLite gives the files beside it the same mode.
+  closeSync(openSync(path, "a", 0o600))
+  const db = new DatabaseSync(path, { timeout: busyTimeoutMs })
+  try {
+    prepareFile(db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const statements = {
+    generation: db.prepare("SELECT generation FROM space WHERE name = ?"),
+    get: db.prepare("SELECT value FROM sealed WHERE space = ? AND kind = ? AND key = ?"),
+    list: db.prepare("SELECT key, value FROM sealed WHERE space = ? AND kind = ? AND key > ? ORDER BY key LIMIT ?"),
+    spaces: db.prepare("SELECT name FROM space ORDER BY name"),
+    begin: db.prepare("INSERT INTO space (name, generation) VALUES (?, 1) ON CONFLICT DO NOTHING"),
+    advance: db.prepare("UPDATE space SET generation = generation + 1 WHERE name = ? AND generation = ?"),
+    put: db.prepare(
+      "INSERT INTO sealed (space, kind, key, value) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+    ),
+    create: db.prepare("INSERT INTO sealed (space, kind, key, value) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"),
+    remove: db.prepare("DELETE FROM sealed WHERE space = ? AND kind = ? AND key = ?"),
+  }
+  for (const statement of Object.values(statements)) statement.setReadBigInts(true)
+
+  /** @returns False where a row was to be created that is there. */
+  const write = (space: Space, op: Op): boolean => {
+    const place = [op.space ?? space, op.table, op.key] as const
+    switch (op.op) {
+      case "put":
+        statements.put.run(...place, op.value)
+        return true
+      case "create":
+        return statements.create.run(...place, op.value).changes === 1n
+      case "remove":
+        statements.remove.run(...place)
+        return true
+    }
+  }
+  const advance = (space: Space, expected: bigint): boolean => {
+    const done = expected === 0n ? statements.begin.run(space) : statements.advance.run(space, expected)
+    return done.changes === 1n
+  }
+
+  return {
+    durability: "persistent",
+    read: async (space, wanted) =>
+      within(db, "BEGIN", () => {
+        const generation = statements.generation.get(space)?.generation
+        const values = wanted.map(({ table, key }) => {
+          const row = statements.get.get(space, table, key)
+          return row && bytesOf(row.value)
+        })
+        return { generation: typeof generation === "bigint" ? generation : 0n, values }
+      }),
+    async list(space, table, { after = "", limit = -1 } = {}) {
+      const rows = statements.list.all(space, table, after, limit)
+      return rows.map(({ key, value }): Row => ({ key: String(key), value: bytesOf(value) }))
+    },
+    spaces: async () => statements.spaces.all().map(({ name }) => String(name)),
+    transact: async (space, expectedGeneration, ops) =>
+      within(db, "BEGIN IMMEDIATE", (undo) => {
+        if (!advance(space, expectedGeneration)) return undo("GENERATION_MISMATCH")
+        for (const op of ops) if (!write(space, op)) return undo("EXISTS")
+        return "ok"
+      }),
+    async close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+function prepareFile(db: DatabaseSync): void {
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;")
+  within(db, "BEGIN IMMEDIATE", () => {
+    const version = BigInt(Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0))
+    if (version > schemaVersion) throw new MessagingError("STATE_NEWER_VERSION", "a later version wrote this store")
+    if (version === 0n) db.exec(schema)
+  })
+}
+
+/** One transaction: whole, or undone. */
+function within<T>(db: DatabaseSync, begin: string, work: (undo: <R>(result: R) => R) => T): T {
+  let isUndone = false
+  db.exec(begin)
+  try {
+    const result = work((given) => {
+      isUndone = true
+      return given
+    })
+    db.exec(isUndone ? "ROLLBACK" : "COMMIT")
+    return result
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK")
+    throw error
+  }
+}
+
+function bytesOf(value: SQLOutputValue | undefined): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  throw new MessagingError("STATE_TAMPERED", "a row that holds no bytes")
+}

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest"
+import { createKeptBox, type Keeper } from "./kept-box.ts"
+
+const scope = { app: "app_1", user: "ada" }
+const bytes = new TextEncoder().encode("secret")
+const lock = { run: <T>(work: () => Promise<T>) => work() }
+const description = { backend: "test", version: 1, hardware: false, deviceBound: false, persistent: true }
+
+/** Keeps bytes; `held` holds its next answer back. */
+function keeperOf(): Keeper & { reads: number; held: Promise<void> | undefined } {
+  let kept: Uint8Array | undefined
+  return {
+    reads: 0,
+    held: undefined,
+    async read() {
+      this.reads++
+      const { held } = this
+      this.held = undefined
+      const answer = kept?.slice()
+      await held
+      return answer
+    },
+    async write(_, given) {
+      kept = given.slice()
+    },
+    async remove() {
+      kept = undefined
+    },
+  }
+}
+
+test("many that seal and open at the same time read the keys once, and one after the other each time", async () => {
+  const keeper = keeperOf()
+  const box = createKeptBox(description, keeper, lock)
+  await box.createKey(scope)
+  keeper.reads = 0
+  const sealed = await Promise.all(Array.from({ length: 100 }, () => box.seal(scope, "row", bytes)))
+  const opened = await Promise.all(sealed.map((one) => box.open(scope, "row", one)))
+  expect(opened).toEqual(sealed.map(() => bytes))
+  expect(keeper.reads).toBe(2)
+  for (const one of sealed.slice(0, 3)) await box.open(scope, "row", one)
+  expect(keeper.reads).toBe(5)
+})
+
+test.each(["createKey", "destroy"] as const)(
+  "who comes after %s is not told what was read before it",
+  async (change) => {
+    const keeper = keeperOf()
+    const box = createKeptBox(description, keeper, lock)
+    if (change === "destroy") await box.createKey(scope)
+    const early = Promise.withResolvers<void>()
+    keeper.held = early.promise
+    const before = box.seal(scope, "row", bytes).then(
+      () => "sealed",
+      () => "refused",
+    )
+    await box[change](scope)
+    const after = box.seal(scope, "row", bytes).then(
+      () => "sealed",
+      () => "refused",
+    )
+    expect(await after).toBe(change === "createKey" ? "sealed" : "refused")
+    early.resolve()
+    expect(await before).toBe(change === "createKey" ? "refused" : "sealed")
+  },
+)

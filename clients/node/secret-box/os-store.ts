@@ -1,0 +1,76 @@
+// Keys in the credential store of the operating system.
+import type { AsyncEntry } from "@napi-rs/keyring"
+import type { Lock } from "@signet/client"
+import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
+import { scopeText } from "@signet/client/platform"
+import { createKeptBox, type Keeper } from "./kept-box.ts"
+
+const backends: Readonly<Record<string, string>> = {
+  linux: "secret-service",
+  // Tested with a stand-in for the library, and never run.
+  darwin: "macos-keychain",
+  win32: "windows-credentials",
+}
+
+export interface OsSecretBoxOptions {
+  /** One at a time for everything that shares the store. */
+  readonly lock: Lock
+  /** As process.platform says it. */
+  readonly platform?: string
+}
+
+/**
+ * On Linux the Secret Service and nothing else: the library's own choice falls back to the kernel's keyring, which
+ * forgets at a restart.
+ *
+ * @throws SecretBoxError SECURE_STORE_UNAVAILABLE where there is none; the first use tells of one that does not answer.
+ */
+export async function openOsSecretBox({ lock, platform = process.platform }: OsSecretBoxOptions): Promise<SecretBox> {
+  const backend = backends[platform]
+  if (backend === undefined) throw unavailable(`there is no store for ${platform}`)
+  // Here, because the library is machine code that is not there for every machine.
+  const library = await import("@napi-rs/keyring").catch((error: unknown) => {
+    throw unavailable("the store's library does not load on this machine", error)
+  })
+  const description: SecretBoxDescription = {
+    backend,
+    version: 1,
+    hardware: false,
+    deviceBound: false,
+    persistent: true,
+  }
+  return createKeptBox(description, keeperOf(library.AsyncEntry), lock)
+}
+
+function keeperOf(Entry: typeof AsyncEntry): Keeper {
+  const using = async <T>(scope: SecretScope, use: (entry: AsyncEntry) => Promise<T>): Promise<T> => {
+    try {
+      return await use(new Entry(`signet ${scope.app}`, scopeText(scope), { linux: { store: "secret-service" } }))
+    } catch (error) {
+      throw refusal(error)
+    }
+  }
+  return {
+    read: (scope) =>
+      using(scope, async (entry) => {
+        const numbers = await entry.getSecret()
+        if (numbers === null) return undefined
+        const bytes = Uint8Array.from(numbers)
+        numbers.fill(0)
+        return bytes
+      }),
+    write: (scope, bytes) => using(scope, (entry) => entry.setSecret(bytes)),
+    remove: (scope) => using(scope, async (entry) => void (await entry.deleteCredential())),
+  }
+}
+
+/** The library has sentences alone: that of keyring's NoStorageAccess is the one of a store that is locked. */
+function refusal(error: unknown): SecretBoxError {
+  const said = error instanceof Error ? error.message : ""
+  return said.startsWith("Couldn't access platform storage")
+    ? new SecretBoxError("LOCKED", "the credential store is locked: unlock it and try again", { cause: error })
+    : unavailable("the credential store of this system does not answer", error)
+}
+
+const unavailable = (message: string, cause?: unknown) =>
+  new SecretBoxError("SECURE_STORE_UNAVAILABLE", message, { cause })

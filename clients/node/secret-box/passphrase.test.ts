@@ -1,0 +1,193 @@
+import { beforeEach, describe, expect, test } from "vitest"
+import type { Kept, Lock, Shelf } from "../../core/ports.ts"
+import { scopeText } from "../../core/sealed.ts"
+import { createPassphraseBox } from "./passphrase.ts"
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+const scope = { app: "app_1", user: "ada" }
+// As little as a file may say: the strength is not what is tested.
+const parameters = { memoryKiB: 19_456, passes: 2 }
+
+interface Drawer extends Shelf {
+  kept: Kept | undefined
+}
+
+function drawer(): Drawer {
+  let revisions = 0
+  return {
+    kept: undefined,
+    async read() {
+      return this.kept
+    },
+    async write(_, bytes, expected) {
+      if (expected !== "any" && expected !== this.kept?.revision) return undefined
+      this.kept = { revision: `${++revisions}`, bytes: Uint8Array.from(bytes) }
+      return this.kept.revision
+    },
+    async remove() {
+      throw new Error("nothing is ever removed")
+    },
+  }
+}
+
+let shelf: Drawer
+const lock: Lock = { run: (work) => work() }
+const boxWith = (passphrase: string) =>
+  createPassphraseBox({ shelf, lock, passphrase: async () => passphrase, parameters })
+const change = (edit: (file: { kdf: Record<string, unknown>; canary: string; format: number }) => void) => {
+  const file = JSON.parse(textOf(shelf.kept?.bytes ?? utf8("{}")))
+  edit(file)
+  shelf.kept = { revision: "9", bytes: utf8(JSON.stringify(file)) }
+}
+beforeEach(() => {
+  shelf = drawer()
+})
+
+test("what is sealed opens with the passphrase, however it is typed, and not with another", async () => {
+  const box = boxWith("caf\u00e9")
+  await box.createKey(scope)
+  const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
+  expect(textOf(await boxWith("cafe\u0301").open(scope, "token", sealed))).toBe("sgrt_1")
+  const before = shelf.kept
+  const wrong = boxWith("cafe")
+  for (const use of [
+    () => wrong.open(scope, "token", sealed),
+    () => wrong.createKey(scope),
+    () => wrong.rotate(scope),
+    () => wrong.destroy(scope),
+  ]) {
+    await expect(use()).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_PASSPHRASE" })
+  }
+  expect(shelf.kept).toBe(before)
+})
+
+test("after a wrong passphrase it is asked for again", async () => {
+  await boxWith("right").createKey(scope)
+  const said = ["wrong", "right"]
+  const box = createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "", parameters })
+  await expect(box.seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
+  await box.seal(scope, "token", utf8("x"))
+})
+
+test("who is asked is told whether there is a file yet", async () => {
+  const asked: boolean[] = []
+  const open = () => {
+    const passphrase = async (isNew: boolean) => {
+      asked.push(isNew)
+      return "correct horse"
+    }
+    return createPassphraseBox({ shelf, lock, passphrase, parameters })
+  }
+  await open().createKey(scope)
+  await open().seal(scope, "token", utf8("sgrt_1"))
+  expect(asked).toEqual([true, false])
+})
+
+test("neither key, passphrase nor what is sealed is in the file", async () => {
+  const box = boxWith("correct horse")
+  await box.createKey(scope)
+  const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
+  const file = textOf(shelf.kept?.bytes ?? utf8(""))
+  expect(Object.keys(JSON.parse(file)).sort()).toEqual(["canary", "entries", "format", "kdf"])
+  for (const secret of ["correct horse", "sgrt_1"]) {
+    expect(file).not.toContain(secret)
+    expect(Buffer.from(sealed).toString("latin1")).not.toContain(secret)
+  }
+})
+
+test("a new file is stretched with 64 MiB, three passes and one lane", async () => {
+  await createPassphraseBox({ shelf, lock, passphrase: async () => "x" }).createKey(scope)
+  const { kdf } = JSON.parse(textOf(shelf.kept?.bytes ?? utf8("{}")))
+  expect(kdf).toMatchObject({ memoryKiB: 65_536, passes: 3, lanes: 1 })
+})
+
+test("a rotation keeps what was sealed before, and destroying forgets it", async () => {
+  const box = boxWith("x")
+  await box.createKey(scope)
+  const old = await box.seal(scope, "token", utf8("before"))
+  await box.rotate(scope)
+  expect(textOf(await box.open(scope, "token", old))).toBe("before")
+  await box.destroy(scope)
+  await box.createKey(scope)
+  await expect(box.open(scope, "token", old)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+})
+
+test("two that make a key at once do not both keep theirs", async () => {
+  const made = await Promise.allSettled([boxWith("x").createKey(scope), boxWith("x").createKey(scope)])
+  expect(made.filter(({ status }) => status === "rejected")).toHaveLength(1)
+})
+
+describe("sealed bytes", () => {
+  test.each<[string, { app: string; user?: string; tenant?: string; device?: string }, string, string]>([
+    ["of another user", { ...scope, user: "eve" }, "token", "WRONG_USER"],
+    ["of another app", { ...scope, app: "app_2" }, "token", "WRONG_USER"],
+    ["of a tenant where there was none", { ...scope, tenant: "ten_1" }, "token", "WRONG_USER"],
+    ["of another device", { ...scope, device: "d" }, "token", "WRONG_USER"],
+    ["for another purpose", scope, "state", "STATE_TAMPERED"],
+  ])("%s do not open", async (_, other, purpose, reason) => {
+    const box = boxWith("x")
+    await box.createKey(scope)
+    await box.createKey(other)
+    const sealed = await box.seal(scope, "token", utf8("x"))
+    await expect(box.open(other, purpose, sealed)).rejects.toMatchObject({ reason })
+  })
+
+  test("of another box do not open, and every changed byte is noticed", async () => {
+    const box = boxWith("x")
+    await box.createKey(scope)
+    const sealed = await box.seal(scope, "token", utf8("x"))
+    const foreign = Uint8Array.from(sealed)
+    foreign.set(utf8("PASSPHRASE"), 6)
+    await expect(box.open(scope, "token", foreign)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+    const reasons = /^(STATE_TAMPERED|STATE_NEWER_VERSION|SECURE_STORE_CHANGED|WRONG_USER)$/
+    for (let at = 0; at < sealed.length; at += 13) {
+      const changed = Uint8Array.from(sealed)
+      changed[at] = (changed[at] ?? 0) ^ 1
+      await expect(box.open(scope, "token", changed)).rejects.toMatchObject({ reason: expect.stringMatching(reasons) })
+    }
+    for (const cut of [0, 3, 20, sealed.length - 1]) {
+      await expect(box.open(scope, "token", sealed.subarray(0, cut))).rejects.toMatchObject({
+        reason: "STATE_TAMPERED",
+      })
+    }
+  })
+})
+
+describe("a file that was changed", () => {
+  test.each<[string, Parameters<typeof change>[0], string]>([
+    ["to weaker parameters", (file) => Object.assign(file.kdf, { memoryKiB: 8 }), "STATE_TAMPERED"],
+    ["to one pass", (file) => Object.assign(file.kdf, { passes: 1 }), "STATE_TAMPERED"],
+    [
+      "to parameters that would stop the machine",
+      (file) => Object.assign(file.kdf, { memoryKiB: 2 ** 30 }),
+      "STATE_TAMPERED",
+    ],
+    ["to other parameters", (file) => Object.assign(file.kdf, { memoryKiB: 20_000 }), "WRONG_PASSPHRASE"],
+    ["to another salt", (file) => Object.assign(file.kdf, { salt: "A".repeat(22) }), "WRONG_PASSPHRASE"],
+    ["to a short salt", (file) => Object.assign(file.kdf, { salt: "AAAA" }), "STATE_TAMPERED"],
+    ["by a later version", (file) => Object.assign(file, { format: 2 }), "STATE_NEWER_VERSION"],
+    ["to no text", (file) => Object.assign(file, { canary: 1 }), "STATE_TAMPERED"],
+  ])("%s opens nothing, and stays as it is", async (_, edit, reason) => {
+    const box = boxWith("x")
+    await box.createKey(scope)
+    const sealed = await box.seal(scope, "token", utf8("x"))
+    change(edit)
+    const before = shelf.kept
+    await expect(boxWith("x").open(scope, "token", sealed)).rejects.toMatchObject({ reason })
+    await expect(boxWith("x").createKey(scope)).rejects.toMatchObject({ reason })
+    expect(shelf.kept).toBe(before)
+  })
+
+  test("so that one scope's keys are another's is noticed", async () => {
+    const box = boxWith("x")
+    const eve = { ...scope, user: "eve" }
+    await box.createKey(scope)
+    await box.createKey(eve)
+    change((file) => {
+      const { entries } = Object(file)
+      entries[scopeText(scope)] = entries[scopeText(eve)]
+    })
+    await expect(boxWith("x").seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "WRONG_USER" })
+  })
+})

@@ -1,0 +1,117 @@
+// What came over from the native side, as the messenger's own values. A shape that is not the contract's is refused.
+import { isSecretBoxError, SecretBoxError, secretBoxReasons } from "@signet/client"
+import {
+  type ConversationInfo,
+  type ConversationStatus,
+  MessagingError,
+  type MessengerEvent,
+  messagingReasons,
+  type Person,
+  type TimelineEntry,
+} from "@signet/client/messaging"
+import type { NativeConversation, NativeEntry, NativeEvent, NativePerson } from "./native-messenger.ts"
+
+export function toBase64(bytes: Uint8Array): string {
+  let binary = ""
+  for (const byte of bytes) binary += String.fromCharCode(byte)
+  return btoa(binary)
+}
+
+export function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+const refused = () => new MessagingError("ANSWER_REFUSED", "the native side answered what is not in the contract")
+
+function needed<T>(value: T | undefined): T {
+  if (value === undefined) throw refused()
+  return value
+}
+
+const statuses: readonly ConversationStatus[] = [
+  "creating",
+  "active",
+  "quarantined",
+  "rolledBack",
+  "waiting",
+  "leaving",
+  "removed",
+]
+
+const statusFrom = (text: string | undefined): ConversationStatus => needed(statuses.find((one) => one === text))
+
+export function conversationFrom(native: NativeConversation): ConversationInfo {
+  const { id, isDirect, memberUserIds, processedSeq, quarantine } = native
+  return {
+    ...{ id, isDirect, memberUserIds },
+    status: statusFrom(native.status),
+    processedSeq: BigInt(processedSeq),
+    quarantine: quarantine && {
+      reason: quarantine.reason,
+      seq: BigInt(quarantine.seq),
+      evidence: fromBase64(quarantine.evidence),
+    },
+  }
+}
+
+const personFrom = (native: NativePerson | undefined): Person => {
+  const { userId, deviceId } = needed(native)
+  return { userId, deviceId }
+}
+
+export function entryFrom(native: NativeEntry): TimelineEntry {
+  const at = { seq: BigInt(native.seq), atMs: native.atMs }
+  switch (native.is) {
+    case "message": {
+      const { from, plaintext, outboxId } = native
+      return { ...at, is: "message", from: personFrom(from), plaintext: fromBase64(needed(plaintext)), outboxId }
+    }
+    case "attachment": {
+      const { from, fileName, mediaType, size, outboxId } = native
+      const of = { fileName: needed(fileName), mediaType: needed(mediaType), size: needed(size), outboxId }
+      return { ...at, is: "attachment", from: personFrom(from), ...of }
+    }
+    case "membership": {
+      const { committer, added, removed } = native
+      const [came, went] = [needed(added).map(personFrom), needed(removed).map(personFrom)]
+      return { ...at, is: "membership", committer: personFrom(committer), added: came, removed: went }
+    }
+    case "unreadable":
+      return { ...at, is: "unreadable", reason: needed(native.reason) }
+    case "gap":
+      return { ...at, is: "gap", afterSeq: BigInt(needed(native.afterSeq)) }
+    default:
+      throw refused()
+  }
+}
+
+export function eventFrom(native: NativeEvent): MessengerEvent {
+  const { conversationId, reason } = native
+  switch (native.is) {
+    case "entry":
+      return { is: "entry", conversationId: needed(conversationId), entry: entryFrom(needed(native.entry)) }
+    case "status":
+      return { is: "status", conversationId: needed(conversationId), status: statusFrom(native.status), reason }
+    case "keysChanged": {
+      const { userId, deviceIds } = native
+      return { is: "keysChanged", userId: needed(userId), deviceIds: needed(deviceIds), listFault: reason }
+    }
+    case "failed":
+      return { is: "failed", conversationId, error: errorFrom({ code: reason, message: native.message }) }
+    case "lagged":
+      return { is: "lagged" }
+    default:
+      throw refused()
+  }
+}
+
+/** A rejection of the native side, as the class that the same failure has elsewhere. */
+export function errorFrom(rejection: unknown): unknown {
+  if (isSecretBoxError(rejection)) return rejection
+  const { code, message } = Object(rejection)
+  const text = typeof message === "string" ? message : "the native side failed"
+  const messaging = messagingReasons.find((one) => one === code)
+  if (messaging !== undefined) return new MessagingError(messaging, text, { cause: rejection })
+  const box = secretBoxReasons.find((one) => one === code)
+  return box === undefined ? rejection : new SecretBoxError(box, text, { cause: rejection })
+}

@@ -1,0 +1,33 @@
+// A shelf in IndexedDB. One transaction reads, compares and writes, so that tabs cannot come between.
+import type { Kept, Shelf } from "@signet/client"
+import { changeIn, openDatabase, readIn } from "./idb.ts"
+
+/** @param database Its name; what is in it belongs to this shelf alone. */
+export function createIdbShelf(database = "signet"): Shelf {
+  const open = openDatabase(database)
+  return {
+    read: async (name) => parseKept(await readIn(open, name)),
+    async write(name, bytes, expected) {
+      const revision = crypto.randomUUID()
+      const kept: Kept = { revision, bytes: bytes.slice() }
+      return changeIn(open, name, (before, at) => {
+        if (expected !== "any" && parseKept(before)?.revision !== expected) return undefined
+        at.put(kept, name)
+        return revision
+      })
+    },
+    remove: (name, expected) =>
+      changeIn(open, name, (before, at) => {
+        if (before !== undefined && expected !== "any" && parseKept(before)?.revision !== expected) return false
+        at.delete(name)
+        return true
+      }),
+  }
+}
+
+function parseKept(value: unknown): Kept | undefined {
+  if (value === undefined) return undefined
+  const { revision, bytes }: Record<string, unknown> = Object(value)
+  if (typeof revision !== "string" || !(bytes instanceof Uint8Array)) throw new Error("what is kept is not ours")
+  return { revision, bytes }
+}

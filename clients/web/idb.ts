@@ -1,0 +1,74 @@
+// One object store in IndexedDB, with what is easily done wrong: a change is done when its transaction is complete.
+
+const store = "kept"
+
+/** @returns Opens it, again when another tab has closed it. */
+export function openDatabase(name: string): () => Promise<IDBDatabase> {
+  let opened: Promise<IDBDatabase> | undefined
+  const forget = () => {
+    opened = undefined
+  }
+  return () => {
+    opened ??= connect(name, forget).catch((error: unknown) => {
+      forget()
+      throw error
+    })
+    return opened
+  }
+}
+
+async function connect(name: string, onGone: () => void): Promise<IDBDatabase> {
+  const request = indexedDB.open(name, 1)
+  request.onupgradeneeded = () => request.result.createObjectStore(store)
+  const database = await resultOf(request)
+  // A tab that deletes or upgrades it must not wait for this one.
+  database.onversionchange = () => {
+    database.close()
+    onGone()
+  }
+  database.onclose = onGone
+  return database
+}
+
+export async function readIn(open: () => Promise<IDBDatabase>, key: string): Promise<unknown> {
+  return resultOf((await open()).transaction(store).objectStore(store).get(key))
+}
+
+/**
+ * Reads, decides and writes in one transaction.
+ *
+ * @param work Not asynchronous: the transaction would end.
+ * @returns What `work` returned, when it is on the disk.
+ */
+export async function changeIn<T>(
+  open: () => Promise<IDBDatabase>,
+  key: string,
+  work: (before: unknown, at: IDBObjectStore) => T,
+): Promise<T> {
+  const transaction = (await open()).transaction(store, "readwrite", { durability: "strict" })
+  const at = transaction.objectStore(store)
+  let done: { value: T } | undefined
+  let thrown: unknown
+  await new Promise<void>((resolve, reject) => {
+    const found = at.get(key)
+    found.onsuccess = () => {
+      try {
+        done = { value: work(found.result, at) }
+      } catch (error) {
+        thrown = error
+        transaction.abort()
+      }
+    }
+    transaction.oncomplete = () => resolve()
+    transaction.onabort = () => reject(thrown ?? transaction.error ?? new Error("the transaction was aborted"))
+  })
+  if (done === undefined) throw new Error("the transaction did nothing")
+  return done.value
+}
+
+function resultOf<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error ?? new Error("IndexedDB failed"))
+  })
+}

@@ -1,0 +1,51 @@
+import { createConnectTransport } from "@connectrpc/connect-web"
+import type { SecretBox } from "@signet/client"
+import {
+  createMessenger as createPortableMessenger,
+  type MessagingSession,
+  type MessagingStore,
+  type Messenger,
+  type MessengerOptions,
+} from "@signet/client/messaging"
+import { clock, random } from "../environment.ts"
+import { createWebSecretBox } from "../secret-box.ts"
+import { checkSecureContext } from "../secure-context.ts"
+import { openIdbStore } from "./idb-store.ts"
+
+export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session"> {
+  /** Default: in IndexedDB, one for each user of the browser. */
+  readonly store?: MessagingStore
+  /** Default: keys in IndexedDB that no script takes along. */
+  readonly secretBox?: SecretBox
+  /** Default: Connect to `messaging.baseUrl`, without cookies. */
+  readonly transport?: MessengerOptions["transport"]
+}
+
+/**
+ * Opens the messenger of a page or a worker: one device, however many tabs there are of it.
+ *
+ * @throws SecretBoxError INSECURE_CONTEXT before anything is stored or sent; SECURE_STORE_UNAVAILABLE where the browser
+ * keeps no keys. There is no way around either.
+ * @throws MessagingError WRONG_USER, SECURE_STORE_CHANGED, STATE_NEWER_VERSION, STATE_TAMPERED: nothing was changed.
+ */
+export async function createMessenger(options: WebMessengerOptions): Promise<Messenger> {
+  checkSecureContext()
+  const { messaging, session } = options
+  const store = options.store ?? (await openIdbStore(storeNameOf(session)))
+  const { secretBox = createWebSecretBox(), transport = connectTo(messaging.baseUrl) } = options
+  try {
+    const given = { messaging, session, store, secretBox, transport, clock, random, platform: "web" }
+    return await createPortableMessenger(given)
+  } catch (error) {
+    if (options.store === undefined) await store.close()
+    throw error
+  }
+}
+
+const storeNameOf = ({ appId, tenantId = "", userId }: MessagingSession) =>
+  ["signet-messages", appId, tenantId, userId].join(" ")
+
+function connectTo(baseUrl: string): MessengerOptions["transport"] {
+  const withoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: "omit" })
+  return createConnectTransport({ baseUrl, useBinaryFormat: true, fetch: withoutCookies })
+}

@@ -1,0 +1,43 @@
+// The messenger's database in IndexedDB: rows of sealed bytes, and one generation a space.
+import { MessagingError } from "@signet/client/messaging"
+
+const schemaVersion = 1
+export const spaces = "space"
+export const rows = "sealed"
+
+/** @throws MessagingError STATE_NEWER_VERSION for one of a later version, which stays as it is. */
+export async function openDatabase(name: string): Promise<IDBDatabase> {
+  const request = indexedDB.open(name, schemaVersion)
+  request.onupgradeneeded = () => {
+    request.result.createObjectStore(spaces)
+    request.result.createObjectStore(rows)
+  }
+  try {
+    return await resultOf(request)
+  } catch (cause) {
+    if (nameOf(cause) !== "VersionError") throw nameOf(cause) === "InvalidStateError" ? cause : asMessagingError(cause)
+    throw new MessagingError("STATE_NEWER_VERSION", "a later version wrote this store", { cause })
+  }
+}
+
+export function resultOf<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error ?? new Error("IndexedDB failed"))
+  })
+}
+
+/** What the browser throws, as an app can act on it. */
+export function asMessagingError(cause: unknown): unknown {
+  switch (nameOf(cause)) {
+    case "QuotaExceededError":
+      return new MessagingError("STORE_FULL", "this browser gives the origin no more room", { cause })
+    // Site data was cleared, or another tab has deleted or upgraded the database.
+    case "InvalidStateError":
+      return new MessagingError("CLOSED", "the browser has let go of this store", { cause })
+    default:
+      return cause
+  }
+}
+
+const nameOf = (error: unknown): unknown => Object(error).name

@@ -1,0 +1,4 @@
+// @signet/client-web/messaging: the messenger in a browser.
+export * from "@signet/client/messaging"
+export { createMessenger, type WebMessengerOptions } from "./create-messenger.ts"
+export { openIdbStore } from "./idb-store.ts"
