@@ -17,7 +17,7 @@ export default defineConfig({
     // One more than cores: some tests wait for a database, a program or a time limit.
     maxWorkers: availableParallelism() + 1,
     globalSetup: ["test/support/postgres-setup.ts"],
-    setupFiles: ["test/support/put-back.ts"],
+    setupFiles: ["test/support/put-back.ts", "test/support/seed.ts"],
     reporters: ["default", slowestFiles(), ...(report ? ["json"] : [])],
     ...(report ? { outputFile: { json: report } } : {}),
   },
