@@ -15,7 +15,11 @@ const layout: Record<string, Row> = {
   "proto/canonical": { ours: ["gen/es"], npm: [...protobuf, "@noble/curves", "@noble/hashes", "node:"] },
   "server/kernel": { ours: [], npm: [] },
   "server/guard": { ours: ["gen/es", "server/kernel"], npm: [...protobuf, ...connect, "jose"] },
-  "server/guard/node": { ours: ["server/guard", "server/kernel"], npm: ["node:"] },
+  "server/guard/node": { ours: ["server/guard", "server/guard/policy", "server/kernel"], npm: ["node:"] },
+  "server/guard/policy": {
+    ours: ["gen/es", "server/guard", "server/kernel"],
+    npm: [...protobuf, "yaml"],
+  },
   "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
   "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
@@ -51,7 +55,14 @@ const layout: Record<string, Row> = {
     ours: ["gen/es", "proto/canonical"],
     npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],
   },
+  "clients/web": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "@connectrpc/connect-web"] },
+  "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },
   "clients/node": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: ["*"] },
+  // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
+  "clients/cli": {
+    ours: ["gen/es", "server/guard", "server/kernel", "clients/core", "clients/node"],
+    npm: ["*"],
+  },
   "docs/examples": {
     ours: ["gen/es", "server/guard", "server/guard/node", "server/kernel"],
     npm: [...protobuf, ...connect],
@@ -66,6 +77,9 @@ const packages: Record<string, string> = {
   "@signet/guard": "server/guard",
   "@signet/canonical": "proto/canonical",
   "@signet/client": "clients/core",
+  "@signet/client-web": "clients/web",
+  "@signet/client-node": "clients/node",
+  "@signet/client-react-native": "clients/react-native",
 }
 
 const root = resolve(import.meta.dirname, "..")

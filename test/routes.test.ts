@@ -50,6 +50,7 @@ async function routesOf(hasReflection: boolean): Promise<string[]> {
     messaging: server.messaging.deps,
     messagingAudience: server.deps.authAudience,
     liveness: server.store.liveness,
+    revocations: server.revocations.feed,
     log: pino({ level: "silent" }),
     metrics: createMetrics(),
     tracer: trace.getTracer("test"),

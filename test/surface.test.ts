@@ -27,9 +27,63 @@ test("the packages and what they export are these", () => {
     "@signet/canonical": ["./*"],
     "@signet/kernel": ["./*"],
     "@signet/guard": ["./*"],
-    // Nothing yet: the engine and its crypto are inside, and stay there.
-    "@signet/client": [],
+    // The engine and its crypto are inside, and stay there.
+    "@signet/client": [".", "./messaging", "./messaging/platform", "./platform"],
+    "@signet/client-web": [".", "./messaging"],
+    "@signet/client-node": [".", "./messaging"],
+    "@signet/client-react-native": ["."],
+    // A command, not a library.
+    "@signet/cli": [],
   })
+})
+
+const identityClient = [
+  ...["SecretBoxError", "SignetError", "connect", "createSignet", "failureOf", "isFailure", "isSecretBoxError"],
+  ...["isSignetError", "needsSignIn", "rest", "secretBoxReasons"],
+]
+
+test.each<[string, () => Promise<object>, string[]]>([
+  ["@signet/client", () => import("@signet/client"), identityClient],
+  [
+    "@signet/client/platform",
+    () => import("@signet/client/platform"),
+    ["fromBase64url", "importSealingKey", "openBytes", "scopeText", "sealBytes", "toBase64url"],
+  ],
+  [
+    "@signet/client-web",
+    () => import("@signet/client-web"),
+    [
+      ...identityClient,
+      ...["configure", "createBroadcast", "createIdbShelf", "createWebLock", "createWebSecretBox", "grpcWeb"],
+    ],
+  ],
+  [
+    "@signet/client-web/messaging",
+    () => import("@signet/client-web/messaging"),
+    [
+      ...["MessagingError", "createMessenger", "isMessagingError", "messagingReasons", "messagingSession"],
+      ...["openIdbStore", "openMemoryStore"],
+    ],
+  ],
+  ["@signet/client-react-native", () => import("@signet/client-react-native"), ["createMessenger"]],
+  [
+    "@signet/client-node",
+    () => import("@signet/client-node"),
+    [
+      ...identityClient,
+      ...[
+        "configure",
+        "createFileLock",
+        "createFileShelf",
+        "createPassphraseBox",
+        "grpc",
+        "grpcWeb",
+        "openOsSecretBox",
+      ],
+    ],
+  ],
+])("%s has these functions and values, and no others", async (_, load, names) => {
+  expect(Object.keys(await load()).sort()).toEqual(names.sort())
 })
 
 test("no client package exports the engine, its crypto, its state or a key", () => {
@@ -66,6 +120,8 @@ test("what touches crypto or wire format is pinned to one version, with its hash
     "@noble/ciphers",
     "@bufbuild/protobuf",
     "jose",
+    "@napi-rs/keyring",
+    "hash-wasm",
   ]
   const all = Object.assign(
     {},

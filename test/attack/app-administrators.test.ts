@@ -146,7 +146,7 @@ test("who is suspended in a tenant is let in nowhere in it", async () => {
     if (found) await tx.members.update({ ...found, status: "SUSPENDED" })
   })
   const me = auth.me({}, bearer(again.accessTokens.auth ?? ""))
-  expect(await refusal(me)).toMatch(/MEMBERSHIP_INACTIVE/)
+  expect(await refusal(me)).toMatch(/PERMISSIONS_STALE/)
   const refreshed = auth.refresh({ appId, refreshToken: again.refreshToken })
   expect(await refusal(refreshed)).toMatch(/MEMBERSHIP_INACTIVE/)
 })

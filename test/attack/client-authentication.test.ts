@@ -3,6 +3,7 @@ import { newId, parseId } from "@signet/kernel/ids"
 import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { testAuditWriting } from "../support/audit-writing.ts"
 import { addMachine, assertion, basic, type Machine } from "../support/machines.ts"
 import { describeOnPostgres, openTestStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
@@ -102,12 +103,16 @@ describe("telling clients apart", () => {
         return result
       },
     })
-    const server = await startTestServer({ store: { ...store, store: recorded(createStore(counted), calls) } })
+    const server = await startTestServer({
+      store: { ...store, store: recorded(createStore(counted, { audit: testAuditWriting() }), calls) },
+    })
     try {
       const machine = await addMachine(server)
       const disabled = await addMachine(server)
       const bare = await addMachine(server, { authMethods: ["client_secret_basic"] })
-      await server.deps.store.transaction((tx) => tx.serviceAccounts.setStatus(disabled.account.id, "DISABLED"))
+      await server.deps.store.transaction((tx) =>
+        tx.serviceAccounts.setStatus(disabled.account.id, "DISABLED", server.deps.clock.nowMs()),
+      )
       const suspended = await addMachine(server)
       await server.deps.store.transaction(async (tx) => {
         const id = parseId("prn", suspended.account.principalId)

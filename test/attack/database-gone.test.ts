@@ -8,8 +8,10 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
+import { createRevocationLog } from "../../server/store/postgres/revocation-log.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { testAuditWriting } from "../support/audit-writing.ts"
 import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
@@ -67,10 +69,12 @@ describeOnPostgres("a database that goes", () => {
     const store = {
       db,
       close,
-      store: createStore(db),
-      messaging: createMessagingStore(db),
+      store: createStore(db, { audit: testAuditWriting() }),
+      messaging: createMessagingStore(db, { audit: testAuditWriting() }),
       liveness: createLiveness(db),
       signingKeys: createSigningKeys(db),
+      revocationLog: createRevocationLog(db),
+      onRevoked: new Set<() => void>(),
     }
     server = await startTestServer({
       store,

@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { teamId } from "../../server/node/development/idp-b-clients.ts"
 import { adaSubject, type FakeIdpB, type MintBOptions, startFakeIdpB } from "../support/idp-b.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeOnEachStore("a credential of IDP_B", (kind) => {
+describeStory("a credential of IDP_B", (kind) => {
   let server: TestServer
   let idp: FakeIdpB
   beforeAll(async () => {

@@ -2,10 +2,10 @@
 import { create, toJsonString } from "@bufbuild/protobuf"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeOnEachStore("an ID token", (kind) => {
+describeStory("an ID token", (kind) => {
   let server: TestServer
   beforeAll(async () => {
     server = await startTestServer({ store: kind })

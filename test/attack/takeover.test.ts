@@ -2,10 +2,10 @@
 
 import type { IdentityId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { type Answer, password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
-describeOnEachStore("somebody else", (kind) => {
+describeStory("somebody else", (kind) => {
   let world: SignInWorld
   beforeAll(async () => {
     world = await startSignInWorld({ store: kind })

@@ -221,7 +221,7 @@ describe("actor games", () => {
     })
     const token = String((await world.exchange({ subject_token }, actor)).body.access_token)
     expect((await world.introspect(token)).body.active).toBe(true)
-    await world.server.deps.store.transaction((tx) => tx.serviceAccounts.setStatus(actor.account.id, "DISABLED"))
+    await world.server.deps.store.transaction((tx) => tx.serviceAccounts.setStatus(actor.account.id, "DISABLED", at))
     expect((await world.introspect(token)).body).toEqual({ active: false })
     expect(refused(await world.exchange({ subject_token }, actor))).toBe("401 invalid_client CLIENT_INVALID")
   })

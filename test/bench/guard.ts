@@ -1,4 +1,5 @@
-// What a guarded call costs: verify and authorize, cold and warm, in a port and behind fetch, against jose.
+// What a guarded call costs: verify and authorize, cold and warm, in a port and behind fetch, against jose; what a
+// message costs; and what the grant check costs, against Cedar.
 import { guardFetch } from "@signet/guard/fetch"
 import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
@@ -8,6 +9,8 @@ import { createIssuer, ids } from "@signet/guard/testing/issuer"
 import { type TokenCrypto, webTokenCrypto } from "@signet/guard/token-crypto"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { importJWK, jwtVerify } from "jose"
+import { grantRows } from "./guard/grants.ts"
+import { mailboxRows } from "./guard/mailbox.ts"
 
 interface Row {
   readonly name: string
@@ -29,7 +32,11 @@ const requirement: Requirement = {
   ],
 }
 
-export async function run(): Promise<readonly Row[]> {
+export async function run() {
+  return [...(await callRows()), ...(await mailboxRows()), ...grantRows()]
+}
+
+async function callRows(): Promise<readonly Row[]> {
   const issuer = createIssuer()
   const tenant = { tenant_id: ids.tenant }
   const headers = Array.from(

@@ -1,4 +1,5 @@
-// npm run bench -- [name…] [--json] [--large]: runs every module beside this one that exports run(), or those that are named.
+// npm run bench -- [name…] [--json] [--large] [--set name=value…]: runs every module beside this one that exports run(), or
+// those that are named; what may be set is said at the top of each.
 import { readdirSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
@@ -7,7 +8,11 @@ import { parseArgs } from "node:util"
 type Row = Readonly<Record<string, unknown>>
 
 const { values, positionals } = parseArgs({
-  options: { json: { type: "boolean" }, large: { type: "boolean", default: false } },
+  options: {
+    json: { type: "boolean" },
+    large: { type: "boolean", default: false },
+    set: { type: "string", multiple: true, default: [] },
+  },
   allowPositionals: true,
 })
 const benches = new Map(
@@ -16,6 +21,7 @@ const benches = new Map(
     .toSorted()
     .map((file) => [file.replace(/(\.bench)?\.ts$/, ""), file]),
 )
+const set = Object.fromEntries(values.set.map((one) => [one.split("=", 1).join(), one.slice(one.indexOf("=") + 1)]))
 const unknown = positionals.filter((name) => !benches.has(name))
 if (unknown.length > 0) {
   console.error(`There is no bench ${unknown.join(", ")}. There are: ${[...benches.keys()].join(", ")}.`)
@@ -38,7 +44,7 @@ if (values.json) {
 async function rowsOf(file: string): Promise<readonly Row[]> {
   const module: Record<string, unknown> = await import(`./${file}`)
   if (typeof module.run !== "function") throw new TypeError(`${file} exports no run()`)
-  const result: unknown = await module.run({ isLarge: values.large })
+  const result: unknown = await module.run({ isLarge: values.large, set })
   const rows = typeof result === "object" && result !== null && "rows" in result ? result.rows : result
   if (!Array.isArray(rows)) throw new TypeError(`${file} gives no rows`)
   return rows

@@ -30,10 +30,10 @@ export interface Row {
 export const name = "sign-in"
 
 /** Calls at the same time, each on a row or a session of its own. */
-const workers = 16
-const baseName = "one-row UPDATE"
+export const workers = 16
+export const baseName = "one-row UPDATE"
 /** What a database of value is run with. */
-const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on", shared_buffers: "256MB" }
+export const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on", shared_buffers: "256MB" }
 
 type Act = (worker: number) => Promise<unknown>
 
@@ -98,7 +98,7 @@ interface Logins {
 }
 
 /** Each sign-in needs an ID token of its own. Every fifth is of a newcomer. */
-function loginPool(url: string): Logins {
+export function loginPool(url: string): Logins {
   const ready: ExternalLoginRequest[] = []
   let made = 0
   const make = async (): Promise<ExternalLoginRequest> => {
@@ -127,7 +127,7 @@ async function refresher(client: Client<typeof AuthService>, logins: Logins): Pr
   }
 }
 
-async function measure(
+export async function measure(
   contenders: readonly [name: string, act: Act][],
   rounds: number,
   seconds: number,

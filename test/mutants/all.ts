@@ -1,15 +1,26 @@
 import { administrationMutants } from "./administration.ts"
 import { attachmentMutants } from "./attachments.ts"
+import { auditMutants } from "./audit.ts"
+import { authorizationMutants } from "./authorization.ts"
 import { canonicalMutants } from "./canonical.ts"
+import { commandMutants } from "./command.ts"
 import { conversationMutants } from "./conversations.ts"
 import { deviceMutants } from "./devices.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
+import { identityClientMutants } from "./identity-client.ts"
 import { idpBMutants } from "./idp-b.ts"
 import { idpCMutants } from "./idp-c.ts"
+import { mailboxMutants } from "./mailboxes.ts"
 import { messagingStoreMutants } from "./messaging-store.ts"
+import { messengerMutants } from "./messenger.ts"
+import { messengerFileMutants } from "./messenger-files.ts"
 import type { Mutant } from "./mutant.ts"
+import { permissionMutants } from "./permissions.ts"
+import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
+import { simulationMutants } from "./simulation.ts"
+import { tabMutants } from "./tabs.ts"
 
 export const mutants: readonly Mutant[] = [
   ...engineMutants,
@@ -18,9 +29,20 @@ export const mutants: readonly Mutant[] = [
   ...idpBMutants,
   ...idpCMutants,
   ...signInMutants,
+  ...revocationMutants,
   ...deviceMutants,
   ...conversationMutants,
   ...messagingStoreMutants,
+  ...messengerMutants,
+  ...identityClientMutants,
+  ...commandMutants,
+  ...mailboxMutants,
   ...administrationMutants,
   ...attachmentMutants,
+  ...auditMutants,
+  ...authorizationMutants,
+  ...permissionMutants,
+  ...tabMutants,
+  ...messengerFileMutants,
+  ...simulationMutants,
 ]

@@ -13,6 +13,7 @@ export default defineConfig({
     include: ["**/*.test.ts"],
     exclude: ["**/node_modules/**"],
     testTimeout: 60_000,
+    hookTimeout: 120_000,
     pool: "forks",
     globalSetup: ["test/support/postgres-setup.ts"],
     // The cache knows files, not faults.

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { addInvitation } from "../support/invitations.ts"
 import { openPlace } from "../support/places.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { type Answer, password, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const fiveMinutes = 300_000
 const web = { platform: Platform.WEB, nonce: "n-1" }
 
-describeOnEachStore("an account", (kind) => {
+describeStory("an account", (kind) => {
   let world: SignInWorld
   let clients: Clients
   let uses = 0

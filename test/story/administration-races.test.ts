@@ -1,8 +1,10 @@
 // Administrators who do the same thing at once: one does it, and what they leave fits together.
-import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { administrationScopes } from "@signet/kernel/administration/scopes"
+import { Membership_Status, Platform, Provider } from "@signet/proto/auth/v1/records"
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
-import { refusal } from "../support/clients.ts"
+import { bearer, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
 
@@ -113,8 +115,10 @@ describeOnPostgres("administrators at once", () => {
     const { clients, world, server } = all
     const { admin } = clients
     const appId = world.app.id
-    // Of the app: of the installation they may ask who is no member again.
-    const by = world.as("admin")
+    // Of the app: of the installation they may ask who is no member again. New: roles that were taken away make old tokens
+    // stale.
+    const own = { app: world.app, scopes: administrationScopes }
+    const by = bearer((await signIn(server, clients, "parting administrator", own)).token)
     const { role } = await admin.createRole({ appId, role: { key: "parting" } }, root())
     const roleId = role?.id ?? ""
     for (let round = 0; round < 6; round++) {
@@ -122,12 +126,15 @@ describeOnPostgres("administrators at once", () => {
       const { memberships } = await admin.listMemberships({ appId, principalId }, root())
       const membershipId = memberships[0]?.id ?? ""
       const at = { appId, principalId, tenantId: world.tenant.id }
-      await outcomes([
-        () => admin.createGrant({ appId, principalId, roleId }, by),
-        () => admin.removeMembership({ appId, membershipId }, by),
-        () => admin.createMembership(at, by),
-        () => admin.inviteMember({ ...at, tenantId: world.otherTenant.id }, by),
+      const [removed] = await Promise.all([
+        admin.removeMembership({ appId, membershipId }, by),
+        outcomes([
+          () => admin.createGrant({ appId, principalId, roleId }, by),
+          () => admin.createMembership(at, by),
+          () => admin.inviteMember({ ...at, tenantId: world.otherTenant.id }, by),
+        ]),
       ])
+      expect(removed.membership?.status).toBe(Membership_Status.REMOVED)
       const live = ["ACTIVE", "PENDING", "INVITED"] as never[]
       const left = await Promise.all(
         (["role_grant", "membership", "invitation"] as const).map((table) =>
@@ -141,6 +148,33 @@ describeOnPostgres("administrators at once", () => {
       )
       expect(left).toEqual([[], [], []])
     }
+  })
+
+  test("take something from a member: whoever waits for the principal holds nothing of theirs", async () => {
+    const { clients, world, server } = all
+    const { admin } = clients
+    const { db } = server.store
+    const appId = world.app.id
+    const { principalId } = await signIn(server, clients, "held", { app: world.app })
+    const { memberships } = await admin.listMemberships({ appId, principalId }, root())
+    const { role } = await admin.createRole({ appId, role: { key: "held" } }, root())
+    const { grant } = await admin.createGrant({ appId, principalId, roleId: role?.id ?? "" }, root())
+    const grantId = grant?.id ?? ""
+    const membershipId = memberships[0]?.id ?? ""
+    const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    const both = await db.transaction().execute(async (trx) => {
+      await sql`select from principal where id = ${principalId} for update`.execute(trx)
+      const calls = outcomes([
+        () => admin.revokeGrant({ appId, grantId }, root()),
+        () => admin.removeMembership({ appId, membershipId }, root()),
+      ])
+      await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(2)
+      await sql`select from role_grant where id = ${grantId} for update nowait`.execute(trx)
+      await sql`select from membership where id = ${membershipId} for update nowait`.execute(trx)
+      return { calls }
+    })
+    expect(await both.calls).toEqual(["ok", "ok"])
   })
 
   test("delete a permission while a role comes to name it: no role names one that is gone", async () => {

@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeOnEachStore("an app", (kind) => {
+describeStory("an app", (kind) => {
   let server: TestServer
   let world: AdministeredWorld
   beforeAll(async () => {

@@ -5,10 +5,10 @@ import { Reason } from "@signet/proto/authz/v1/reason"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeOnEachStore("audit events", (kind) => {
+describeStory("audit events", (kind) => {
   let server: TestServer
   let world: AdministeredWorld
   let roleId: string

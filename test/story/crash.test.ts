@@ -7,6 +7,10 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { createAuditSeals } from "../../server/keys/audit-seals.ts"
+import { startAuditChainer } from "../../server/node/audit-chainer.ts"
+import { loadLocalSecrets } from "../../server/node/local-secrets.ts"
+import { verifyAudit } from "../../server/store/postgres/audit-verify.ts"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { openPglite } from "../../server/store/postgres/pglite/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
@@ -114,6 +118,18 @@ async function expectOneSuccessorEach(db: Database): Promise<void> {
   expect(rows.filter(({ status, live }) => live !== (status === "ACTIVE" ? 1 : 0))).toEqual([])
 }
 
+const sealsOf = (folder: string) => createAuditSeals(loadLocalSecrets(folder).sealingKey)
+const linked = (db: Database) => async () => (await sql`select 1 from audit_pending`.execute(db)).rows.length === 0
+
+/** What was committed is linked once the program runs again, each event once, and nothing of it is changed. */
+async function expectWholeAudit(db: Database, folder: string): Promise<void> {
+  await expect.poll(linked(db), { timeout: 10_000 }).toBe(true)
+  const of = { seals: sealsOf(folder), nowMs: Date.now(), patienceMs: 60_000, open: () => undefined, kept: new Map() }
+  const { flaws, links } = await verifyAudit(db, of)
+  expect(flaws).toEqual([])
+  expect(links).toBeGreaterThan(0)
+}
+
 /** Kills the program at some moment after this many answers: on a slow machine too, it is in the middle of its work. */
 async function killAtWork(program: RunningProgram, devices: readonly Device[], answers: number): Promise<void> {
   let isKilled = false
@@ -174,6 +190,7 @@ describeOnPostgres("the program, killed", () => {
       await comeBack(program.url, devices)
       await expectOneSuccessorEach(direct.db)
     }
+    await expectWholeAudit(direct.db, folder)
   })
 
   test.each([
@@ -181,6 +198,8 @@ describeOnPostgres("the program, killed", () => {
     ["after commit", 1],
   ] as const)("%s of a refresh, answers its retry", async (moment, rotations) => {
     const device = keep((await signIn(program.url, "moment@example.com")).refreshToken)
+    // The next commit is the refresh's.
+    await expect.poll(linked(direct.db)).toBe(true)
     const reached = proxy.stopAt(moment)
     const lost = clientsOf(program.url)
       .auth.refresh(device)
@@ -238,7 +257,7 @@ async function isSomebodyWaiting(db: Database): Promise<boolean> {
   return rows.length > 0
 }
 
-describe("the program on a folder, killed (PGlite)", () => {
+describe.skipIf(effort(true, false, false))("the program on a folder, killed (PGlite)", () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-crash-"))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -254,6 +273,10 @@ describe("the program on a folder, killed (PGlite)", () => {
     expect(await program.end("SIGTERM")).toBe(0)
     const { db, close } = await openPglite(join(folder, "pglite"))
     await expectOneSuccessorEach(db)
+    const audit = startAuditChainer({ db, seals: sealsOf(folder), clock: { nowMs: Date.now }, onFault: () => {} })
+    await audit.link()
+    await audit.close()
+    await expectWholeAudit(db, folder)
     await close()
   })
 })

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, basic } from "../support/machines.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { claimsOf, refused, startTokenWorld, type TokenWorld, type User } from "../support/token-world.ts"
 
-describeOnEachStore("delegation", (kind) => {
+describeStory("delegation", (kind) => {
   let world: TokenWorld
   let admin: User
   let user: User

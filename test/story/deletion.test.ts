@@ -4,13 +4,13 @@ import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
 import { eraseDue } from "../../server/rpc/account/erase-due.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { type FakeIdpB, startFakeIdpB } from "../support/idp-b.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const day = 86_400_000
 const minute = 60_000
 
-describeOnEachStore("a deletion", (kind) => {
+describeStory("a deletion", (kind) => {
   let server: TestServer
   let idp: FakeIdpB
   let clients: Clients

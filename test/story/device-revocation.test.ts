@@ -8,11 +8,11 @@ import { protocols, refusal } from "../support/clients.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { StoreKind } from "../support/postgres.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 
 const [overConnect] = Object.values(protocols)
 
-describeOnEachStore("a device that is revoked", (kind: StoreKind) => {
+describeStory("a device that is revoked", (kind: StoreKind) => {
   let server: MessagingServer
   beforeAll(async () => {
     server = await startMessagingServer({ store: kind })

@@ -68,7 +68,17 @@ describe("limits on emails", () => {
     const locked = await guess(email, "203.0.113.1", password)
     expect(locked).toMatchObject({ status: 429, reason: "LOCKED_OUT", retryAfter: "900", policy: null })
     expect(world.idpC.requests.length).toBe(asked)
+    await guess(email, "203.0.113.1", password)
     expect((await guess(email, "203.0.113.2", password)).status).toBe(200)
+    // One lock is one event, and says nothing of whom it stands before.
+    const lockouts = () =>
+      world.server.store.db
+        .selectFrom("audit_event")
+        .select(["reason", "target_id", "subject_principal_id"])
+        .where("kind", "=", "ratelimit.locked_out")
+        .execute()
+    const one = { reason: "LOCKED_OUT", target_id: "email", subject_principal_id: null }
+    await expect.poll(lockouts).toEqual([one])
     world.server.advance(15 * minute)
     expect((await guess(email, "203.0.113.1", password)).status).toBe(200)
   })

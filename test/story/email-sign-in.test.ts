@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { limits } from "../../server/providers/bounded-request.ts"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
 import type { Misbehaviour } from "../support/idp-c.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const verifier = "a verifier of the usual length, which is 43 at least".replaceAll(/[^a-z0-9]/g, "-")
 const codeChallenge = createHash("sha256").update(verifier).digest("base64url")
 
-describeOnEachStore("IDP_C", (kind) => {
+describeStory("IDP_C", (kind) => {
   let world: SignInWorld
   let people = 0
   beforeAll(async () => {

@@ -1,10 +1,10 @@
 // What IDP_B tells by itself, and what becomes of the people whom it is about.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
-describeOnEachStore("a notification of IDP_B", (kind) => {
+describeStory("a notification of IDP_B", (kind) => {
   let world: SignInWorld
   let ids = 0
   beforeAll(async () => {

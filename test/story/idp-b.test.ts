@@ -4,7 +4,7 @@ import type { App, ProviderClient } from "@signet/kernel/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/node/development/idp-b-person.ts"
 import { type FakeIdpB, type MintBOptions, startFakeIdpB } from "../support/idp-b.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const platforms = ["WEB", "ANDROID", "IOS"] as const
@@ -17,7 +17,7 @@ interface Answer {
   membership?: { appId: string }
 }
 
-describeOnEachStore("IDP_B", (kind) => {
+describeStory("IDP_B", (kind) => {
   let server: TestServer
   let idp: FakeIdpB
   let uses = 0

@@ -5,10 +5,10 @@ import { type IdentityId, newId, type PrincipalId, type TenantId } from "@signet
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openPlace } from "../support/places.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { type Answer, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
-describeOnEachStore("joining an app", (kind) => {
+describeStory("joining an app", (kind) => {
   let world: SignInWorld
   let tenantId: TenantId
   let host: PrincipalId

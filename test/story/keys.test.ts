@@ -9,8 +9,8 @@ import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import {
   createTestDatabase,
-  describeOnEachStore,
   describeOnPostgres,
+  describeStory,
   openTestStore,
   type TestStore,
 } from "../support/postgres.ts"
@@ -26,7 +26,7 @@ const kidOf = (token: string): string => {
   return typeof header === "object" && header !== null && "kid" in header ? String(header.kid) : ""
 }
 
-describeOnEachStore("signing keys of two servers on one database", (kind) => {
+describeStory("signing keys of two servers on one database", (kind) => {
   let store: TestStore
   let servers: [TestServer, TestServer]
   let clients: [Clients, Clients]
@@ -120,14 +120,21 @@ describeOnEachStore("signing keys of two servers on one database", (kind) => {
   })
 
   test("the database holds no private key that can be read, nor any of a key that has signed its last", async () => {
-    const { rows } = await sql<{ row: string; kid: string; status: string; private_sealed: Uint8Array }>`
-      select signing_key::text as row, kid, status, private_sealed from signing_key`.execute(store.db)
-    for (const { row, kid, status, private_sealed: sealed } of rows) {
+    const { rows } = await sql<{
+      row: string
+      kid: string
+      purpose: string
+      status: string
+      private_sealed: Uint8Array
+    }>`
+      select signing_key::text as row, kid, purpose, status, private_sealed from signing_key`.execute(store.db)
+    for (const { row, kid, purpose, status, private_sealed: sealed } of rows) {
       if (status !== "CURRENT" && status !== "NEXT") {
         expect(sealed).toHaveLength(0)
         continue
       }
-      const opened = servers[0].secrets.open(`signing-key|${kid}`, new Uint8Array(sealed))
+      const label = purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
+      const opened = servers[0].secrets.open(label, new Uint8Array(sealed))
       if (opened === undefined) throw new Error("the service cannot open its own key")
       const pkcs8 = Buffer.from(opened)
       const { d = "" } = createPrivateKey({ key: pkcs8, format: "der", type: "pkcs8" }).export({ format: "jwk" })

@@ -82,7 +82,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     program = await startProgram(settings)
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 8)
-    for (let round = 0; round < effort(2, 20, 200); round++) {
+    for (let round = 0; round < effort(1, 20, 200); round++) {
       await killAtWork(program, writers, 40)
       program = await startProgram(settings)
       await comeBack(writers)

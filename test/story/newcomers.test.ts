@@ -87,6 +87,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
       { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
       { context: { type: "bed", status: "ACTIVE" } },
       { permission: { key: "garden.roses.prune" } },
+      { app: { scopes: [{ key: "garden.look" }, { key: "garden.weed", permissions: ["garden.roses.prune"] }] } },
       { code: expect.stringMatching(/^sginv_/), invitation: { status: "PENDING" } },
       { apps: [{ name: "Garden" }] },
       { membership: { status: "ACTIVE" } },
@@ -98,7 +99,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
       { tenant: { status: "ARCHIVED" } },
       { app: { status: "SUSPENDED" } },
     ])
-    expect(answers[7]).not.toHaveProperty("app.settings.allowedOrigins")
+    expect(answers[8]).not.toHaveProperty("app.settings.allowedOrigins")
   }, 60_000)
 
   test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {

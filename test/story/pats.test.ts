@@ -5,13 +5,13 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { claimsOf, signIn } from "../support/people.ts"
-import { describeOnEachStore, openTestStore, type TestStore } from "../support/postgres.ts"
+import { describeStory, openTestStore, type TestStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const day = 86_400_000
 const request = { name: "backup", allowedAudiences: ["svc-notes"], scopes: ["notes.read", "notes.write"] }
 
-describeOnEachStore("a personal access token", (kind) => {
+describeStory("a personal access token", (kind) => {
   let server: TestServer
   let connect: Clients
   beforeAll(async () => {
@@ -209,7 +209,7 @@ describeOnEachStore("a personal access token", (kind) => {
     await server.deps.store.transaction((tx) => tx.principals.end(principalId, "SUSPENDED", server.deps.clock.nowMs()))
     expect(await refusal(connect.pats.exchangePat({ pat: secret }))).toBe("Unauthenticated PAT_INVALID")
     expect(await refusal(connect.auth.me({}, bearer(token)))).toBe("Unauthenticated PRINCIPAL_INACTIVE")
-    await server.deps.store.transaction((tx) => tx.principals.resume(principalId))
+    await server.deps.store.transaction((tx) => tx.principals.resume(principalId, 5))
     expect(await refusal(connect.pats.exchangePat({ pat: secret }))).toBe("Unauthenticated PAT_INVALID")
     expect(await refusal(connect.auth.me({}, bearer(token)))).toBe("Unauthenticated SESSION_REVOKED")
   })

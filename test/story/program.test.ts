@@ -11,6 +11,7 @@ import { developmentAppId } from "../../server/node/development/app.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { lockFolder } from "../../server/store/postgres/pglite/folder-lock.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { testAuditWriting } from "../support/audit-writing.ts"
 import { refusal } from "../support/clients.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
@@ -109,7 +110,9 @@ describeOnPostgres("production", () => {
   test("does not start on a database that the development profile has used", async () => {
     const database = await createTestDatabase()
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
-    await createStore(db).transaction((tx) => tx.apps.putApp({ ...anApp, id: developmentAppId }))
+    await createStore(db, { audit: testAuditWriting() }).transaction((tx) =>
+      tx.apps.putApp({ ...anApp, id: developmentAppId }),
+    )
     await close()
     const refused = await refusedProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
     expect(refused.code).toBe(1)

@@ -1,10 +1,10 @@
 // Every provider on every platform, and whom its accounts are of.
 import type { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { type Answer, password, platforms, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
-describeOnEachStore("a person", (kind) => {
+describeStory("a person", (kind) => {
   let world: SignInWorld
   beforeAll(async () => {
     world = await startSignInWorld({ store: kind })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-describeOnEachStore("a session", (kind) => {
+describeStory("a session", (kind) => {
   let server: TestServer
   beforeAll(async () => {
     server = await startTestServer({ store: kind })

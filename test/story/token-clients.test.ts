@@ -5,14 +5,14 @@ import * as oidc from "openid-client"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, clientsOver, protocols } from "../support/clients.ts"
 import { addMachine, addPat, addPolicy, type Machine } from "../support/machines.ts"
-import { describeOnEachStore } from "../support/postgres.ts"
+import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 const patType = "urn:signet:params:oauth:token-type:pat"
 const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-describeOnEachStore("a stock OAuth client", (kind) => {
+describeStory("a stock OAuth client", (kind) => {
   let server: TestServer
   let gateway: Machine
   let notes: Machine

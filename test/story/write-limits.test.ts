@@ -4,6 +4,7 @@ import { generateKeyPairSync } from "node:crypto"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
+import { createEnvelopeKey, proveEnvelopeKey } from "@signet/guard/envelope-key"
 import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
 import { defaultLimits } from "@signet/kernel/limits/policy"
@@ -44,6 +45,9 @@ test("one change an hour is one change an hour, whichever it is, and reading goe
   const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }
   const at = { serviceAccountId: sac ?? "" }
   const { x = "", y = "" } = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" })
+  const envelopeKey = await createEnvelopeKey()
+  const proof = await proveEnvelopeKey(envelopeKey, at.serviceAccountId)
+  const newEnvelopeKey = { ...at, x: envelopeKey.x, y: envelopeKey.y, mailboxes: ["svc-notes/*"], proof }
   type Options = ReturnType<typeof bearer>
   const changes: Record<string, (as: Options) => Promise<unknown>> = {
     createPat: (as) => pats.createPat(newPat, as),
@@ -58,6 +62,8 @@ test("one change an hour is one change an hour, whichever it is, and reading goe
     revokeSecret: (as) => accounts.revokeSecret({ ...at, secretId: scr ?? "" }, as),
     addKey: (as) => accounts.addKey({ ...at, x, y }, as),
     revokeKey: (as) => accounts.revokeKey({ ...at, kid: x }, as),
+    addEnvelopeKey: (as) => accounts.addEnvelopeKey(newEnvelopeKey, as),
+    revokeEnvelopeKey: (as) => accounts.revokeEnvelopeKey({ ...at, kid: envelopeKey.kid }, as),
     disableServiceAccount: (as) => accounts.disableServiceAccount(at, as),
     enableServiceAccount: (as) => accounts.enableServiceAccount(at, as),
     createDelegationPolicy: (as) =>

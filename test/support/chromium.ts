@@ -10,10 +10,11 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 /** Why browser tests cannot run here, or undefined when they can. */
 export const chromiumMissing: string | undefined = executablePath ? undefined : "no Chromium"
 
-export function launchChromium(): Promise<Browser> {
+export function launchChromium(options: { hasBackForwardCache?: boolean } = {}): Promise<Browser> {
   if (executablePath === undefined) throw new Error("no Chromium")
   return chromium.launch({
     executablePath,
+    ignoreDefaultArgs: options.hasBackForwardCache ? ["--disable-back-forward-cache"] : [],
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -26,8 +27,7 @@ export function launchChromium(): Promise<Browser> {
   })
 }
 
-/** Serves one bundled page on a free loopback port. */
-export async function servePage(entry: string): Promise<{ origin: string; close(): void }> {
+async function bundle(entry: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -35,9 +35,20 @@ export async function servePage(entry: string): Promise<{ origin: string; close(
     format: "iife",
     target: "es2022",
   })
-  const script = outputFiles[0]?.text ?? ""
+  return outputFiles[0]?.text ?? ""
+}
+
+/**
+ * Serves one bundled page on a free loopback port.
+ *
+ * @param worker The entry of a service worker, at /worker.js.
+ */
+export async function servePage(entry: string, worker?: string): Promise<{ origin: string; close(): void }> {
+  const scripts = new Map([["/page.js", await bundle(entry)]])
+  if (worker !== undefined) scripts.set("/worker.js", await bundle(worker))
   const server = createServer((request, response) => {
-    if (request.url === "/page.js") response.setHeader("content-type", "text/javascript").end(script)
+    const script = scripts.get(request.url ?? "")
+    if (script !== undefined) response.setHeader("content-type", "text/javascript").end(script)
     else
       response
         .setHeader("content-type", "text/html")

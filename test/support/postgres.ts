@@ -3,15 +3,19 @@ import { randomUUID } from "node:crypto"
 import { openAsBlob } from "node:fs"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
+import type { RevocationLog } from "@signet/kernel/revocation/ports"
 import { CompiledQuery, type IsolationLevel } from "kysely"
 import { describe, inject } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { type OpenDatabase, type OpenOptions, openPostgres } from "../../server/store/postgres/open.ts"
 import { openMemoryPglite } from "../../server/store/postgres/pglite/open.ts"
+import { createRevocationLog } from "../../server/store/postgres/revocation-log.ts"
 import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { testAuditWriting } from "./audit-writing.ts"
+import { effort } from "./effort.ts"
 import type { PgliteAnswer, PostgresAnswer } from "./postgres-setup.ts"
 
 export type StoreKind = "pglite" | "postgres"
@@ -21,6 +25,9 @@ export interface TestStore {
   messaging: MessagingStore
   liveness: Liveness
   signingKeys: SigningKeys
+  revocationLog: RevocationLog
+  /** Called when revocations were committed. */
+  onRevoked: Set<() => void>
   db: Database
   close(): Promise<void>
 }
@@ -36,6 +43,12 @@ export function describeOnEachStore(name: string, suite: (kind: StoreKind) => vo
   describeOnPostgres(name, () => suite("postgres"))
 }
 
+/** A story on one kind, PostgreSQL where there is one; in the longer form on both. Stores themselves are tested on both. */
+export function describeStory(name: string, suite: (kind: StoreKind) => void): void {
+  if (effort(noPostgres !== undefined, true, true)) describe(`${name} (PGlite)`, () => suite("pglite"))
+  describeOnPostgres(name, () => suite("postgres"))
+}
+
 /** The suite on PostgreSQL alone: where transactions meet, which they never do on PGlite. */
 export function describeOnPostgres(name: string, suite: () => void): void {
   const title = noPostgres === undefined ? `${name} (PostgreSQL)` : `${name} (PostgreSQL: skipped, ${noPostgres})`
@@ -48,12 +61,19 @@ export async function openTestStore(
   options: { isolationLevel?: IsolationLevel; maxConnections?: number; statementSeconds?: number } = {},
 ): Promise<TestStore> {
   const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options)
+  const audit = testAuditWriting()
+  const listeners = new Set<() => void>()
+  const onRevoked = () => {
+    for (const listener of listeners) listener()
+  }
   return {
     db,
-    store: createStore(db, options),
-    messaging: createMessagingStore(db, options),
+    store: createStore(db, { ...options, audit, onRevoked }),
+    messaging: createMessagingStore(db, { ...options, audit, onRevoked }),
+    revocationLog: createRevocationLog(db),
+    onRevoked: listeners,
     liveness: createLiveness(db),
-    signingKeys: createSigningKeys(db),
+    signingKeys: createSigningKeys(db, onRevoked),
     close,
   }
 }

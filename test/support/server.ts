@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { trace } from "@opentelemetry/api"
+import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -22,17 +23,19 @@ import { createSecrets } from "../../server/keys/secrets.ts"
 import { createApp } from "../../server/node/app.ts"
 import { type Messaging, startMessaging } from "../../server/node/messaging.ts"
 import { createMetrics } from "../../server/node/metrics.ts"
+import { type Revocations, startRevocations } from "../../server/node/revocations.ts"
 import { createIdpA } from "../../server/providers/idp-a.ts"
 import { createIdpB } from "../../server/providers/idp-b.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
 import { createBackground } from "../../server/rpc/background.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
+import { auditLockouts } from "../../server/rpc/lockouts.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/issuer-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
-import { createWakeups } from "../../server/wakeups/wakeups.ts"
+import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
-import { openTestStore, type StoreKind, type TestStore } from "./postgres.ts"
+import type { openTestStore, StoreKind, TestStore } from "./postgres.ts"
 
 export type LoginRequest = MessageInitShape<typeof ExternalLoginRequestSchema>
 
@@ -45,6 +48,7 @@ export interface TestServer {
   readonly store: TestStore
   readonly deps: Deps
   readonly messaging: Messaging
+  readonly revocations: Revocations
   /** What messaging clients pin. */
   readonly issuerRootKey: Uint8Array
   readonly keys: RunningKeyRing
@@ -71,6 +75,8 @@ export interface TestServerOptions {
   /** A folder that goes with the server, unless a test says otherwise. */
   blobs?: (clock: Clock) => BlobStore
   peppers?: readonly { version: number; key: Uint8Array }[]
+  /** Of this server alone, unless a test lets several tell each other. */
+  wakeups?: OpenWakeups
 }
 
 const relaxed: Limits = JSON.parse(
@@ -80,9 +86,12 @@ const relaxed: Limits = JSON.parse(
 const rootSeed = new Uint8Array(32).fill(3)
 const random: Random = { bytes: (length) => randomBytes(length) }
 
+/** Loaded when it is needed: a bench brings its own store, and knows nothing of vitest. */
+const openStore: typeof openTestStore = async (...of) => (await import("./postgres.ts")).openTestStore(...of)
+
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store =
-    typeof options.store === "string" ? await openTestStore(options.store, { maxConnections: 20 }) : options.store
+    typeof options.store === "string" ? await openStore(options.store, { maxConnections: 20 }) : options.store
   let offsetMs = 0
   const clock: Clock = { nowMs: () => Date.now() + offsetMs }
   const idp = await startFakeIdp({ nowMs: clock.nowMs })
@@ -114,7 +123,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     secrets,
     clock,
     random,
-    limiter: { limits: options.limits ?? relaxed, memory: createRefusedMemory() },
+    limiter: {
+      limits: options.limits ?? relaxed,
+      memory: createRefusedMemory(),
+      onLocked: auditLockouts({ store: store.store, clock, random }, () => {}),
+    },
+    denials: createDenialBudget(),
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },
     emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },
@@ -125,6 +139,9 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     isLoopbackAllowed: options.isLoopbackAllowed ?? true,
   }
   const blobFolder = mkdtempSync(join(fastTmpdir(), "signet-blobs-"))
+  const wakeups = options.wakeups ?? createWakeups({ others: null, onError: () => undefined })
+  const revocations = startRevocations({ log: store.revocationLog, deps, wakeups, onFault: () => undefined })
+  store.onRevoked.add(revocations.committed)
   const messaging = await startMessaging({
     accounts: deps,
     store: store.messaging,
@@ -138,7 +155,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         nowMs: clock.nowMs(),
         days: 365,
       }),
-    wakeups: createWakeups({ others: null, onError: () => undefined }),
+    wakeups,
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),
     endedUsers: (limit) => endedUsers(store.db, limit),
     onFault: () => undefined,
@@ -148,6 +165,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     messaging: messaging.deps,
     messagingAudience: options.messagingAudience ?? deps.authAudience,
     liveness: store.liveness,
+    revocations: revocations.feed,
     log:
       options.log ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }, pino.destination({ dest: 2, sync: true })),
     metrics: createMetrics(),
@@ -168,6 +186,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     store,
     deps,
     messaging,
+    revocations,
     issuerRootKey: rootPublicKey(rootSeed),
     keys,
     secrets,
@@ -186,6 +205,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     },
     async close() {
       await server.close()
+      store.onRevoked.delete(revocations.committed)
+      await revocations.stop()
       await messaging.stop()
       await idp.stop()
       rmSync(blobFolder, { recursive: true, force: true })

@@ -153,7 +153,10 @@ export async function startSignInWorld(options: TestServerOptions): Promise<Sign
     },
     changeClient: (client, change) => store.transaction((tx) => tx.apps.putProviderClient({ ...client, ...change })),
     changeApp: (of, change) =>
-      store.transaction((tx) => tx.apps.putApp({ ...of, settings: { ...of.settings, ...change } })),
+      store.transaction(async (tx) => {
+        const app = (await tx.apps.findApp(of.id)) ?? of
+        await tx.apps.putApp({ ...app, settings: { ...of.settings, ...change } })
+      }),
     async audited() {
       const rows = await server.store.db
         .selectFrom("audit_event")

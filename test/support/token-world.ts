@@ -28,7 +28,7 @@ export interface TokenWorld {
   token(form: Record<string, string> | string, headers?: Record<string, string>): Promise<FormAnswer>
   /** An exchange by the gateway, changed as asked; an undefined member is left out. */
   exchange(change: Record<string, string | undefined>, by?: Machine): Promise<FormAnswer>
-  introspect(token: string, by?: Machine): Promise<FormAnswer>
+  introspect(token: string, by?: Machine, hint?: string): Promise<FormAnswer>
   revoke(form: Record<string, string>, headers?: Record<string, string>): Promise<FormAnswer>
 }
 
@@ -78,7 +78,8 @@ export async function startTokenWorld(options: TestServerOptions): Promise<Token
       const sent = Object.entries(form).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
       return postForm(at("/auth/token"), Object.fromEntries(sent), basic(by))
     },
-    introspect: (token, by = notes) => postForm(at("/auth/token/introspect"), { token }, basic(by)),
+    introspect: (token, by = notes, hint = "") =>
+      postForm(at("/auth/token/introspect"), { token, ...(hint && { token_type_hint: hint }) }, basic(by)),
     revoke: (form, headers) => postForm(at("/auth/token/revoke"), form, headers),
   }
 }

@@ -25,6 +25,8 @@ type call struct {
 	Target, Token, OtherToken string
 	// The certificate to trust, as PEM; empty for HTTP/2 without TLS.
 	CA string
+	// A server without TLS that says why with more than 8 KiB.
+	Crowded string
 }
 
 // look calls Signet and prints what it saw.
@@ -57,6 +59,13 @@ func look(given call) error {
 	seen["anonymous"] = reasonOf(err)
 	_, err = auth.Me(as(given.OtherToken), &authv1.MeRequest{})
 	seen["other"] = reasonOf(err)
+	crowded, err := grpc.NewClient(given.Crowded, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer crowded.Close()
+	_, err = authv1.NewAuthServiceClient(crowded).Me(ctx, &authv1.MeRequest{})
+	seen["crowded"] = reasonOf(err)
 
 	watch, err := grpc_health_v1.NewHealthClient(connection).Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {

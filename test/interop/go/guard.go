@@ -50,10 +50,7 @@ func errorOf(denied *denial) error {
 	if mapped, ok := grpcCodes[told.Status]; known && ok {
 		code = mapped
 	}
-	info := &errdetails.ErrorInfo{Reason: denied.reason, Domain: "signet", Metadata: map[string]string{}}
-	if denied.scope != "" {
-		info.Metadata["scope"] = denied.scope
-	}
+	info := &errdetails.ErrorInfo{Reason: denied.reason, Domain: "signet", Metadata: denied.metadata()}
 	wire := &authzv1.Denial{
 		Reason:     authzv1.Reason(authzv1.Reason_value[denied.reason]),
 		StatusCode: uint32(told.Status), SafeMessage: told.Message,

@@ -80,6 +80,8 @@ type decision struct {
 	Reason  string `json:"reason,omitempty"`
 	Status  int    `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
+	// What is told beside the reason: the scope that is missing.
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 func decide(input *json.Decoder) error {
@@ -113,7 +115,7 @@ func decide(input *json.Decoder) error {
 			continue
 		}
 		told := refusals[denied.reason]
-		decisions = append(decisions, decision{false, denied.reason, told.Status, told.Message})
+		decisions = append(decisions, decision{false, denied.reason, told.Status, told.Message, denied.metadata()})
 	}
 	return json.NewEncoder(os.Stdout).Encode(decisions)
 }

@@ -112,6 +112,14 @@ type denial struct {
 	scope  string
 }
 
+// metadata is what is told beside the reason.
+func (d *denial) metadata() map[string]string {
+	if d.scope == "" {
+		return nil
+	}
+	return map[string]string{"scope": d.scope}
+}
+
 // authorize decides a verified call. tenantOf answers with the tenant that the request names.
 func authorize(r *authzv1.AuthRequirement, who *authzv1.AuthContext, tenantOf func(*authzv1.TenantBound) string) *denial {
 	denied, takesActor := evaluate(r, who, tenantOf)

@@ -1,9 +1,9 @@
 // The Go program, built from its sources and from stubs of the contract; kept for as long as nothing changes.
 import { execFileSync } from "node:child_process"
-import { createHash } from "node:crypto"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { refusals } from "@signet/kernel/errors"
+import { programPath } from "./program-path.ts"
 import { makeWorkspace, root, runBuf } from "./workspace.ts"
 
 const sources = join(root, "test/interop/go")
@@ -11,17 +11,9 @@ const env = { ...process.env, GOTOOLCHAIN: "local", GOFLAGS: "-mod=readonly -tri
 const go = (cwd: string, ...parts: string[]) =>
   execFileSync("go", parts, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
 
-/** Where the program is, or would be: its name has a digest of all that it is made of. */
+/** Where the program is, or would be. */
 export function goProgram(): string {
-  const hash = createHash("sha256").update(JSON.stringify(refusals))
-  hash.update(readFileSync(join(import.meta.dirname, "notes.proto")))
-  for (const folder of [sources, join(root, "proto")]) {
-    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-      const path = join(entry.parentPath, entry.name)
-      if (entry.isFile()) hash.update(path.slice(root.length)).update(readFileSync(path))
-    }
-  }
-  return join(root, "node_modules/.cache/signet-interop", `notes-go-${hash.digest("hex").slice(0, 16)}`)
+  return programPath("go", sources)
 }
 
 /** Why the program cannot be built here, or undefined when it can. */

@@ -22,6 +22,8 @@ export interface Decided {
   readonly reason?: string
   readonly status?: number
   readonly message?: string
+  /** What is told beside the reason: the scope that is missing. Absent for nothing. */
+  readonly metadata?: Readonly<Record<string, string>>
 }
 
 interface Golden {
@@ -51,7 +53,7 @@ export function goldenVectors(): readonly Vector[] {
     if (requirement === undefined || wire === undefined || situation === undefined) return []
     if (!Object.keys(situation).every((member) => inClaimsAndRequest.has(member))) return []
     if (expected.reason !== undefined && !ofThese.has(expected.reason)) return []
-    const { allow, reason, status, message } = expected
+    const { allow, reason, status, message, metadata = {} } = expected
     const changed = Object.entries({ ...claims, ...situation.claims }).filter(([, value]) => value !== null)
     const tenants = Object.entries(situation.request ?? {}).flatMap(([field, value]) =>
       ["BODY", "PATH", "HEADER"].map((from) => [`${from} ${field}`, value]),
@@ -59,7 +61,13 @@ export function goldenVectors(): readonly Vector[] {
     return {
       name: `${named}: ${placed}`,
       asked: { requirement: wire, claims: Object.fromEntries(changed), tenants: Object.fromEntries(tenants) },
-      decided: { allow, ...(reason && { reason }), ...(status && { status }), ...(message && { message }) },
+      decided: {
+        allow,
+        ...(reason && { reason }),
+        ...(status && { status }),
+        ...(message && { message }),
+        ...(Object.keys(metadata).length > 0 && { metadata }),
+      },
     }
   })
 }

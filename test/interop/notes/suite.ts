@@ -22,6 +22,7 @@ import { bearer, clientsOver } from "../../support/clients.ts"
 import { failureOf, reader, writer } from "../../support/grpc-js.ts"
 import { startTestServer } from "../../support/server.ts"
 import { goldenVectors } from "./golden.ts"
+import { serveLargeDetails } from "./large-details.ts"
 import { headersOf, makeIssuer } from "./tokens.ts"
 import { vectors } from "./vectors.ts"
 import { wireContext } from "./wire-context.ts"
@@ -33,9 +34,15 @@ export interface NotesProgram {
   readonly close?: () => void
 }
 
+/** For a machine that has nothing of it yet, and other work. */
+const buildTimeoutMs = 600_000
+
 export function testNotes(build: () => NotesProgram): void {
   const issuer = makeIssuer()
-  const keys = createServer((_, response) => response.end(JSON.stringify({ keys: issuer.jwks() })))
+  const keys = createServer(({ url }, response) => {
+    response.statusCode = url === "/jwks.json" ? 200 : 404
+    response.end(JSON.stringify({ keys: issuer.jwks() }))
+  })
   let program: NotesProgram
   let service: DescService
   let serving: ChildProcess
@@ -58,7 +65,7 @@ export function testNotes(build: () => NotesProgram): void {
     serving = start("serve", "NotesService")
     serving.stdin?.write(`${JSON.stringify(settings())}\n`)
     client = new Client(`127.0.0.1:${await firstLine(serving)}`, credentials.createInsecure())
-  })
+  }, buildTimeoutMs)
   afterAll(() => {
     client?.close()
     serving?.stdin?.end()
@@ -76,12 +83,13 @@ export function testNotes(build: () => NotesProgram): void {
     name: string,
     request: Record<string, unknown>,
     headers: Readonly<Record<string, string>> = {},
+    of: Client = client,
   ): Promise<JsonValue> {
     const { path, write, read, method } = methodOf(name)
     const metadata = new Metadata()
     for (const [key, value] of Object.entries(headers)) metadata.set(key, value)
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, write, read, request, metadata, {}, (error, response) => {
+      of.makeUnaryRequest(path, write, read, request, metadata, {}, (error, response) => {
         if (response) resolve(toJson(method.output, response))
         else reject(error)
       })
@@ -155,6 +163,21 @@ export function testNotes(build: () => NotesProgram): void {
     expect(await reasonOf(list({ "x-tenant": ids.tenant }))).toEqual(["UNAUTHENTICATED", "NO_CREDENTIAL", {}])
   })
 
+  test("without the issuer's keys knows nobody, and blames no key", async () => {
+    const keyless = start("serve", "NotesService")
+    keyless.stdin?.write(`${JSON.stringify({ ...settings(), jwksUrl: `${settings().jwksUrl}/none` })}\n`)
+    const other = new Client(`127.0.0.1:${await firstLine(keyless)}`, credentials.createInsecure())
+    try {
+      for (const _ of [1, 2, 3]) {
+        const told = call("Whoami", {}, { authorization: `Bearer ${issuer.token()}` }, other)
+        expect(await failureOf(told)).toMatchObject({ code: "UNAVAILABLE", info: { reason: "UNAVAILABLE" } })
+      }
+    } finally {
+      other.close()
+      keyless.stdin?.end()
+    }
+  })
+
   test.each([
     ["a method says nothing", "ForgetfulService", "ForgetfulService.Forget"],
     ["a requirement names a field that there is not", "MistakenService", "MistakenService.Mistake"],
@@ -195,15 +218,19 @@ export function testNotes(build: () => NotesProgram): void {
         await auth.logout({}, bearer(other.accessToken))
         const calling = start("call")
         const target = `localhost:${server.port}`
-        const given = { target, token: accessToken, otherToken: other.accessToken, ca: certificate?.cert ?? "" }
+        const crowded = await serveLargeDetails()
+        const ca = certificate?.cert ?? ""
+        const given = { target, token: accessToken, otherToken: other.accessToken, ca, crowded: crowded.target }
         calling.stdin?.end(`${JSON.stringify(given)}\n`)
         const lines = createInterface({ input: calling.stdout })[Symbol.asyncIterator]()
         expect((await lines.next()).value).toBe('"watching"')
         await server.close()
+        crowded.close()
         expect(JSON.parse((await lines.next()).value ?? "")).toEqual({
           principal: principal?.id,
           anonymous: ["Unauthenticated", "signet", "NO_CREDENTIAL", refusals.NO_CREDENTIAL.status],
           other: ["Unauthenticated", "signet", "SESSION_REVOKED", refusals.SESSION_REVOKED.status],
+          crowded: ["Aborted", "signet", "COMMIT_CONFLICT"],
           health: ["SERVING", "NOT_SERVING"],
           ended: "OK",
         })

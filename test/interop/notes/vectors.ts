@@ -86,5 +86,6 @@ function decide(json: JsonValue, claims: AccessTokenClaims, tenants: Readonly<Re
     request: { tenants: new Map(Object.entries(tenants)) },
   })
   if (decision.allow) return { allow: true }
-  return { allow: false, reason: decision.reason, status: decision.statusCode, message: decision.safeMessage }
+  const { reason, statusCode: status, safeMessage: message, metadata } = decision
+  return { allow: false, reason, status, message, ...(Object.keys(metadata).length > 0 && { metadata }) }
 }

@@ -60,9 +60,8 @@ def refuse(call, refused):
     told = refusals[refused.reason]
     code = CODES.get(told["status"], grpc.StatusCode.INTERNAL)
     rich = status_pb2.Status(code=code.value[0], message=told["message"])
-    metadata = {} if refused.scope is None else {"scope": refused.scope}
     details = (
-        error_details_pb2.ErrorInfo(reason=refused.reason, domain="signet", metadata=metadata),
+        error_details_pb2.ErrorInfo(reason=refused.reason, domain="signet", metadata=refused.metadata),
         denial_pb2.Denial(
             reason=reason_pb2.Reason.Value(refused.reason), status_code=told["status"], safe_message=told["message"]
         ),
@@ -149,24 +148,24 @@ def decide():
             authorize(required, context_of(case["claims"]), tenant_of)
             decisions.append({"allow": True})
         except Refused as refused:
-            decisions.append({"allow": False, "reason": refused.reason, **told_of(refused.reason)})
+            told = {name: refusals[refused.reason][name] for name in ("status", "message")}
+            beside = {"metadata": refused.metadata} if refused.metadata else {}
+            decisions.append({"allow": False, "reason": refused.reason, **told, **beside})
     print(json.dumps(decisions))
-
-
-def told_of(reason):
-    return {name: refusals[reason][name] for name in ("status", "message")}
 
 
 def look():
     """Calls Signet and prints what it saw."""
     given = json.loads(sys.stdin.readline())
+    # Error details travel in trailers; gRPC takes 8 KiB in all, and what is more ends the call without a reason.
+    options = [("grpc.max_metadata_size", 131072), ("grpc.absolute_max_metadata_size", 131072)]
     if given["ca"]:
         trusted = grpc.ssl_channel_credentials(given["ca"].encode("ascii"))
-        channel = grpc.secure_channel(given["target"], trusted)
+        channel = grpc.secure_channel(given["target"], trusted, options)
     else:
-        channel = grpc.insecure_channel(given["target"])
+        channel = grpc.insecure_channel(given["target"], options)
 
-    def me(*metadata):
+    def me(*metadata, channel=channel):
         invoke = channel.unary_unary(
             "/signet.auth.v1.AuthService/Me",
             request_serializer=auth.MeRequest.SerializeToString,
@@ -174,9 +173,9 @@ def look():
         )
         return invoke(auth.MeRequest(), timeout=20, metadata=metadata)
 
-    def reason_of(*metadata):
+    def reason_of(*metadata, **where):
         try:
-            me(*metadata)
+            me(*metadata, **where)
         except grpc.RpcError as error:
             return describe(error)
         return None
@@ -185,6 +184,7 @@ def look():
         "principal": me(("authorization", f"Bearer {given['token']}")).principal.id,
         "anonymous": reason_of(),
         "other": reason_of(("authorization", f"Bearer {given['otherToken']}")),
+        "crowded": reason_of(channel=grpc.insecure_channel(given["crowded"], options)),
         "health": [],
     }
     watch = channel.unary_stream(

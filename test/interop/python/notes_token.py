@@ -27,7 +27,8 @@ class Refused(Exception):
 
     def __init__(self, reason, step=0, scope=None):
         super().__init__(reason)
-        self.reason, self.step, self.scope = reason, step, scope
+        self.reason, self.step = reason, step
+        self.metadata = {} if scope is None else {"scope": scope}
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):

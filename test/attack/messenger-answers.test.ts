@@ -1,0 +1,166 @@
+// A service that answers something else than was asked: another conversation, a change that is none, a log that does not
+// have what it says it took. What is written goes to whom it was meant for, and what is said to be done is.
+import { create } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type {
+  AuthorizeMembershipResponse,
+  CreateConversationResponse,
+  ListConversationsResponse,
+} from "@signet/proto/messaging/v1/conversation_service"
+import type { Conversation } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let transport: LyingTransport
+let isSwallowing = false
+let ann: Seated
+let ben: Seated
+let mallory: Seated
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  transport = lyingTransport(swallowing(messengers.transport))
+  ann = await messengers.newcomer("ann", { transport })
+  ben = await messengers.newcomer("ben")
+  mallory = await messengers.newcomer("mallory")
+})
+beforeEach(() => {
+  transport.bend = undefined
+  isSwallowing = false
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+/** Says of what is appended that it was taken, and takes nothing. */
+function swallowing(transport: Transport): Transport {
+  return {
+    ...transport,
+    async unary(method, ...rest) {
+      if (!isSwallowing || method.name !== "AppendMessage") return transport.unary(method, ...rest)
+      const message = Object.assign(create(method.output), { seq: 999n })
+      return { stream: false, service: method.parent, method, header: new Headers(), trailer: new Headers(), message }
+    },
+  }
+}
+
+const secret = new TextEncoder().encode("for Ben alone")
+
+/** What the service has of a conversation, as Mallory is told. */
+async function shown(id: string): Promise<Conversation> {
+  const [options, primitives] = messengers.optionsFor(mallory.person, mallory)
+  const { context } = await openContext(options, primitives)
+  const { conversations } = await context.calls.conversations.listConversations({})
+  const found = conversations.find((one) => one.id === id)
+  if (found === undefined) throw new Error("no such conversation")
+  return found
+}
+
+const answering = (conversation: Conversation) => ({
+  method: "CreateConversation",
+  answer: (truth: object) =>
+    Object.assign(truth as CreateConversationResponse, { conversation, authorization: undefined }),
+})
+
+test("the conversation with one user is never that with another: one that is waited for", async () => {
+  const { id } = await mallory.messenger.createDirectConversation(ann.person.userId)
+  const userIds = [ann.person.userId, ben.person.userId]
+  transport.bend = answering({ ...(await shown(id)), userIds })
+  const failures: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+  const made = await ann.messenger.createDirectConversation(ben.person.userId)
+  stop()
+  expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
+  expect(failures).toContainEqual(expect.objectContaining({ reason: "THIRD_USER" }))
+  await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+})
+
+test("the conversation with one user is never that with another: one that is here", async () => {
+  const eve = await messengers.newcomer("eve", { transport })
+  const { id } = await mallory.messenger.createDirectConversation(eve.person.userId)
+  await eve.messenger.sync()
+  transport.bend = answering({ ...(await shown(id)), userIds: [eve.person.userId, ben.person.userId] })
+  const making = eve.messenger.createDirectConversation(ben.person.userId)
+  await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test.each([
+  ["is here already", true],
+  ["somebody else has begun", false],
+])("a new group is never one that %s", async (_, isHere) => {
+  const { id } = await mallory.messenger.createGroupConversation([ann.person.userId])
+  if (isHere) await ann.messenger.sync()
+  transport.bend = answering(await shown(id))
+  const making = ann.messenger.createGroupConversation([ben.person.userId])
+  await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+const refusal = (reason: string) =>
+  new ConnectError("refused", Code.FailedPrecondition, undefined, [
+    { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
+  ])
+
+test.each<[string, (answer: AuthorizeMembershipResponse) => void]>([
+  ["that there is nothing to do", () => Promise.reject(refusal("NOTHING_TO_DO"))],
+  ["nothing", (answer) => Object.assign(answer, { authorization: undefined })],
+  ["that nobody is to be removed", ({ authorization }) => Object.assign(authorization ?? {}, { removedDeviceIds: [] })],
+])("a removal that is answered by %s is not said to be done", async (_, answer) => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  transport.bend = { method: "AuthorizeMembership", answer: (truth) => answer(truth as AuthorizeMembershipResponse) }
+  const removing = ann.messenger.removeMembers(id, [ben.person.userId])
+  await expect(removing).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  transport.bend = undefined
+  expect((await ann.messenger.conversation(id))?.memberUserIds).toContain(ben.person.userId)
+  await ann.messenger.removeMembers(id, [ben.person.userId])
+  expect((await ann.messenger.conversation(id))?.memberUserIds).toEqual([ann.person.userId])
+})
+
+test("what the service says it took, and its log does not have, waits", async () => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  isSwallowing = true
+  await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "QUEUED" })
+  const removing = ann.messenger.removeMembers(id, [ben.person.userId])
+  await expect(removing).rejects.toMatchObject({ reason: "QUEUED" })
+  await ann.messenger.sync()
+  expect(await ann.messenger.timeline(id)).toHaveLength(1)
+  isSwallowing = false
+  await ann.messenger.sync()
+  expect((await ann.messenger.timeline(id)).map(({ is }) => is)).toEqual(["membership", "membership", "message"])
+})
+
+test("whoever is thousands of commits behind does not read on, and is let in again", async () => {
+  const { id } = await ben.messenger.createGroupConversation([ann.person.userId])
+  await ann.messenger.sync()
+  transport.bend = {
+    method: "ListConversations",
+    answer(truth) {
+      for (const one of (truth as ListConversationsResponse).conversations) if (one.id === id) one.epoch += 5_001n
+    },
+  }
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(id))?.status).toBe("waiting")
+  transport.bend = undefined
+  await ben.messenger.sync()
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(id))?.status).toBe("active")
+})
+
+test("somebody's new device is let in by another member, where none of theirs does it", async () => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  const second = await messengers.open(await ben.person.again())
+  await second.messenger.sync()
+  const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
+  const [options, primitives] = messengers.optionsFor(ann.person, { store: ann.store, box: ann.box, clock })
+  const { context } = await openContext(options, primitives)
+  await addDevicesOf(context, ben.person.userId)
+  await second.messenger.sync()
+  expect((await second.messenger.conversation(id))?.status).toBe("active")
+})

@@ -1,0 +1,386 @@
+// A hostile service with a hostile member beside it: it has the backend's receipt key, and the auth service's proof key
+// only where the case says so. What it tells is not accepted: the state stays, the evidence is kept, and it is reported.
+import { create } from "@bufbuild/protobuf"
+import { hash } from "@signet/canonical/hash"
+import type { ConversationId } from "@signet/kernel/ids"
+import { newId } from "@signet/kernel/ids"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import type { CreateConversationResponse, GetGroupInfoResponse } from "@signet/proto/messaging/v1/conversation_service"
+import type { Welcome } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { engine, randomBytes } from "../support/messaging/papers.ts"
+import { aadOf, type Room } from "../support/messaging/room.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let mallory: TestDevice
+let ghost: TestDevice
+let ann: Seated
+let transport: LyingTransport
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  mallory = await testDevice("mallory")
+  ghost = await testDevice("ghost")
+  await ghost.upload(2)
+  await mallory.upload(2)
+  transport = lyingTransport(messengers.transport)
+  ann = await messengers.newcomer("ann", { transport })
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+async function testDevice(name: string): Promise<TestDevice> {
+  const device = await newDevice(messengers.transport, await server.person(name))
+  await device.register()
+  return device
+}
+
+/** A new group of Mallory's, with Ann in it. */
+async function meet(): Promise<Room> {
+  transport.lie = undefined
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  return room
+}
+
+/** What the backend's key can say of a commit. */
+interface Told {
+  readonly proof?: Uint8Array
+  readonly previousReceiptHash?: Uint8Array
+  readonly resultingStateTag?: Uint8Array
+  readonly seq?: bigint
+}
+
+const newest = (room: Room) => (typeof room.receipt === "object" ? room.receipt.hash : null)
+
+function told(room: Room, commit: StagedCommit, { proof, seq = room.seq + 1n, ...lies }: Told = {}): Envelope {
+  const commitHash = hash("commit", commit.commit)
+  const receipt = server.messaging.deps.signReceipt({
+    conversationId: room.id as ConversationId,
+    mlsGroupId: room.state.groupId,
+    epoch: room.epoch,
+    seq,
+    commitHash,
+    proofHash: proof ? hash("membership-proof", proof) : null,
+    groupInfoHash: hash("group-info", commit.groupInfo),
+    treeBlobHash: null,
+    previousReceiptHash: lies.previousReceiptHash ?? newest(room),
+    acceptedAtMs: Date.now(),
+    resultingStateTag: lies.resultingStateTag ?? stateTag(commit.next),
+  })
+  return create(EnvelopeSchema, {
+    seq,
+    epoch: room.epoch,
+    kind: Envelope_Kind.COMMIT,
+    message: commit.commit,
+    contentHash: commitHash,
+    senderDeviceId: mallory.id,
+    receipt: receipt.bytes,
+  })
+}
+
+async function ghostPackage(): Promise<{ keyPackage: Uint8Array; reference: Uint8Array }> {
+  const [made] = await ghost.newKeyPackages(1)
+  if (made === undefined) throw new Error("no key package")
+  return made
+}
+
+/** A proof as the auth service would sign it, for whom it never decided on. */
+function proofFor(room: Room, change: object) {
+  const { authority } = server.messaging.deps
+  return authority.issueProof({
+    place: { appId: server.app.id, tenantId: null },
+    conversationId: room.id as ConversationId,
+    mlsGroupId: room.state.groupId,
+    op: "ADD",
+    baseEpoch: room.epoch,
+    baseStateTag: stateTag(room.state),
+    added: [],
+    removed: [],
+    requester: hash("device-credential", mallory.identity.credential),
+    decisionId: newId("dcn", Date.now(), randomBytes(10)),
+    issuedAtMs: Date.now() - 1_000,
+    policyVersion: 1n,
+    ...change,
+  })
+}
+
+async function addGhost(room: Room, proof?: Uint8Array): Promise<StagedCommit> {
+  const { keyPackage } = await ghostPackage()
+  return engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
+}
+
+const somebody = () => ({ credentialHash: randomBytes(32), keyPackageRef: randomBytes(32) })
+const update = (room: Room) => engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT) })
+
+const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelope>]> = {
+  "a member that no proof names": ["PROOF_MISSING", async (room) => told(room, await addGhost(room))],
+  "a member that no proof names, in a commit that is said to be the reader's own": [
+    "PROOF_MISSING",
+    async (room) => ({ ...told(room, await addGhost(room)), senderDeviceId: ann.messenger.deviceId }),
+  ],
+  "a member under a proof for somebody else": [
+    "GHOST_MEMBER",
+    async (room) => {
+      const { bytes: proof } = await proofFor(room, { added: [somebody()] })
+      return told(room, await addGhost(room, proof), { proof })
+    },
+  ],
+  "a proof of another conversation": [
+    "PROOF_WRONG_CONVERSATION",
+    async (room) => {
+      const conversationId = newId("cnv", Date.now(), randomBytes(10))
+      const { bytes: proof } = await proofFor(room, { added: [somebody()], conversationId })
+      return told(room, await addGhost(room, proof), { proof })
+    },
+  ],
+  "a proof of an earlier epoch": [
+    "PROOF_STALE",
+    async (room) => {
+      const { bytes: proof } = await proofFor(room, { added: [somebody()], baseEpoch: room.epoch - 1n })
+      return told(room, await addGhost(room, proof), { proof })
+    },
+  ],
+  "a proof of the same epoch in another history": [
+    "PROOF_FORK",
+    async (room) => {
+      const { bytes: proof } = await proofFor(room, { added: [somebody()], baseStateTag: randomBytes(32) })
+      return told(room, await addGhost(room, proof), { proof })
+    },
+  ],
+  "a proof that had expired": [
+    "PROOF_EXPIRED",
+    async (room) => {
+      const { bytes: proof } = await proofFor(room, { added: [somebody()], issuedAtMs: Date.now() - 400_000 })
+      return told(room, await addGhost(room, proof), { proof })
+    },
+  ],
+  "a removal that was allowed to somebody else": [
+    "PROOF_WRONG_COMMITTER",
+    async (room) => {
+      const { keyPackage, reference } = await ghostPackage()
+      const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
+      const { bytes: proof } = await proofFor(room, { added, requester: randomBytes(32) })
+      const commit = await engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
+      return told(room, commit, { proof })
+    },
+  ],
+  "a receipt that does not follow the one before": [
+    "RECEIPT_FORK",
+    async (room) => told(room, await update(room), { previousReceiptHash: randomBytes(32) }),
+  ],
+  "a receipt with another key's signature": [
+    "RECEIPT_BAD_SIGNATURE",
+    async (room) => {
+      const envelope = told(room, await update(room))
+      envelope.receipt[envelope.receipt.length - 1] = 255 - (envelope.receipt.at(-1) ?? 0)
+      return envelope
+    },
+  ],
+  "a commit that leads elsewhere": [
+    "STATE_TAG_DIFFERS",
+    async (room) => told(room, await update(room), { resultingStateTag: randomBytes(32) }),
+  ],
+  "a commit of the epoch after, where one was dropped": [
+    "EPOCH_MISPLACED",
+    async (room) => {
+      const dropped = await update(room)
+      const next = { ...room, state: dropped.next, epoch: room.epoch + 1n, seq: room.seq }
+      return told(next, await update(next))
+    },
+  ],
+  "a commit of another group": [
+    "ENVELOPE_MISPLACED",
+    async (room) => {
+      const other = await mallory.createGroup([ghost.userId])
+      const envelope = told(other, await update(other))
+      return { ...envelope, seq: room.seq + 1n, epoch: room.epoch }
+    },
+  ],
+}
+
+test.each(Object.entries(lies))(
+  "%s quarantines the conversation, and changes nothing in it",
+  async (_, [reason, lie]) => {
+    const room = await meet()
+    const before = await ann.messenger.conversation(room.id)
+    const forged = await lie(room)
+    transport.lie = { of: room.id, log: [forged] }
+    await ann.messenger.sync()
+    const after = await ann.messenger.conversation(room.id)
+    expect(after?.quarantine?.reason).toBe(reason)
+    expect(after).toMatchObject({ ...before, status: "quarantined", quarantine: expect.anything() })
+    expect(after?.quarantine?.evidence.length).toBeGreaterThan(forged.message.length)
+    expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id }))
+    const sending = ann.messenger.send(room.id, new Uint8Array(1))
+    await expect(sending).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+    // Also when the service comes back to the truth: what it told is kept.
+    transport.lie = undefined
+    await mallory.send(room, "never mind")
+    await ann.messenger.sync()
+    expect((await ann.messenger.conversation(room.id))?.status).toBe("quarantined")
+    expect(await ann.messenger.timeline(room.id)).toEqual([])
+  },
+)
+
+test("whoever was quarantined comes back by being removed and let in again", async () => {
+  const room = await meet()
+  const forged = told(room, await addGhost(room))
+  transport.lie = { of: room.id, log: [forged] }
+  await ann.messenger.sync()
+  transport.lie = undefined
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("quarantined")
+  await ann.messenger.rejoin(room.id)
+  const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
+  for (let round = 0; round < 2; round++) await mallory.carryOut(room, directives[0]?.id ?? "")
+  await mallory.send(room, "welcome back")
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
+  expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["gap", "message"])
+})
+
+test("a log that is told twice, or backwards, changes nothing", async () => {
+  const room = await meet()
+  for (const text of ["one", "two"]) await mallory.send(room, text)
+  await ann.messenger.sync()
+  const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 0n })
+  const before = await ann.messenger.timeline(room.id)
+  for (const log of [envelopes, envelopes.toReversed()]) {
+    transport.lie = { of: room.id, log }
+    await ann.messenger.sync()
+    for (const envelope of log) {
+      expect(await ann.messenger.processIncoming({ conversationId: room.id, envelope })).toEqual({ is: "replay" })
+    }
+  }
+  expect(await ann.messenger.timeline(room.id)).toEqual(before)
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
+})
+
+test("a message that does not open is passed over, and the next one is read", async () => {
+  const room = await meet()
+  const staged = await mallory.stageText(room, "something else")
+  const bent = Uint8Array.from(staged.payload.value as Uint8Array)
+  bent[bent.length - 1] = 255 - (bent.at(-1) ?? 0)
+  await mallory.append({ ...staged, payload: { case: "application", value: bent } })
+  await mallory.send(room, "the next one")
+  await ann.messenger.sync()
+  expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "message"])
+})
+
+test.each<[string, boolean]>([
+  ["with the proof that was asked for", false],
+  ["with a proof for it", true],
+])("the service lets nobody in that was not asked for, %s", async (_, hasProof) => {
+  const { keyPackage, reference } = await ghostPackage()
+  const { devices } = await mallory.calls.devices.listDevices({ userId: ann.person.userId })
+  transport.bend = {
+    method: "CreateConversation",
+    async answer(truth) {
+      const { authorization, conversation } = truth as CreateConversationResponse
+      const [claimed] = authorization?.claim?.keyPackages ?? []
+      if (authorization === undefined || conversation === undefined || claimed === undefined) return
+      Object.assign(claimed, { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference })
+      authorization.keyPackageRefs = [reference]
+      if (!hasProof) return
+      const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
+      const { bytes } = await server.messaging.deps.authority.issueProof({
+        place: { appId: server.app.id, tenantId: null },
+        conversationId: conversation.id as ConversationId,
+        mlsGroupId: conversation.mlsGroupId,
+        op: "CREATE",
+        baseEpoch: 0n,
+        baseStateTag: null,
+        added,
+        removed: [],
+        requester: devices[0]?.credentialHash ?? randomBytes(32),
+        decisionId: newId("dcn", Date.now(), randomBytes(10)),
+        issuedAtMs: Date.now(),
+        policyVersion: 1n,
+      })
+      authorization.proof = bytes
+    },
+  }
+  const making = ann.messenger.createGroupConversation([mallory.userId])
+  await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  transport.bend = undefined
+})
+
+test("a welcome that was used, and comes again, lets nobody back in", async () => {
+  transport.lie = undefined
+  let kept: Welcome[] = []
+  transport.bend = {
+    method: "ListWelcomes",
+    answer(truth) {
+      kept = (truth as ListWelcomesResponse).welcomes.map((welcome) => ({ ...welcome }))
+    },
+  }
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  transport.bend = { method: "ListWelcomes", answer: (truth) => Object.assign(truth, { welcomes: kept }) }
+  await mallory.remove(room, { userIds: [ann.person.userId] })
+  const refused: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => {
+    if (event.is === "failed" && event.conversationId === room.id) refused.push(event.error)
+  })
+  await ann.messenger.sync()
+  await ann.messenger.sync()
+  stop()
+  transport.bend = undefined
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("removed")
+  expect(refused).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
+})
+
+test.each<[string, (welcome: Welcome) => void]>([
+  ["names another proof", (welcome) => Object.assign(welcome, { proof: welcome.proof.slice().fill(0, 40, 50) })],
+  ["names another receipt", (welcome) => Object.assign(welcome, { receipt: welcome.receipt.slice().fill(0, 40, 50) })],
+  ["names another epoch", (welcome) => Object.assign(welcome, { epoch: welcome.epoch + 1n })],
+  ["is for another kind of conversation", (welcome) => Object.assign(welcome, { conversationKind: 1 })],
+])("a welcome that %s is not followed, and its key package is not used up by it", async (_, bend) => {
+  transport.bend = {
+    method: "ListWelcomes",
+    answer: (truth) => (truth as ListWelcomesResponse).welcomes.forEach(bend),
+  }
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toBeUndefined()
+  transport.bend = undefined
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
+})
+
+test("a group that the service was shown differently is not joined, and reported", async () => {
+  transport.bend = {
+    method: "GetGroupInfo",
+    answer(truth) {
+      const { groupInfo } = truth as GetGroupInfoResponse
+      groupInfo[groupInfo.length - 1] = 255 - (groupInfo.at(-1) ?? 0)
+    },
+  }
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  transport.bend = undefined
+  expect(await ann.messenger.conversation(room.id)).toBeUndefined()
+  expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id, epoch: 0n, seq: 1n }))
+})
+
+test("a member who was told of another receipt is not read: two histories are told", async () => {
+  const room = await meet()
+  const aad = aadOf({ id: room.id, receipt: { hash: randomBytes(32), acceptedAtMs: 0n } }, EnvelopeKind.APPLICATION)
+  const { message } = await engine.encrypt(room.state, new Uint8Array(1), aad)
+  const contentHash = hash("content", message)
+  const envelope = { seq: room.seq + 1n, epoch: room.epoch, kind: Envelope_Kind.APPLICATION, message, contentHash }
+  transport.lie = { of: room.id, log: [create(EnvelopeSchema, envelope)] }
+  await ann.messenger.sync()
+  transport.lie = undefined
+  expect((await ann.messenger.conversation(room.id))?.quarantine?.reason).toBe("RECEIPT_SEEN_DIFFERS")
+})

@@ -1,0 +1,141 @@
+// The page of the messenger's browser tests: what a test may ask of a tab.
+import type { Signet } from "@signet/client-web"
+import { configure } from "@signet/client-web"
+import { createMessenger, type Messenger, messagingSession, openIdbStore } from "@signet/client-web/messaging"
+
+export interface MessengerSettings {
+  readonly appId: string
+  readonly baseUrl: string
+  readonly issuerRootKey: Uint8Array
+  /** Signs in first. */
+  readonly idToken?: string
+  /** Another database than the user's own. */
+  readonly database?: string
+  /** Follows the service's hints, as an app does. */
+  readonly isFollowing?: boolean
+}
+
+export interface MessengerPage {
+  /** The device, or the reason that there is none. */
+  open(settings: MessengerSettings): Promise<string>
+  deviceId(): Promise<string>
+  sync(): Promise<void>
+  createGroup(userIds: string[]): Promise<string>
+  /** What was sent to its end. */
+  send(conversationId: string, texts: string[]): Promise<number>
+  /** What is stored. */
+  texts(conversationId: string): Promise<string[]>
+  /** What events have told. */
+  heard(conversationId: string): string[]
+  /** Everything that scripts read of this origin, as text. */
+  kept(): Promise<string>
+  /** What a script gets that would take the keys along. */
+  stealKeys(): Promise<string[]>
+  databases(): Promise<string[]>
+  forgetKeys(): Promise<void>
+}
+
+declare global {
+  interface Window {
+    messenger: MessengerPage
+  }
+}
+
+let signet: Signet | undefined
+let opened: Messenger | undefined
+const heard: { conversationId: string; text: string }[] = []
+const messenger = () => opened ?? Promise.reject(new Error("not opened"))
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+window.messenger = {
+  async open({ appId, baseUrl, issuerRootKey, idToken, database, isFollowing = false }) {
+    try {
+      const messaging = { baseUrl, issuerRootKeys: [issuerRootKey] }
+      if (!isSecureContext) {
+        const session = {
+          ...{ appId, tenantId: undefined, userId: "prn_01kdvdna00edmtevk5ehj6axhg" },
+          ...{ accessToken: async () => "", renewToken: async () => "" },
+        }
+        return (await createMessenger({ messaging, session })).deviceId
+      }
+      signet ??= configure({ appId, authBaseUrl: baseUrl, providers: ["IDP_A"] })
+      if (idToken !== undefined) await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
+      const session = await messagingSession(signet.session, { appId })
+      const store = database === undefined ? {} : { store: await openIdbStore(database) }
+      opened = await createMessenger({ messaging, session, ...store })
+      opened.subscribe((event) => {
+        if (event.is !== "entry") return
+        const { conversationId, entry } = event
+        if (entry.is === "message") heard.push({ conversationId, text: text(entry.plaintext) })
+        if (entry.is === "unreadable") heard.push({ conversationId, text: entry.reason })
+      })
+      if (isFollowing) void opened.run(new AbortController().signal)
+      else await opened.sync()
+      return opened.deviceId
+    } catch (error) {
+      const { reason = String(error) } = Object(error)
+      return reason
+    }
+  },
+  deviceId: async () => (await messenger()).deviceId,
+  sync: async () => (await messenger()).sync(),
+  createGroup: async (userIds) => (await (await messenger()).createGroupConversation(userIds)).id,
+  async send(conversationId, texts) {
+    const one = await messenger()
+    const sent = await Promise.all(texts.map((each) => one.send(conversationId, new TextEncoder().encode(each))))
+    return new Set(sent.map(({ seq }) => seq)).size
+  },
+  async texts(conversationId) {
+    const entries = await (await messenger()).timeline(conversationId, { limit: 1_000 })
+    return entries.flatMap((entry) => {
+      if (entry.is === "message") return [text(entry.plaintext)]
+      return entry.is === "unreadable" ? [entry.reason] : []
+    })
+  },
+  heard: (conversationId) => heard.filter((one) => one.conversationId === conversationId).map((one) => one.text),
+  async kept() {
+    const rows = await Promise.all((await names()).map(rowsOf))
+    const shown = (_: string, value: unknown) => {
+      if (value instanceof Uint8Array) return text(value)
+      return typeof value === "bigint" ? String(value) : value
+    }
+    return JSON.stringify([rows, { ...localStorage }, { ...sessionStorage }, document.cookie], shown)
+  },
+  async stealKeys() {
+    const rows = await rowsOf("signet-keys")
+    const keys = rows.flatMap((row): { key: CryptoKey }[] => Object(row).keys)
+    return Promise.all(
+      keys.map(({ key }) =>
+        crypto.subtle.exportKey("raw", key).then(
+          () => "taken",
+          (error: unknown) => String(Object(error).name),
+        ),
+      ),
+    )
+  },
+  databases: names,
+  forgetKeys: async () => {
+    await resultOf(indexedDB.deleteDatabase("signet-keys"))
+  },
+}
+
+async function names(): Promise<string[]> {
+  return (await indexedDB.databases()).map(({ name }) => name ?? "").sort()
+}
+
+async function rowsOf(name: string): Promise<unknown[]> {
+  const database = await resultOf(indexedDB.open(name))
+  const stores = [...database.objectStoreNames]
+  const rows = await Promise.all(
+    stores.map((store) => resultOf(database.transaction(store).objectStore(store).getAll())),
+  )
+  database.close()
+  return rows.flat()
+}
+
+function resultOf<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+}

@@ -1,0 +1,108 @@
+import type { Mutant } from "./mutant.ts"
+
+const chains = "server/kernel/audit/verify-chains.ts"
+const chainTests = "server/kernel/audit/verify-chains.test.ts"
+const checkpoints = "server/kernel/audit/verify-checkpoints.ts"
+const rows = "server/kernel/audit/row.ts"
+const store = "server/store/postgres/audit-chain.test.ts"
+
+/** Faults in what the audit's chains show, and in what is forgotten of people. */
+export const auditMutants: readonly Mutant[] = [
+  {
+    fault: "a row is not compared with what was linked",
+    file: chains,
+    from: "|| !seals.equal(eventHash(seals, row), link.eventHash)",
+    to: "",
+    test: chainTests,
+    name: "a row that was changed or is gone is named where it is",
+  },
+  {
+    fault: "links need not follow each other's hashes",
+    file: chains,
+    from: "|| !seals.equal(linkHash(seals, after, link), link.hash)",
+    to: "",
+    test: chainTests,
+    name: "a link that was changed is named where it is",
+  },
+  {
+    fault: "a gap is no gap",
+    file: chains,
+    from: "const isGap = !isReordered && link.seq !== after.seq + 1n",
+    to: "const isGap = false",
+    test: chainTests,
+    name: "a link that is gone is named, unless it was the last: that is for the checkpoints",
+  },
+  {
+    fault: "anybody's stamp is the service's",
+    file: chains,
+    from: 'return isStamped(seals, row) ? undefined : "EVENT_FORGED"',
+    to: "return undefined",
+    test: store,
+    name: "an event that was changed by somebody who made all links after it anew: the stamp tells",
+  },
+  {
+    fault: "what has no stamp is of before when its link says so",
+    file: chains,
+    from: "link.seq <= (unstampedUntil.get(link.shard) ?? 0n)",
+    to: "link.linkedAtMs < 1_000",
+    test: store,
+    name: "an event without a stamp is none of before either when its link is dated back",
+    row: "is none of before either when its link is dated back",
+  },
+  {
+    fault: "an event may be in any chain",
+    file: chains,
+    from: 'if (shardOf(row) !== link.shard) return "LINK_REORDERED"',
+    to: "",
+    test: store,
+    name: "an event in another chain than its own is named, since its own's readers would not miss it",
+  },
+  {
+    fault: "chains may end before a checkpoint says",
+    file: checkpoints,
+    from: '} else yield ends.has(shard) ? flaw("TAIL_CUT", { shard, seq }) : flaw("CHAIN_MISSING", { shard, seq })',
+    to: "}",
+    test: store,
+    name: "a tail that was cut, against the checkpoint",
+  },
+  {
+    fault: "a checkpoint that was kept elsewhere counts for nothing",
+    file: checkpoints,
+    from: "(kept.get(number) ?? jws) === jws",
+    to: "true",
+    test: store,
+    name: "checkpoints that were made anew as well: those that were kept elsewhere tell",
+  },
+  {
+    fault: "checkpoints need not follow each other",
+    file: checkpoints,
+    from: "followsLast &&",
+    to: "",
+    test: chainTests,
+    name: "a checkpoint of other heads, of another number, after another or without a stamp is named",
+  },
+  {
+    fault: "a stamp leaves out what names a person",
+    file: rows,
+    from: "    row.personalSealed && hex(row.personalSealed),",
+    to: "",
+    test: chainTests,
+    name: "a row that was changed or is gone is named where it is",
+  },
+  {
+    fault: "a person's key outlives them",
+    file: "server/store/postgres/erase.ts",
+    from: "await eraseKeys(db, [id, ...(principal === undefined ? [] : [principal.id])], nowMs)",
+    to: "",
+    test: store,
+    name: "what names a person is gone with them, and the chain is whole as before",
+  },
+  {
+    fault: "who is denied without end is written down without end",
+    file: "server/kernel/limits/denial-budget.ts",
+    from: "if (of.denials > most) {",
+    to: "if (of.denials < 0) {",
+    test: "server/kernel/limits/denial-budget.test.ts",
+    name: "the first denials of a minute are written down, and the next minute's first tells how many were not",
+  },
+]

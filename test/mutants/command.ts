@@ -1,0 +1,97 @@
+import type { Mutant } from "./mutant.ts"
+
+const sealed = "clients/core/sealed.ts"
+const osStore = "clients/node/secret-box/os-store.ts"
+const passphrase = "clients/node/secret-box/passphrase.ts"
+const passphraseFile = "clients/node/secret-box/passphrase-file.ts"
+const passphraseTest = "clients/node/secret-box/passphrase.test.ts"
+const flow = "clients/cli/sign-in/code-flow.ts"
+const flowTest = "clients/cli/sign-in/code-flow.test.ts"
+const loopback = "clients/cli/sign-in/loopback.ts"
+
+/** Faults in where the command keeps secrets, and in whom it signs in. */
+export const commandMutants: readonly Mutant[] = [
+  {
+    fault: "the credential store is the library's choice",
+    file: osStore,
+    from: ', { linux: { store: "secret-service" } }))',
+    to: "))",
+    test: "clients/node/secret-box/os-store.test.ts",
+    name: "the store is pinned: the library's own choice would fall back to one that forgets",
+  },
+  {
+    fault: "sealed bytes open for anybody's scope",
+    file: sealed,
+    from: "if (toBase64url(scopeHash) !== toBase64url(await hashOf(scope))) {",
+    to: "if (scopeHash.length === 0) {",
+    test: "clients/core/sealed.test.ts",
+    name: "open in the scope, for the purpose and with the box that sealed them, and nowhere else",
+  },
+  {
+    fault: "the purpose is not authenticated",
+    file: sealed,
+    from: "  const additionalData = concat([label, header, utf8.encode(purpose)])\n  const parameters",
+    to: "  const additionalData = concat([label, header, utf8.encode(purpose.slice(0, 0))])\n  const parameters",
+    test: "clients/core/sealed.test.ts",
+    name: "open in the scope, for the purpose and with the box that sealed them, and nowhere else",
+  },
+  {
+    fault: "a passphrase file may say how little it is stretched",
+    file: passphraseFile,
+    from: "memoryKiB: [19_456, 1_048_576]",
+    to: "memoryKiB: [8, 1_048_576]",
+    test: passphraseTest,
+    row: "to weaker parameters",
+    name: "to weaker parameters opens nothing, and stays as it is",
+  },
+  {
+    fault: "passphrases are stretched with what is quick",
+    file: passphrase,
+    from: "options.parameters?.memoryKiB ?? 65_536",
+    to: "options.parameters?.memoryKiB ?? 19_456",
+    test: passphraseTest,
+    name: "a new file is stretched with 64 MiB, three passes and one lane",
+  },
+  {
+    fault: "the answer of any sign-in is taken",
+    file: flow,
+    from: "validateAuthResponse(metadata, { client_id: clientId }, answer, state)",
+    to: 'validateAuthResponse(metadata, { client_id: clientId }, answer, answer.searchParams.get("state") ?? "")',
+    test: flowTest,
+    name: "on a machine without a browser, the address that one elsewhere ended at is taken from standard input",
+  },
+  {
+    fault: "any page in the browser ends a sign-in",
+    file: loopback,
+    from: ' && asked.searchParams.get("state") === state',
+    to: "",
+    test: flowTest,
+    row: "of another sign-in",
+    name: "an answer of another sign-in, as any page could send it, is none: the right one is waited for",
+  },
+  {
+    fault: "the loopback server answers for any host",
+    file: loopback,
+    from: " && request.headers.host === url.host",
+    to: "",
+    test: flowTest,
+    name: "what is no answer, at another path or for another host, does not end the wait",
+  },
+  {
+    fault: "a browser's command line holds the address",
+    file: "clients/cli/sign-in/open-browser.ts",
+    from: "const address = pathToFileURL(file).href",
+    to: "const address = url",
+    test: "clients/cli/sign-in/open-browser.test.ts",
+    name: "no command line holds the address: the browser opens a file of the user",
+  },
+  {
+    fault: "tokens travel to other machines without TLS",
+    file: "clients/cli/profiles.ts",
+    from: 'if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {',
+    to: 'if (url.protocol === "http:" && url.hostname === "") {',
+    test: "clients/cli/profiles.test.ts",
+    row: "http://auth.example",
+    name: '"http://auth.example" is none',
+  },
+]

@@ -1,0 +1,170 @@
+import type { Mutant } from "./mutant.ts"
+
+const live = { file: "clients/core/live-session.ts", test: "clients/core/live-session.test.ts" }
+const refresh = { file: "clients/core/refresh.ts", test: "clients/core/live-session.test.ts" }
+const calls = { file: "clients/core/transport.ts", test: "clients/core/transport.test.ts" }
+const faults = "test/story/client-faults.test.ts"
+const sessions = "test/story/client-session.test.ts"
+const signIns = "test/story/client-sign-in.test.ts"
+
+/** Faults by which a client loses a session, keeps one that has ended, or gives a token away. */
+export const identityClientMutants: readonly Mutant[] = [
+  {
+    fault: "a retry key is made when the token is presented",
+    file: "clients/core/auth-calls.ts",
+    from: "{ refreshToken, retryKey, audiences",
+    to: '{ refreshToken, retryKey: "", audiences',
+    test: sessions,
+    name: "an answer that is lost",
+  },
+  {
+    fault: "a token that was not stored is presented all the same",
+    ...refresh,
+    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
+    to: "const revision = await keep.put(record, kept.revision).catch(() => kept.revision)\n    unsaved",
+    test: faults,
+    name: "no token is presented that was not stored",
+  },
+  {
+    fault: "a token is presented again and again while its successor cannot be stored",
+    ...refresh,
+    from: "const revision = await keep.put(record, kept.revision)\n    unsaved",
+    to: "const revision = await keep.put(record, kept.revision).catch(() => undefined)\n    unsaved",
+    test: faults,
+    name: "no token is presented that was not stored",
+  },
+  {
+    fault: "a slow reading of the shelf brings back who has left",
+    ...live,
+    from: "if (before === news) return kept",
+    to: "return kept",
+    name: "however slowly its record was opened",
+  },
+  {
+    fault: "a cookie of somebody else refreshes this session",
+    file: "clients/core/auth-calls.ts",
+    from: "answer.session?.id !== of.record.user.sessionId",
+    to: "answer.session === undefined",
+    test: "clients/core/auth-calls.test.ts",
+    name: "gives nobody their tokens",
+  },
+  {
+    fault: "an id of dots is the path of another call",
+    file: "clients/core/rest-request.ts",
+    from: "if (/^\\.{0,2}$/.test(value)) throw",
+    to: "if (value.length < 0) throw",
+    test: "clients/core/rest.test.ts",
+    name: "which would be the path of another call",
+  },
+  {
+    fault: "an old holder's token is put over a newer one",
+    ...refresh,
+    from: "await keep.put(record, kept.revision)\n      return revision === undefined",
+    to: 'await keep.put(record, "any")\n      return revision === undefined',
+    name: "does not put an old token over",
+  },
+  {
+    fault: "an old holder ends the session of who overtook it",
+    ...refresh,
+    from: "await keep.remove(kept.revision)",
+    to: 'await keep.remove("any")',
+    name: "comes back with what is old",
+  },
+  {
+    fault: "any refusal ends a session",
+    ...refresh,
+    from: "if (reason === undefined) throw error",
+    to: 'if (reason === undefined) return { reason: "SESSION_REVOKED" }',
+    name: "does not end by",
+  },
+  {
+    fault: "tabs refresh beside each other",
+    ...live,
+    from: "return isServed() || (mayOthersHave(kept) && (await ask(kept, isServed)))",
+    to: "return false",
+    test: sessions,
+    name: "one of them refreshes",
+  },
+  {
+    fault: "tokens of two people are mixed",
+    ...live,
+    from: '    tokens = new Map()\n    cancelTimer()\n    states.set({ is: "signedIn", user })',
+    to: '    cancelTimer()\n    states.set({ is: "signedIn", user })',
+    name: "their tokens are not mixed",
+  },
+  {
+    fault: "another page ends a session by saying so",
+    ...live,
+    from: "void reload(message.reason)",
+    to: "loggedOut(message.reason)",
+    name: "taken only as far as it can be read",
+  },
+  {
+    fault: "a service that takes no token has them refreshed for ever",
+    ...live,
+    from: "if (Math.abs(clock.nowMs() - lastRefusalMs) < betweenRefusalsMs) return refused",
+    to: "",
+    name: "takes none of them",
+  },
+  {
+    fault: "a stream is opened again in its middle",
+    ...calls,
+    from: "if (isBegun || !isOpenAgain) throw error",
+    to: "if (!isOpenAgain) throw error",
+    name: "is never opened again after it",
+  },
+  {
+    fault: "what may have been done is done again",
+    ...calls,
+    from: "(isRepeatable && error.code === Code.Unavailable)",
+    to: "error.code === Code.Unavailable",
+    name: "never if it may have done something",
+  },
+  {
+    fault: "a refused call is made for ever",
+    ...calls,
+    from: "          mayRefresh = false\n",
+    to: "",
+    name: "that is refused twice is refused",
+  },
+  {
+    fault: "the auth service's token goes to whoever is called",
+    file: "clients/core/session-of.ts",
+    from: "if (audience === authAudience && baseUrl !== config.authBaseUrl) {",
+    to: 'if (audience === "" && baseUrl === "") {',
+    test: signIns,
+    name: "goes to no other service",
+  },
+  {
+    fault: "tokens go over the wire in the clear",
+    file: "clients/core/service-url.ts",
+    from: '(url?.protocol === "http:" && isLoopback)',
+    to: 'url?.protocol === "http:"',
+    test: signIns,
+    name: "an address in the clear",
+  },
+  {
+    fault: "a sign-in that was not kept lives on at the service",
+    file: "clients/core/sign-in.ts",
+    from: "await endAtService(deps, refreshToken)\n        throw error",
+    to: "throw error",
+    test: signIns,
+    name: "has ended at the service",
+  },
+  {
+    fault: "a file is opened by others",
+    file: "clients/node/file-shelf.ts",
+    from: 'await open(path, "wx", 0o600)',
+    to: 'await open(path, "wx", 0o644)',
+    test: "clients/node/file-shelf.test.ts",
+    name: "for their owner alone",
+  },
+  {
+    fault: "who judged an old holder too late has the lock too",
+    file: "clients/node/file-lock.ts",
+    from: "if (holder?.host === hostname() && !(await isRunning(holder))) return true",
+    to: "if (holder?.host === hostname()) return true",
+    test: "clients/node/file-lock.test.ts",
+    name: "a holder that runs keeps it",
+  },
+]

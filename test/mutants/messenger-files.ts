@@ -1,0 +1,94 @@
+import type { Mutant } from "./mutant.ts"
+
+const client = "clients/core/messaging"
+const bytes = `${client}/attachments/attachments.test.ts`
+const lists = `${client}/verification/device-lists.test.ts`
+const story = "test/story/messenger-verification.test.ts"
+
+/** Faults that somebody could put into attachments and verification, and the test that notices each. */
+export const messengerFileMutants: readonly Mutant[] = [
+  {
+    fault: "the last chunk is not marked as the last",
+    file: `${client}/attachments/chunk-cipher.ts`,
+    from: "index === chunkCount - 1 ? 1 : 0",
+    to: "0",
+    test: bytes,
+    name: "a last chunk does not pass for one in the middle",
+  },
+  {
+    fault: "the header is not authenticated",
+    file: `${client}/attachments/chunk-cipher.ts`,
+    from: 'return { name: "AES-GCM", iv, additionalData }',
+    to: 'return { name: "AES-GCM", iv, additionalData: additionalData.subarray(0, 0) }',
+    test: bytes,
+    name: "the ciphertext is what the written format says",
+  },
+  {
+    fault: "an attachment opens in another conversation",
+    file: `${client}/attachments/chunk-cipher.ts`,
+    from: "    conversation,\n    attachmentId,",
+    to: "    attachmentId,",
+    test: bytes,
+    name: "in another conversation it does not open, with its key",
+    row: "it does not open, with its key",
+  },
+  {
+    fault: "a sender may put other bytes under a file that was read",
+    file: `${client}/attachments/download.ts`,
+    from: "if (isWhole && !equalBytes(digest.digest(), manifest.ciphertextSha256))",
+    to: "if (isWhole && manifest.version === 9)",
+    test: bytes,
+    name: "other bytes that the sender made later",
+  },
+  {
+    fault: "one key and place seal what the source has become",
+    file: `${client}/attachments/source.ts`,
+    from: "if (!isTagged(sealed, tags, index)) throw changed()",
+    to: "if (tags.length === 0) throw changed()",
+    test: bytes,
+    name: "under one key and place there is one plaintext",
+  },
+  {
+    fault: "another one's file is taken for the sender's",
+    file: `${client}/attachments/manifest.ts`,
+    from: "equalBytes(manifest.senderCredentialHash, senderCredentialHash)",
+    to: "manifest.senderCredentialHash.length === senderCredentialHash.length",
+    test: bytes,
+    name: "a manifest of another sender is not taken",
+    row: '["of another sender", {',
+  },
+  {
+    fault: "a device that had ended comes back",
+    file: `${client}/verification/device-lists.ts`,
+    from: "if (next === undefined || isBack)",
+    to: "if (next === undefined)",
+    test: lists,
+    name: "a device that had ended, and is back is refused",
+    row: "a device that had ended, and is back",
+  },
+  {
+    fault: "lists need not follow each other",
+    file: `${client}/verification/device-lists.ts`,
+    from: 'if (placeAfter(head, list) === "gap")',
+    to: 'if (list.hash.length === 0 && placeAfter(head, list) === "gap")',
+    test: lists,
+    name: "a next one of another descent is refused",
+    row: "a next one of another descent",
+  },
+  {
+    fault: "keys that came after a comparison are passed over",
+    file: `${client}/receiving/inbox.ts`,
+    from: "batch.warnings.push(...events)",
+    to: "void events",
+    test: story,
+    name: "a new device of somebody who was compared is told before anything that it says",
+  },
+  {
+    fault: "a ghost is compared along",
+    file: `${client}/verification/verification.ts`,
+    from: "if (present.some(({ key }) => !compared.has(hex(key))))",
+    to: "if (present.length === 0 && compared.size === 0)",
+    test: story,
+    name: "a device that is in a conversation and in no list is a ghost",
+  },
+]

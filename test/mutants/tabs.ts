@@ -1,0 +1,59 @@
+import type { Mutant } from "./mutant.ts"
+
+const door = "clients/core/messaging/state/door.ts"
+const tabs = "test/story/messenger-tabs.test.ts"
+const native = "test/story/react-native.test.ts"
+const theirs = "clients/core/messaging/signed-in"
+
+/** Faults in what tabs, sign-ins and native sides share with a messenger. What runs in a page is not among them. */
+export const tabMutants: readonly Mutant[] = [
+  {
+    fault: "what does not fit old state is refused",
+    file: door,
+    from: "(now) => now.generation !== generation,",
+    to: "() => false,",
+    test: tabs,
+    name: "what does not fit state that another tab has changed meanwhile",
+  },
+  {
+    fault: "what another tab took in is told nowhere else",
+    file: door,
+    from: 'if (entry.seq <= seq) context.emit({ is: "entry", conversationId, entry })',
+    to: "",
+    test: tabs,
+    name: "what one tab takes in, the other tells too",
+  },
+  {
+    fault: "what this tab took in it tells again",
+    file: door,
+    from: "told = { seq: next.seat?.processedSeq ?? told?.seq ?? 0n, status: statusOf(next.record) }",
+    to: "told = { seq: told?.seq ?? 0n, status: statusOf(next.record) }",
+    test: tabs,
+    name: "what one tab takes in, the other tells too",
+  },
+  {
+    fault: "a tab signs with a key that another one has replaced",
+    file: "clients/core/messaging/open.ts",
+    from: "space === deviceSpace ? device.reload() : ",
+    to: "space === deviceSpace ? Promise.resolve() : ",
+    test: tabs,
+    name: "a tab goes on with the key that another one renewed",
+  },
+  {
+    fault: "a messenger calls with the token of whoever signed in next",
+    file: `${theirs}.ts`,
+    from: "if (!isTheirs)",
+    to: "if (isTheirs === undefined)",
+    test: `${theirs}.test.ts`,
+    name: "a messenger gets no token with another person signed in meanwhile",
+    row: "another person signed in",
+  },
+  {
+    fault: "whatever the native side answers is taken",
+    file: "clients/react-native/crossing.ts",
+    from: "statusFrom = (text: string | undefined): ConversationStatus => needed(statuses.find((one) => one === text))",
+    to: 'statusFrom = (): ConversationStatus => "active"',
+    test: native,
+    name: "an answer that is not in the contract is refused",
+  },
+]

@@ -1,0 +1,30 @@
+// The examples of the packages' pages are programs: they compile as they stand there.
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { expect, test } from "vitest"
+
+const root = resolve(import.meta.dirname, "..")
+const pages = ["clients/core/README.md", "clients/web/README.md", "clients/node/README.md", "gen/README.md"]
+
+test("the examples of the packages' pages compile", () => {
+  // Inside node_modules, so that the packages are found and nothing else takes it for a source.
+  const folder = join(root, "node_modules/.cache/signet/examples")
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const examples = pages.flatMap((page) => {
+    const found = [...readFileSync(join(root, page), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)]
+    expect(found.length, page).toBeGreaterThan(0)
+    return found.map(([, text = ""], index) => ({ name: `${page.replaceAll("/", "-")}-${index}.ts`, text }))
+  })
+  for (const { name, text } of examples) writeFileSync(join(folder, name), text)
+  const config = {
+    extends: join(root, "tsconfig.json"),
+    compilerOptions: { noUnusedLocals: true, typeRoots: [join(root, "node_modules/@types")] },
+    include: ["*.ts"],
+    exclude: [],
+  }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+  const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { cwd: root, encoding: "utf8" })
+  expect(stdout).toBe("")
+})

@@ -1,0 +1,194 @@
+// What people and their devices do in a run, and what became of each thing that was asked for.
+import { create } from "@bufbuild/protobuf"
+import type { PrincipalId } from "@signet/kernel/ids"
+import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { failureOf } from "../../clients/core/errors.ts"
+import { isMessagingError } from "../../clients/core/messaging/errors.ts"
+import type { Messenger } from "../../clients/core/messaging/messenger.ts"
+import { isUnreachable } from "../../clients/core/messaging/sync/pause.ts"
+import { StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
+import { envelopeShape } from "../../server/rpc/messaging/conversation-shape.ts"
+import { createDevice, type SimulatedDevice, type Stage } from "./device.ts"
+import type { Seeded } from "./seeded.ts"
+
+/** A message that somebody wrote. */
+export interface Written {
+  readonly text: string
+  readonly device: string
+  readonly conversationId: string
+  /** Stored: it is to be sent. Unknown: the process ended over it. Refused: it is not to be sent. */
+  outcome: "sent" | "stored" | "unknown" | "refused"
+  seq: bigint | undefined
+}
+
+export interface Cast extends Stage {
+  readonly random: Seeded
+  readonly users: PrincipalId[]
+  readonly devices: SimulatedDevice[]
+  readonly written: Written[]
+  /** One line for each thing that was done. */
+  readonly trace: string[]
+  /** What nobody should ever see thrown. */
+  readonly bugs: string[]
+}
+
+export function addDevice(cast: Cast, userId: PrincipalId): SimulatedDevice {
+  const name = `d${cast.devices.length}`
+  const device = createDevice(cast, name, userId, cast.service.signIn(userId), cast.random.fork(name))
+  cast.devices.push(device)
+  return device
+}
+
+/** Starts a process, and brings it up to date. */
+export async function wake(cast: Cast, device: SimulatedDevice, endsAt?: number): Promise<void> {
+  await attempt(cast, device, "start", async () => {
+    const when = cast.random.chance(0.5) ? "before" : "after"
+    await device.start(endsAt === undefined ? undefined : { at: endsAt, when })
+    await device.messenger?.sync()
+  })
+}
+
+type Doing = (cast: Cast, device: SimulatedDevice, messenger: Messenger) => Promise<void>
+
+const weighted: readonly (readonly [number, Doing])[] = [
+  [8, write],
+  [3, (cast, device, messenger) => attempt(cast, device, "sync", () => messenger.sync())],
+  [4, handOn],
+  [2, (cast, device, messenger) => change(cast, device, "add", (id, user) => messenger.addMembers(id, [user]))],
+  [2, (cast, device, messenger) => change(cast, device, "remove", (id, user) => messenger.removeMembers(id, [user]))],
+  [2, (cast, device, messenger) => change(cast, device, "refresh", (id) => messenger.refreshKeys(id))],
+  [0.3, (cast, device, messenger) => change(cast, device, "leave", (id) => messenger.leave(id))],
+  [0.5, direct],
+  [0.5, addDeviceOf],
+  [0.3, revoke],
+  [1, async (_, device) => device.stop()],
+  [1, part],
+]
+
+/** One device does one thing; one that is not running is started. */
+export function act(cast: Cast): Promise<void> {
+  const { random, devices } = cast
+  const device = random.pick(devices)
+  const { messenger } = device
+  if (messenger === undefined) return wake(cast, device, random.chance(0.4) ? random.below(120) : undefined)
+  let drawn = random.below(1_000) / 1_000
+  const total = weighted.reduce((sum, [weight]) => sum + weight, 0)
+  for (const [weight, doing] of weighted) {
+    drawn -= weight / total
+    if (drawn < 0) return doing(cast, device, messenger)
+  }
+  return Promise.resolve()
+}
+
+/** Does it. What a device may well be refused is noted; anything else is a bug. */
+export async function attempt(cast: Cast, { name }: SimulatedDevice, what: string, work: () => Promise<unknown>) {
+  try {
+    await work()
+    cast.trace.push(`${name} ${what}`)
+  } catch (error) {
+    const reason = reasonOf(error)
+    cast.trace.push(`${name} ${what}: ${reason}`)
+    if (!isKnown(error)) cast.bugs.push(`${what} throws ${reason}`)
+  }
+}
+
+/** What failed in the background, as what failed in the foreground. */
+export function failedIn(cast: Pick<Cast, "trace" | "bugs">): Stage["failed"] {
+  return (name, error) => {
+    cast.trace.push(`${name} failed: ${reasonOf(error)}`)
+    if (!isKnown(error)) cast.bugs.push(`an event tells of ${reasonOf(error)}`)
+  }
+}
+
+export const reasonOf = (error: unknown): string => {
+  if (isMessagingError(error)) return error.reason
+  const failure = failureOf(error)
+  return failure?.reason ?? String(error)
+}
+
+/** Whether it is a refusal of the messenger or the service, or what was planted. */
+export function isKnown(error: unknown): boolean {
+  if (error instanceof StoreFault) return true
+  if (error instanceof Error && error.message === "the process has ended") return true
+  if (isMessagingError(error)) return error.reason !== "STATE_TAMPERED" && error.reason !== "ENGINE_UNSAFE"
+  if (isUnreachable(error)) return true
+  const reason = failureOf(error)?.reason
+  return reason !== undefined && reason !== "INTERNAL"
+}
+
+async function write(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {
+  const conversationId = await conversationOf(cast, messenger)
+  if (conversationId === undefined) return
+  const text = `${cast.written.length} of ${device.name}`
+  const one: Written = { text, device: device.name, conversationId, outcome: "unknown", seq: undefined }
+  cast.written.push(one)
+  const isSent = cast.random.chance(0.8)
+  const plaintext = new TextEncoder().encode(text)
+  await attempt(cast, device, `write ${text}`, async () => {
+    try {
+      if (isSent) {
+        one.seq = (await messenger.send(conversationId, plaintext)).seq
+        one.outcome = "sent"
+      } else {
+        cast.watching.left((await messenger.encryptMessage(conversationId, plaintext)).message)
+        one.outcome = "stored"
+      }
+    } catch (error) {
+      if (isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) one.outcome = "stored"
+      else if (isMessagingError(error, "CONVERSATION_NOT_ACTIVE", "STATE_ROLLBACK")) one.outcome = "refused"
+      throw error
+    }
+  })
+}
+
+async function conversationOf({ random }: Cast, messenger: Messenger): Promise<string | undefined> {
+  const all = await messenger.conversations().catch(() => [])
+  return all.length === 0 ? undefined : random.pick(all).id
+}
+
+async function change(
+  cast: Cast,
+  device: SimulatedDevice,
+  what: string,
+  work: (conversationId: string, userId: string) => Promise<void>,
+): Promise<void> {
+  const { messenger } = device
+  const conversationId = messenger && (await conversationOf(cast, messenger))
+  if (conversationId === undefined) return
+  const user = cast.random.pick(cast.users)
+  await attempt(cast, device, `${what} ${cast.users.indexOf(user)}`, () => work(conversationId, user))
+}
+
+async function direct(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {
+  const others = cast.users.filter((user) => user !== device.userId)
+  const peer = cast.random.pick(others)
+  await attempt(cast, device, `direct ${cast.users.indexOf(peer)}`, () => messenger.createDirectConversation(peer))
+}
+
+async function revoke(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {
+  const other = cast.devices.find((one) => one.userId === device.userId && one !== device)
+  const id = other?.messenger?.deviceId
+  if (id === undefined) return
+  await attempt(cast, device, `revoke ${other?.name}`, () => messenger.revokeDevice(id))
+}
+
+async function part({ network: { parted }, trace }: Cast, { name }: SimulatedDevice): Promise<void> {
+  if (!parted.delete(name)) parted.add(name)
+  trace.push(`${name} is ${parted.has(name) ? "parted" : "back"}`)
+}
+
+function addDeviceOf(cast: Cast, { userId }: SimulatedDevice): Promise<void> {
+  const user = cast.users.find((one) => one === userId)
+  return user === undefined ? Promise.resolve() : wake(cast, addDevice(cast, user))
+}
+
+/** Somebody hands an envelope of the log on to a device: in any order, again, and to those who are out. */
+async function handOn(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {
+  const all = [...cast.service.conversations.all.values()].filter(({ log }) => log.length > 0)
+  if (all.length === 0) return
+  const { conversation, log } = cast.random.pick(all)
+  const kept = cast.random.pick(log)
+  const envelope = create(EnvelopeSchema, envelopeShape(kept, kept.senderDeviceId))
+  const { id: conversationId } = conversation
+  await attempt(cast, device, `handed ${envelope.seq}`, () => messenger.processIncoming({ conversationId, envelope }))
+}

@@ -1,0 +1,156 @@
+// A service that has turned: it holds its own keys, and says what it likes to whom it likes. What it answers is bent on
+// its way; what it keeps is the truth.
+import { clone, create, isMessage, type Message } from "@bufbuild/protobuf"
+import { hash } from "@signet/canonical/hash"
+import type { PrincipalId } from "@signet/kernel/ids"
+import {
+  AuthorizeMembershipResponseSchema,
+  CreateConversationResponseSchema,
+  GetGroupInfoResponseSchema,
+  GetTreeResponseSchema,
+  ListMessagesResponseSchema,
+} from "@signet/proto/messaging/v1/conversation_service"
+import { type Authorization, type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { otherReceipt, withGhost } from "./forgeries.ts"
+import type { Answering } from "./network.ts"
+import type { Seeded } from "./seeded.ts"
+import type { SimulatedService } from "./service/service.ts"
+import type { Witness } from "./watched.ts"
+
+const all = ["ghost member", "dropped commit", "equivocation", "replay", "old group info"] as const
+/** What a service does that has turned. */
+export type Hostility = (typeof all)[number]
+export const hostilities: readonly Hostility[] = all
+export const isHostility = (text: string): text is Hostility => all.some((one) => one === text)
+
+export interface Hostile {
+  answering(device: string): Answering
+  /** A commit is on its way: the service keeps it, taken or not. */
+  sent(conversationId: string, epoch: bigint, commit: Uint8Array): void
+  begin(): void
+  end(): void
+  /** How often something else than the truth was said. */
+  readonly lies: number
+}
+
+interface Turned {
+  readonly random: Seeded
+  readonly service: SimulatedService
+  readonly witness: Witness
+  /** Somebody whom nobody asked for. */
+  readonly ghost: PrincipalId
+  /** Commits that were sent, by conversation and epoch. */
+  readonly commits: Map<string, Uint8Array[]>
+  /** What was answered before, by method and conversation. */
+  readonly before: Map<string, Message>
+}
+
+/** What becomes of an answer; undefined for the truth. */
+type Bend = (turned: Turned, conversationId: string, truth: Message) => Promise<Message | undefined>
+
+export function hostileService(hostility: Hostility | undefined, turned: Omit<Turned, "commits" | "before">): Hostile {
+  const known: Turned = { ...turned, commits: new Map(), before: new Map() }
+  let isTurned = false
+  let lies = 0
+  return {
+    get lies() {
+      return lies
+    },
+    sent(conversationId, epoch, commit) {
+      const place = `${conversationId} ${epoch}`
+      known.commits.set(place, [...(known.commits.get(place) ?? []), commit])
+    },
+    answering: () => async (_, request, truth) => {
+      remember(known, conversationIn(request), truth)
+      if (hostility === undefined || !isTurned || !turned.random.chance(0.6)) return truth
+      const bent = await bends[hostility](known, conversationIn(request), truth)
+      if (bent !== undefined) lies++
+      return bent ?? truth
+    },
+    begin() {
+      isTurned = true
+    },
+    end() {
+      isTurned = false
+    },
+  }
+}
+
+const bends: Record<Hostility, Bend> = {
+  async "ghost member"({ service, ghost }, _, truth) {
+    if (isMessage(truth, CreateConversationResponseSchema)) {
+      const bent = clone(CreateConversationResponseSchema, truth)
+      return (await addGhost(service, bent.authorization, ghost)) ? bent : undefined
+    }
+    if (!isMessage(truth, AuthorizeMembershipResponseSchema)) return undefined
+    const bent = clone(AuthorizeMembershipResponseSchema, truth)
+    return (await addGhost(service, bent.authorization, ghost)) ? bent : undefined
+  },
+
+  async "dropped commit"(_, __, truth) {
+    return bentLog(truth, (envelopes) => {
+      const at = envelopes.findIndex(({ kind }) => kind === Envelope_Kind.COMMIT)
+      if (at < 0) return undefined
+      // The places of what follows are the service's word, too.
+      for (const one of envelopes.slice(at + 1)) one.seq -= 1n
+      return envelopes.toSpliced(at, 1)
+    })
+  },
+
+  async replay({ random, service }, conversationId, truth) {
+    const kept = [...service.conversations.all.values()].find(({ conversation }) => conversation.id === conversationId)
+    return bentLog(truth, (envelopes) => {
+      const [at] = envelopes
+      const earlier = kept?.log.filter(({ seq, kind }) => kind === "APPLICATION" && at !== undefined && seq < at.seq)
+      if (at === undefined || earlier === undefined || earlier.length === 0) return undefined
+      const { message, contentHash, epoch, senderDeviceId } = random.pick(earlier)
+      const again = { ...at, message, contentHash, epoch, senderDeviceId, kind: Envelope_Kind.APPLICATION }
+      for (const one of envelopes) one.seq += 1n
+      return [again, ...envelopes]
+    })
+  },
+
+  async equivocation({ service, witness, commits }, conversationId, truth) {
+    return bentLog(truth, (envelopes) => {
+      for (const [i, one] of envelopes.entries()) {
+        if (one.kind !== Envelope_Kind.COMMIT) continue
+        const others = commits.get(`${conversationId} ${one.epoch}`) ?? []
+        const other = others.find((commit) => !Buffer.from(commit).equals(one.message))
+        const receipt = other && otherReceipt(service, witness, one, other)
+        if (other === undefined || receipt === undefined) continue
+        const told = { ...one, message: other, contentHash: hash("commit", other), receipt }
+        return [...envelopes.slice(0, i), told]
+      }
+      return undefined
+    })
+  },
+
+  async "old group info"({ before }, conversationId, truth) {
+    const old = before.get(`${truth.$typeName} ${conversationId}`)
+    return old === truth ? undefined : old
+  },
+}
+
+/** The first GroupInfo and tree of each conversation that were told. */
+function remember({ before }: Turned, conversationId: string, truth: Message): void {
+  const isKept = isMessage(truth, GetGroupInfoResponseSchema) || isMessage(truth, GetTreeResponseSchema)
+  const name = `${truth.$typeName} ${conversationId}`
+  if (isKept && !before.has(name)) before.set(name, truth)
+}
+
+function bentLog(truth: Message, bend: (envelopes: Envelope[]) => Envelope[] | undefined): Message | undefined {
+  if (!isMessage(truth, ListMessagesResponseSchema)) return undefined
+  const envelopes = bend(clone(ListMessagesResponseSchema, truth).envelopes)
+  if (envelopes === undefined) return undefined
+  const headSeq = envelopes.at(-1)?.seq ?? truth.headSeq
+  return create(ListMessagesResponseSchema, { envelopes, headSeq })
+}
+
+async function addGhost(service: SimulatedService, authorization: Authorization | undefined, ghost: PrincipalId) {
+  return authorization !== undefined && (await withGhost(service, authorization, ghost))
+}
+
+function conversationIn(request: unknown): string {
+  const isOfOne = typeof request === "object" && request !== null && "conversationId" in request
+  return isOfOne && typeof request.conversationId === "string" ? request.conversationId : ""
+}

@@ -1,0 +1,179 @@
+// What must hold when a run is over, whatever happened in it.
+import { type DeviceId, parseId } from "@signet/kernel/ids"
+import type { Messenger, TimelineEntry } from "../../clients/core/messaging/index.ts"
+import { deviceSpace, type Table } from "../../clients/core/messaging/store/store.ts"
+import type { Cast } from "./actions.ts"
+import type { SimulatedDevice } from "./device.ts"
+import type { Hostility } from "./hostile.ts"
+import type { Kept } from "./service/conversations.ts"
+
+/** A device at the end, and what it knows. */
+interface Known {
+  readonly device: SimulatedDevice
+  readonly messenger: Messenger
+  readonly isRevoked: boolean
+  readonly timelines: ReadonlyMap<string, readonly TimelineEntry[]>
+}
+
+/** @param hostility undefined for a service that told the truth all the time. @returns What does not hold, in words. */
+export async function violationsOf(cast: Cast, hostility: Hostility | undefined, ghost: string): Promise<string[]> {
+  const isHonest = hostility === undefined
+  const { service, watching, bugs, written } = cast
+  const found = [...watching.violations, ...bugs, ...service.faults.map((fault) => `the service fails: ${fault}`)]
+  const known = await Promise.all(cast.devices.map((device) => knownOf(cast, device)))
+  const here = known.filter((one) => one !== undefined)
+  // Who was revoked is told nothing any more: what it has read still counts.
+  const able = here.filter(({ isRevoked }) => !isRevoked)
+  for (const kept of service.conversations.all.values()) {
+    found.push(...onlyWhileMember(cast, kept, here), ...readOnce(kept, here, isHonest))
+    // Whoever leaves as the last one closes it, and reads no more: its own last message neither.
+    if (!isHonest || kept.conversation.status === "CLOSED") continue
+    found.push(...allRead(kept, able))
+    for (const one of able) found.push(...(await converged(cast, kept, one)))
+  }
+  // A service that tells two stories gets two groups; they never hear of each other.
+  if (hostility !== "equivocation") {
+    for (const [place, tags] of watching.tags) if (tags.size > 1) found.push(`two states of one epoch: ${place}`)
+  }
+  for (const one of here) found.push(...(await haunted(one, ghost)))
+  if (isHonest) {
+    for (const { device } of able) found.push(...(await unresolved(cast, device)))
+    for (const one of written) found.push(...placeOf(cast, one, here))
+  }
+  return [...new Set(found)]
+}
+
+async function knownOf(cast: Cast, device: SimulatedDevice): Promise<Known | undefined> {
+  const { messenger } = device
+  if (messenger === undefined) return undefined
+  const timelines = new Map<string, readonly TimelineEntry[]>()
+  for (const id of cast.service.conversations.all.keys()) {
+    timelines.set(id, await messenger.timeline(id, { limit: 10_000 }))
+  }
+  const own = cast.service.deps.store.devices.find(deviceIdOf(messenger))
+  return { device, messenger, isRevoked: (await own)?.status === "REVOKED", timelines }
+}
+
+function deviceIdOf({ deviceId }: Messenger): DeviceId {
+  const id = parseId("dev", deviceId)
+  if (id === undefined) throw new Error("a device has an id")
+  return id
+}
+
+const textOf = (entry: TimelineEntry) =>
+  entry.is === "message" ? new TextDecoder().decode(entry.plaintext) : undefined
+const timelineOf = ({ timelines }: Known, { conversation }: Kept) => timelines.get(conversation.id) ?? []
+
+/** Nobody opens what was said before it came or after it went. */
+function onlyWhileMember({ watching }: Cast, kept: Kept, known: readonly Known[]): string[] {
+  return known.flatMap(({ device: { name }, messenger }) => {
+    const spans = kept.spans.filter(({ deviceId }) => deviceId === messenger.deviceId)
+    const isIn = (seq: bigint) => spans.some(({ fromSeq, toSeq }) => fromSeq < seq && (toSeq === null || seq < toSeq))
+    const outside = kept.log.filter(({ seq, message }) => !isIn(seq) && watching.hasOpened(name, message))
+    return outside.map(({ seq }) => `${name} opens ${seq}, and was no member then`)
+  })
+}
+
+/** No message is read twice, and its place holds the same for all who read it. */
+function readOnce(kept: Kept, known: readonly Known[], isHonest: boolean): string[] {
+  const found: string[] = []
+  const placeOfText = new Map<string, bigint>()
+  for (const one of known) {
+    const texts = new Set<string>()
+    for (const entry of timelineOf(one, kept)) {
+      const text = textOf(entry)
+      if (text === undefined) continue
+      if (texts.has(text)) found.push(`${one.device.name} reads "${text}" twice`)
+      texts.add(text)
+      // Places are the service's word.
+      if (isHonest && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
+      placeOfText.set(text, entry.seq)
+    }
+  }
+  return found
+}
+
+/** Every message that was said while a device was in, it has; and nothing that it could not open. */
+function allRead(kept: Kept, known: readonly Known[]): string[] {
+  const found: string[] = []
+  const said = kept.log.filter(({ kind }) => kind === "APPLICATION")
+  for (const one of known) {
+    const entries = timelineOf(one, kept)
+    const bySeq = new Map(entries.filter(({ is }) => is === "message").map((entry) => [entry.seq, entry]))
+    const gaps = entries.filter((entry) => entry.is === "gap")
+    for (const entry of entries) {
+      if (entry.is === "unreadable") found.push(`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`)
+    }
+    // Whoever never followed the welcome that it came in by, was let in without noticing.
+    const isNoticed = ({ toSeq }: Kept["spans"][number]) =>
+      toSeq === null || entries.some((entry) => entry.is === "membership" && entry.seq === toSeq)
+    for (const span of kept.spans) {
+      if (span.deviceId !== one.messenger.deviceId || !isNoticed(span)) continue
+      const missed = said.filter(
+        ({ seq }) =>
+          seq > span.fromSeq &&
+          (span.toSeq === null || seq < span.toSeq) &&
+          !bySeq.has(seq) &&
+          !gaps.some((gap) => gap.afterSeq < seq && seq < gap.seq),
+      )
+      for (const { seq } of missed) found.push(`${one.device.name} misses ${seq} of ${kept.conversation.headSeq}`)
+    }
+  }
+  return found
+}
+
+/** Who is in, is active, at the end of the log, and with the members that the service counts. */
+async function converged(cast: Cast, { conversation }: Kept, { device, messenger }: Known): Promise<string[]> {
+  const { id, roster, headSeq, status } = conversation
+  const info = await messenger.conversation(id)
+  const isIn = roster.some(({ deviceId }) => deviceId === messenger.deviceId)
+  const what = `${device.name} is ${info?.status} in ${[...cast.service.conversations.all.keys()].indexOf(id)}`
+  if (status !== "ACTIVE") return []
+  if (!isIn) return info?.status === "active" ? [`${what}, and no member`] : []
+  if (info?.status !== "active") return [`${what}, and a member`]
+  const members = new Set(roster.map(({ userId }): string => userId))
+  const isSame = info.memberUserIds.length === members.size && info.memberUserIds.every((user) => members.has(user))
+  return [
+    ...(info.processedSeq === headSeq ? [] : [`${what}, at ${info.processedSeq} of ${headSeq}`]),
+    ...(isSame ? [] : [`${what}, with other members than the service's`]),
+  ]
+}
+
+/** Nobody is in with a user whom nobody asked for. */
+async function haunted({ device, messenger }: Known, ghost: string): Promise<string[]> {
+  const all = await messenger.conversations()
+  return all.some(({ memberUserIds }) => memberUserIds.includes(ghost)) ? [`${device.name} is in with a ghost`] : []
+}
+
+const toDo: readonly Table[] = ["intent", "staged", "outbox", "creation"]
+
+/** What was asked for is done, or was refused: nothing waits where something could be done. */
+async function unresolved({ service }: Cast, { name, store, messenger }: SimulatedDevice): Promise<string[]> {
+  const found: string[] = []
+  const closed = [...service.conversations.all.values()].filter(({ conversation }) => conversation.status === "CLOSED")
+  for (const space of await store.spaces()) {
+    if (closed.some(({ conversation }) => conversation.id === space)) continue
+    const info = space === deviceSpace ? undefined : await messenger?.conversation(space)
+    if (space !== deviceSpace && info?.status !== "active") continue
+    for (const table of toDo) {
+      const rows = await store.list(space, table)
+      if (rows.length > 0) found.push(`${name} has ${rows.length} of ${table} to do still`)
+    }
+  }
+  return found
+}
+
+/** What was sent is where it was said to be; what was stored by a member that stayed, is somewhere. */
+function placeOf({ service }: Cast, written: Cast["written"][number], known: readonly Known[]): string[] {
+  const { text, device, conversationId, outcome, seq } = written
+  const own = known.find((one) => one.device.name === device)
+  if (own === undefined) return []
+  const found = own.timelines.get(conversationId)?.find((entry) => textOf(entry) === text)
+  if (outcome === "refused" && found !== undefined) return [`"${text}" was refused, and sent`]
+  if (outcome === "sent" && found?.seq !== seq) return [`"${text}" was sent to ${seq} and is at ${found?.seq}`]
+  const kept = [...service.conversations.all.values()].find(({ conversation }) => conversation.id === conversationId)
+  const spans = kept?.spans.filter(({ deviceId }) => deviceId === own.messenger.deviceId) ?? []
+  const hasStayed = kept?.conversation.status === "ACTIVE" && spans.length === 1 && spans[0]?.toSeq === null
+  const isLost = outcome === "stored" && found === undefined && hasStayed && !own.isRevoked
+  return isLost ? [`"${text}" was stored, and is nowhere`] : []
+}

@@ -1,0 +1,131 @@
+// The messaging service as its handlers are, on a store in memory: it answers at once, and the same for the same calls.
+import { createRouterTransport, type Transport } from "@connectrpc/connect"
+import { requirementOf } from "@signet/guard/requirement"
+import { newId, type PrincipalId, type SessionId } from "@signet/kernel/ids"
+import type { Clock, Store } from "@signet/kernel/ports"
+import type { Session } from "@signet/kernel/records"
+import * as samples from "@signet/kernel/testing/records"
+import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
+import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
+import { nodeVerify } from "../../../server/keys/ed25519.ts"
+import { createSecrets } from "../../../server/keys/secrets.ts"
+import { deviceProof } from "../../../server/rpc/interceptors/device-proof.ts"
+import { errors } from "../../../server/rpc/interceptors/errors.ts"
+import { conversationService } from "../../../server/rpc/messaging/conversation-service.ts"
+import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
+import { deviceService } from "../../../server/rpc/messaging/device-service.ts"
+import { keyPackageService } from "../../../server/rpc/messaging/key-package-service.ts"
+import { issuer, newTestIssuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
+import { trustedTokenOf, trusting } from "../../../server/rpc/messaging/testing/trusted-tokens.ts"
+import { welcomeService } from "../../../server/rpc/messaging/welcome-service.ts"
+import type { Seeded } from "../seeded.ts"
+import { type ModelConversations, modelConversations } from "./conversations.ts"
+import { modelDevices, modelProofNonces } from "./devices.ts"
+import { modelKeyPackages } from "./key-packages.ts"
+import { modelWelcomes } from "./welcomes.ts"
+
+const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
+export const { app } = samples
+
+export interface SimulatedService {
+  readonly transport: Transport
+  /** Signs what a service that turns hostile could have signed. */
+  readonly deps: MessagingDeps
+  readonly conversations: ModelConversations
+  readonly rootKey: Uint8Array
+  /** Faults of the service itself: there are none. */
+  readonly faults: unknown[]
+  newUser(): PrincipalId
+  /** A session, as the tokens that it gives now. */
+  signIn(userId: PrincipalId): () => string
+}
+
+export async function openService(random: Seeded, clock: Clock): Promise<SimulatedService> {
+  const sessions = new Map<SessionId, Session>()
+  const bind = (id: SessionId, boundDeviceId: Session["boundDeviceId"]) => {
+    const session = sessions.get(id)
+    if (session !== undefined) sessions.set(id, { ...session, boundDeviceId })
+  }
+  const welcomes = modelWelcomes()
+  const devices = modelDevices(bind)
+  const conversations = modelConversations(welcomes)
+  const proofNonces = modelProofNonces()
+  const faults: unknown[] = []
+  const keys = await newTestIssuer(random, clock.nowMs())
+  const deps: MessagingDeps = {
+    store: {
+      devices,
+      keyPackages: modelKeyPackages(devices),
+      conversations,
+      welcomes,
+      proofNonces,
+      get attachments(): never {
+        throw new Error("not simulated")
+      },
+    },
+    accounts: accountsOf(sessions),
+    authority: createAuthority(keys, issuer),
+    signReceipt: createReceiptSigner(keys, issuer),
+    signTicket: createTicketSigner(keys, issuer),
+    issuerKeys: () => keys.issuerKeys,
+    verify: nodeVerify,
+    wakeups: { publish: () => undefined, subscribe: () => ({ update: () => undefined, close: () => undefined }) },
+    blobs: {
+      put: async () => undefined,
+      get: async () => undefined,
+      size: async () => undefined,
+      delete: async () => undefined,
+      presign: async () => undefined,
+    },
+    clock,
+    random,
+    secrets: createSecrets({
+      peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
+      sealingKey: new Uint8Array(32).fill(2),
+    }),
+    limiter: null,
+    issuer,
+  }
+  const requirements = new Map(services.flatMap(({ methods }) => methods.map((one) => [one, requirementOf(one)])))
+  const interceptors = [
+    errors((fault) => faults.push(fault)),
+    trusting,
+    deviceProof({ devices, proofNonces, clock, verify: nodeVerify, requirements }),
+  ]
+  const transport = createRouterTransport(
+    (router) => {
+      router.service(DeviceService, deviceService(deps))
+      router.service(KeyPackageService, keyPackageService(deps))
+      router.service(ConversationService, conversationService(deps))
+      router.service(WelcomeService, welcomeService(deps))
+    },
+    { router: { interceptors } },
+  )
+  return {
+    transport,
+    deps,
+    conversations,
+    rootKey: keys.rootKey,
+    faults,
+    newUser: () => newId("prn", clock.nowMs(), random.bytes(10)),
+    signIn(userId) {
+      const id = newId("ses", clock.nowMs(), random.bytes(10))
+      sessions.set(id, { ...samples.session, id, principalId: userId })
+      return () => trustedTokenOf(sessions.get(id) ?? samples.session, clock.nowMs(), random)
+    },
+  }
+}
+
+/** Area A, as far as the handlers ask it: who has a session, and that everybody is an active user. */
+function accountsOf(sessions: ReadonlyMap<SessionId, Session>): Store {
+  const tx = {
+    sessions: { find: async (id: SessionId) => sessions.get(id) },
+    members: { activeUsers: async (ids: readonly PrincipalId[]) => ids },
+    audit: { append: async () => undefined },
+  }
+  const accounts = { transaction: (work: (within: typeof tx) => Promise<unknown>) => work(tx) }
+  return accounts as unknown as Store
+}

@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto"
+import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
+import { type Hostility, hostileService } from "./hostile.ts"
+import { violationsOf } from "./invariants.ts"
+import { createSchedule } from "./schedule.ts"
+import { seeded } from "./seeded.ts"
+import { openService } from "./service/service.ts"
+import { createWitness } from "./watched.ts"
+
+export interface Play {
+  readonly seed: number
+  /** How many things are done. */
+  readonly steps: number
+  readonly hostility?: Hostility
+  /** A store that is not what it should be: to see that it is noticed. */
+  readonly disk?: (store: MessagingStore) => MessagingStore
+}
+
+export interface Outcome {
+  /** What does not hold, in words. */
+  readonly violations: readonly string[]
+  readonly trace: readonly string[]
+  /** The same for the same play. */
+  readonly fingerprint: string
+  /** How often the service was hostile. */
+  readonly lies: number
+}
+
+const startMs = 1_800_000_000_000
+/** A lease ends, and who waits for a commit waits no longer. */
+const roundMs = 31_000
+const maxRounds = 12
+
+/** One run: people who write, come and go, over a bad network, with processes that end anywhere; then peace. */
+export async function simulate({ seed, steps, hostility, disk = (store) => store }: Play): Promise<Outcome> {
+  const random = seeded(`signet ${seed}`)
+  const schedule = createSchedule(startMs)
+  const service = await openService(random.fork("service"), schedule)
+  const network = { faults: { drops: 0, duplicates: 0 }, parted: new Set<string>() }
+  const watching = createWitness()
+  const ghost = service.newUser()
+  const hostile = hostileService(hostility, {
+    random: random.fork("hostile"),
+    service,
+    witness: watching,
+    ghost,
+  })
+  const told = { trace: [], bugs: [] }
+  const cast: Cast = {
+    ...told,
+    failed: failedIn(told),
+    random: random.fork("cast"),
+    service,
+    schedule,
+    network,
+    watching,
+    answering: hostile.answering,
+    sent: hostile.sent,
+    disk,
+    users: [],
+    devices: [],
+    written: [],
+  }
+  const play = async () => {
+    await begin(cast)
+    if (hostility === "ghost member") {
+      await wake(cast, addDevice(cast, ghost))
+      // It does nothing by itself.
+      cast.devices.pop()
+    }
+    network.faults = { drops: 0.06, duplicates: 0.05 }
+    hostile.begin()
+    const doing: Promise<void>[] = []
+    for (let step = 0; step < steps; step++) {
+      doing.push(act(cast))
+      await schedule.wait(cast.random.below(250))
+    }
+    network.faults = { drops: 0, duplicates: 0 }
+    network.parted.clear()
+    hostile.end()
+    await Promise.all(doing)
+    await settle(cast)
+    if (hostility === undefined) await restartAll(cast)
+  }
+  try {
+    await schedule.until(play())
+  } catch (error) {
+    cast.bugs.push(`the run does not end: ${error}`)
+  }
+  const violations = await schedule.until(violationsOf(cast, hostility, ghost))
+  const fingerprint = createHash("sha256").update(cast.trace.join("\n")).update(violations.join("\n")).digest("hex")
+  return { violations, trace: cast.trace, fingerprint: fingerprint.slice(0, 16), lies: hostile.lies }
+}
+
+async function begin(cast: Cast): Promise<void> {
+  const { random, users, service } = cast
+  const count = 2 + random.below(3)
+  for (let i = 0; i < count; i++) users.push(service.newUser())
+  const all = random.chance(0.5) ? [...users, random.pick(users)] : users
+  for (const user of all) await wake(cast, addDevice(cast, user))
+  const [first] = cast.devices
+  await first?.messenger?.createGroupConversation(users.slice(1, 2 + random.below(count - 1)))
+  for (const device of cast.devices) await device.messenger?.sync()
+}
+
+/** Everybody comes back, until nothing changes any more. */
+async function settle(cast: Cast): Promise<void> {
+  const { devices, schedule, service } = cast
+  const heads = () => [...service.conversations.all.values()].map(({ conversation }) => conversation.headSeq).join()
+  for (const device of devices) device.calm()
+  let quiet = 0
+  for (let round = 0; round < maxRounds && quiet < 2; round++) {
+    const before = heads()
+    for (const device of devices) {
+      const { messenger } = device
+      if (messenger === undefined) await wake(cast, device)
+      else await attempt(cast, device, "settles", () => messenger.sync())
+    }
+    await schedule.wait(roundMs)
+    quiet = heads() === before ? quiet + 1 : 0
+  }
+}
+
+/** Whoever starts again is who it was. */
+async function restartAll(cast: Cast): Promise<void> {
+  for (const device of cast.devices) {
+    const before = await pictureOf(cast, device)
+    if (before === undefined) continue
+    await device.start().catch(() => undefined)
+    const after = await pictureOf(cast, device)
+    if (before !== after) cast.bugs.push(`${device.name} is another after a restart`)
+  }
+}
+
+async function pictureOf({ service }: Cast, { messenger }: Cast["devices"][number]): Promise<string | undefined> {
+  if (messenger === undefined) return undefined
+  const all = [...service.conversations.all.keys()]
+  const held = await Promise.all(
+    all.map(async (id) => [await messenger.conversation(id), await messenger.timeline(id, { limit: 10_000 })]),
+  )
+  return JSON.stringify(held, (_, value) => (typeof value === "bigint" ? String(value) : value))
+}

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest"
+import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
+import { effort } from "../support/effort.ts"
+import { type Hostility, hostilities } from "./hostile.ts"
+import { simulate } from "./simulate.ts"
+
+const steps = 60
+
+/** What does not hold; a run that fails says how it is had again. */
+async function expectSound(seed: number, hostility?: Hostility): Promise<void> {
+  const { violations } = await simulate({ seed, steps, ...(hostility === undefined ? {} : { hostility }) })
+  const more = hostility === undefined ? "" : ` --hostility "${hostility}"`
+  expect(violations, `npm run simulate -- --trace --seed ${seed}${more}`).toEqual([])
+}
+
+/** At night others than the night before. */
+const first = effort(1, 1, Math.floor(Date.now() / 86_400_000) * 10_000)
+
+test("whatever the network drops and wherever processes end, nobody loses, doubles, forks or leaks", async () => {
+  const count = effort(1, 40, 3_000)
+  for (let seed = first; seed < first + count; seed++) await expectSound(seed)
+})
+
+// Seeds that found something once, and find it again with the fault put back.
+test("messages that were written in two epochs are sent in an order that opens", () => expectSound(17))
+test("who is removed and let in again while it is away, hears of both", () => expectSound(33))
+test("what is refused is never sent", () => expectSound(36))
+
+test.each(hostilities)("a service that has turned to %s makes nobody read what is not theirs", async (hostility) => {
+  const count = effort(1, 5, 500)
+  for (let seed = first; seed < first + count; seed++) await expectSound(seed, hostility)
+})
+
+test("the same seed is the same run", async () => {
+  const [one, other] = [await simulate({ seed: 7, steps: 15 }), await simulate({ seed: 7, steps: 15 })]
+  expect(other).toEqual(one)
+})
+
+test.each<[string, RegExp, (store: MessagingStore) => MessagingStore]>([
+  ["loses what waits to be sent", /was stored, and is nowhere$/, without("outbox")],
+  ["loses what was read", /misses/, without("timeline")],
+])("a store that %s is noticed", async (_, violation, disk) => {
+  const { violations } = await simulate({ seed: 3, steps: 30, disk })
+  expect(violations).toContainEqual(expect.stringMatching(violation))
+})
+
+/** Writes everything but that. */
+function without(table: Table): (store: MessagingStore) => MessagingStore {
+  return (store) => ({
+    ...store,
+    transact: (space, generation, ops) =>
+      store.transact(
+        space,
+        generation,
+        ops.filter((op) => op.table !== table),
+      ),
+  })
+}

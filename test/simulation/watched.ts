@@ -1,0 +1,131 @@
+// What a run is watched for from below: primitives of one device that draw from its seed and tell what they did.
+import { createHash } from "node:crypto"
+import type { Suite } from "../../clients/core/messaging/crypto/suite.ts"
+import {
+  type Engine,
+  type EngineOptions,
+  type GroupState,
+  stateTag,
+  uncheckedEngine,
+} from "../../clients/core/messaging/mls.ts"
+import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
+import { nodeSigner } from "../../server/keys/ed25519.ts"
+import type { Seeded } from "./seeded.ts"
+
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
+const nameOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex").slice(0, 24)
+
+/** What all devices of a run did, and what is wrong with it. */
+export interface Witness {
+  /** What must never be, in words. */
+  readonly violations: string[]
+  /** State tags that devices acted in, by group and epoch. */
+  readonly tags: Map<string, Map<string, Set<string>>>
+  /** The state that a commit leads to, as its maker computed it: by commit. */
+  readonly leadsTo: Map<string, Uint8Array>
+  /** Messages that a device has opened. */
+  hasOpened(device: string, message: Uint8Array): boolean
+  /** A ciphertext leaves its device. */
+  left(message: Uint8Array): void
+}
+
+const node = makeNodeSuite()
+
+export function createWitness(): Watching {
+  /** Keys of sealed bytes, by their last 16, which are an application message's last too. */
+  const keyOfTag = new Map<string, string>()
+  const messageOfKey = new Map<string, string>()
+  const tags: Witness["tags"] = new Map()
+  const leadsTo: Witness["leadsTo"] = new Map()
+  const violations: string[] = []
+  const openedBy = new Set<string>()
+  return {
+    violations,
+    tags,
+    leadsTo,
+    left(message) {
+      const key = keyOfTag.get(hexOf(message.subarray(-16)))
+      if (key === undefined) return
+      const name = nameOf(message)
+      if ((messageOfKey.get(key) ?? name) !== name) violations.push("a ratchet position was used for two messages")
+      messageOfKey.set(key, name)
+    },
+    hasOpened: (device, message) => openedBy.has(`${device} ${nameOf(message)}`),
+    opened: (device, message) => openedBy.add(`${device} ${nameOf(message)}`),
+    sealed: (key, ciphertext) => keyOfTag.set(hexOf(ciphertext.subarray(-16)), nameOf(key)),
+    acted(device, state) {
+      // Before the first commit everybody who creates has a group of their own.
+      if (state.epoch === 0n) return
+      const place = `${hexOf(state.groupId)} ${state.epoch}`
+      const byTag = tags.get(place) ?? new Map<string, Set<string>>()
+      const tag = hexOf(stateTag(state))
+      tags.set(place, byTag.set(tag, (byTag.get(tag) ?? new Set()).add(device)))
+    },
+  }
+}
+
+export interface Watching extends Witness {
+  sealed(key: Uint8Array, ciphertext: Uint8Array): void
+  opened(device: string, message: Uint8Array): void
+  acted(device: string, state: GroupState): void
+}
+
+export function seededSuite(random: Seeded, watching: Watching): Suite {
+  return {
+    ...node,
+    seal(key, nonce, aad, plaintext) {
+      const ciphertext = node.seal(key, nonce, aad, plaintext)
+      if (ciphertext instanceof Uint8Array) watching.sealed(key, ciphertext)
+      return ciphertext
+    },
+    dhKeyPair: (privateKey) => node.dhKeyPair(privateKey ?? random.bytes(32)),
+    signatureKeyPair() {
+      const seed = random.bytes(32)
+      return { seed, publicKey: nodeSigner(seed).publicKey }
+    },
+    random: (length) => random.bytes(length),
+  }
+}
+
+/** The engine of a device. Whatever it acts in is a state that the device holds. */
+export function watchedEngine(device: string, watching: Watching, options: EngineOptions): Engine {
+  const engine = uncheckedEngine(options)
+  const { acted, leadsTo } = watching
+  const made = async (making: Promise<Awaited<ReturnType<Engine["add"]>>>) => {
+    const staged = await making
+    leadsTo.set(nameOf(staged.commit), stateTag(staged.next))
+    return staged
+  }
+  return {
+    ...engine,
+    add(state, ...rest) {
+      acted(device, state)
+      return made(engine.add(state, ...rest))
+    },
+    remove(state, ...rest) {
+      acted(device, state)
+      return made(engine.remove(state, ...rest))
+    },
+    update(state, ...rest) {
+      acted(device, state)
+      return made(engine.update(state, ...rest))
+    },
+    process(state, ...rest) {
+      acted(device, state)
+      return engine.process(state, ...rest)
+    },
+    encrypt(state, ...rest) {
+      acted(device, state)
+      return engine.encrypt(state, ...rest)
+    },
+    async decrypt(state, message) {
+      acted(device, state)
+      const decrypted = await engine.decrypt(state, message)
+      watching.opened(device, message)
+      return decrypted
+    },
+  }
+}
+
+export const leadsToOf = ({ leadsTo }: Witness, commit: Uint8Array): Uint8Array | undefined =>
+  leadsTo.get(nameOf(commit))

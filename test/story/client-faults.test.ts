@@ -1,0 +1,73 @@
+// Whatever the store does at whichever of its operations, the person stays signed in and no token is lost.
+import type { Shelf } from "@signet/client"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
+import { memoryLock } from "../../clients/core/testing/memory-platform.ts"
+import { type ClientWorld, startClientWorld } from "../support/client-world.ts"
+
+let world: ClientWorld
+beforeAll(async () => {
+  world = await startClientWorld({ store: "pglite" })
+})
+afterAll(() => world?.close())
+
+const passMinutes = (minutes: number) => {
+  world.server.advance(minutes * 60_000)
+  world.clock.jump(minutes * 60_000)
+}
+
+describe("at every operation of the store during a refresh", () => {
+  test.each(faultKinds)("where it %s, the next refresh works, and so does a restart", async (kind) => {
+    for (let k = 0, isMet = true; isMet; k++) {
+      const browser = world.browser()
+      const shelf = faultyShelf(browser.shelf)
+      const lock = memoryLock()
+      const first = world.open(browser.tab({ shelf, lock }))
+      await world.signIn(first, `${kind} ${k}`)
+      passMinutes(9.9)
+      shelf.arm(k, kind)
+      const refreshed = first.session.accessToken().catch(() => undefined)
+      isMet = (await Promise.race([shelf.met, refreshed])) === true
+      shelf.arm(Number.POSITIVE_INFINITY, kind)
+      // Who has stopped does nothing any more; the others have a lock that it no longer holds.
+      if (kind.startsWith("fails")) {
+        await refreshed
+        passMinutes(9.9)
+        expect(await first.session.accessToken()).toBeTruthy()
+        expect(first.session.current.is).toBe("signedIn")
+      }
+      first.close()
+      const again = world.open(browser.tab({ channel: undefined }))
+      passMinutes(9.9)
+      expect(await again.session.accessToken()).toBeTruthy()
+      passMinutes(9.9)
+      expect(await again.session.accessToken()).toBeTruthy()
+    }
+  })
+})
+
+test("while the disk stays full no token is presented that was not stored, nor an old one again, and nobody is signed out", async () => {
+  const browser = world.browser()
+  let isFull = false
+  const shelf: Shelf = {
+    ...browser.shelf,
+    write: (...of) => (isFull ? Promise.reject(new Error("the disk is full")) : browser.shelf.write(...of)),
+  }
+  const first = world.open(browser.tab({ shelf }))
+  await world.signIn(first, "full")
+  isFull = true
+  passMinutes(11)
+  const before = world.calls.length
+  expect(await first.session.accessToken()).toBeTruthy()
+  for (let i = 0; i < 4; i++) {
+    passMinutes(11)
+    await expect(first.session.accessToken()).rejects.toMatchObject({ reason: "STORE_FAILED" })
+  }
+  expect([world.calls.length - before, first.session.current.is]).toEqual([1, "signedIn"])
+  isFull = false
+  expect(await first.session.accessToken()).toBeTruthy()
+  first.close()
+  const again = world.open(browser.tab({ channel: undefined }))
+  passMinutes(11)
+  expect(await again.session.accessToken()).toBeTruthy()
+})

@@ -1,0 +1,184 @@
+// The messenger in Chromium, on the real server: with Node in one group, in two tabs, and through reloads.
+import { join } from "node:path"
+import type { Browser, BrowserContext, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
+import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { effort } from "../support/effort.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+describe.skipIf(chromiumMissing !== undefined)(title, () => {
+  let app: Awaited<ReturnType<typeof servePage>>
+  let server: MessagingServer
+  let messengers: Messengers
+  let browser: Browser
+  beforeAll(async () => {
+    app = await servePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"))
+    server = await startMessagingServer({ store: "pglite", settings: { allowedOrigins: [app.origin] } })
+    messengers = messengersOn(server)
+    browser = await launchChromium()
+  })
+  afterAll(async () => {
+    await messengers?.close()
+    await browser?.close()
+    await server?.close()
+    app?.close()
+  })
+
+  async function newBrowser(): Promise<BrowserContext> {
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    return context
+  }
+  const settings = (): MessengerSettings => ({
+    ...{ appId: server.app.id, baseUrl: server.url, issuerRootKey: server.issuerRootKey },
+  })
+  const idTokenOf = async (subject: string) => {
+    const { credential } = await server.login(subject)
+    return credential?.case === "idToken" ? credential.value : ""
+  }
+  const openIn = (tab: Page, change: Partial<MessengerSettings> = {}) =>
+    tab.evaluate((given) => window.messenger.open(given), { ...settings(), ...change })
+  async function newTab(context: BrowserContext, change?: Partial<MessengerSettings>): Promise<Page> {
+    const tab = await context.newPage()
+    await tab.goto(app.origin)
+    expect(await openIn(tab, change)).toMatch(/^dev_/)
+    return tab
+  }
+  const devicesOf = (...tabs: Page[]) => Promise.all(tabs.map((tab) => tab.evaluate(() => window.messenger.deviceId())))
+  const send = (tab: Page, id: string, ...texts: string[]) =>
+    tab.evaluate((given) => window.messenger.send(...given), [id, texts] as const)
+  const textsIn = (tab: Page, id: string) => tab.evaluate((given) => window.messenger.texts(given), id)
+  const heardIn = (tab: Page, id: string) => tab.evaluate((given) => window.messenger.heard(given), id)
+  const syncIn = (tab: Page) => tab.evaluate(() => window.messenger.sync())
+  const group = (tab: Page, ...others: Seated[]) =>
+    tab.evaluate(
+      (userIds) => window.messenger.createGroup(userIds),
+      others.map(({ person }) => person.userId),
+    )
+  /** Messages, and what did not open. */
+  const textsOf = async ({ messenger }: Seated, id: string) =>
+    (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) => {
+      if (entry.is === "message") return [new TextDecoder().decode(entry.plaintext)]
+      return entry.is === "unreadable" ? [entry.reason] : []
+    })
+
+  test("a page and a device in Node are in one group, and write to each other, also after a reload", async () => {
+    const ben = await messengers.newcomer("ben in Node")
+    const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann in Chromium") })
+    const id = await group(tab, ben)
+    await send(tab, id, "from the page")
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    await syncIn(tab)
+    await tab.reload()
+    await openIn(tab)
+    await send(tab, id, "after a reload")
+    await ben.messenger.sync()
+    const all = ["from the page", "from Node", "after a reload"]
+    expect(await textsOf(ben, id)).toEqual(all)
+    expect(await textsIn(tab, id)).toEqual(all)
+
+    const kept = await tab.evaluate(() => window.messenger.kept())
+    expect(kept).toContain(server.app.id)
+    expect(kept).not.toMatch(/from the page|from Node|after a reload|eyJ/)
+    expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError"])
+  })
+
+  test("two tabs are one device: nothing is sent or told twice, and both see everything", async () => {
+    const ben = await messengers.newcomer("ben with a friend in two tabs")
+    const context = await newBrowser()
+    const here = await newTab(context, { idToken: await idTokenOf("ann in two tabs"), isFollowing: true })
+    const there = await newTab(context, { isFollowing: true })
+    // Asks the service for nothing: it hears from the others.
+    const beside = await newTab(context)
+    const id = await group(here, ben)
+    await ben.messenger.sync()
+    expect(new Set(await devicesOf(here, there, beside)).size).toBe(1)
+    const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
+    const [sentHere, sentThere] = await Promise.all([
+      send(here, id, ...texts("here")),
+      send(there, id, ...texts("there")),
+      (async () => {
+        for (const text of texts("ben")) await ben.messenger.send(id, utf8(text))
+      })(),
+    ])
+    expect([sentHere, sentThere]).toEqual([4, 4])
+    await ben.messenger.sync()
+    const all = [...texts("ben"), ...texts("here"), ...texts("there")]
+    const log = await textsOf(ben, id)
+    expect([...log].sort()).toEqual(all)
+    for (const tab of [here, there, beside]) {
+      await expect.poll(() => heardIn(tab, id)).toHaveLength(all.length)
+      expect(await heardIn(tab, id)).toEqual(log)
+      expect(await textsIn(tab, id)).toEqual(log)
+    }
+  })
+
+  const moments: [string, boolean][] = [
+    ["reached the service", true],
+    ["left the page", false],
+  ]
+  test.each(moments.slice(0, effort(1, 2, 2)))(
+    "a page that is reloaded while it sends, before it knows whether that %s, sends once",
+    async (_, isTaken) => {
+      const ben = await messengers.newcomer(`ben of a reload ${isTaken}`)
+      const context = await newBrowser()
+      const tab = await newTab(context, { idToken: await idTokenOf(`ann reloads ${isTaken}`) })
+      const id = await group(tab, ben)
+      let isLost = false
+      const lost = new Promise<void>((resolve) => {
+        void context.route("**/*.ConversationService/AppendMessage", async (route) => {
+          if (isLost || route.request().method() !== "POST") return route.continue()
+          isLost = true
+          if (isTaken) await route.fetch()
+          resolve()
+        })
+      })
+      const sending = send(tab, id, "sent once").catch(() => undefined)
+      await lost
+      await tab.reload()
+      await sending
+      expect(await openIn(tab)).toMatch(/^dev_/)
+      await send(tab, id, "and on")
+      await ben.messenger.sync()
+      expect(await textsOf(ben, id)).toEqual(["sent once", "and on"])
+      expect(await textsIn(tab, id)).toEqual(["sent once", "and on"])
+    },
+  )
+
+  test("a page that is not in a secure context has no messenger, and keeps nothing", async () => {
+    const context = await newBrowser()
+    const script = await (await fetch(`${app.origin}/page.js`)).text()
+    await context.route("http://insecure.example/**", (route) =>
+      route.fulfill(
+        route.request().url().endsWith(".js")
+          ? { contentType: "text/javascript", body: script }
+          : { contentType: "text/html", body: '<!doctype html><script src="/page.js"></script>' },
+      ),
+    )
+    const tab = await context.newPage()
+    await tab.goto("http://insecure.example/")
+    expect(await openIn(tab)).toBe("INSECURE_CONTEXT")
+    expect(await tab.evaluate(() => window.messenger.databases())).toEqual([])
+  })
+
+  test("another user's store, and one whose keys are gone, are refused and stay as they are", async () => {
+    const context = await newBrowser()
+    const database = "messages of whoever is first"
+    const tab = await newTab(context, { idToken: await idTokenOf("ann is first"), database })
+    const ben = await idTokenOf("ben is second")
+    await tab.reload()
+    expect(await openIn(tab, { idToken: ben, database })).toBe("WRONG_USER")
+    await tab.reload()
+    expect(await openIn(tab, { idToken: await idTokenOf("ann is first"), database })).toMatch(/^dev_/)
+    await tab.reload()
+    await tab.evaluate(() => window.messenger.forgetKeys())
+    expect(await openIn(tab, { database })).toBe("SECURE_STORE_CHANGED")
+    expect(await tab.evaluate(() => window.messenger.databases())).toContain(database)
+  })
+})

@@ -1,0 +1,310 @@
+// What a messenger does with state that was put back, is somebody else's or cannot be followed any more, and with
+// envelopes that come as they like.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { hash } from "@signet/canonical/hash"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
+import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { callsOver } from "../support/messaging/calls.ts"
+import { lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let ann: Seated
+let ben: Seated
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  ann = await messengers.newcomer("ann")
+  ben = await messengers.newcomer("ben")
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const textsIn = async ({ messenger }: Seated, conversationId: string) =>
+  (await messenger.timeline(conversationId)).flatMap((entry) =>
+    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+  )
+const again = ({ person, store, box }: Seated) => messengers.open(person, { store, box })
+
+async function group(): Promise<string> {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ben.messenger.sync()
+  return id
+}
+
+/** A copy of a store, as a backup makes it. */
+async function copyOf(store: MessagingStore): Promise<MessagingStore> {
+  const tables = [
+    "header",
+    "device",
+    "keyPackage",
+    "usedKeyPackage",
+    "creation",
+    "peer",
+    "conversation",
+    "state",
+  ] as const
+  const more = ["tree", "staged", "intent", "outbox", "timeline"] as const
+  const copy = openMemoryStore()
+  for (const space of await store.spaces()) {
+    const { generation } = await store.read(space, [])
+    for (let at = 0n; at < generation - 1n; at++) await copy.transact(space, at, [])
+    const ops = []
+    for (const table of [...tables, ...more]) {
+      for (const { key, value } of await store.list(space, table)) ops.push({ op: "put", table, key, value } as const)
+    }
+    await copy.transact(space, generation - 1n, ops)
+  }
+  return copy
+}
+
+test.each([
+  ["that it had sent from", async (id: string) => ann.messenger.send(id, utf8("after the backup"))],
+  [
+    "that it had read beyond",
+    async (id: string) => {
+      await ben.messenger.send(id, utf8("after the backup"))
+      await ann.messenger.sync()
+    },
+  ],
+  ["that it had changed the keys of", async (id: string) => ann.messenger.refreshKeys(id)],
+])("a state that was put back, %s, sends nothing, and is let in again", async (_, goOn) => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("before the backup"))
+  await ann.messenger.sync()
+  const backup = await copyOf(ann.store)
+  await goOn(id)
+  const old = await messengers.open(ann.person, { store: backup, box: ann.box })
+  const statuses: string[] = []
+  old.messenger.subscribe((event) => {
+    if (event.is === "status" && event.conversationId === id) statuses.push(event.status)
+  })
+  await old.messenger.sync()
+  expect(statuses).toEqual(["rolledBack", "waiting"])
+  await expect(old.messenger.send(id, utf8("twice under one key"))).rejects.toMatchObject({
+    reason: "CONVERSATION_NOT_ACTIVE",
+  })
+  await ben.messenger.sync()
+  await old.messenger.sync()
+  expect((await old.messenger.conversation(id))?.status).toBe("active")
+  await old.messenger.send(id, utf8("with new keys"))
+  await ben.messenger.sync()
+  expect((await textsIn(ben, id)).at(-1)).toBe("with new keys")
+  // The one with the newer state is out of date now, and the same device: it is not used any more.
+  ann = await again({ ...ann, store: backup })
+})
+
+test("a row that was put back is noticed, and nothing is changed", async () => {
+  const id = await group()
+  const [before] = await ann.store.list(id, "state")
+  await ann.messenger.send(id, utf8("one more"))
+  const { generation } = await ann.store.read(id, [])
+  const [now] = await ann.store.list(id, "state")
+  if (before === undefined || now === undefined) throw new Error("no state")
+  await ann.store.transact(id, generation, [{ op: "put", table: "state", ...before }])
+  const { messenger } = await again(ann)
+  await expect(messenger.send(id, utf8("from there"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  expect((await ann.store.list(id, "state"))[0]).toEqual(before)
+  await ann.store.transact(id, generation + 1n, [])
+})
+
+test("a store opens for its user and its box, and for no other", async () => {
+  const cid = await messengers.newcomer("cid")
+  const { store, box } = ann
+  await expect(messengers.open(cid.person, { store, box })).rejects.toMatchObject({ reason: "WRONG_USER" })
+  const other = { store, box: testBox("another") }
+  await expect(messengers.open(ann.person, other)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+})
+
+test("envelopes come in any order, twice, and across epochs: they are read in theirs", async () => {
+  const id = await group()
+  const texts: string[] = []
+  for (let epoch = 0; epoch < 5; epoch++) {
+    for (const text of [`a${epoch}`, `b${epoch}`]) {
+      texts.push(text)
+      await ann.messenger.send(id, utf8(text))
+    }
+    await ann.messenger.refreshKeys(id)
+  }
+  const log = await logOf(id)
+  // A network that is gone: what is missing cannot be fetched.
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const { processedSeq = 0n } = (await offline.messenger.conversation(id)) ?? {}
+  const missing = log.filter(({ seq }) => seq > processedSeq)
+  const shuffled = [...missing.toReversed(), ...missing]
+  const outcomes = new Set<string>()
+  for (const envelope of shuffled) {
+    outcomes.add((await offline.messenger.processIncoming({ conversationId: id, envelope })).is)
+  }
+  expect([...outcomes].sort()).toEqual(["processed", "queued", "replay"])
+  expect(await textsIn(offline, id)).toEqual(texts)
+})
+
+test("an envelope that the log does not have changes nothing", async () => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("true"))
+  const [, envelope] = await logOf(id)
+  if (envelope === undefined) throw new Error("no message")
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const before = await offline.messenger.conversation(id)
+  const bent = (change: Partial<typeof envelope>) =>
+    offline.messenger.processIncoming({ conversationId: id, envelope: { ...envelope, ...change } })
+  const message = envelope.message.slice()
+  message[message.length - 1] = 255 - (message.at(-1) ?? 0)
+  await expect(bent({ message })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  await expect(bent({ message: new Uint8Array(9) })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  const contentHash = hash("content", message)
+  await expect(bent({ message, contentHash })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  await expect(bent({ seq: 0n })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  expect(await offline.messenger.conversation(id)).toEqual(before)
+  expect(await bent({})).toMatchObject({ is: "processed" })
+})
+
+test("without a network messages wait, in order, and are sent once when it is back", async () => {
+  const id = await group()
+  const offline = await messengers.open(ann.person, { ...ann, transport: cutOff() })
+  for (const text of ["one", "two", "three"]) {
+    await expect(offline.messenger.send(id, utf8(text))).rejects.toMatchObject({ reason: "QUEUED" })
+  }
+  await ben.messenger.refreshKeys(id)
+  await ann.messenger.sync()
+  await ann.messenger.sync()
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
+})
+
+test("what encryptMessage gave is sent with the next message, before it", async () => {
+  const id = await group()
+  const envelope = await ann.messenger.encryptMessage(id, utf8("first"))
+  expect(envelope.message.length).toBeGreaterThan(256)
+  await ann.messenger.send(id, utf8("second"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["first", "second"])
+})
+
+test("everything in a store but its header and the names of rows went through the secret box", async () => {
+  const sealed: Uint8Array[] = []
+  const inner = testBox()
+  const box = {
+    ...inner,
+    async seal(...of: Parameters<typeof inner.seal>) {
+      sealed.push(await inner.seal(...of))
+      return sealed.at(-1) ?? new Uint8Array()
+    },
+  }
+  const dot = await messengers.newcomer("dot", { box })
+  const { id } = await dot.messenger.createDirectConversation(ben.person.userId)
+  await dot.messenger.send(id, utf8("a secret"))
+  await dot.messenger.encryptMessage(id, utf8("another secret"))
+  const known = sealed.map((bytes) => Buffer.from(bytes))
+  const isSealed = (value: Uint8Array) =>
+    known.some((bytes) => Buffer.from(value).includes(bytes) && value.length - bytes.length < 16)
+  for (const [space, table] of [["device", "device"], ["device", "keyPackage"], ...inConversation(id)] as const) {
+    const rows = await dot.store.list(space, table)
+    expect(rows.length, table).toBeGreaterThan(0)
+    for (const { value } of rows) expect(isSealed(value), table).toBe(true)
+  }
+})
+
+const inConversation = (id: string) =>
+  (["conversation", "state", "tree", "outbox", "timeline"] as const).map((table) => [id, table] as const)
+
+test("a device that the log has moved on without asks to be let in again", async () => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("never read"))
+  const { transport } = messengers
+  let isPruned = true
+  const pruned: Transport = {
+    ...transport,
+    async unary(...call) {
+      if (isPruned && call[0].name === "ListMessages") throw refusal("LOG_PRUNED")
+      return transport.unary(...call)
+    },
+  }
+  const behind = await messengers.open(ben.person, { ...ben, transport: pruned })
+  await behind.messenger.sync()
+  expect((await behind.messenger.conversation(id))?.status).toBe("waiting")
+  isPruned = false
+  await ann.messenger.sync()
+  await ann.messenger.send(id, utf8("read again"))
+  await behind.messenger.sync()
+  expect((await behind.messenger.conversation(id))?.status).toBe("active")
+  expect((await behind.messenger.timeline(id)).map(({ is }) => is)).toEqual(["gap", "message"])
+})
+
+test("key packages are made when few are left, and the secrets of those that were used are gone", async () => {
+  const transport = lyingTransport(messengers.transport)
+  const inventories: number[] = []
+  transport.bend = {
+    method: "UploadKeyPackages",
+    answer: (truth) => inventories.push((truth as UploadKeyPackagesResponse).inventory?.available ?? 0),
+  }
+  const eve = await messengers.newcomer("eve", { transport })
+  const made = async () => new Set((await eve.store.list("device", "keyPackage")).map(({ key }) => key))
+  const first = await made()
+  for (let i = 0; i < 3; i++) await ann.messenger.createGroupConversation([eve.person.userId])
+  await eve.messenger.sync()
+  await eve.messenger.sync()
+  expect(inventories).toEqual([12, 12])
+  const used = (await eve.store.list("device", "usedKeyPackage")).map(({ key }) => key)
+  const now = await made()
+  expect(used).toHaveLength(3)
+  expect(used.filter((key) => first.has(key) && !now.has(key))).toEqual(used)
+  // Of one use, and the last resort.
+  expect(now.size).toBe(13)
+})
+
+test("a renewed credential has a new key, and is put to use in every conversation", async () => {
+  const id = await group()
+  const options = messengers.optionsFor(ann.person, { store: ann.store, box: ann.box })
+  const { context } = await openContext(...options)
+  const before = context.device.credentialHash()
+  await renewCredential(context)
+  expect(context.device.credentialHash()).not.toEqual(before)
+  const again = await messengers.open(ann.person, ann)
+  await again.messenger.refreshKeys(id)
+  await again.messenger.send(id, utf8("with the new key"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["with the new key"])
+  expect((await ben.messenger.conversation(id))?.status).toBe("active")
+  ann = again
+})
+
+test("after signing in anew the device is the one that it was", async () => {
+  const id = await group()
+  const { store, box, messenger, person } = ann
+  const anew = await messengers.open(await person.again(), { store, box })
+  await anew.messenger.sync()
+  expect(anew.messenger.deviceId).toBe(messenger.deviceId)
+  await anew.messenger.send(id, utf8("from another session"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["from another session"])
+})
+
+function refusal(reason: string): ConnectError {
+  const value = { reason, domain: "signet" }
+  return new ConnectError("refused", Code.FailedPrecondition, undefined, [{ desc: ErrorInfoSchema, value }])
+}
+
+/** Everything that was ever appended. */
+async function logOf(conversationId: string): Promise<Envelope[]> {
+  const calls = callsOver(messengers.transport, { token: await ben.person.refresh(), device: undefined })
+  return (await calls.conversations.listMessages({ conversationId, afterSeq: 0n, limit: 200 })).envelopes
+}
+
+/** Nothing comes through. */
+function cutOff(): Transport {
+  return { ...messengers.transport, unary: async () => Promise.reject(new TypeError("fetch failed")) }
+}

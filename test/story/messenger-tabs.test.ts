@@ -1,0 +1,180 @@
+// One device in several tabs: one store, a messenger each, and every order of what they write.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
+import type { MessagingStore, Space } from "../../clients/core/messaging/store/store.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { callsOver } from "../support/messaging/calls.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let ben: Seated
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  ben = await messengers.newcomer("ben")
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+/** Stores on one memory, that hear of each other as tabs do. */
+function sharedStore(): { tab(change?: Partial<MessagingStore>): MessagingStore } {
+  const store = openMemoryStore()
+  const listeners: { of: object; listener: (space: Space) => void }[] = []
+  return {
+    tab(change) {
+      const tab: MessagingStore = {
+        ...store,
+        async transact(space, ...rest) {
+          const done = await store.transact(space, ...rest)
+          if (done === "ok") for (const { of, listener } of listeners) if (of !== tab) listener(space)
+          return done
+        },
+        watch(listener) {
+          listeners.push({ of: tab, listener })
+        },
+        ...change,
+      }
+      return tab
+    },
+  }
+}
+
+interface Tab extends Seated {
+  readonly heard: string[]
+}
+
+function hearing(seated: Seated): Tab {
+  const heard: string[] = []
+  seated.messenger.subscribe((event) => {
+    if (event.is === "status") heard.push(event.status)
+    else if (event.is !== "entry") heard.push(event.is)
+    else if (event.entry.is === "message") heard.push(new TextDecoder().decode(event.entry.plaintext))
+  })
+  return { ...seated, heard }
+}
+
+async function tabs(name: string, changes: readonly Partial<MessagingStore>[]): Promise<Tab[]> {
+  const shared = sharedStore()
+  const [box, person] = [testBox(), together(await server.person(name))]
+  const opened = await Promise.all(
+    changes.map(async (change) => hearing(await messengers.open(person, { store: shared.tab(change), box }))),
+  )
+  await opened[0]?.messenger.sync()
+  return opened
+}
+
+/** One sign-in: tabs refresh it one after the other. */
+function together(person: SignedIn): SignedIn {
+  let turn = Promise.resolve("")
+  return {
+    userId: person.userId,
+    get accessToken() {
+      return person.accessToken
+    },
+    refresh() {
+      turn = turn.then(() => person.refresh())
+      return turn
+    },
+    again: person.again,
+  }
+}
+
+const two = async (name: string): Promise<readonly [Tab, Tab]> => {
+  const [here, there] = await tabs(name, [{}, {}])
+  if (here === undefined || there === undefined) throw new Error("two were opened")
+  return [here, there]
+}
+
+test("tabs that are opened at once become one device", async () => {
+  const [here, there] = await two("ann opens two")
+  expect(there.messenger.deviceId).toBe(here.messenger.deviceId)
+  expect(await here.messenger.devices()).toHaveLength(1)
+})
+
+test("what one tab takes in, the other tells too: once, in order, and what was before is for it to read", async () => {
+  const [here, there] = await two("ann hears")
+  const { id } = await here.messenger.createDirectConversation(ben.person.userId)
+  await expect.poll(() => there.heard).toContain("lagged")
+  there.heard.length = 0
+  here.heard.length = 0
+  await here.messenger.send(id, utf8("mine"))
+  await ben.messenger.sync()
+  for (const text of ["one", "two", "three"]) await ben.messenger.send(id, utf8(text))
+  await Promise.all([here.messenger.sync(), there.messenger.sync()])
+  await expect.poll(() => there.heard).toHaveLength(4)
+  expect(there.heard).toEqual(["mine", "one", "two", "three"])
+  expect(here.heard).toEqual(there.heard)
+  await here.messenger.rejoin(id)
+  await expect.poll(() => there.heard.at(-1)).toBe("waiting")
+})
+
+test("what does not fit state that another tab has changed meanwhile is looked at again, and not refused", async () => {
+  const store = sharedStore()
+  const plain = store.tab()
+  const [box, person] = [testBox(), together(await server.person("ann is overtaken"))]
+  let isCut = false
+  const transport: Transport = {
+    ...messengers.transport,
+    async unary(...call) {
+      const answer = await messengers.transport.unary(...call)
+      if (isCut) throw new ConnectError("the answer is lost", Code.Unavailable)
+      return answer
+    },
+  }
+  const here = await messengers.open(person, { store: plain, box, transport })
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const overtaken = store.tab({
+    // Read once the state has been: what was sent waits here until it is taken in.
+    async list(space, table, range) {
+      const work = meanwhile
+      if (table === "outbox" && work !== undefined) {
+        meanwhile = undefined
+        await work()
+      }
+      return plain.list(space, table, range)
+    },
+  })
+  const there = await messengers.open(person, { store: overtaken, box })
+  const { id } = await here.messenger.createDirectConversation(ben.person.userId)
+  isCut = true
+  await expect(here.messenger.send(id, utf8("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
+  isCut = false
+  const envelope = (await logOf(id)).at(-1) ?? fail()
+  meanwhile = () => here.messenger.sync()
+  const incoming = await there.messenger.processIncoming({ conversationId: id, envelope })
+  expect([incoming.is, meanwhile]).toEqual(["processed", undefined])
+  expect((await there.messenger.conversation(id))?.status).toBe("active")
+})
+
+test("a tab goes on with the key that another one renewed", async () => {
+  const [here, there] = await two("ann renews")
+  const { id } = await there.messenger.createDirectConversation(ben.person.userId)
+  const { context } = await openContext(...messengers.optionsFor(here.person, here))
+  const before = context.device.credentialHash()
+  await renewCredential(context)
+  expect(context.device.credentialHash()).not.toEqual(before)
+  await there.messenger.refreshKeys(id)
+  await there.messenger.send(id, utf8("with the new key"))
+  await ben.messenger.sync()
+  expect((await ben.messenger.timeline(id)).at(-1)).toMatchObject({ plaintext: utf8("with the new key") })
+})
+
+async function logOf(conversationId: string): Promise<Envelope[]> {
+  const calls = callsOver(messengers.transport, { token: await ben.person.refresh(), device: undefined })
+  return (await calls.conversations.listMessages({ conversationId, afterSeq: 0n, limit: 200 })).envelopes
+}
+
+const fail = (): never => {
+  throw new Error("not there")
+}

@@ -1,0 +1,273 @@
+// Two people compare, and are told when what they compared is not what is there any more.
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
+import { decode, encode } from "@signet/canonical/canonical"
+import { parseSigned } from "@signet/canonical/signed"
+import { DeviceListBodyV1Schema } from "@signet/proto/credential/v1/device_list"
+import { SafetyQrV1Schema } from "@signet/proto/credential/v1/safety_qr"
+import type { ListDeviceListsResponse, ListDevicesResponse } from "@signet/proto/messaging/v1/device_service"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
+import { idOf } from "../../clients/core/messaging/ids.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let ann: Seated
+let ben: Seated
+let id: string
+let lying: LyingTransport
+let told: MessengerEvent[]
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+}, 30_000)
+// Others for each test: what was compared stays.
+let count = 0
+beforeEach(async () => {
+  lying = lyingTransport(messengers.transport)
+  ann = await messengers.newcomer(`ann ${count}`, { transport: lying })
+  ben = await messengers.newcomer(`ben ${count++}`)
+  id = (await ann.messenger.createDirectConversation(ben.person.userId)).id
+  await ben.messenger.sync()
+  await ann.messenger.sync()
+  told = []
+  ann.messenger.subscribe((event) => told.push(event))
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const compare = async (seated: Seated, other: Seated) => {
+  const { safetyNumber } = await seated.messenger.verification.of(other.person.userId)
+  return seated.messenger.verification.markVerified(other.person.userId, safetyNumber)
+}
+const statusOfBen = () => ann.messenger.verification.status(ben.person.userId)
+const kinds = () => told.map((event) => (event.is === "entry" ? event.entry.is : event.is))
+/** A second device of Ben's, which is let in. */
+async function secondDevice(): Promise<Seated> {
+  const second = await messengers.open(await ben.person.again())
+  await second.messenger.sync()
+  await ben.messenger.sync()
+  await second.messenger.sync()
+  return second
+}
+const isLists = (answer: object): answer is ListDeviceListsResponse => "deviceLists" in answer
+const isOf = ({ deviceLists: [signed] }: ListDeviceListsResponse, { person }: Seated) => {
+  const schema = DeviceListBodyV1Schema
+  return signed !== undefined && idOf("prn", decode(schema, parseSigned(schema, signed).body).userId) === person.userId
+}
+const isDevices = (answer: object): answer is ListDevicesResponse => "devices" in answer && "nextPageToken" in answer
+
+test("two who compare see the same sixty digits, and say so by number or by code", async () => {
+  const { verification } = ann.messenger
+  const seen = await verification.of(ben.person.userId)
+  expect(seen).toMatchObject({ status: "unverified", comparedBy: undefined, listFault: undefined })
+  expect(seen.safetyNumber).toMatch(/^([0-9]{5} ){11}[0-9]{5}$/)
+  expect(seen.devices).toEqual([
+    {
+      deviceId: ben.messenger.deviceId,
+      fingerprint: expect.stringMatching(/^([0-9]{5} ){5}[0-9]{5}$/),
+      isCompared: false,
+    },
+  ])
+  expect((await ben.messenger.verification.of(ann.person.userId)).safetyNumber).toBe(seen.safetyNumber)
+  expect(await verification.markVerified(ben.person.userId, seen.safetyNumber)).toMatchObject({
+    status: "verified",
+    comparedBy: "number",
+    devices: [{ isCompared: true }],
+  })
+  const code = await verification.qrCode(ben.person.userId)
+  const scanned = await ben.messenger.verification.scan(ann.person.userId, code)
+  expect(scanned).toMatchObject({ status: "verified", comparedBy: "qr" })
+  expect(await ann.messenger.verification.groupCode(id)).toBe(await ben.messenger.verification.groupCode(id))
+  // It is there after a restart, on this device alone.
+  const again = await messengers.open(ann.person, ann)
+  expect(await again.messenger.verification.status(ben.person.userId)).toBe("verified")
+})
+
+const inScript = (zero: number) => (number: string) =>
+  number.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(zero + Number(digit)))
+const wrongNumbers: Record<string, (number: string) => string> = {
+  "one digit that is another": (number) => (number.startsWith("1") ? "2" : "1") + number.slice(1),
+  less: (number) => number.slice(0, -1),
+  nothing: () => "",
+  "digits of another script": inScript(0x660),
+  "wide digits": inScript(0xff10),
+  "an invisible character among them": (number) => `${number.slice(0, 9)}\u200b${number.slice(9)}`,
+}
+
+test("what is not the number, digit by digit, is not it", async () => {
+  const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
+  for (const [what, change] of Object.entries(wrongNumbers)) {
+    const marking = ann.messenger.verification.markVerified(ben.person.userId, change(safetyNumber))
+    await expect(marking, what).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
+  }
+  expect(await statusOfBen()).toBe("unverified")
+})
+
+test("a code counts when it is the other side's, of these two, and of these keys", async () => {
+  const { verification } = ann.messenger
+  const cid = await messengers.newcomer(`cid ${count++}`)
+  await cid.messenger.createDirectConversation(ann.person.userId)
+  const scan = (code: string) => verification.scan(ben.person.userId, code)
+  const refused = (cause: string) => ({ reason: "COMPARISON_FAILED", cause: expect.objectContaining({ code: cause }) })
+  await expect(scan(await verification.qrCode(ben.person.userId))).rejects.toMatchObject(refused("QR_SAME_SIDE"))
+  await expect(scan(await cid.messenger.verification.qrCode(ann.person.userId))).rejects.toMatchObject(
+    refused("QR_WRONG_USER"),
+  )
+  const code = decode(SafetyQrV1Schema, base64Decode(await ben.messenger.verification.qrCode(ann.person.userId)))
+  const changed = (change: Partial<typeof code>) =>
+    scan(base64Encode(encode(SafetyQrV1Schema, { ...code, ...change }), "url"))
+  const other = new Uint8Array(16).fill(1)
+  await expect(changed({ appId: other })).rejects.toMatchObject(refused("QR_WRONG_APP"))
+  await expect(changed({ tenantId: other })).rejects.toMatchObject(refused("QR_WRONG_TENANT"))
+  const replaced = { localFingerprint: new Uint8Array(32).fill(1) }
+  await expect(changed(replaced)).rejects.toMatchObject(refused("QR_MISMATCH"))
+  const later = { localListVersion: code.localListVersion + 1n }
+  await expect(changed(later)).rejects.toMatchObject(refused("QR_OTHER_LIST_VERSION"))
+  await expect(scan("not a code")).rejects.toMatchObject(refused("QR_MALFORMED"))
+  await expect(verification.qrCode(ann.person.userId)).rejects.toThrow(RangeError)
+  expect(await statusOfBen()).toBe("unverified")
+})
+
+test("a new device of somebody who was compared is told before anything that it says, and stays told", async () => {
+  await compare(ann, ben)
+  const second = await secondDevice()
+  await second.messenger.send(id, utf8("it is me"))
+  await ann.messenger.sync()
+  expect(kinds()).toEqual(["keysChanged", "membership", "message"])
+  expect(told[0]).toMatchObject({ userId: ben.person.userId, deviceIds: [second.messenger.deviceId] })
+  expect(await statusOfBen()).toBe("changed")
+  // Also when it is gone again, and after a restart.
+  await ben.messenger.revokeDevice(second.messenger.deviceId)
+  await ben.messenger.sync()
+  await ann.messenger.sync()
+  expect(await statusOfBen()).toBe("changed")
+  expect(await (await messengers.open(ann.person, ann)).messenger.verification.status(ben.person.userId)).toBe(
+    "changed",
+  )
+  await compare(ann, ben)
+  expect(await statusOfBen()).toBe("verified")
+})
+
+test("a new key of the same device is another key", async () => {
+  await compare(ann, ben)
+  const { context } = await openContext(...messengers.optionsFor(ben.person, ben))
+  await renewCredential(context)
+  await ben.messenger.sync()
+  await ann.messenger.sync()
+  expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
+    status: "changed",
+    devices: [{ deviceId: ben.messenger.deviceId, isCompared: false }],
+  })
+  expect(kinds()).toContain("keysChanged")
+})
+
+test("the list alone tells of a new device, too", async () => {
+  await compare(ann, ben)
+  const second = await messengers.open(await ben.person.again())
+  expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
+    status: "changed",
+    devices: expect.arrayContaining([
+      expect.objectContaining({ deviceId: second.messenger.deviceId, isCompared: false }),
+    ]),
+  })
+  expect(kinds()).toEqual(["keysChanged"])
+})
+
+test("who asked for it sends nothing to changed keys, until they are compared anew", async () => {
+  await compare(ann, ben)
+  await secondDevice()
+  const [options, primitives] = messengers.optionsFor(ann.person, ann)
+  const { createMessengerWith } = await import("../../clients/core/messaging/create-messenger.ts")
+  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  await strict.sync()
+  await expect(strict.send(id, utf8("secret"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
+  const { safetyNumber } = await strict.verification.of(ben.person.userId)
+  await strict.verification.markVerified(ben.person.userId, safetyNumber)
+  expect((await strict.send(id, utf8("secret"))).seq).toBeGreaterThan(0n)
+})
+
+test("a device that is in a conversation and in no list is a ghost: there is nothing to compare", async () => {
+  const second = await secondDevice()
+  await ann.messenger.sync()
+  // The service shows the list of before.
+  lying.bend = {
+    method: "ListDeviceLists",
+    answer(answer) {
+      if (!isLists(answer) || !isOf(answer, ben)) return
+      answer.deviceLists = answer.deviceLists.slice(0, 1)
+      answer.newestVersion = 1n
+    },
+  }
+  const { safetyNumber, devices } = await ann.messenger.verification.of(ben.person.userId)
+  expect(devices.map(({ deviceId }) => deviceId)).not.toContain(second.messenger.deviceId)
+  const marking = ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
+  await expect(marking).rejects.toMatchObject({ reason: "KEYS_NOT_COVERED" })
+  expect(await statusOfBen()).toBe("unverified")
+})
+
+test("a service that goes back to an older list is refused, and that is remembered", async () => {
+  await messengers.open(await ben.person.again())
+  await compare(ann, ben)
+  lying.bend = {
+    method: "ListDeviceLists",
+    answer(answer) {
+      if (!isLists(answer) || !isOf(answer, ben)) return
+      answer.deviceLists = []
+      answer.newestVersion = 1n
+    },
+  }
+  await expect(ann.messenger.verification.of(ben.person.userId)).rejects.toMatchObject({
+    reason: "DEVICE_LIST_REFUSED",
+    cause: { code: "LIST_ROLLBACK" },
+  })
+  expect(told).toEqual([{ is: "keysChanged", userId: ben.person.userId, deviceIds: [], listFault: "LIST_ROLLBACK" }])
+  expect(await statusOfBen()).toBe("changed")
+  lying.bend = undefined
+  expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
+    status: "changed",
+    listFault: "LIST_ROLLBACK",
+  })
+  expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
+})
+
+test.each<[string, (answer: ListDeviceListsResponse) => void, string]>([
+  ["that is not signed", ({ deviceLists }) => flip(deviceLists.at(-1)), "LIST_"],
+  ["that is somebody else's", (answer) => replaceAll(answer), "LIST_WRONG_USER"],
+])("a list %s is refused, and what was compared stays compared", async (_, change, code) => {
+  await compare(ann, ben)
+  await messengers.open(await ben.person.again())
+  const cid = await messengers.newcomer(`cid ${count++}`)
+  const { context } = await openContext(...messengers.optionsFor(cid.person, cid))
+  others = (await context.calls.devices.listDeviceLists({})).deviceLists
+  lying.bend = { method: "ListDeviceLists", answer: (answer) => (isLists(answer) ? change(answer) : undefined) }
+  const refused = ann.messenger.verification.of(ben.person.userId)
+  await expect(refused).rejects.toMatchObject({ reason: "DEVICE_LIST_REFUSED", message: expect.stringContaining(code) })
+  expect(await statusOfBen()).toBe("verified")
+})
+let others: Uint8Array[] = []
+const flip = (bytes: Uint8Array | undefined) => {
+  if (bytes !== undefined) bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1
+}
+const replaceAll = (answer: ListDeviceListsResponse) => {
+  answer.deviceLists = others
+}
+
+test("a device with another credential than the signed list has is not shown as the user's", async () => {
+  lying.bend = {
+    method: "ListDevices",
+    answer(answer) {
+      if (!isDevices(answer)) return
+      for (const device of answer.devices) flip(device.credential)
+    },
+  }
+  const refused = ann.messenger.verification.of(ben.person.userId)
+  await expect(refused).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})

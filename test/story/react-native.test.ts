@@ -1,0 +1,145 @@
+// The messenger in React Native: JavaScript on one side of a bridge, a native stand-in with the real thing on the other.
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
+import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
+import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { createMessenger, type NativeMessenger, type ReactNativeMessenger } from "../../clients/react-native/index.ts"
+import { nativeDouble } from "../../clients/react-native/testing/native-double.ts"
+import { createTaint, type Taint, taintedSuite } from "../../clients/react-native/testing/taint.ts"
+import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const safetyNumber = "012345678901234567890123456789012345678901234567890123456789"
+
+interface Phone {
+  readonly userId: string
+  readonly native: NativeMessenger
+  readonly messenger: ReactNativeMessenger
+  readonly taint: Taint
+  readonly crossed: readonly string[]
+}
+
+/** @param isLeaky The native side answers a question with a key. */
+async function phone(name: string, isLeaky = false): Promise<Phone> {
+  const person = await server.person(name)
+  const taint = createTaint()
+  let identityKey = new Uint8Array()
+  const { native, crossed } = nativeDouble({
+    async open({ session }) {
+      if (session !== `session of ${name}`) throw new Error("no such sign-in")
+      taint.add("an access token", person.accessToken)
+      const [options, primitives] = messengers.optionsFor(person, { store: openMemoryStore(), box: testBox() })
+      const suite = taintedSuite(primitives.suite, taint)
+      const signatureKeyPair = async () => {
+        const pair = await suite.signatureKeyPair()
+        identityKey = pair.seed.slice()
+        return pair
+      }
+      return createMessengerWith(options, { ...primitives, suite: { ...suite, signatureKeyPair } })
+    },
+    safetyNumber: async () => (isLeaky ? Buffer.from(identityKey).toString("base64") : safetyNumber),
+  })
+  const messaging = { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] }
+  const messenger = await createMessenger(native, { messaging, session: `session of ${name}` })
+  await messenger.sync()
+  return { userId: person.userId, native, messenger, taint, crossed }
+}
+
+test("two phones write to each other, and no secret crosses into JavaScript", async () => {
+  const [ann, ben] = [await phone("ann with a phone"), await phone("ben with a phone")]
+  const heard: string[] = []
+  ben.messenger.subscribe((event) => heard.push(event.is))
+  const { id, status } = await ann.messenger.createGroupConversation([ben.userId])
+  expect(status).toBe("active")
+  const { seq } = await ann.messenger.send(id, utf8("hello"))
+  await ben.messenger.sync()
+  await ben.messenger.send(id, utf8("hello back"))
+  const waiting = await ann.messenger.encryptMessage(id, utf8("later"))
+  expect(waiting).toMatchObject({ conversationId: id, epoch: 1n })
+  await ann.messenger.sync()
+  await ann.messenger.refreshKeys(id)
+  const texts = (await ann.messenger.timeline(id, { afterSeq: seq - 1n })).flatMap((entry) =>
+    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+  )
+  expect(texts).toEqual(["hello", "hello back", "later"])
+  expect(heard).toContain("entry")
+  expect(await ann.messenger.safetyNumber(ben.userId)).toMatch(/^\d{60}$/)
+  expect(await ann.messenger.devices()).toMatchObject([{ id: ann.messenger.deviceId, isThisOne: true }])
+  expect((await ben.messenger.conversations())[0]?.memberUserIds).toContain(ann.userId)
+
+  for (const { crossed, taint } of [ann, ben]) {
+    const transcript = crossed.join("\n")
+    expect(transcript).toContain(Buffer.from("hello").toString("base64"))
+    expect(taint.count).toBeGreaterThan(500)
+    expect(taint.in(transcript)).toEqual([])
+  }
+})
+
+test("a native side that lets a key out is found", async () => {
+  const { messenger, taint, crossed } = await phone("eve with a phone", true)
+  expect(taint.in(crossed.join("\n"))).toEqual([])
+  await messenger.safetyNumber("prn_01kdvdna00edmtevk5ehj6axhg")
+  expect(taint.in(crossed.join("\n"))).toEqual(["the identity key"])
+})
+
+describe("the taint", () => {
+  const secret = Uint8Array.from({ length: 32 }, (_, i) => (i * 37 + 11) % 256)
+  const inside = Buffer.concat([utf8("before"), secret, utf8("after")])
+  test.each<[string, string]>([
+    ["in base64", Buffer.from(secret).toString("base64")],
+    ["inside of more, in base64", inside.toString("base64")],
+    ["inside of more, in base64url", inside.toString("base64url")],
+    ["in hexadecimal", inside.toString("hex")],
+    ["as an array of numbers", JSON.stringify([...inside])],
+  ])("is seen %s", (_, text) => {
+    const taint = createTaint()
+    taint.add("a secret", secret)
+    expect(taint.in(JSON.stringify({ is: "entry", text }))).toEqual(["a secret"])
+    expect(taint.in(JSON.stringify({ is: "entry", text: "another" }))).toEqual([])
+  })
+})
+
+test("what the native side refuses has the same class and reason as anywhere", async () => {
+  const { messenger, native } = await phone("cid with a phone")
+  const unknown = "cnv_01kdvdna00edmtevk5ehj6axhg"
+  await expect(messenger.send(unknown, utf8("x"))).rejects.toMatchObject({
+    name: "MessagingError",
+    reason: "CONVERSATION_UNKNOWN",
+  })
+  const locked: NativeMessenger = {
+    ...native,
+    open: async () => Promise.reject({ code: "LOCKED", message: "unlock the phone first" }),
+  }
+  const options = { messaging: { baseUrl: server.url, issuerRootKeys: [] }, session: "s" }
+  await expect(createMessenger(locked, options)).rejects.toMatchObject({ name: "SecretBoxError", reason: "LOCKED" })
+  await messenger.close()
+  await expect(messenger.sync()).rejects.toMatchObject({ reason: "CLOSED" })
+})
+
+test("an answer that is not in the contract is refused", async () => {
+  const { messenger, native } = await phone("dot with a phone")
+  const strange: NativeMessenger = {
+    ...native,
+    open: async () => ({ handle: "m1", deviceId: messenger.deviceId }),
+    timeline: async () => [{ seq: "1", atMs: 0, is: "message" }],
+    conversations: async () => [
+      { id: "c", status: "unheard of", isDirect: false, memberUserIds: [], processedSeq: "0" },
+    ],
+  }
+  const messaging = { baseUrl: server.url, issuerRootKeys: [] }
+  const opened = await createMessenger(strange, { messaging, session: "s" })
+  await expect(opened.timeline("c")).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  await expect(opened.conversations()).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})

@@ -1,0 +1,69 @@
+// One process of a person's machine: opens the sign-in that it shares with others, and does what it is told. By itself it
+// ends after one token, which it prints.
+import { createHash } from "node:crypto"
+import { join } from "node:path"
+import { createSignet } from "@signet/client"
+import { connect, createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { type faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
+import { random } from "../../clients/core/testing/memory-platform.ts"
+
+export interface Job {
+  readonly folder: string
+  readonly appId: string
+  readonly authBaseUrl: string
+  readonly idToken?: string
+  /** Ends by SIGKILL at the k-th operation of the store in a refresh. */
+  readonly killAt?: number
+  readonly killKind?: (typeof faultKinds)[number]
+  /** How many tokens are asked for, one after the other, each by a refresh. */
+  readonly refreshes?: number
+  /** How far this process's clock is off. Milliseconds. */
+  readonly skewMs?: number
+}
+
+async function main(): Promise<void> {
+  const job: Job = JSON.parse(process.argv[2] ?? "{}")
+  const { folder, appId, authBaseUrl, skewMs = 0 } = job
+  const lock = createFileLock(join(folder, "lock"))
+  const shelf = faultyShelf(createFileShelf(folder), () => {
+    process.kill(process.pid, "SIGKILL")
+    return new Promise(() => {})
+  })
+  const box = createPassphraseBox({
+    shelf: createFileShelf(join(folder, "box")),
+    lock: createFileLock(join(folder, "box-lock")),
+    passphrase: async () => "of a test",
+    parameters: { memoryKiB: 19_456, passes: 2 },
+  })
+  const open = () =>
+    createSignet(
+      { appId, authBaseUrl, providers: ["IDP_A"] },
+      {
+        clock: {
+          nowMs: () => Date.now() + skewMs,
+          after(ms, run) {
+            const timer = setTimeout(run, ms)
+            timer.unref()
+            return () => clearTimeout(timer)
+          },
+        },
+        ...{ random, shelf, lock, wire: connect },
+        refreshToken: { in: "box", box },
+      },
+    )
+  const digests: string[] = []
+  if (job.idToken !== undefined) {
+    await open().login({ provider: "IDP_A", nonce: "n-1", credential: { idToken: job.idToken } })
+  }
+  for (let i = 0; i < (job.refreshes ?? 1); i++) {
+    // A new client has no access token, so it refreshes.
+    const signet = open()
+    await signet.session.ready
+    if (job.killAt !== undefined) shelf.arm(job.killAt, job.killKind ?? "stops before")
+    const token = await signet.session.accessToken()
+    digests.push(createHash("sha256").update(token).digest("hex"))
+  }
+  process.stdout.write(JSON.stringify(digests))
+}
+
+await main()

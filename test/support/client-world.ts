@@ -1,0 +1,89 @@
+// Clients of the real server: each a tab of one browser in memory, over a network that a test can cut.
+import { connect, createSignet, type Platform, type Signet, type SignetConfig, type Wire } from "@signet/client"
+import {
+  type MemoryPlatforms,
+  memoryPlatforms,
+  type TestClock,
+  testClock,
+} from "../../clients/core/testing/memory-platform.ts"
+import { startTestServer, type TestServer, type TestServerOptions } from "./server.ts"
+
+/** What happens to a call. */
+export type Fault =
+  /** It does not arrive. */
+  | "lost"
+  /** It arrives, and its answer does not. */
+  | "answer lost"
+  /** Something on the way answers instead. */
+  | "portal"
+
+export interface ClientWorld {
+  readonly server: TestServer
+  readonly clock: TestClock
+  /** Calls so far, by their path. */
+  readonly calls: string[]
+  /** What happens to the next calls of a path, in order. */
+  fail(path: string, ...faults: Fault[]): void
+  /** A browser, or a user of a machine: its own shelf, lock and channel. */
+  browser(): MemoryPlatforms
+  open(platform: Platform, change?: Partial<SignetConfig>): Signet
+  /** A signed-in client. */
+  signIn(signet: Signet, subject: string): Promise<void>
+  /** Time passes for everybody. */
+  pass(ms: number): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startClientWorld(options: TestServerOptions): Promise<ClientWorld> {
+  const server = await startTestServer(options)
+  // Another day than the server's: the client's clock is nobody's business.
+  const clock = testClock()
+  const calls: string[] = []
+  const faults: { path: string; fault: Fault }[] = []
+  const opened: Signet[] = []
+
+  const network: typeof globalThis.fetch = async (input, init) => {
+    const path = new URL(String(input)).pathname.split("/").at(-1) ?? ""
+    calls.push(path)
+    const at = faults.findIndex((each) => each.path === path)
+    const [fault] = at < 0 ? [] : faults.splice(at, 1)
+    if (fault?.fault === "lost") throw new TypeError("fetch failed")
+    if (fault?.fault === "portal") return new Response("<html>sign in to the wireless network", { status: 401 })
+    const answer = await fetch(input, init)
+    if (fault?.fault === "answer lost") throw new TypeError("fetch failed")
+    return answer
+  }
+  const wire: Wire = ({ baseUrl, fetch: send }) => connect({ baseUrl, fetch: send ?? network })
+
+  return {
+    server,
+    clock,
+    calls,
+    fail: (path, ...kinds) => faults.push(...kinds.map((fault) => ({ path, fault }))),
+    browser: () => memoryPlatforms({ clock, wire }),
+    open(platform, change) {
+      const config: SignetConfig = {
+        appId: server.app.id,
+        authBaseUrl: server.url,
+        providers: ["IDP_A"],
+        ...change,
+      }
+      const signet = createSignet(config, { ...platform, fetch: network })
+      opened.push(signet)
+      return signet
+    },
+    async signIn(signet, subject) {
+      const { credential, nonce = "" } = await server.login(subject)
+      const idToken = credential?.case === "idToken" ? credential.value : ""
+      await signet.login({ provider: "IDP_A", nonce, credential: { idToken } })
+    },
+    async pass(ms) {
+      server.advance(ms)
+      await clock.pass(ms)
+    },
+    async close() {
+      for (const signet of opened) signet.close()
+      await server.close()
+    },
+  }
+}

@@ -1,0 +1,31 @@
+// A network that loses one call: on its way there, or the answer on its way back.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+
+export interface LostCall {
+  /** The k-th unary call, counted from 0. */
+  readonly at: number
+  /** Whether the service has done it. */
+  readonly when: "before" | "after"
+}
+
+export interface FaultyTransport extends Transport {
+  /** Calls so far. */
+  readonly count: number
+}
+
+export function faultyTransport(transport: Transport, lost?: LostCall): FaultyTransport {
+  let count = 0
+  return {
+    get count() {
+      return count
+    },
+    async unary(...call) {
+      const isLost = lost !== undefined && count === lost.at
+      count++
+      if (!isLost) return transport.unary(...call)
+      if (lost.when === "after") await transport.unary(...call)
+      throw new ConnectError(`call ${lost.at} was lost ${lost.when} it was done`, Code.Unavailable)
+    },
+    stream: (...call) => transport.stream(...call),
+  }
+}

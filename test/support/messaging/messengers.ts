@@ -1,0 +1,97 @@
+// Messengers on a test server: real clients, each with a store of its own unless a test gives it one.
+import { randomBytes } from "node:crypto"
+import type { Transport } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { createMessengerWith } from "../../../clients/core/messaging/create-messenger.ts"
+import type { Messenger, MessengerOptions } from "../../../clients/core/messaging/messenger.ts"
+import { type Engine, uncheckedEngine } from "../../../clients/core/messaging/mls.ts"
+import type { Primitives } from "../../../clients/core/messaging/open.ts"
+import type { MessagingSession } from "../../../clients/core/messaging/session.ts"
+import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
+import type { MessagingStore } from "../../../clients/core/messaging/store/store.ts"
+import { testBox } from "../../../clients/core/messaging/testing/test-box.ts"
+import type { SecretBox } from "../../../clients/core/secret-box.ts"
+import { suite, verify } from "./papers.ts"
+import type { MessagingServer } from "./test-server.ts"
+import type { SignedIn } from "./world.ts"
+
+export interface Seated {
+  readonly person: SignedIn
+  readonly store: MessagingStore
+  readonly box: SecretBox
+  readonly messenger: Messenger
+}
+
+export interface Seating {
+  readonly store?: MessagingStore
+  readonly box?: SecretBox
+  readonly transport?: Transport
+  readonly clock?: MessengerOptions["clock"]
+}
+
+export interface Messengers {
+  /** What they call the server over. */
+  readonly transport: Transport
+  /** What a messenger of a session is opened with. */
+  optionsFor(person: SignedIn, seating: Seating & Pick<Seated, "store" | "box">): [MessengerOptions, Primitives]
+  /** A messenger of a session: a new device, or the one whose store it is given. */
+  open(person: SignedIn, seating?: Seating): Promise<Seated>
+  /** A new person with one device, which others can add. */
+  newcomer(name: string, seating?: Seating): Promise<Seated>
+  close(): Promise<void>
+}
+
+export const systemClock: MessengerOptions["clock"] = {
+  nowMs: () => Date.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Without the proof of the engine, which is a test of its own. */
+const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise<Engine> => uncheckedEngine(options)
+
+export function messengersOn(server: MessagingServer): Messengers {
+  const opened: Messenger[] = []
+  const grpc = createGrpcTransport({ baseUrl: server.url })
+  const optionsFor: Messengers["optionsFor"] = (person, { store, box, transport = grpc, clock = systemClock }) => {
+    const session: MessagingSession = {
+      appId: server.app.id,
+      tenantId: undefined,
+      userId: person.userId,
+      accessToken: async () => person.accessToken,
+      renewToken: () => person.refresh(),
+    }
+    const options: MessengerOptions = {
+      messaging: { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] },
+      session,
+      transport,
+      store,
+      secretBox: box,
+      clock,
+      random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
+      platform: "node-test",
+    }
+    return [options, { suite, verify, openEngine: unproven, keyPackageTarget: 12 }]
+  }
+  const open: Messengers["open"] = async (person, seating = {}) => {
+    const { store = openMemoryStore(), box = testBox() } = seating
+    const messenger = await createMessengerWith(...optionsFor(person, { ...seating, store, box }))
+    opened.push(messenger)
+    return { person, store, box, messenger }
+  }
+  return {
+    transport: grpc,
+    optionsFor,
+    open,
+    async newcomer(name, seating) {
+      const seated = await open(await server.person(name), seating)
+      await seated.messenger.sync()
+      return seated
+    },
+    async close() {
+      for (const messenger of opened) await messenger.close()
+    },
+  }
+}
