@@ -4,10 +4,13 @@ import { Code, ConnectError, createClient, createRouterTransport } from "@connec
 import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import type { KeyValueStore } from "@signet/guard/kv-cache"
+import { createMemoryReplay } from "@signet/guard/mailbox-replay"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
+import { createActors as createCertified } from "@signet/guard/testing/actors"
 import { createIssuer, ids } from "@signet/guard/testing/issuer"
 import { build } from "esbuild"
 import { expect, onTestFinished, test } from "vitest"
+import { createActors } from "./actors/actors.ts"
 import { createGraph } from "./graph/graph.ts"
 import { createNotes } from "./notes/notes.ts"
 import { NotesService } from "./notes/notes_pb.ts"
@@ -15,7 +18,7 @@ import { NotesService } from "./notes/notes_pb.ts"
 const actor = { sub: ids.service, principal_type: "service", client_id: "svc-mail" }
 const onBehalf = { gty: "on_behalf_of", sid: undefined, job_id: "job-1", act: actor }
 
-test.each(["notes/notes.ts", "edge/worker.ts", "graph/graph.ts"])("%s fits on a page", (file) => {
+test.each(["notes/notes.ts", "edge/worker.ts", "graph/graph.ts", "actors/actors.ts"])("%s fits on a page", (file) => {
   const lines = readFileSync(join(import.meta.dirname, file), "utf8")
     .trimEnd()
     .split("\n")
@@ -142,5 +145,45 @@ test("a graph's ports decide one by one", async () => {
   ]
   const reasons = await Promise.all(denied.map((call) => call.catch((error) => error.reason)))
   expect(reasons).toEqual(["MISSING_SCOPE", "TENANT_MISMATCH", "ACTOR_NOT_ALLOWED", "NO_CREDENTIAL"])
+  expect(sent).toHaveLength(1)
+})
+
+test("a message goes from actor to actor with the user's authority, and with less at each", async () => {
+  const certified = createCertified()
+  const { access, contextKeys } = certified
+  const guardOf = (audience: string) =>
+    createGuard({ ...access, audience, keySet: createLocalKeySet(access, nodeTokenCrypto), crypto: nodeTokenCrypto })
+  const web = await certified.actor({ clientId: "svc-web", mailboxes: ["svc-notes/*"] })
+  const notes = await certified.actor({ clientId: "svc-notes", mailboxes: ["svc-mail/*"] })
+  const sent: unknown[] = []
+  const queue: [string, Uint8Array][] = []
+  const actors = createActors({
+    ...access,
+    contextKeys,
+    replay: createMemoryReplay(access),
+    guards: { notes: guardOf("svc-notes"), mail: guardOf("svc-mail") },
+    notes: notes.sender,
+    deliver: async (...posted) => void queue.push(posted),
+    findNotes: async () => ["one", "two", "three"],
+    send: async (...mail) => void sent.push(mail),
+  })
+  const contextToken = certified.contextToken(web, { scp: ["notes.read", "mail.send", "notes.write"] })
+  const ask = async (scopes: readonly string[], tenant: string = ids.tenant) => {
+    const message = new TextEncoder().encode(JSON.stringify({ tenant_id: tenant, most: 2 }))
+    const mailbox = "svc-notes/digest"
+    queue.push([mailbox, await web.sender.seal({ mailbox, contextToken, scopes, message })])
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await actors.get(next[0])?.(next[1])
+  }
+  await ask(["notes.read", "mail.send"])
+  expect(sent).toEqual([[ids.principal, "one\ntwo"]])
+
+  const reasonOf = (asked: Promise<void>) => asked.catch((error) => error.reason)
+  const reasons = [
+    await reasonOf(ask(["mail.send"])),
+    await reasonOf(ask(["notes.read", "mail.send"], "ten_other")),
+    await reasonOf(ask(["notes.read"])),
+  ]
+  // The last one may be summed up, and the notes actor cannot make it one that may be mailed.
+  expect(reasons).toEqual(["MISSING_SCOPE", "TENANT_MISMATCH", "ENVELOPE_SCOPES_WIDENED"])
   expect(sent).toHaveLength(1)
 })

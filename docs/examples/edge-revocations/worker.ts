@@ -1,0 +1,67 @@
+// The notes, read at the edge, where a logout counts within two seconds: each isolate asks the auth service what was
+// revoked, at most once a second. A key-value store would be late by a minute, so it holds keys at most, and here nothing.
+import { createEdgeGuard } from "@signet/guard/edge"
+import { guardFetch } from "@signet/guard/fetch"
+import { createIntrospection } from "@signet/guard/introspection"
+import { createKeySet } from "@signet/guard/key-set"
+import { createRevocationFeed } from "@signet/guard/revocation-feed"
+import { createServiceToken } from "@signet/guard/service-token"
+import { webTokenCrypto } from "@signet/guard/token-crypto"
+import type { Requirement } from "@signet/kernel/authz/requirement"
+
+export interface Env {
+  readonly ISSUER: string
+  /** Where the issuer answers. */
+  readonly AUTH_URL: string
+  readonly CLIENT_ID: string
+  /** A secret binding. */
+  readonly CLIENT_SECRET: string
+}
+
+const readsNotes: Requirement = { is: "scope", scope: "notes.read" }
+/** Nothing here is read on the strength of what was true ten seconds ago. */
+const strict: Requirement = { ...readsNotes, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
+
+function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret }: Env) {
+  const clock = { nowMs: () => Date.now() }
+  const own = { fetch: (...of: Parameters<typeof fetch>) => fetch(...of), clock }
+  const token = createServiceToken({
+    ...own,
+    url: `${AUTH_URL}/auth/token`,
+    clientId,
+    clientSecret,
+    audience: "auth",
+    scope: "auth.revocations.read auth.introspect",
+  })
+  const revocations = createRevocationFeed({
+    ...own,
+    issuer,
+    baseUrl: AUTH_URL,
+    statementKeys: createKeySet({
+      ...own,
+      url: `${AUTH_URL}/.well-known/statement-keys.json`,
+      crypto: webTokenCrypto,
+    }),
+    token,
+    askEveryMs: 1_000,
+  })
+  const guard = createEdgeGuard({
+    ...own,
+    issuer,
+    audience: "svc-notes",
+    jwksUrl: `${AUTH_URL}/.well-known/jwks.json`,
+    revocations,
+    introspect: createIntrospection({ ...own, url: `${AUTH_URL}/auth/token/introspect`, token }),
+  })
+  return guardFetch({ guard, requirement: strict, path: "/notes" }, async () => Response.json(["by Ada"]))
+}
+
+// One guard an isolate: what it knows of revocations is worth keeping.
+let notes: ReturnType<typeof createNotes> | undefined
+
+export default {
+  fetch(request: Request, env: Env): Promise<Response> {
+    notes ??= createNotes(env)
+    return notes(request)
+  },
+}
