@@ -1,0 +1,14 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { DeviceId, SessionId } from "@signet/kernel/ids"
+
+/** What an object has others do after its own write: at least once, from its outbox, so that again is no error. */
+export interface Effects {
+  /** Binds the session to the device, and ends every other session that is bound to one of the revoked. */
+  changeSessions(of: {
+    readonly bind: { readonly sessionId: SessionId; readonly deviceId: DeviceId } | null
+    readonly revoked: readonly DeviceId[]
+    readonly nowMs: number
+  }): Promise<void>
+  /** Keeps the events, each by its id. */
+  audit(events: readonly AuditEvent[]): Promise<void>
+}
