@@ -8,6 +8,7 @@ import { createAuthority, createReceiptSigner, createTicketSigner } from "../key
 import { nodeVerify } from "../keys/ed25519.ts"
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"
 import { sweepAttachments } from "../rpc/messaging/attachment-sweep.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/end-user.ts"
@@ -59,7 +60,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
   })
   const deps: MessagingDeps = {
     store: options.store,
-    accounts: accounts.store,
+    accounts: accountsOfStore(accounts.store, clock),
     authority: createAuthority(issuerKeys, issuer),
     signReceipt: createReceiptSigner(issuerKeys, issuer),
     signTicket: createTicketSigner(issuerKeys, issuer),
@@ -71,6 +72,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     random,
     secrets,
     limiter,
+    limits: accounts.store.limits,
     issuer,
   }
   const stops = [

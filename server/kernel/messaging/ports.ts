@@ -12,6 +12,7 @@ import type {
   SessionId,
   WelcomeId,
 } from "../ids.ts"
+import type { SessionState } from "../session/session.ts"
 import type { AppendDecision } from "./append.ts"
 import type { ReceiptSigner } from "./authority.ts"
 import type { DirectiveDecision, LeaseDecision } from "./directive.ts"
@@ -32,6 +33,25 @@ import type {
   WelcomeRecord,
 } from "./records.ts"
 import type { DirectiveOutcome, VerifiedAppend } from "./verified.ts"
+
+/**
+ * What the messaging service asks the auth service about people. In one program over its store, else over RPC.
+ *
+ * Every method throws Refused UNAVAILABLE when the auth service does not answer.
+ */
+export interface MessagingAccounts {
+  /** Those of them who are active users with an active membership of the place, in no order. */
+  activeUsers(ids: readonly PrincipalId[], place: Place): Promise<readonly PrincipalId[]>
+  findSession(id: SessionId): Promise<MessagingSession | undefined>
+  /** Keeps the events when it resolves. */
+  audit(events: readonly AuditEvent[]): Promise<void>
+}
+
+export interface MessagingSession {
+  /** As it is at this moment. */
+  readonly state: SessionState
+  readonly boundDeviceId: DeviceId | null
+}
 
 /** All audit events that a method is handed are appended with what it does, and not when it does nothing. */
 export interface MessagingStore {

@@ -190,6 +190,6 @@ async function prove(
     kind: "membership_proof.issued",
     subjectPrincipalId: directive?.userId ?? null,
   })
-  await deps.accounts.transaction((tx) => tx.audit.append(event))
+  await deps.accounts.audit([event])
   return proof.bytes
 }

@@ -10,12 +10,12 @@ import type { MessagingDeps } from "./deps.ts"
  * @throws Refused RATE_LIMITED with `retry_after` (whole seconds). UNAVAILABLE when nobody can count.
  */
 export function counted<R extends Route>(
-  { limiter, clock, secrets, accounts }: Pick<MessagingDeps, "limiter" | "clock" | "secrets" | "accounts">,
+  { limiter, limits, clock, secrets }: Pick<MessagingDeps, "limiter" | "limits" | "clock" | "secrets">,
   context: HandlerContext,
   route: R,
   subjects: Subjects<R>,
 ): Promise<void> {
-  return limit({ limiter, clock, secrets, store: accounts }, context, route, subjects)
+  return limit({ limiter, clock, secrets, store: { limits } }, context, route, subjects)
 }
 
 /** Counts what a device asks for about members and places, which others wait for. @throws Refused RATE_LIMITED */

@@ -1,15 +1,16 @@
 import type { Verify } from "@signet/canonical/ed25519"
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
+import type { LimitCounts } from "@signet/kernel/limits/ports"
 import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/kernel/messaging/authority"
-import type { BlobStore, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
-import type { Clock, Random, Secrets, Store } from "@signet/kernel/ports"
+import type { BlobStore, MessagingAccounts, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
+import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import type { Limiter } from "../limit.ts"
 
 /** What the handlers of area B act with. */
 export interface MessagingDeps {
   readonly store: MessagingStore
-  /** Area A's store: who is a user of what, and the counts of calls. */
-  readonly accounts: Store
+  /** Area A: who is a user of what, which sessions there are, and the audit. */
+  readonly accounts: MessagingAccounts
   readonly authority: CredentialAuthority
   readonly signReceipt: ReceiptSigner
   readonly signTicket: TicketSigner
@@ -29,6 +30,8 @@ export interface MessagingDeps {
   readonly secrets: Secrets
   /** Null counts no calls: for development. */
   readonly limiter: Limiter | null
+  /** Where calls are counted. */
+  readonly limits: LimitCounts
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string
 }

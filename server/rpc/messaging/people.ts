@@ -16,7 +16,7 @@ export async function usersAt(
 ): Promise<readonly PrincipalId[]> {
   const asked = [...new Set(ids)].map(principalIdOf)
   if (asked.length === 0) return []
-  const active = await deps.accounts.transaction((tx) => tx.members.activeUsers(asked, place))
+  const active = await deps.accounts.activeUsers(asked, place)
   if (active.length !== asked.length) throw unresolved()
   return asked
 }

@@ -41,7 +41,7 @@ async function registerOnce(
   const nowMs = deps.clock.nowMs()
   const known = await store.devices.ofUser(userId, place)
   // After the devices: a device that was bound meanwhile is in a newer list, and then this write is lost.
-  const session = await deps.accounts.transaction((tx) => tx.sessions.find(sessionId))
+  const session = await deps.accounts.findSession(sessionId)
   const boundDeviceId = session?.boundDeviceId ?? null
   const keyHolder = await store.devices.findByKey(request.leafSignatureKey)
   const decision = decideRegister({ userId, ...place, boundDeviceId }, keyHolder, known.devices)

@@ -2,8 +2,10 @@
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { requirementOf } from "@signet/guard/requirement"
 import { newId, type PrincipalId, type SessionId } from "@signet/kernel/ids"
-import type { Clock, Store } from "@signet/kernel/ports"
+import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
+import type { Clock } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
+import { sessionState } from "@signet/kernel/session/session"
 import * as samples from "@signet/kernel/testing/records"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
@@ -66,7 +68,7 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
         throw new Error("not simulated")
       },
     },
-    accounts: accountsOf(sessions),
+    accounts: accountsOf(sessions, clock),
     authority: createAuthority(keys, issuer),
     signReceipt: createReceiptSigner(keys, issuer),
     signTicket: createTicketSigner(keys, issuer),
@@ -87,6 +89,9 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
       sealingKey: new Uint8Array(32).fill(2),
     }),
     limiter: null,
+    get limits(): never {
+      throw new Error("nothing is counted")
+    },
     issuer,
   }
   const requirements = new Map(services.flatMap(({ methods }) => methods.map((one) => [one, requirementOf(one)])))
@@ -120,12 +125,13 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
 }
 
 /** Area A, as far as the handlers ask it: who has a session, and that everybody is an active user. */
-function accountsOf(sessions: ReadonlyMap<SessionId, Session>): Store {
-  const tx = {
-    sessions: { find: async (id: SessionId) => sessions.get(id) },
-    members: { activeUsers: async (ids: readonly PrincipalId[]) => ids },
-    audit: { append: async () => undefined },
+function accountsOf(sessions: ReadonlyMap<SessionId, Session>, clock: Clock): MessagingAccounts {
+  return {
+    activeUsers: async (ids) => ids,
+    async findSession(id) {
+      const session = sessions.get(id)
+      return session && { state: sessionState(session, clock.nowMs()), boundDeviceId: session.boundDeviceId }
+    },
+    audit: async () => undefined,
   }
-  const accounts = { transaction: (work: (within: typeof tx) => Promise<unknown>) => work(tx) }
-  return accounts as unknown as Store
 }

@@ -18,6 +18,7 @@ import { createWakeups } from "../../../wakeups/wakeups.ts"
 import { deviceProof } from "../../interceptors/device-proof.ts"
 import { errors } from "../../interceptors/errors.ts"
 import { validate } from "../../interceptors/validate.ts"
+import { accountsOfStore } from "../accounts-of-store.ts"
 import { conversationService } from "../conversation-service.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device-service.ts"
@@ -63,7 +64,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
   const faults: unknown[] = []
   const deps: MessagingDeps = {
     store: store.messaging,
-    accounts: store.store,
+    accounts: accountsOfStore(store.store, clock),
     authority: createAuthority(keys, issuer),
     signReceipt: createReceiptSigner(keys, issuer),
     signTicket: createTicketSigner(keys, issuer),
@@ -84,6 +85,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
       sealingKey: new Uint8Array(32).fill(2),
     }),
     limiter: null,
+    limits: store.store.limits,
     issuer,
   }
   const transport = createRouterTransport(
