@@ -22,6 +22,8 @@ const layout: Record<string, Row> = {
   },
   "server/framing": { ours: ["proto/canonical"], npm: ["@noble/hashes"] },
   "server/store/postgres": { ours: ["server/kernel"], npm: ["kysely", "pg", "@electric-sql/pglite", "node:"] },
+  // Inside the Workers runtime: its own API, and what it has of Node.
+  "server/store/durable": { ours: ["server/kernel"], npm: ["cloudflare:workers", "node:"] },
   "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
   "server/blobs": { ours: ["server/kernel"], npm: ["aws4fetch", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },

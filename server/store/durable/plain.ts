@@ -1,0 +1,34 @@
+// Plain data as text: what structured clones are between objects, this is inside one. Bytes and bigints are kept.
+
+const bytesKey = "$bytes"
+const bigintKey = "$bigint"
+
+/** @param value Of objects, arrays, texts, finite numbers, booleans, null, bigints and Uint8Arrays. Undefined is left out. */
+export function toText(value: unknown): string {
+  return JSON.stringify(written(value))
+}
+
+/** What `toText` was given: its caller knows its type. */
+export function fromText<Plain>(text: string): Plain {
+  return read(JSON.parse(text)) as Plain
+}
+
+function written(value: unknown): unknown {
+  if (typeof value === "bigint") return { [bigintKey]: value.toString() }
+  if (value instanceof Uint8Array) return { [bytesKey]: Buffer.from(value).toString("base64") }
+  if (Array.isArray(value)) return value.map(written)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one)]))
+}
+
+function read(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(read)
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value)
+  const [first] = entries
+  if (first !== undefined && entries.length === 1 && typeof first[1] === "string") {
+    if (first[0] === bytesKey) return new Uint8Array(Buffer.from(first[1], "base64"))
+    if (first[0] === bigintKey) return BigInt(first[1])
+  }
+  return Object.fromEntries(entries.map(([name, one]) => [name, read(one)]))
+}

@@ -1,0 +1,44 @@
+// SQL inside one object: at once, without waiting, and in the types that the rest of the code has.
+
+/** Booleans are kept as 0 and 1, bigints as integers below 2^53. */
+export type Value = string | number | bigint | boolean | Uint8Array | null
+
+/** Columns come back as text, numbers, null, and blobs as Uint8Array: `Row` says which. At most 100 values a statement. */
+export interface Sql {
+  rows<Row extends object>(text: string, ...values: readonly Value[]): Row[]
+  /** The first row, if there is one. */
+  row<Row extends object>(text: string, ...values: readonly Value[]): Row | undefined
+  run(text: string, ...values: readonly Value[]): void
+}
+
+export function createSql(storage: SqlStorage): Sql {
+  const ask = (text: string, values: readonly Value[]) =>
+    storage
+      .exec(text, ...values.map(kept))
+      .toArray()
+      .map(given)
+  return {
+    // Whoever writes the statement knows its columns.
+    rows: <Row extends object>(text: string, ...values: readonly Value[]) => ask(text, values) as Row[],
+    row: <Row extends object>(text: string, ...values: readonly Value[]) => ask(text, values)[0] as Row | undefined,
+    run: (text, ...values) => {
+      ask(text, values)
+    },
+  }
+}
+
+function kept(value: Value): SqlStorageValue | Uint8Array {
+  if (typeof value === "boolean") return value ? 1 : 0
+  if (typeof value !== "bigint") return value
+  const number = Number(value)
+  if (!Number.isSafeInteger(number)) throw new Error("an integer that an object cannot keep")
+  return number
+}
+
+const given = (row: Record<string, SqlStorageValue>): object =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, value instanceof ArrayBuffer ? new Uint8Array(value) : value]),
+  )
+
+/** For `in (select value from json_each(?))`: any number of texts in one parameter. */
+export const listed = (texts: readonly string[]): string => JSON.stringify(texts)
