@@ -53,6 +53,23 @@ const layout: Record<string, Row> = {
     ],
     npm: ["*"],
   },
+  "server/store/durable": { ours: ["server/kernel"], npm: ["cloudflare:workers"] },
+  "server/edge/worker": {
+    ours: [
+      "gen/es",
+      "proto/canonical",
+      "server/kernel",
+      "server/guard",
+      "server/framing",
+      "server/keys",
+      "server/rpc",
+      "server/rest",
+      "server/store/durable",
+    ],
+    npm: [...protobuf, ...connect, "cloudflare:workers", "node:"],
+  },
+  // Bundles the Worker and starts it; what it needs of the Worker it has from the bundle.
+  "server/edge/node": { ours: ["gen/es", "proto/canonical", "server/kernel", "server/rpc", "server/node"], npm: ["*"] },
   "clients/core": {
     ours: ["gen/es", "proto/canonical"],
     npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],

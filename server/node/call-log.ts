@@ -2,8 +2,8 @@ import type { Interceptor } from "@connectrpc/connect"
 import { isSpanContextValid, trace } from "@opentelemetry/api"
 import type { FastifyBaseLogger } from "fastify"
 import { kCall } from "../rpc/call.ts"
-import { outcomeOf } from "./outcome.ts"
-import { settled } from "./settled.ts"
+import { outcomeOf } from "../rpc/outcome.ts"
+import { settled } from "../rpc/settled.ts"
 
 /** One line a call: which method, how it ended, how long it took, and the ids to find it by. Inside of the tracing. */
 export function callLog(log: FastifyBaseLogger): Interceptor {

@@ -1,35 +1,7 @@
-import { isIPv4, isIPv6 } from "node:net"
 import { type ContextValues, createContextValues } from "@connectrpc/connect"
 import type { FastifyRequest } from "fastify"
+import { networkOf, truncateAddress } from "../rpc/address.ts"
 import { kCall } from "../rpc/call.ts"
-
-/** An address without its last part: /24 of IPv4, /48 of IPv6. Null for what is no address. */
-export function truncateAddress(address: string): string | null {
-  const mapped = address.replace(/^::ffff:/i, "")
-  if (isIPv4(mapped)) return `${mapped.split(".").slice(0, 3).join(".")}.0/24`
-  if (!isIPv6(address)) return null
-  return `${groupsOf(address).slice(0, 3).join(":")}::/48`
-}
-
-/**
- * What calls are counted by: an IPv4 address, or the /64 of an IPv6 address, which is the least that a customer is
- * given (RFC 6177). Null for what is no address.
- */
-export function networkOf(address: string): string | null {
-  const mapped = address.replace(/^::ffff:/i, "")
-  if (isIPv4(mapped)) return mapped
-  if (!isIPv6(address)) return null
-  return `${groupsOf(address).slice(0, 4).join(":")}::/64`
-}
-
-/** The eight groups of an IPv6 address, as short as they can be written. */
-function groupsOf(address: string): string[] {
-  const [head = "", tail = ""] = (address.split("%")[0] ?? "").split("::")
-  const heads = head === "" ? [] : head.split(":")
-  const tails = tail === "" ? [] : tail.split(":")
-  const zeros = address.includes("::") ? Array<string>(8 - heads.length - tails.length).fill("0") : []
-  return [...heads, ...zeros, ...tails].map((group) => Number.parseInt(group, 16).toString(16))
-}
 
 /** What handlers may know of the connection. */
 export function contextValuesOf(request: FastifyRequest): ContextValues {

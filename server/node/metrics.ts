@@ -1,7 +1,7 @@
 import type { HandlerContext, Interceptor } from "@connectrpc/connect"
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client"
-import { outcomeOf } from "./outcome.ts"
-import { settled } from "./settled.ts"
+import { outcomeOf } from "../rpc/outcome.ts"
+import { settled } from "../rpc/settled.ts"
 
 export interface Metrics {
   /** For Prometheus; other parts may add what they measure. */

@@ -17,6 +17,7 @@ import { authService } from "../rpc/auth-service.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
+import { messagingRoutes, messagingServices } from "../rpc/messaging/routes.ts"
 import { patService } from "../rpc/pat-service.ts"
 import { permissionService } from "../rpc/permission-service.ts"
 import { providerNotificationService } from "../rpc/provider-notification-service.ts"
@@ -25,7 +26,6 @@ import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
 import { tokenService } from "../rpc/token-service.ts"
-import { messagingRoutes, messagingServices } from "./messaging-routes.ts"
 
 /** The services of this program. */
 export const services = [

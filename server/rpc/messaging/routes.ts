@@ -3,13 +3,13 @@ import { ConversationService } from "@signet/proto/messaging/v1/conversation_ser
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
-import type { Routes } from "../rpc/collect.ts"
-import { attachmentService } from "../rpc/messaging/attachment-service.ts"
-import { conversationService } from "../rpc/messaging/conversation-service.ts"
-import type { MessagingDeps } from "../rpc/messaging/deps.ts"
-import { deviceService } from "../rpc/messaging/device-service.ts"
-import { keyPackageService } from "../rpc/messaging/key-package-service.ts"
-import { welcomeService } from "../rpc/messaging/welcome-service.ts"
+import type { Routes } from "../collect.ts"
+import { attachmentService } from "./attachment-service.ts"
+import { conversationService } from "./conversation-service.ts"
+import type { MessagingDeps } from "./deps.ts"
+import { deviceService } from "./device-service.ts"
+import { keyPackageService } from "./key-package-service.ts"
+import { welcomeService } from "./welcome-service.ts"
 
 /** The services of area B. */
 export const messagingServices = [

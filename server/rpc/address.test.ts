@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { networkOf, truncateAddress } from "./caller.ts"
+import { networkOf, truncateAddress } from "./address.ts"
 
 test.each([
   ["203.0.113.77", "203.0.113.0/24"],

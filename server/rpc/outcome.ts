@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect"
 import type { Reason } from "@signet/kernel/errors"
-import { reasonOf } from "../rpc/errors.ts"
+import { reasonOf } from "./errors.ts"
 
 /** How a call ended, in one word of a closed list: for logs, spans and metrics. */
 export function outcomeOf(thrown: unknown): Reason | "OK" {

@@ -1,0 +1,146 @@
+// Unary calls of Connect, gRPC and gRPC-Web without Connect's streams, header objects and abort controllers that nobody
+// looks at: the message is read once, and the chain is the same. Streams, GET and all else stay with Connect.
+import { type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
+import type { ConnectError, ContextValues, HandlerContext, Interceptor } from "@connectrpc/connect"
+import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
+import { type CallContext, callContext } from "./call-context.ts"
+import { toldError } from "./errors.ts"
+import { invoker, type UnarySpec } from "./invoker.ts"
+import { maxRequestBytes } from "./wire/limits.ts"
+import { parseTimeout } from "./wire/timeout.ts"
+import { envelopeBytes, type Framing, readBodyMessage, refuseCompression } from "./wire/unary-body.ts"
+
+export interface UnaryOptions {
+  readonly interceptors: readonly Interceptor[]
+  /** Runs when the headers have arrived and before the body is read. */
+  readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
+  /** Hears of faults outside of the interceptors. */
+  readonly onFault: (fault: unknown) => void
+}
+
+/** A POST whose headers have arrived, whatever server it came to. */
+export interface UnaryRequest {
+  readonly framing: Framing
+  readonly url: string
+  readonly header: (name: string) => string | undefined
+  readonly headers: () => Headers
+  /** Aborts when the caller goes away or the server stops. */
+  readonly gone: () => AbortSignal
+  readonly values: ContextValues | undefined
+  /** Reads the body; refuses one of more bytes than that. Called at most once. */
+  readonly readBody: (maxBytes: number) => Promise<Uint8Array>
+}
+
+export type HeaderFields = Record<string, string | string[]>
+
+export interface UnaryAnswer {
+  readonly status: number
+  readonly headers: HeaderFields
+  /** Undefined where there is no message and the protocol has no room for its status but the headers (gRPC). */
+  readonly body: Uint8Array<ArrayBuffer> | undefined
+  /** What gRPC says last, over HTTP/2; the other protocols have it in their body and their headers. */
+  readonly trailer: HeaderFields
+}
+
+/** Answers calls of one method; whatever is thrown inside is an answer, too. */
+export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: UnaryRequest) => Promise<UnaryAnswer> {
+  const { method } = spec
+  const invoke = invoker(spec, options.interceptors)
+  return async (request) => {
+    const { framing, header } = request
+    let context: CallContext | undefined
+    try {
+      context = callContext({
+        method,
+        protocolName: framing.protocol,
+        requestMethod: "POST",
+        url: request.url,
+        requestHeader: request.headers,
+        timeoutMs: parseTimeout(header),
+        gone: request.gone,
+        values: request.values,
+      })
+      await options.requestGate?.(context)
+      refuseCompression(header)
+      const limit = maxRequestBytes(method) + (framing.isEnveloped ? envelopeBytes : 0)
+      const message = readBodyMessage(method, framing, await request.readBody(limit))
+      const output = await invoke(message, context)
+      return answerOf(framing, context, serialized(method.output, output, framing), undefined)
+    } catch (thrown) {
+      return answerOf(framing, context, undefined, toldError(thrown, options.onFault))
+    } finally {
+      context?.close()
+    }
+  }
+}
+
+const utf8 = new TextEncoder()
+
+const serialized = (desc: UnarySpec["method"]["output"], message: Message, { isJson }: Framing) =>
+  isJson ? utf8.encode(toJsonString(desc, message)) : toBinary(desc, message)
+
+type Written = Pick<CallContext, "writtenHeader" | "writtenTrailer"> | undefined
+type Body = Uint8Array<ArrayBuffer> | undefined
+
+function answerOf(framing: Framing, written: Written, body: Body, error: ConnectError | undefined): UnaryAnswer {
+  const headers = fieldsOf(written?.writtenHeader)
+  return framing.protocol === "connect"
+    ? connectAnswer(framing, headers, written, body, error)
+    : grpcAnswer(framing, headers, written, body, error)
+}
+
+function connectAnswer(
+  { isJson }: Framing,
+  headers: HeaderFields,
+  written: Written,
+  message: Body,
+  error: ConnectError | undefined,
+): UnaryAnswer {
+  Object.assign(headers, fieldsOf(written?.writtenTrailer, "trailer-"), fieldsOf(error?.metadata))
+  const body = error ? Uint8Array.from(errorToJsonBytes(error, undefined)) : (message ?? new Uint8Array())
+  headers["content-type"] = error || isJson ? "application/json" : "application/proto"
+  headers["content-length"] = String(body.length)
+  return { status: error ? codeToHttpStatus(error.code) : 200, headers, body, trailer: {} }
+}
+
+function grpcAnswer(
+  { protocol, isJson }: Framing,
+  headers: HeaderFields,
+  written: Written,
+  message: Body,
+  error: ConnectError | undefined,
+): UnaryAnswer {
+  const fields = new Headers(written?.writtenTrailer)
+  setTrailerStatus(fields, error)
+  const trailer = Object.fromEntries(fields)
+  headers["content-type"] = `application/${protocol}+${isJson ? "json" : "proto"}`
+  const framed = message && enveloped(0, message)
+  if (protocol === "grpc") return { status: 200, headers, body: framed, trailer }
+  const lines = Object.entries(trailer).map(([name, value]) => `${name}: ${value}\r\n`)
+  const last = enveloped(0x80, utf8.encode(lines.join("")))
+  return { status: 200, headers, body: framed ? joined(framed, last) : last, trailer: {} }
+}
+
+function enveloped(flags: number, message: Uint8Array): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(envelopeBytes + message.length)
+  frame[0] = flags
+  new DataView(frame.buffer).setUint32(1, message.length)
+  frame.set(message, envelopeBytes)
+  return frame
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(first.length + second.length)
+  all.set(first)
+  all.set(second, first.length)
+  return all
+}
+
+function fieldsOf(headers: Headers | undefined, prefix = ""): HeaderFields {
+  const out: HeaderFields = {}
+  headers?.forEach((value, name) => {
+    out[prefix + name] = name === "set-cookie" ? headers.getSetCookie() : value
+  })
+  return out
+}
