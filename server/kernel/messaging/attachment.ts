@@ -31,3 +31,6 @@ export const isSameAttachment = (
   one.size === other.size &&
   one.sha256.length === other.sha256.length &&
   one.sha256.every((byte, i) => byte === other.sha256[i])
+
+/** Where a part is kept. An index that is a number within bounds is all that is ever added to a parsed id. */
+export const blobKey = ({ id }: Pick<AttachmentRecord, "id">, index: number): string => `att/${id}/${index}`

@@ -50,9 +50,6 @@ async function found({ store }: Pick<MessagingDeps, "store">, text: string): Pro
   return id === undefined ? undefined : store.attachments.find(id)
 }
 
-/** Where a part is kept. An index that is a number within bounds is all that is ever added to a parsed id. */
-export const blobKey = ({ id }: Pick<AttachmentRecord, "id">, index: number): string => `att/${id}/${index}`
-
 /** Bytes of the part. @throws Refused INVALID_FIELD when there is no such part. */
 export function sizeOfPart(record: AttachmentRecord, index: number): number {
   const size = partBytes(record, index)

@@ -1,8 +1,7 @@
 // What is deleted or past its time goes: first its bytes, then that it was there. Whoever stops in between is followed
 // by another who begins again.
-import { partIndexes } from "@signet/kernel/messaging/attachment"
+import { blobKey, partIndexes } from "@signet/kernel/messaging/attachment"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
-import { blobKey } from "./attachment-access.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 const atOnce = 100

@@ -1,6 +1,7 @@
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { AppendAnswer, Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Cursor } from "@signet/kernel/messaging/records"
+import { createRosters, type KnownRoster } from "@signet/kernel/messaging/rosters"
 import { at, bytes, bytesOrNull } from "../sql.ts"
 import { type Access, placeOf } from "./access.ts"
 import { type AnswerRow, answerOf } from "./answers.ts"
@@ -18,7 +19,6 @@ import { directing } from "./directing.ts"
 import { listening } from "./listening.ts"
 import { log } from "./log.ts"
 import { members } from "./members.ts"
-import { createRosters, type KnownRoster } from "./rosters.ts"
 
 const cursorColumns = "cursor.processed_seq, cursor.processed_epoch"
 const cursorJoin = (device: string) =>

@@ -1,7 +1,7 @@
 // Rosters that were read lately. Whatever changes one takes an epoch, so that a conversation and an epoch name one for
 // good: of a large group it is read once an epoch, and not with each message.
-import type { ConversationId } from "@signet/kernel/ids"
-import type { Leaf } from "@signet/kernel/messaging/records"
+import type { ConversationId } from "../ids.ts"
+import type { Leaf } from "./records.ts"
 
 export interface KnownRoster {
   readonly epoch: number

@@ -1,7 +1,7 @@
-import { idOf } from "@signet/kernel/ids"
-import { bytes, leaf } from "@signet/kernel/messaging/testing/records"
 import { expect, test } from "vitest"
+import { idOf } from "../ids.ts"
 import { createRosters } from "./rosters.ts"
+import { bytes, leaf } from "./testing/records.ts"
 
 const id = (number: number) => idOf("cnv", bytes(number, 16))
 const known = (epoch: number, leaves: number) => ({
