@@ -3,6 +3,7 @@
 import { isIP } from "node:net"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
+import { parseKey, parsePeppers } from "../keys/key-settings.ts"
 import { type BlobSettings, parseBlobSettings } from "./open-blobs.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -235,28 +236,4 @@ function limitsOf(text: string | undefined, isProduction: boolean, problems: str
   if (!("problems" in parsed)) return parsed
   problems.push(...parsed.problems.map((problem) => `SIGNET_LIMITS: ${problem}`))
   return defaultLimits
-}
-
-function parseKey(name: string, text: string | undefined, problems: string[]): Uint8Array | undefined {
-  if (text === undefined) return undefined
-  const key = Buffer.from(text, "base64")
-  if (key.length === 32) return key
-  // The value is a secret: it is not repeated.
-  problems.push(`${name} must hold 32 bytes as base64.`)
-  return undefined
-}
-
-function parsePeppers(text: string | undefined, problems: string[]): { version: number; key: Uint8Array }[] {
-  const parsed = (text?.split(",") ?? []).flatMap((entry) => {
-    const [version = "", encoded] = entry.trim().split(":")
-    const key = parseKey("Each key in SIGNET_PEPPERS", encoded, problems)
-    if (/^\d{1,4}$/.test(version) && key) return [{ version: Number(version), key }]
-    if (key) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
-    return []
-  })
-  if (text !== undefined && parsed.length === 0) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
-  if (new Set(parsed.map(({ version }) => version)).size !== parsed.length) {
-    problems.push("SIGNET_PEPPERS names a version twice.")
-  }
-  return parsed
 }

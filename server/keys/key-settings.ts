@@ -1,0 +1,27 @@
+// Secret keys as settings hold them.
+import type { Pepper } from "./secrets.ts"
+
+/** 32 bytes of base64. What is wrong is added to the problems, which never repeat a value. */
+export function parseKey(name: string, text: string | undefined, problems: string[]): Uint8Array | undefined {
+  if (text === undefined) return undefined
+  const key = Buffer.from(text, "base64")
+  if (key.length === 32) return new Uint8Array(key)
+  problems.push(`${name} must hold 32 bytes as base64.`)
+  return undefined
+}
+
+/** `version:key,…`, of 32 bytes each. */
+export function parsePeppers(text: string | undefined, problems: string[]): Pepper[] {
+  const parsed = (text?.split(",") ?? []).flatMap((entry) => {
+    const [version = "", encoded] = entry.trim().split(":")
+    const key = parseKey("Each key in SIGNET_PEPPERS", encoded, problems)
+    if (/^\d{1,4}$/.test(version) && key) return [{ version: Number(version), key }]
+    if (key) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
+    return []
+  })
+  if (text !== undefined && parsed.length === 0) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
+  if (new Set(parsed.map(({ version }) => version)).size !== parsed.length) {
+    problems.push("SIGNET_PEPPERS names a version twice.")
+  }
+  return parsed
+}
