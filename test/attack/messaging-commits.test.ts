@@ -1,0 +1,339 @@
+// Commits that somebody made who should not, or bent: none is taken, and the room goes on.
+import { buildConversationBinding } from "@signet/canonical/conversation-binding"
+import { issueMembershipProof } from "@signet/canonical/membership-proof"
+import { ConversationKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
+import { signGroupInfo } from "ts-mls/groupInfo.js"
+import { signLeafNodeCommit } from "ts-mls/leafNode.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { forgeCommit, testKit } from "../../clients/core/messaging/testing/forge.ts"
+import { theirs } from "../../server/framing/testing/bent.ts"
+import { parseTree } from "../../server/framing/tree.ts"
+import { treeHash } from "../../server/framing/tree-hash.ts"
+import type { StagedAppend } from "../support/messaging/committing.ts"
+import { bytesOf, engine, newLeafKey, randomBytes, suite } from "../support/messaging/papers.ts"
+import { aadOf, type Room } from "../support/messaging/room.ts"
+import {
+  adding,
+  alice,
+  bob,
+  bobs,
+  carol,
+  carrying,
+  committed,
+  dave,
+  elsewhere,
+  flipped,
+  openScene,
+  packageOf,
+  pathCommit,
+  refusal,
+  registered,
+  room,
+  sending,
+  server,
+  withReceipt,
+} from "./messaging-scene.ts"
+
+beforeAll(openScene, 30_000)
+afterAll(() => server.close())
+
+describe("a commit", () => {
+  test("that adds a ghost beside whom its proof names is refused", async () => {
+    const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const [wanted] = claim?.keyPackages ?? []
+    const ghost = await packageOf(dave)
+    const staged = await engine.add(room.state, [wanted?.keyPackage ?? expect.fail("none"), ghost], carrying(proof))
+    const value = committed(staged, [claim?.ticket ?? randomBytes(1)])
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    expect(await refusal(alice.append({ ...request, payload: { case: "commit", value } }))).toBe("GHOST_MEMBER")
+  })
+
+  test("that adds somebody without any proof is refused", async () => {
+    const staged = await engine.add(room.state, [await packageOf(carol)], { aad: aadOf(room, EnvelopeKind.COMMIT) })
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_MISSING")
+  })
+
+  test("that changes nobody and carries a proof is refused", async () => {
+    const { proof } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const staged = await engine.update(room.state, carrying(proof))
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_UNEXPECTED")
+  })
+
+  test("that removes somebody else than its proof says is refused", async () => {
+    const { proof } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const staged = await engine.remove(room.state, [1], carrying(proof))
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_SUBJECTS_MISMATCH")
+  })
+
+  test("with the proof of another conversation is refused", async () => {
+    const { proof, claim } = await alice.authorizeAdd(elsewhere, { userIds: [carol.userId] })
+    const [wanted] = claim?.keyPackages ?? []
+    const staged = await engine.add(room.state, [wanted?.keyPackage ?? expect.fail("none")], carrying(proof))
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged, [claim?.ticket ?? randomBytes(1)]) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_WRONG_CONVERSATION")
+  })
+
+  test("with a proof of an epoch that has passed is refused", async () => {
+    const { proof, claim } = await alice.authorizeAdd(elsewhere, { userIds: [carol.userId] })
+    const [wanted] = claim?.keyPackages ?? []
+    await alice.update(elsewhere)
+    const staged = await engine.add(
+      elsewhere.state,
+      [wanted?.keyPackage ?? expect.fail("none")],
+      carrying(proof, elsewhere),
+    )
+    const request = { conversationId: elsewhere.id, idempotencyKey: randomBytes(16), expectedEpoch: elsewhere.epoch }
+    const payload = { case: "commit", value: committed(staged, [claim?.ticket ?? randomBytes(1)]) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_STALE")
+  })
+
+  test("with a proof that the auth service did not sign is refused", async () => {
+    const [leaf] =
+      (await alice.calls.conversations.getConversation({ conversationId: room.id })).conversation?.members ?? []
+    const proof = await issueMembershipProof(
+      {
+        issuerId: alice.issuerKeys.issuerId,
+        appId: alice.place.appId,
+        conversationId: bytesOf("cnv", room.id),
+        mlsGroupId: room.state.groupId,
+        baseEpoch: room.epoch,
+        baseStateTag: randomBytes(32),
+        op: MembershipOp.REMOVE,
+        removed: [{ credentialHash: randomBytes(32) }],
+        requester: leaf?.credentialHash ?? randomBytes(32),
+        decisionId: randomBytes(16),
+        issuedAt: BigInt(Math.floor(Date.now() / 1_000)),
+      },
+      newLeafKey().signer,
+    )
+    const staged = await engine.remove(room.state, [1], carrying(proof))
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_UNKNOWN_ISSUER_KEY")
+  })
+
+  test("by another member than the one its proof was given to is refused", async () => {
+    const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const [wanted] = claim?.keyPackages ?? []
+    const staged = await engine.add(bobs.state, [wanted?.keyPackage ?? expect.fail("none")], carrying(proof))
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged, [claim?.ticket ?? randomBytes(1)]) } as const
+    expect(await refusal(bob.append({ ...request, payload }))).toBe("PROOF_REFUSED PROOF_WRONG_COMMITTER")
+  })
+
+  test("sent by a member who did not make it is refused", async () => {
+    const staged = await alice.stageUpdate(room)
+    expect(await refusal(bob.append(staged))).toBe("NOT_MEMBER")
+  })
+
+  test("whose signature does not verify is refused", async () => {
+    const staged = await alice.stageUpdate(room)
+    // Before the two tags, each with its length.
+    const commit = flipped(staged.staged.commit, -(2 * 33 + 1))
+    expect(await refusal(sending(staged, { commit }))).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
+  })
+
+  test("whose path has a leaf that nobody signed, or another device's, is refused", async () => {
+    const { staged, request } = await alice.stageUpdate(room)
+    const unsigned = await pathCommit(staged.commit, alice, (leaf) => ({
+      ...leaf,
+      signature: flipped(leaf.signature, 0),
+    }))
+    const send = (commit: Uint8Array) => {
+      const payload = { case: "commit" as const, value: { ...request.payload.value, commit } }
+      return alice.append({ ...request, idempotencyKey: randomBytes(16), payload })
+    }
+    expect(await refusal(send(unsigned))).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
+    const place = { groupId: room.state.groupId, leafIndex: room.state.ownLeaf }
+    const foreign = await pathCommit(staged.commit, alice, async ({ signature: _, ...leaf }) => {
+      const { credential: identity, signatureKey: signaturePublicKey, key } = dave.identity
+      const credential = { credentialType: "basic" as const, identity }
+      const changed = { ...leaf, ...place, credential, signaturePublicKey }
+      return signLeafNodeCommit(changed, key, testKit(suite).cs.signature)
+    })
+    expect(await refusal(send(foreign))).toBe("CREDENTIAL_REFUSED")
+  })
+
+  test("with a package that was not claimed, or by somebody else, is refused", async () => {
+    expect(await refusal(adding(() => ({ claimTickets: [] })))).toBe("KEY_PACKAGE_NOT_CLAIMED")
+    const other = await bob.authorizeAdd(bobs, { userIds: [carol.userId] })
+    const claimTickets = [other.claim?.ticket ?? randomBytes(1)]
+    expect(await refusal(adding(() => ({ claimTickets })))).toBe("KEY_PACKAGE_NOT_CLAIMED TICKET_WRONG_DEVICE")
+    const there = await alice.authorizeAdd(elsewhere, { userIds: [carol.userId] })
+    const foreign = [there.claim?.ticket ?? randomBytes(1)]
+    expect(await refusal(adding(() => ({ claimTickets: foreign })))).toBe(
+      "KEY_PACKAGE_NOT_CLAIMED TICKET_WRONG_CONVERSATION",
+    )
+    expect(await refusal(adding(() => ({ claimTickets: [randomBytes(100)] })))).toBe(
+      "KEY_PACKAGE_NOT_CLAIMED TICKET_MALFORMED",
+    )
+  })
+
+  test("with the GroupInfo of another epoch, group or commit is refused", async () => {
+    const other = await alice.stageUpdate(room)
+    const there = await alice.stageUpdate(elsewhere)
+    const { groupInfo: now } = await alice.calls.conversations.getGroupInfo({ conversationId: room.id })
+    for (const groupInfo of [other.staged.groupInfo, there.staged.groupInfo, now]) {
+      expect(await refusal(adding(() => ({ groupInfo })))).toBe("GROUP_INFO_MISMATCH")
+    }
+    expect(await refusal(adding((value) => ({ groupInfo: flipped(value.groupInfo ?? randomBytes(1), -1) })))).toBe(
+      "GROUP_INFO_MISMATCH",
+    )
+  })
+
+  test("whose GroupInfo has another proof than itself is refused", async () => {
+    const { proof, claim } = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const [wanted] = claim?.keyPackages ?? []
+    const options = { aad: aadOf(room, EnvelopeKind.COMMIT, proof), proof: randomBytes(200) }
+    const staged = await engine.add(room.state, [wanted?.keyPackage ?? expect.fail("none")], options)
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch }
+    const payload = { case: "commit", value: committed(staged, [claim?.ticket ?? randomBytes(1)]) } as const
+    expect(await refusal(alice.append({ ...request, payload }))).toBe("GROUP_INFO_MISMATCH")
+  })
+
+  test("with a tree that is not the epoch's, or without the tree that newcomers need, is refused", async () => {
+    const other = await alice.stageUpdate(room)
+    expect(await refusal(adding(() => ({ tree: other.staged.tree() })))).toBe("GROUP_INFO_MISMATCH")
+    // In the encryption key of the first leaf: nothing else sees it.
+    expect(await refusal(adding(({ tree = randomBytes(1) }) => ({ tree: flipped(tree, 12) })))).toBe(
+      "GROUP_INFO_MISMATCH",
+    )
+    expect(await refusal(adding(() => ({ tree: new Uint8Array() })))).toBe("GROUP_INFO_MISMATCH")
+    expect(await refusal(adding(({ tree }) => ({ tree: new Uint8Array([...(tree ?? []), 0]) })))).toBe(
+      "MLS_NON_CANONICAL",
+    )
+  })
+
+  test("whose signed tree has one leaf more than its members is refused", async () => {
+    const authorization = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const wanted = authorization.claim?.keyPackages[0]?.keyPackage ?? expect.fail("none")
+    const aad = aadOf(room, EnvelopeKind.COMMIT)
+    const ghosts = await engine.add(room.state, [wanted, await packageOf(dave)], { aad })
+    const tree = ghosts.tree()
+    const forged = async ({ staged }: StagedAppend) => {
+      const { groupInfo } = theirs(staged.groupInfo, "mls_group_info")
+      const { signature: _, ...signed } = groupInfo
+      const groupContext = { ...groupInfo.groupContext, treeHash: treeHash(parseTree(tree)) }
+      const again = await signGroupInfo({ ...signed, groupContext }, alice.key.seed, testKit(suite).cs.signature)
+      return encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo: again })
+    }
+    const staged = await alice.stageChange(room, authorization)
+    expect(await refusal(sending(staged, { tree, groupInfo: await forged(staged) }))).toBe("GHOST_MEMBER")
+  })
+
+  test("whose GroupInfo names another tree is refused, or no other member could commit again", async () => {
+    const staged = await alice.stageUpdate(room)
+    const { groupInfo } = theirs(staged.staged.groupInfo, "mls_group_info")
+    const { signature: _, ...signed } = groupInfo
+    const groupContext = { ...groupInfo.groupContext, treeHash: randomBytes(32) }
+    const again = await signGroupInfo({ ...signed, groupContext }, alice.key.seed, testKit(suite).cs.signature)
+    const forged = encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo: again })
+    expect(await refusal(sending(staged, { groupInfo: forged }))).toBe("GROUP_INFO_MISMATCH")
+  })
+
+  test("with a welcome for a device that is not added, or for none, is refused", async () => {
+    const other = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [dave.userId] }))
+    const { welcome = randomBytes(1) } = other.staged
+    expect(await refusal(adding(() => ({ welcome })))).toBe("WELCOME_RECIPIENT_MISMATCH")
+    expect(await refusal(adding(() => ({ welcome: new Uint8Array() })))).toBe("WELCOME_RECIPIENT_MISMATCH")
+    const update = await alice.stageUpdate(room)
+    expect(await refusal(sending(update, { welcome }))).toBe("WELCOME_RECIPIENT_MISMATCH")
+    const authorization = await alice.authorizeAdd(room, { userIds: [carol.userId] })
+    const wanted = authorization.claim?.keyPackages[0]?.keyPackage ?? expect.fail("none")
+    const aad = aadOf(room, EnvelopeKind.COMMIT)
+    const both = await engine.add(room.state, [wanted, await packageOf(dave)], { aad })
+    const staged = await alice.stageChange(room, authorization)
+    expect(await refusal(sending(staged, { welcome: both.welcome ?? randomBytes(1) }))).toBe(
+      "WELCOME_RECIPIENT_MISMATCH",
+    )
+  })
+
+  test("with a proposal by reference is refused", async () => {
+    const reference = { proposalOrRefType: "reference", reference: randomBytes(32) } as const
+    const commit = await forgeCommit(suite, room.state, { proposals: [reference] })
+    expect(await refusal(adding(() => ({ commit })))).toBe("MLS_MALFORMED MLS_UNSUPPORTED")
+  })
+
+  test("with the AAD of another conversation, or of a message, is refused", async () => {
+    for (const [aad, code] of [
+      [aadOf(elsewhere, EnvelopeKind.COMMIT), "AAD_WRONG_CONVERSATION"],
+      [aadOf(room, EnvelopeKind.APPLICATION), "AAD_WRONG_KIND"],
+      [randomBytes(20), "AAD_MALFORMED"],
+      [withReceipt(EnvelopeKind.COMMIT, randomBytes(32)), "AAD_WRONG_RECEIPT"],
+    ] as const) {
+      const staged = await engine.update(room.state, { aad })
+      const payload = { case: "commit", value: committed(staged) } as const
+      const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch, payload }
+      expect(await refusal(alice.append(request))).toBe(`ENVELOPE_INVALID ${code}`)
+    }
+  })
+
+  test("of another group is refused", async () => {
+    const { staged } = await alice.stageUpdate(elsewhere)
+    const payload = { case: "commit", value: committed(staged) } as const
+    const request = {
+      conversationId: room.id,
+      idempotencyKey: randomBytes(16),
+      expectedEpoch: elsewhere.epoch,
+      payload,
+    }
+    const expectedEpoch = room.epoch
+    expect(await refusal(alice.append({ ...request, expectedEpoch }))).toMatch(/^MLS_WRONG_GROUP/)
+  })
+
+  test("that was first in a group whose creator is somebody else is refused", async () => {
+    const erin = await registered(undefined, 0)
+    const value = { userIds: [carol.userId, erin.userId] }
+    const { conversation, authorization } = await alice.create({ case: "group", value })
+    if (conversation === undefined || authorization === undefined) return expect.fail("not created")
+    // Erin may ask for a proof too, but this one is Alice's.
+    expect(await refusal(erin.append(await erin.stageFirst(conversation, authorization)))).toBe(
+      "PROOF_REFUSED PROOF_WRONG_COMMITTER",
+    )
+    const staged = await alice.stageFirst(conversation, authorization)
+    expect(await refusal(erin.append(staged))).toBe("CREDENTIAL_REFUSED")
+    expect(await refusal(sending(staged, { tree: new Uint8Array() }))).toBe("GROUP_INFO_MISMATCH")
+    expect(await refusal(alice.append(staged))).toBe("taken")
+  })
+
+  test("that was first in a group for another conversation is refused", async () => {
+    const { conversation, authorization } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
+    if (conversation === undefined || authorization === undefined) return expect.fail("not created")
+    const { id, mlsGroupId } = conversation
+    const life = { notBefore: 0, notAfter: 4_000_000_000 }
+    const identity = { conversationId: bytesOf("cnv", room.id), appId: alice.place.appId, tenantId: undefined }
+    for (const [binding, code] of [
+      [buildConversationBinding({ ...identity, kind: ConversationKind.GROUP }), "BINDING_WRONG_CONVERSATION"],
+      [randomBytes(20), "BINDING_MALFORMED"],
+    ] as const) {
+      const group = { groupId: mlsGroupId, identity: alice.identity, binding, ...life }
+      const state = await engine.createGroup(group)
+      const bound: Room = { ...room, id, state, epoch: 0n, staged: [], receipt: "first" }
+      const staged = await alice.stageChange(bound, authorization)
+      expect(await refusal(alice.append(staged))).toBe(`GROUP_INFO_MISMATCH ${code}`)
+    }
+  })
+
+  test("that was first without a proof is refused", async () => {
+    const { conversation } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
+    if (conversation === undefined) return expect.fail("not created")
+    const { id, mlsGroupId } = conversation
+    const life = { notBefore: 0, notAfter: 4_000_000_000 }
+    const state = await engine.createGroup({ groupId: mlsGroupId, identity: alice.identity, ...life })
+    const lonely: Room = { ...room, id, state, epoch: 0n, staged: [], receipt: "first" }
+    const staged = await engine.update(state, { aad: aadOf(lonely, EnvelopeKind.COMMIT) })
+    const value = { ...committed(staged), tree: staged.tree() }
+    const request = { conversationId: id, idempotencyKey: randomBytes(16), expectedEpoch: 0n }
+    const refused = await refusal(alice.append({ ...request, payload: { case: "commit", value } }))
+    expect(refused).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
+  })
+})

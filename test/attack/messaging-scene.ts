@@ -1,0 +1,132 @@
+// Where attacks on the messaging service happen: its people, a room that no test changes, and commits bent out of shape.
+import { ConnectError } from "@connectrpc/connect"
+import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { createContentCommitSignature } from "ts-mls/framedContent.js"
+import type { LeafNodeCommit } from "ts-mls/leafNode.js"
+import { encodeMlsMessage } from "ts-mls/message.js"
+import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
+import { expect } from "vitest"
+import { opened } from "../../clients/core/messaging/engine/state.ts"
+import type { StagedCommit } from "../../clients/core/messaging/mls.ts"
+import { testKit } from "../../clients/core/messaging/testing/forge.ts"
+import { theirs } from "../../server/framing/testing/bent.ts"
+import { protocols } from "../support/clients.ts"
+import type { CommitPayload, StagedAppend } from "../support/messaging/committing.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { bytesOf, randomBytes, suite } from "../support/messaging/papers.ts"
+import { aadOf, type Room } from "../support/messaging/room.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
+
+export let server: MessagingServer
+export let alice: TestDevice
+export let bob: TestDevice
+export let carol: TestDevice
+export let dave: TestDevice
+/** Of Alice and Bob; no test changes it. */
+export let room: Room
+export let bobs: Room
+/** Another group of Alice and Bob. */
+export let elsewhere: Room
+
+export const overGrpc = () => protocols.gRPC?.(server.url) ?? expect.fail("no such protocol")
+
+export async function registered(of?: SignedIn, packages = 12): Promise<TestDevice> {
+  const session = of === undefined ? await server.person(crypto.randomUUID()) : await of.again()
+  const device = await newDevice(overGrpc(), session)
+  await device.register()
+  if (packages > 0) await device.upload(packages)
+  return device
+}
+
+export async function openScene(): Promise<void> {
+  server = await startMessagingServer({ store: "pglite" })
+  alice = await registered()
+  bob = await registered()
+  carol = await registered(undefined, 40)
+  dave = await registered()
+  room = await alice.createGroup([bob.userId])
+  bobs = (await bob.join())[0] ?? expect.fail("bob has no welcome")
+  elsewhere = await alice.createGroup([bob.userId])
+}
+
+/** "GHOST_MEMBER", or "PROOF_REFUSED PROOF_EXPIRED" where the metadata has a code, or "taken". */
+export async function refusal(call: Promise<unknown>): Promise<string> {
+  const error = await errorOf(call)
+  if (error === undefined) return "taken"
+  const [info] = error.findDetails(ErrorInfoSchema)
+  const { reason = error.message, metadata = {} } = info ?? {}
+  return metadata.code === undefined || metadata.code === reason ? reason : `${reason} ${metadata.code}`
+}
+
+export async function errorOf(call: Promise<unknown>): Promise<ConnectError | undefined> {
+  try {
+    await call
+    return undefined
+  } catch (error) {
+    if (error instanceof ConnectError) return error
+    throw error
+  }
+}
+
+/** Alice's commit that adds Carol, changed. */
+export async function adding(change: (value: CommitPayload, staged: StagedAppend) => Partial<CommitPayload>) {
+  const staged = await alice.stageChange(room, await alice.authorizeAdd(room, { userIds: [carol.userId] }))
+  return sending(staged, change(staged.request.payload.value, staged))
+}
+
+export function sending({ request }: StagedAppend, change: Partial<CommitPayload>, by = alice) {
+  const payload = { case: "commit", value: { ...request.payload.value, ...change } } as const
+  return by.append({ ...request, idempotencyKey: randomBytes(16), payload })
+}
+
+export const committed = ({ commit, groupInfo, welcome, tree }: StagedCommit, claimTickets: Uint8Array[] = []) => ({
+  commit,
+  groupInfo,
+  ...(welcome ? { welcome, tree: tree() } : {}),
+  claimTickets,
+})
+
+/** A commit by this device with whatever proof. */
+export const carrying = (proof: Uint8Array, of: Room = room) => ({ aad: aadOf(of, EnvelopeKind.COMMIT, proof), proof })
+
+export async function packageOf(device: TestDevice): Promise<Uint8Array> {
+  const [made] = await device.newKeyPackages(1)
+  return made?.keyPackage ?? expect.fail("no key package")
+}
+
+/** The commit with another leaf in its path, signed again by its committer. */
+export async function pathCommit(
+  commit: Uint8Array,
+  by: TestDevice,
+  bend: (leaf: LeafNodeCommit) => LeafNodeCommit | Promise<LeafNodeCommit>,
+): Promise<Uint8Array> {
+  const { content } = theirs(commit, "mls_public_message").publicMessage
+  const path = content.contentType === "commit" ? content.commit.path : undefined
+  if (path === undefined || content.sender.senderType !== "member") return expect.fail("no path")
+  const { cs } = testKit(suite)
+  const { context, epochSecrets } = opened(room.state)
+  const changed = { ...path, leafNode: await bend(path.leafNode) }
+  const { framedContent, signature } = await createContentCommitSignature(
+    context,
+    "mls_public_message",
+    { proposals: [], path: changed },
+    content.sender,
+    content.authenticatedData,
+    by.key.seed,
+    cs.signature,
+  )
+  const auth = { contentType: "commit", signature, confirmationTag: randomBytes(32) } as const
+  const whole = { wireformat: "mls_public_message", content: framedContent, auth } as const
+  const publicMessage = await protectPublicMessage(epochSecrets.membership, context, whole, cs)
+  return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
+}
+
+/** An AAD frame that names another receipt than the newest. */
+export const withReceipt = (kind: EnvelopeKind, lastReceiptHash: Uint8Array) =>
+  buildEnvelopeAad({ conversationId: bytesOf("cnv", room.id), kind, lastReceiptHash })
+
+export const flipped = (bytes: Uint8Array, at: number) =>
+  bytes.with(at < 0 ? bytes.length + at : at, (bytes.at(at) ?? 0) ^ 1)
