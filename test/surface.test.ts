@@ -65,6 +65,14 @@ test.each<[string, () => Promise<object>, string[]]>([
       ...["openIdbStore", "openMemoryStore"],
     ],
   ],
+  [
+    "@signet/client-node/messaging",
+    () => import("@signet/client-node/messaging"),
+    [
+      ...["MessagingError", "createMessenger", "isMessagingError", "messagingReasons"],
+      ...["openFolderStore", "openMemoryStore", "openSqliteStore"],
+    ],
+  ],
   ["@signet/client-react-native", () => import("@signet/client-react-native"), ["createMessenger"]],
   [
     "@signet/client-node",

@@ -65,7 +65,7 @@ export function createFileLock(folder: string, { staleMs = 60_000, waitMs = 30_0
     for (let leftMs = waitMs; ; leftMs -= pollMs) {
       const mine = await tryNext(self)
       if (mine !== undefined) return mine
-      if (leftMs <= 0) throw new SignetError("LOCK_BUSY", "another process holds the lock of this sign-in")
+      if (leftMs <= 0) throw new SignetError("LOCK_BUSY", "another process holds this lock")
       await later(pollMs * (0.5 + Math.random()))
     }
   }

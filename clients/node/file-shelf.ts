@@ -1,8 +1,9 @@
 // A shelf in a folder that only its owner reads: a file a name, each written whole before it takes its place.
 import { createHash, randomBytes } from "node:crypto"
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises"
+import { mkdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { Kept, Shelf } from "@signet/client"
+import { syncFolder, writeDurably } from "./durable-file.ts"
 
 const revisionBytes = 16
 
@@ -49,26 +50,6 @@ export function createFileShelf(folder: string): Shelf {
       await syncFolder(folder)
       return true
     },
-  }
-}
-
-async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, "wx", 0o600)
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-/** A name survives a power cut only when its folder was written too; where folders cannot be opened, they are. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r").catch(() => undefined)
-  try {
-    await handle?.sync().catch(() => undefined)
-  } finally {
-    await handle?.close()
   }
 }
 

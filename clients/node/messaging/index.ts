@@ -32,4 +32,5 @@ export {
   type VerificationStatus,
 } from "@signet/client/messaging"
 export { createMessenger, type NodeMessengerOptions } from "./create-messenger.ts"
+export { openFolderStore } from "./folder-store.ts"
 export { openSqliteStore } from "./sqlite-store.ts"
