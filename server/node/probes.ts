@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify"
+import { inTime, readinessMs } from "../rpc/in-time.ts"
 
 /**
  * `/livez`: the process answers. `/readyz`: it can serve, so a load balancer may send calls.
@@ -13,24 +14,10 @@ export function addProbes(app: FastifyInstance, isReady: () => Promise<boolean>)
   })
   app.get("/livez", (_, reply) => reply.header("cache-control", "no-store").send({ status: "live" }))
   app.get("/readyz", async (_, reply) => {
-    const ready = !isClosing && (await inTime(isReady))
+    const ready = !isClosing && (await inTime(isReady, readinessMs))
     return reply
       .code(ready ? 200 : 503)
       .header("cache-control", "no-store")
       .send({ status: ready ? "ready" : "not ready" })
   })
-}
-
-async function inTime(isReady: () => Promise<boolean>, limitMs = 2_000): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs)
-  })
-  try {
-    return await Promise.race([isReady(), late])
-  } catch {
-    return false
-  } finally {
-    clearTimeout(timer)
-  }
 }

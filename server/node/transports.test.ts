@@ -7,10 +7,14 @@ import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { startTransports, type TransportServer } from "./testing/transport-server.ts"
+import { startFront, startTransports } from "./testing/transport-server.ts"
 
 const appId = "app_00000000000000000000000000"
-let server: TransportServer
+interface Served {
+  readonly url: string
+  close(): Promise<unknown>
+}
+let server: Served
 type Open = (baseUrl: string) => Transport
 const transports: [string, Open][] = [
   ["Connect JSON, HTTP/1.1", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
@@ -26,13 +30,22 @@ const transports: [string, Open][] = [
   ["gRPC-Web JSON, HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false })],
 ]
 
-describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) => {
-  beforeAll(async () => {
-    server = await startTransports({ unary })
-  })
-  afterAll(() => server.app.close())
+const served = async (unary: "ours" | "connect") => {
+  const { url, app } = await startTransports({ unary })
+  return { url, close: () => app.close() }
+}
 
-  describe.each(transports)("%s", (_, open) => {
+describe.each<[string, () => Promise<Served>, isHttp2: boolean]>([
+  ["Node, unary calls by ours", () => served("ours"), true],
+  ["Node, unary calls by Connect", () => served("connect"), true],
+  ["fetch", () => startFront(), false],
+])("by %s", (_, start, isHttp2) => {
+  beforeAll(async () => {
+    server = await start()
+  })
+  afterAll(() => server.close())
+
+  describe.each(transports.filter(([name]) => isHttp2 || !/HTTP\/2|^gRPC$/.test(name)))("%s", (_, open) => {
     test("carries a call with its message", async () => {
       const client: Client<typeof AuthService> = createClient(AuthService, open(server.url))
       const answer = await client.externalLogin({

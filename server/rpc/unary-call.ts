@@ -76,9 +76,11 @@ export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: Una
 }
 
 const utf8 = new TextEncoder()
+// Copied: some platforms do not say whose memory the bytes are in.
+const encoded = (text: string) => new Uint8Array(utf8.encode(text))
 
 const serialized = (desc: UnarySpec["method"]["output"], message: Message, { isJson }: Framing) =>
-  isJson ? utf8.encode(toJsonString(desc, message)) : toBinary(desc, message)
+  isJson ? encoded(toJsonString(desc, message)) : toBinary(desc, message)
 
 type Written = Pick<CallContext, "writtenHeader" | "writtenTrailer"> | undefined
 type Body = Uint8Array<ArrayBuffer> | undefined
@@ -118,7 +120,7 @@ function grpcAnswer(
   const framed = message && enveloped(0, message)
   if (protocol === "grpc") return { status: 200, headers, body: framed, trailer }
   const lines = Object.entries(trailer).map(([name, value]) => `${name}: ${value}\r\n`)
-  const last = enveloped(0x80, utf8.encode(lines.join("")))
+  const last = enveloped(0x80, encoded(lines.join("")))
   return { status: 200, headers, body: framed ? joined(framed, last) : last, trailer: {} }
 }
 

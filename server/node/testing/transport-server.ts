@@ -7,6 +7,8 @@ import { Session_Status } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import type { FastifyInstance } from "fastify"
+import { serveFetch } from "../../edge/node/testing/serve-fetch.ts"
+import { createFront } from "../../edge/worker/front/front.ts"
 import { type HealthState, healthState } from "../../rpc/health.ts"
 import { deadline } from "../../rpc/interceptors/deadline.ts"
 import { errors } from "../../rpc/interceptors/errors.ts"
@@ -44,28 +46,18 @@ export interface TransportOptions {
 }
 
 export async function startTransports(options: TransportOptions = {}): Promise<TransportServer> {
-  const faults: unknown[] = []
-  const reached: string[] = []
-  const onFault = (fault: unknown) => void faults.push(fault)
-  const health = healthState(services.map(({ typeName }) => typeName))
+  const { faults, reached, onFault, health, called } = underTest(options)
   const app = createHttp({ onFault, ...(options.listener ? { listener: options.listener } : {}) })
   const { closing, shutdown } = shutdownOf(app, options.drainMs)
   app.addHook("preClose", async () => health.stop())
   const common = {
-    onFault,
-    interceptors: [
-      ...(options.more ?? []),
-      errors(onFault),
-      deadline(options.limitMs ?? 5_000),
-      validate(services.flatMap((service) => service.methods.map((method) => method.input))),
-    ],
-    requestGate: gate,
+    ...called,
     contextValues: () => createContextValues(),
     closingSignal: closing,
     shutdownSignal: shutdown,
     ...(options.unary ? { unary: options.unary } : {}),
   }
-  const routes = (router: ConnectRouter) => serve(router, reached)
+  const { routes } = called
   await app.register(rpcPlugin, {
     ...common,
     routes(router) {
@@ -74,10 +66,42 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
       if (options.reflected) reflectionRoutes(options.reflected)(router)
     },
   })
-  await app.register(restPlugin, { ...common, routes })
+  await app.register(restPlugin, common)
   await options.add?.(app)
   const url = await app.listen({ host: "127.0.0.1", port: 0 })
   return { app, url, port: Number(new URL(url).port), health, faults, reached }
+}
+
+/** The same services on the front that the Worker has. */
+export async function startFront(options: TransportOptions = {}) {
+  const { faults, reached, health, called } = underTest(options)
+  const { interceptors } = called
+  const front = createFront({
+    ...called,
+    open: { routes: health.routes, interceptors },
+    isAllowedOrigin: async (origin) => origin === "https://app.example",
+    isReady: async () => true,
+    addressOf: () => "203.0.113.7",
+  })
+  return { ...(await serveFetch(front)), faults, reached }
+}
+
+function underTest(options: TransportOptions) {
+  const faults: unknown[] = []
+  const reached: string[] = []
+  const onFault = (fault: unknown) => void faults.push(fault)
+  const called = {
+    onFault,
+    interceptors: [
+      ...(options.more ?? []),
+      errors(onFault),
+      deadline(options.limitMs ?? 5_000),
+      validate(services.flatMap((service) => service.methods.map((method) => method.input))),
+    ],
+    requestGate: gate,
+    routes: (router: ConnectRouter) => serve(router, reached),
+  }
+  return { faults, reached, onFault, called, health: healthState(services.map(({ typeName }) => typeName)) }
 }
 
 /** Refuses with the reason that the header names. */

@@ -1,0 +1,67 @@
+// What a call comes to, as fetch's Response.
+import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
+import type { RestResponse } from "../../../rest/rest.ts"
+import type { UnaryAnswer } from "../../../rpc/unary-call.ts"
+
+/** An answer of REST's. */
+export function restAnswer({ status, headers, body }: RestResponse): Response {
+  const sent = new Headers(headers)
+  sent.set("x-content-type-options", "nosniff")
+  return new Response(status === 204 || status === 304 ? null : body, { status, headers: sent })
+}
+
+/** An answer of Connect's or gRPC-Web's. */
+export function unaryAnswer({ status, headers, body }: UnaryAnswer): Response {
+  const sent = new Headers({ "cache-control": "no-store" })
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") sent.set(name, value)
+    else for (const each of value) sent.append(name, each)
+  }
+  return new Response(body ?? null, { status, headers: sent })
+}
+
+/**
+ * An answer of Connect's handlers, which may be a stream.
+ *
+ * @param left Is called when the caller does not want the rest of it.
+ * @param onFault Hears why a stream broke off.
+ */
+export function universalAnswer(
+  { status, header, body }: UniversalServerResponse,
+  left: () => void,
+  onFault: (fault: unknown) => void,
+): Response {
+  const headers = new Headers({ "cache-control": "no-store" })
+  header?.forEach((value, name) => {
+    headers.append(name, value)
+  })
+  return new Response(body === undefined ? null : streamed(body, left, onFault), { status, headers })
+}
+
+function streamed(
+  chunks: AsyncIterable<Uint8Array>,
+  left: () => void,
+  onFault: (fault: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let isLeft = false
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await iterator.next()
+        if (isLeft) return
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      } catch (thrown) {
+        if (isLeft) return
+        onFault(thrown)
+        controller.error(thrown)
+      }
+    },
+    async cancel() {
+      isLeft = true
+      left()
+      await iterator.return?.().catch(() => undefined)
+    },
+  })
+}
