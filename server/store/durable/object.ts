@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers"
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Effects } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
@@ -14,6 +15,9 @@ export interface Timed {
 }
 
 const longestWaitMs = 300_000
+const auditLane = "audit"
+
+const isAudit = (entry: Entry): entry is Entry & { body: readonly AuditEvent[] } => entry.kind === auditLane
 
 /**
  * What all objects have: tables that are brought up to date on wake, an outbox, and one alarm for all that has its time.
@@ -22,6 +26,9 @@ const longestWaitMs = 300_000
 export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends DurableObject<Env> {
   protected readonly sql: Sql
   protected readonly outbox: Outbox
+  readonly #parts: Parts
+  #isMigrated = false
+  #isToSend = false
   /** Of the alarm that is set; undefined when that is not known. */
   #alarmAtMs: number | undefined
   #failures = 0
@@ -29,14 +36,28 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   constructor(ctx: DurableObjectState, env: Env, parts: Parts) {
     super(ctx, env)
-    this.sql = createSql(ctx.storage.sql)
-    ctx.storage.transactionSync(() => migrate(this.sql, { outbox: outboxSteps, ...parts }))
-    this.outbox = createOutbox({
+    this.#parts = { outbox: outboxSteps, ...parts }
+    this.sql = createSql(ctx.storage.sql, () => this.#migrate())
+    const outbox = createOutbox({
       sql: this.sql,
       nowMs: () => this.nowMs(),
-      deliver: (entry) => this.deliver(entry),
+      deliver: (entry) => (isAudit(entry) ? this.effects().audit(entry.body) : this.deliver(entry)),
       report: (fault) => this.report(fault),
     })
+    this.outbox = {
+      ...outbox,
+      add: (entry) => {
+        outbox.add(entry)
+        this.#isToSend = true
+      },
+    }
+  }
+
+  /** At the first statement rather than at once: whoever asks for an object that is none makes nothing. */
+  #migrate(): void {
+    if (this.#isMigrated) return
+    this.ctx.storage.transactionSync(() => migrate(createSql(this.ctx.storage.sql), this.#parts))
+    this.#isMigrated = true
   }
 
   /** What the Worker's program does for objects: calls to the auth service. */
@@ -45,6 +66,18 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   /** Has the entry done. Throws when it must be tried again. Only objects that write entries have this. */
   protected async deliver({ kind }: Entry): Promise<void> {
     throw new Error(`nobody delivers ${kind}`)
+  }
+
+  /** Nothing was ever written here. Ask this first where anybody may ask for any name. */
+  protected isBlank(): boolean {
+    if (this.#isMigrated) return false
+    const tables = this.ctx.storage.sql.exec("select 1 from sqlite_master where name = 'part_version'").toArray()
+    return tables.length === 0
+  }
+
+  /** Inside the transaction that the events tell of: they follow from the outbox. */
+  protected audit(events: readonly AuditEvent[]): void {
+    if (events.length > 0) this.outbox.add({ lane: auditLane, kind: auditLane, body: events })
   }
 
   protected timed(): readonly Timed[] {
@@ -63,11 +96,16 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   /**
    * Reads, decides and writes in one: nothing is awaited within, so that no other call comes between. Whatever throws
-   * leaves nothing. Sets the alarm for what is due after it.
+   * leaves nothing. Sets the alarm for what is due after it, and begins to deliver what it put into the outbox.
    */
   protected transact<T>(work: () => T): T {
+    // Before it, and not undone with it.
+    this.#migrate()
+    this.#isToSend = false
     const done = this.ctx.storage.transactionSync(work)
     this.schedule()
+    // Whoever has to know that it came, waits for the same by `outbox.drain`.
+    if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain())
     return done
   }
 
@@ -79,7 +117,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     // One that comes too early sets the next.
     if (this.#alarmAtMs !== undefined && this.#alarmAtMs <= atMs) return
     this.#alarmAtMs = atMs
-    void this.ctx.storage.setAlarm(atMs)
+    void this.ctx.storage.setAlarm(Date.now() + atMs - this.nowMs())
   }
 
   override async alarm(): Promise<void> {

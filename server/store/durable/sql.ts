@@ -11,12 +11,15 @@ export interface Sql {
   run(text: string, ...values: readonly Value[]): void
 }
 
-export function createSql(storage: SqlStorage): Sql {
-  const ask = (text: string, values: readonly Value[]) =>
-    storage
+/** @param before Called before each statement. */
+export function createSql(storage: SqlStorage, before: () => void = () => undefined): Sql {
+  const ask = (text: string, values: readonly Value[]) => {
+    before()
+    return storage
       .exec(text, ...values.map(kept))
       .toArray()
       .map(given)
+  }
   return {
     // Whoever writes the statement knows its columns.
     rows: <Row extends object>(text: string, ...values: readonly Value[]) => ask(text, values) as Row[],
@@ -42,3 +45,6 @@ const given = (row: Record<string, SqlStorageValue>): object =>
 
 /** For `in (select value from json_each(?))`: any number of texts in one parameter. */
 export const listed = (texts: readonly string[]): string => JSON.stringify(texts)
+
+/** Columns of an insert or update: their names, and as many question marks. */
+export const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ")

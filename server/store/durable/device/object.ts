@@ -1,8 +1,170 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
+import type { Inventory } from "@signet/kernel/messaging/key-package"
+import type { KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
+import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
-import { StoredObject } from "../object.ts"
+import { StoredObject, type Timed } from "../object.ts"
+import {
+  type Begun,
+  beginClaim,
+  type ClaimAsked,
+  claimSteps,
+  finishClaim,
+  forgetClaims,
+  oldestClaim,
+} from "./claims.ts"
+import {
+  earliest,
+  forgetPackages,
+  inventoryIn,
+  keyPackageSteps,
+  nextPackageEnd,
+  retire,
+  type Taken,
+  take,
+  upload,
+} from "./key-packages.ts"
+import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
+import {
+  consume,
+  findPending,
+  forgetWelcomes,
+  listPending,
+  nextWelcomeEnd,
+  putWelcome,
+  voidAll,
+  voidBefore,
+  welcomeSteps,
+} from "./welcomes.ts"
 
+const ownerSteps = ["create table owner (id integer primary key check (id = 1), user text not null)"]
+
+/** How long a claim is answered again with the same. Its ticket lives a day. */
+const claimMs = 14 * 86_400_000
+/** What has had its time is erased a while later, many at once. */
+const slackMs = 600_000
+
+/** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
 export abstract class DeviceObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, {})
+    super(ctx, env, {
+      owner: ownerSteps,
+      keyPackages: keyPackageSteps,
+      claims: claimSteps,
+      welcomes: welcomeSteps,
+      nonces: nonceSteps,
+    })
+  }
+
+  /** The name of its user's object; undefined while nobody registered it. */
+  user(): string | undefined {
+    return this.isBlank() ? undefined : this.sql.row<{ user: string }>("select user from owner")?.user
+  }
+
+  /** It is this user's, for good, when it is nobody's. @returns Whose it is. */
+  belong(user: string): string {
+    this.transact(() => this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user))
+    return this.user() ?? user
+  }
+
+  upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
+    return this.transact(() => upload(this.sql, packages, nowMs))
+  }
+
+  inventory(nowMs: number): Inventory {
+    return inventoryIn(this.sql, nowMs)
+  }
+
+  retire(refs: readonly Uint8Array[] | "all"): void {
+    this.transact(() => retire(this.sql, refs))
+  }
+
+  /** Gives a package to a claim; the same again to the same claim. */
+  take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
+    return this.transact(() => take(this.sql, of, nowMs))
+  }
+
+  /** Begins a claim of this device. */
+  beginClaim(asked: ClaimAsked, nowMs: number): Begun {
+    return this.transact(() => beginClaim(this.sql, asked, nowMs))
+  }
+
+  /** Finishes it with what the devices gave: undefined when it was not begun. */
+  finishClaim(
+    of: { readonly id: ClaimId; readonly requesterDeviceId: DeviceId },
+    packages: readonly KeyPackageRecord[],
+    audit: AuditEvent,
+  ): { isFirst: boolean; claim: ClaimRecord } | undefined {
+    return this.transact(() => {
+      const finished = finishClaim(this.sql, of.id, of.requesterDeviceId, packages)
+      if (finished?.isFirst) this.audit([audit])
+      return finished
+    })
+  }
+
+  /** From a conversation's outbox. Again is no error, whatever became of it. */
+  putWelcome(welcome: WelcomeRecord): void {
+    if (welcome.expiresAtMs <= this.nowMs()) return
+    this.transact(() => putWelcome(this.sql, welcome))
+  }
+
+  listPending(nowMs: number, page: Parameters<Welcomes["listPending"]>[2]): readonly WelcomeRecord[] {
+    return this.isBlank() ? [] : listPending(this.sql, nowMs, page)
+  }
+
+  findPending(conversationId: ConversationId): WelcomeRecord | undefined {
+    return this.isBlank() ? undefined : findPending(this.sql, conversationId)
+  }
+
+  consume(
+    id: WelcomeId,
+    by: Parameters<Welcomes["consume"]>[1],
+    nowMs: number,
+    audit: AuditEvent,
+  ): Awaited<ReturnType<Welcomes["consume"]>> {
+    return this.transact(() => {
+      const done = consume(this.sql, id, by, nowMs)
+      if (done.is === "consumed") this.audit([audit])
+      return done.is === "consumed" || done.is === "again" ? done.welcome : done.is
+    })
+  }
+
+  voidAll(): void {
+    this.transact(() => voidAll(this.sql))
+  }
+
+  /** From a conversation's outbox: its leaf there went with the commit at this place. Again is no error. */
+  voidWelcomes(conversationId: ConversationId, beforeSeq: bigint): void {
+    this.transact(() => voidBefore(this.sql, conversationId, beforeSeq))
+  }
+
+  /** @returns False when it was there: a replay. */
+  useNonce(nonce: Uint8Array, expiresAtMs: number): boolean {
+    return this.transact(() => useNonce(this.sql, nonce, expiresAtMs))
+  }
+
+  protected override timed(): readonly Timed[] {
+    return [{ nextAtMs: () => this.#nextEnd(), run: (nowMs) => this.#forget(nowMs) }]
+  }
+
+  #nextEnd(): number | null {
+    const claim = oldestClaim(this.sql)
+    const next = earliest([
+      nextPackageEnd(this.sql, claimMs),
+      claim === null ? null : claim + claimMs,
+      nextWelcomeEnd(this.sql),
+      nextNonceEnd(this.sql),
+    ])
+    return next === null ? null : next + slackMs
+  }
+
+  #forget(nowMs: number): void {
+    this.ctx.storage.transactionSync(() => {
+      forgetPackages(this.sql, nowMs, claimMs)
+      forgetClaims(this.sql, nowMs - claimMs)
+      forgetWelcomes(this.sql, nowMs)
+      forgetNonces(this.sql, nowMs)
+    })
   }
 }

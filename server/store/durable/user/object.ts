@@ -1,8 +1,171 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
+import type { DeviceChange } from "@signet/kernel/messaging/ports"
+import type { MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
+import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
-import { StoredObject } from "../object.ts"
+import { StoredObject, type Timed } from "../object.ts"
+import type { Entry } from "../outbox.ts"
+import {
+  activeDevices,
+  allDevices,
+  dueEffects,
+  findDevice,
+  findSelf,
+  hasKey,
+  hasLostKey,
+  listsAfter,
+  loseKey,
+  newestList,
+  nextEffectAt,
+  putDevice,
+  putEffect,
+  putList,
+  putSelf,
+  userSteps,
+} from "./rows.ts"
 
+/** A revocation is carried out by the call that made it. What that left is done after this, and again. */
+const effectAfterMs = 5_000
+const checkEveryMs = 300_000
+
+type SessionChange = Parameters<Effects["changeSessions"]>[0]
+const sessionLane = "sessions"
+const isOfSessions = (entry: Entry): entry is Entry & { body: SessionChange } => entry.kind === sessionLane
+
+export interface Revoked {
+  readonly deviceId: DeviceId
+  readonly userId: PrincipalId
+}
+
+/** What a change says of its keys: "prepare" asks for these devices to be given theirs first. */
+export type Changed =
+  | { readonly is: "done" | "lost" }
+  | { readonly is: "prepare"; readonly devices: readonly DeviceId[] }
+
+/** The devices of a user at a place, and the lists that say so. */
 export abstract class UserObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, {})
+    super(ctx, env, { user: userSteps })
+  }
+
+  /** Carries out what follows from these revocations; what it has done it says with `effectsDone`. */
+  protected abstract carryOut(revoked: readonly Revoked[]): Promise<void>
+
+  /** Ends the user's devices there when the user is gone. Again is no error. */
+  protected abstract endIfGone(userId: PrincipalId, place: Place): Promise<void>
+
+  find(id: DeviceId): MessagingDevice | undefined {
+    return this.isBlank() ? undefined : findDevice(this.sql, id)
+  }
+
+  /** The device, when this leaf key is or was its own. */
+  findByKey(id: DeviceId, leafKey: Uint8Array): MessagingDevice | undefined {
+    return !this.isBlank() && hasKey(this.sql, id, leafKey) ? findDevice(this.sql, id) : undefined
+  }
+
+  all(): { devices: readonly MessagingDevice[]; newest: SignedDeviceList | undefined } {
+    if (this.isBlank()) return { devices: [], newest: undefined }
+    return { devices: allDevices(this.sql), newest: newestList(this.sql) }
+  }
+
+  active(): readonly MessagingDevice[] {
+    return this.isBlank() ? [] : activeDevices(this.sql)
+  }
+
+  lists(afterVersion: bigint, limit: number): readonly SignedDeviceList[] {
+    return this.isBlank() ? [] : listsAfter(this.sql, afterVersion, limit)
+  }
+
+  /**
+   * Writes the change when the newest list is still the one before.
+   *
+   * @param isPrepared Each device that was asked for holds the name of its leaf key, and knows its user.
+   */
+  async change(change: DeviceChange, isPrepared: boolean): Promise<Changed> {
+    const { sql } = this
+    const done = this.transact<Changed>(() => {
+      const newest = newestList(sql)
+      if ((newest?.version ?? 0n) + 1n !== change.list.version) return { is: "lost" }
+      if (change.devices.some(({ id, leafKey }) => hasLostKey(sql, id, leafKey))) return { is: "lost" }
+      const asked = change.devices.filter(({ id, leafKey }) => !hasKey(sql, id, leafKey)).map(({ id }) => id)
+      if (asked.length > 0 && !isPrepared) return { is: "prepare", devices: asked }
+      this.#write(change)
+      return { is: "done" }
+    })
+    // Whoever registers refreshes its session next, and finds the device in its token.
+    if (done.is === "done") await this.outbox.drain([sessionLane])
+    return done
+  }
+
+  #write({ userId, place, devices, list, bind, revoked, nowMs, audit }: DeviceChange): void {
+    const { sql } = this
+    putList(sql, list)
+    for (const device of devices) {
+      putDevice(sql, device)
+      if (device.status !== "REVOKED") continue
+      putEffect(sql, device.id, device.revokedAtMs ?? device.changedAtMs, this.nowMs() + effectAfterMs)
+    }
+    const isAlive = activeDevices(sql).length > 0
+    putSelf(sql, { userId, place, checkAtMs: isAlive ? this.nowMs() + checkEveryMs : null })
+    if (bind !== null || revoked.length > 0) {
+      const body: SessionChange = { bind, revoked, nowMs }
+      this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
+    }
+    this.audit(audit)
+  }
+
+  async bindSession(sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent): Promise<void> {
+    this.transact(() => {
+      const body: SessionChange = { bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
+      this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
+      this.audit([audit])
+    })
+    await this.outbox.drain([sessionLane])
+  }
+
+  /**
+   * Another device wants a key whose name this device took. Says whether it has the key, and if not, sees to it that it
+   * never will: a change that is under way is lost then.
+   */
+  settleKey(deviceId: DeviceId, leafKey: Uint8Array): "held" | "given up" {
+    return this.transact(() => {
+      if (hasKey(this.sql, deviceId, leafKey)) return "held"
+      loseKey(this.sql, deviceId, leafKey)
+      return "given up"
+    })
+  }
+
+  effectsDone(deviceId: DeviceId): void {
+    this.transact(() => this.sql.run("delete from effect where device_id = ?", deviceId))
+  }
+
+  protected override async deliver(entry: Entry): Promise<void> {
+    if (!isOfSessions(entry)) return super.deliver(entry)
+    await this.effects().changeSessions(entry.body)
+  }
+
+  protected override timed(): readonly Timed[] {
+    return [
+      { nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) },
+      { nextAtMs: () => findSelf(this.sql)?.checkAtMs ?? null, run: (nowMs) => this.#check(nowMs) },
+    ]
+  }
+
+  async #carryOut(nowMs: number): Promise<void> {
+    const self = findSelf(this.sql)
+    if (self === undefined) return
+    const { userId } = self
+    await this.carryOut(dueEffects(this.sql, nowMs).map((deviceId) => ({ deviceId, userId })))
+    // What is not done by now is done again.
+    this.sql.run("update effect set due_at = ? where due_at <= ?", this.nowMs() + effectAfterMs, nowMs)
+  }
+
+  async #check(nowMs: number): Promise<void> {
+    const self = findSelf(this.sql)
+    if (self === undefined) return
+    const isAlive = activeDevices(this.sql).length > 0
+    if (isAlive) await this.endIfGone(self.userId, self.place)
+    putSelf(this.sql, { ...self, checkAtMs: isAlive ? nowMs + checkEveryMs : null })
   }
 }

@@ -1,0 +1,120 @@
+// The claims that one device made, inside its object. A claim is begun here with the devices that it is of, then takes a
+// package of each of them, and is finished here: whoever does it again after a crash gets the same packages.
+import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
+import { decideClaim } from "@signet/kernel/messaging/key-package"
+import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
+import { fromText, toText } from "../plain.ts"
+import { marks, type Sql } from "../sql.ts"
+import { type PackageRow, packageColumns, packageOf, packageValues } from "./key-packages.ts"
+
+export const claimSteps = [
+  `create table claim (
+    id text primary key, conversation_id text not null, request_hash blob not null, device_ids text not null,
+    is_finished integer not null, without_device_ids text not null, claimed_at integer not null
+  );
+  create index claim_at on claim (claimed_at);
+  create table claim_package (
+    claim_id text not null, ref blob not null, init_key blob not null, device_id text not null, user_id text not null,
+    credential_hash blob not null, package blob not null, is_last_resort integer not null, not_before integer not null,
+    not_after integer not null, status text not null,
+    primary key (claim_id, device_id)
+  )`,
+] as const
+
+export interface ClaimAsked {
+  readonly id: ClaimId
+  readonly requesterDeviceId: DeviceId
+  readonly conversationId: ConversationId
+  readonly requestHash: Uint8Array
+  /** As they are now; of a claim that was begun before, those of that time. Sorted. */
+  readonly deviceIds: readonly DeviceId[]
+}
+
+export type Begun =
+  | { readonly is: "take"; readonly deviceIds: readonly DeviceId[] }
+  | { readonly is: "claimed"; readonly claim: ClaimRecord }
+  | { readonly is: "mismatch" }
+
+interface ClaimRow {
+  id: ClaimId
+  conversation_id: ConversationId
+  request_hash: Uint8Array
+  device_ids: string
+  is_finished: number
+  without_device_ids: string
+  claimed_at: number
+}
+
+const findText = "select * from claim where id = ?"
+const packagesText = `select ${packageColumns.join(", ")} from claim_package where claim_id = ? order by device_id`
+const putPackageText = `insert into claim_package (claim_id, ${packageColumns.join(", ")})
+values (?, ${marks(packageColumns)})`
+
+/** Runs in a transaction, as all that writes here. */
+export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
+  const { id, requesterDeviceId, conversationId, requestHash, deviceIds } = asked
+  const row = sql.row<ClaimRow>(findText, id)
+  const known = row && { requestHash: row.request_hash, requesterDeviceId }
+  switch (decideClaim(known, asked)) {
+    case "IDEMPOTENCY_MISMATCH":
+      return { is: "mismatch" }
+    case "again":
+      if (row === undefined) throw new Error("again of nothing")
+      return row.is_finished === 1
+        ? { is: "claimed", claim: recordOf(sql, row, requesterDeviceId) }
+        : { is: "take", deviceIds: fromText(row.device_ids) }
+    case "claim":
+      sql.run(
+        `insert into claim (id, conversation_id, request_hash, device_ids, is_finished, without_device_ids, claimed_at)
+        values (?, ?, ?, ?, 0, '[]', ?)`,
+        id,
+        conversationId,
+        requestHash,
+        toText(deviceIds),
+        nowMs,
+      )
+      return { is: "take", deviceIds }
+  }
+}
+
+/**
+ * Writes what the devices gave. Of two that finish the same claim the first one's counts.
+ *
+ * @returns Whether this one was the first, and the claim as it is for good; undefined when it was not begun here.
+ */
+export function finishClaim(
+  sql: Sql,
+  id: ClaimId,
+  requesterDeviceId: DeviceId,
+  packages: readonly KeyPackageRecord[],
+): { isFirst: boolean; claim: ClaimRecord } | undefined {
+  const row = sql.row<ClaimRow>(findText, id)
+  if (row === undefined) return undefined
+  const isFirst = row.is_finished === 0
+  if (isFirst) {
+    const given = new Set(packages.map(({ deviceId }) => deviceId))
+    const without = fromText<readonly DeviceId[]>(row.device_ids).filter((deviceId) => !given.has(deviceId))
+    for (const one of packages) sql.run(putPackageText, id, ...packageValues(one))
+    sql.run("update claim set is_finished = 1, without_device_ids = ? where id = ?", toText(without), id)
+  }
+  const finished = sql.row<ClaimRow>(findText, id) ?? row
+  return { isFirst, claim: recordOf(sql, finished, requesterDeviceId) }
+}
+
+const recordOf = (sql: Sql, row: ClaimRow, requesterDeviceId: DeviceId): ClaimRecord => ({
+  id: row.id,
+  requesterDeviceId,
+  conversationId: row.conversation_id,
+  requestHash: row.request_hash,
+  packages: sql.rows<PackageRow>(packagesText, row.id).map(packageOf),
+  withoutDeviceIds: fromText(row.without_device_ids),
+  claimedAtMs: row.claimed_at,
+})
+
+export function forgetClaims(sql: Sql, untilMs: number): void {
+  sql.run("delete from claim_package where claim_id in (select id from claim where claimed_at <= ?)", untilMs)
+  sql.run("delete from claim where claimed_at <= ?", untilMs)
+}
+
+export const oldestClaim = (sql: Sql): number | null =>
+  sql.row<{ at: number | null }>("select min(claimed_at) as at from claim")?.at ?? null

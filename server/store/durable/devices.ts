@@ -1,0 +1,98 @@
+import type { DeviceId } from "@signet/kernel/ids"
+import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
+import { ask } from "./asking.ts"
+import type { DurableEnv } from "./env.ts"
+import { keyName, userName } from "./names.ts"
+import type { Revoked } from "./user/object.ts"
+
+/** Of how many devices this program remembers whose they are. */
+const remembered = 10_000
+
+/**
+ * Devices are kept by the object of their user, so that one change is one write. A device knows its user for good, and
+ * the name of a leaf key knows its device.
+ *
+ * @param due What `dueEffects` tells: of one user, as its object knows it. Nobody knows it of all.
+ */
+export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revoked[]>): Devices {
+  const users = new Map<DeviceId, string>()
+
+  async function userOf(id: DeviceId): Promise<string | undefined> {
+    const known = users.get(id)
+    if (known !== undefined) return known
+    const found = await ask(() => env.DEVICES.getByName(id).user())
+    if (found === undefined) return undefined
+    users.set(id, found)
+    const [oldest] = users.keys()
+    if (users.size > remembered && oldest !== undefined) users.delete(oldest)
+    return found
+  }
+
+  return {
+    async find(id) {
+      const user = await userOf(id)
+      return user === undefined ? undefined : ask(() => env.USERS.getByName(user).find(id))
+    },
+
+    async findByKey(leafKey) {
+      const holder = await ask(() => env.NAMES.getByName(keyName(leafKey)).holder())
+      if (holder === undefined) return undefined
+      return ask(() => env.USERS.getByName(holder.at).findByKey(deviceIdOf(holder.owner), leafKey))
+    },
+
+    ofUser: (userId, place) => ask(() => env.USERS.getByName(userName(userId, place)).all()),
+
+    async activeOf(userIds, place) {
+      const names = [...new Set(userIds)].toSorted().map((userId) => userName(userId, place))
+      return (await Promise.all(names.map((name) => ask(() => env.USERS.getByName(name).active())))).flat()
+    },
+
+    lists: (userId, place, afterVersion, limit) =>
+      ask(() => env.USERS.getByName(userName(userId, place)).lists(afterVersion, limit)),
+
+    async change(change) {
+      const name = userName(change.userId, change.place)
+      const user = () => env.USERS.getByName(name)
+      const first = await ask(() => user().change(change, false))
+      if (first.is !== "prepare") return first.is
+      const prepared = await Promise.all(first.devices.map((id) => prepare(env, change, id, name)))
+      if (prepared.includes("lost")) return "lost"
+      const second = await ask(() => user().change(change, true))
+      return second.is === "done" ? "done" : "lost"
+    },
+
+    async bindSession(sessionId, deviceId, audit) {
+      const user = await userOf(deviceId)
+      if (user === undefined) throw new Error("a session is bound to a device that is there")
+      await ask(() => env.USERS.getByName(user).bindSession(sessionId, deviceId, audit))
+    },
+
+    dueEffects: async (limit) => (await due()).slice(0, limit),
+
+    async effectsDone(deviceId) {
+      const user = await userOf(deviceId)
+      if (user !== undefined) await ask(() => env.USERS.getByName(user).effectsDone(deviceId))
+    },
+  }
+}
+
+/**
+ * Tells the device whose it is, and takes the name of its leaf key. A name that was taken for a change that never came
+ * to be is taken over, after the user whose change it was has given it up.
+ */
+async function prepare(env: DurableEnv, change: DeviceChange, id: DeviceId, at: string): Promise<"ready" | "lost"> {
+  const device = change.devices.find((one) => one.id === id)
+  if (device === undefined) return "lost"
+  const { leafKey } = device
+  if ((await ask(() => env.DEVICES.getByName(id).belong(at))) !== at) return "lost"
+  const name = () => env.NAMES.getByName(keyName(leafKey))
+  const before = await ask(() => name().take({ owner: id, at }))
+  if (before.owner === id) return "ready"
+  const settled = await ask(() => env.USERS.getByName(before.at).settleKey(deviceIdOf(before.owner), leafKey))
+  if (settled === "held") return "lost"
+  const after = await ask(() => name().replace(before.owner, { owner: id, at }))
+  return after.owner === id ? "ready" : "lost"
+}
+
+/** The name of a leaf key is held by devices alone. */
+const deviceIdOf = (owner: string): DeviceId => owner as DeviceId

@@ -1,0 +1,59 @@
+import { Refused } from "@signet/kernel/errors"
+import type { DeviceId } from "@signet/kernel/ids"
+import type { Devices, KeyPackages } from "@signet/kernel/messaging/ports"
+import { ask } from "./asking.ts"
+import type { DurableEnv } from "./env.ts"
+
+/** Key packages are kept by the object of their device, and a claim by the one of the device that made it. */
+export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "activeOf" | "find">): KeyPackages {
+  const device = (id: DeviceId) => env.DEVICES.getByName(id)
+
+  /** Active devices of the targets but the requester's, sorted. */
+  async function targetsOf({ targets, place, requester }: Parameters<KeyPackages["claim"]>[0]) {
+    const [ofUsers, named] = await Promise.all([
+      devices.activeOf(targets.userIds, place),
+      Promise.all(targets.deviceIds.map((id) => devices.find(id))),
+    ])
+    const all = [...ofUsers, ...named].filter((one) => one !== undefined)
+    const there = all.filter(
+      (one) => one.status === "ACTIVE" && one.appId === place.appId && one.tenantId === place.tenantId,
+    )
+    const ids = new Set(there.map(({ id }) => id))
+    ids.delete(requester.deviceId)
+    return [...ids].toSorted()
+  }
+
+  return {
+    async upload(packages, nowMs) {
+      const [first] = packages
+      if (first === undefined) throw new Error("an upload has a package")
+      return ask(() => device(first.deviceId).upload(packages, nowMs))
+    },
+
+    async claim(of, nowMs, audit) {
+      const { id, conversationId, requestHash } = of
+      const requesterDeviceId = of.requester.deviceId
+      const requester = () => device(requesterDeviceId)
+      const asked = { id, requesterDeviceId, conversationId, requestHash, deviceIds: await targetsOf(of) }
+      const begun = await ask(() => requester().beginClaim(asked, nowMs))
+      if (begun.is === "mismatch") return begun
+      if (begun.is === "claimed") return { ...begun, low: [] }
+      const claim = { claimId: id, requesterDeviceId }
+      const given = await Promise.all(
+        begun.deviceIds.map(async (deviceId) => ({
+          deviceId,
+          ...(await ask(() => device(deviceId).take(claim, nowMs))),
+        })),
+      )
+      const packages = given.flatMap(({ taken }) => taken ?? [])
+      const finished = await ask(() => requester().finishClaim({ id, requesterDeviceId }, packages, audit))
+      // Begun so long ago that it was forgotten since.
+      if (finished === undefined) throw new Refused("UNAVAILABLE")
+      const low = finished.isFirst ? given.filter(({ isLow }) => isLow).map(({ deviceId }) => deviceId) : []
+      return { is: "claimed", claim: finished.claim, low }
+    },
+
+    inventory: (deviceId, nowMs) => ask(() => device(deviceId).inventory(nowMs)),
+    retire: (deviceId, refs) => ask(() => device(deviceId).retire(refs)),
+  }
+}
