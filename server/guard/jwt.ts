@@ -70,7 +70,7 @@ export function createJwtVerifier<Value extends object>(options: JwtOptions<Valu
     if (typeof key === "string") return key
     const signature = decodeBase64url(signaturePart)
     if (signature?.length !== 64) return "SIGNATURE_INVALID"
-    const signed = encoder.encode(token.slice(0, headerPart.length + 1 + payloadPart.length))
+    const signed = new Uint8Array(encoder.encode(token.slice(0, headerPart.length + 1 + payloadPart.length)))
     if (!(await key.verify(signature, signed))) return "SIGNATURE_INVALID"
     if (headers.size < maxHeaders) headers.set(headerPart, header)
 

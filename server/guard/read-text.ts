@@ -4,7 +4,7 @@
  * @throws when it is longer, or no UTF-8.
  */
 export async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true })
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false })
   if (body === null) return ""
   const reader = body.getReader()
   let text = ""

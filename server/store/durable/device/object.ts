@@ -1,7 +1,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Inventory } from "@signet/kernel/messaging/key-package"
-import type { KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
+import type { Hint, KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
 import { StoredObject, type Timed } from "../object.ts"
@@ -26,6 +26,7 @@ import {
   upload,
 } from "./key-packages.ts"
 import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
+import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
   consume,
   findPending,
@@ -47,6 +48,8 @@ const slackMs = 600_000
 
 /** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
 export abstract class DeviceObject extends StoredObject {
+  readonly #streams: DeviceStreams
+
   constructor(ctx: DurableObjectState, env: DurableEnv) {
     super(ctx, env, {
       owner: ownerSteps,
@@ -55,6 +58,21 @@ export abstract class DeviceObject extends StoredObject {
       welcomes: welcomeSteps,
       nonces: nonceSteps,
     })
+    this.#streams = createDeviceStreams({ ctx, env, user: () => this.user() })
+  }
+
+  /** The socket of one of the device's streams. */
+  override async fetch(request: Request): Promise<Response> {
+    return this.#streams.open(request)
+  }
+
+  override async webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
+    await this.#streams.said(socket, message)
+  }
+
+  /** Tells the device's streams. @returns Whether there are any. */
+  hear(hints: readonly Hint[]): boolean {
+    return this.#streams.hear(hints)
   }
 
   /** The name of its user's object; undefined while nobody registered it. */
@@ -107,6 +125,8 @@ export abstract class DeviceObject extends StoredObject {
   putWelcome(welcome: WelcomeRecord): void {
     if (welcome.expiresAtMs <= this.nowMs()) return
     this.transact(() => putWelcome(this.sql, welcome))
+    const { deviceId, id, conversationId } = welcome
+    this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
   }
 
   listPending(nowMs: number, page: Parameters<Welcomes["listPending"]>[2]): readonly WelcomeRecord[] {

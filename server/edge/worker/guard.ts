@@ -1,0 +1,73 @@
+// Who is calling, decided here: tokens by keys from memory and the key-value store, what was revoked by the feed, and
+// where that is too old, by asking the auth service. Where nobody answers, nobody is let in.
+import { createEdgeGuard } from "@signet/guard/edge"
+import type { Guard } from "@signet/guard/guard"
+import { createIntrospection } from "@signet/guard/introspection"
+import { createKeySet } from "@signet/guard/key-set"
+import { createKeyValueCache, type KeyValueStore } from "@signet/guard/kv-cache"
+import { createRevocationFeed, type RevocationFeed } from "@signet/guard/revocation-feed"
+import { webTokenCrypto } from "@signet/guard/token-crypto"
+import type { Clock } from "@signet/kernel/ports"
+import type { Objects } from "../../store/durable/env.ts"
+import type { FeedObject } from "./feed/object.ts"
+import { ownFetch, type ServiceClient } from "./service-client.ts"
+import type { Settings } from "./settings.ts"
+
+export interface EdgeGuard {
+  readonly guard: Guard
+  readonly revocations: RevocationFeed
+}
+
+/** How often an isolate asks what was revoked, in milliseconds, while it is called. */
+const askEveryMs = 1_000
+/** Within a continent an object is near. */
+const someRegion = "everywhere"
+
+/** @param region A short name of where this isolate runs: each has its own reader of the feed. */
+export function createMessagingGuard(of: {
+  settings: Settings
+  keys: KeyValueStore
+  feeds: Objects<FeedObject>
+  client: ServiceClient
+  clock: Clock
+  region: string | undefined
+  report: (fault: unknown) => void
+}): EdgeGuard {
+  const { settings, keys, feeds, client, clock, report } = of
+  const { issuer, authUrl } = settings
+  const name = of.region ?? someRegion
+  const revocations = createRevocationFeed({
+    issuer,
+    baseUrl: "https://feed",
+    // Its object has a token of its own.
+    token: async () => "",
+    fetch: (input, init) => feeds.getByName(name).fetch(new Request(input, init)),
+    statementKeys: createKeySet({
+      url: `${authUrl}/.well-known/statement-keys.json`,
+      crypto: webTokenCrypto,
+      clock,
+      fetch: ownFetch,
+      cache: createKeyValueCache(keys, "signet-statement-keys"),
+      limits: { maxAgeMs: 60_000, cacheMaxAgeMs: 3_600_000 },
+    }),
+    clock,
+    askEveryMs,
+    onProblem: (problem, cause) => report(new Error(`revocation feed: ${problem}`, { cause })),
+  })
+  const guard = createEdgeGuard({
+    issuer,
+    audience: settings.messagingAudience,
+    jwksUrl: `${authUrl}/.well-known/jwks.json`,
+    fetch: ownFetch,
+    cache: createKeyValueCache(keys),
+    clock,
+    revocations,
+    introspect: createIntrospection({
+      url: `${authUrl}/auth/token/introspect`,
+      token: client.token,
+      fetch: ownFetch,
+      clock,
+    }),
+  })
+  return { guard, revocations }
+}

@@ -1,0 +1,129 @@
+// The issuer's key set at the edge: from memory for a minute, from the key-value store for five, then from the auth
+// service. It is signed by the pinned root, so it does not matter who hands it over; and it serves until it expires.
+import { toHex } from "@signet/canonical/bytes"
+import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
+import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { fetchText } from "@signet/guard/fetch-text"
+import type { KeySetCache } from "@signet/guard/key-set"
+import { createSharedRun } from "@signet/guard/shared-run"
+import { Refused } from "@signet/kernel/errors"
+import type { Clock } from "@signet/kernel/ports"
+import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import type { createReceiptSigner } from "../../keys/authority.ts"
+import { nodeSigner, nodeVerify } from "../../keys/ed25519.ts"
+import type { Settings } from "./settings.ts"
+
+/** What receipts and tickets are signed with. */
+export type ReceiptKeys = Parameters<typeof createReceiptSigner>[0]
+
+export interface EdgeIssuerKeys extends ReceiptKeys {
+  /** Looks whether there is another set, when the one that is held is older than a minute. Never rejects. */
+  look(): Promise<void>
+  /** @throws Refused UNAVAILABLE when there is no set. */
+  issuerKeys(): IssuerKeys
+  /** The set as it is handed to clients: a SignedBytesV1. */
+  bytes(): Uint8Array | undefined
+}
+
+interface Held {
+  readonly bytes: Uint8Array
+  readonly keys: IssuerKeys
+}
+
+const limits = { timeoutMs: 5_000, maxBytes: 131_072 }
+const memoryMs = 60_000
+const cacheMs = 300_000
+/** Where no set was to be had, so long nobody is asked again. */
+const cooldownMs = 5_000
+
+export function createIssuerKeys(of: {
+  settings: Pick<Settings, "authUrl" | "issuer" | "rootKey" | "receiptKey">
+  cache: KeySetCache
+  fetch: typeof fetch
+  clock: Clock
+  /** Told why a set was not taken. */
+  report: (fault: unknown) => void
+}): EdgeIssuerKeys {
+  const { settings, cache, clock, report } = of
+  const issuerId = issuerIdOf(settings.issuer)
+  const receipts = nodeSigner(settings.receiptKey)
+  const receiptKeyId = toHex(keyIdOf(receipts.publicKey))
+  const shared = createSharedRun<void>(clock, limits.timeoutMs)
+  let held: Held | undefined
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+
+  const nowSeconds = () => BigInt(Math.floor(clock.nowMs() / 1_000))
+
+  function take(bytes: Uint8Array): boolean {
+    try {
+      const expected = { roots: [settings.rootKey], issuerId, atSeconds: nowSeconds(), verify: nodeVerify }
+      held = { bytes, keys: verifyIssuerKeySet(bytes, { ...expected, seen: held?.keys }) }
+      return true
+    } catch (fault) {
+      report(fault)
+      return false
+    }
+  }
+
+  async function fetchSet(): Promise<string | undefined> {
+    try {
+      const text = await fetchText(of.fetch, `${settings.authUrl}/security/issuer-keys`, limits)
+      return textIn(text)
+    } catch (fault) {
+      report(fault)
+      return undefined
+    }
+  }
+
+  async function lookNow(): Promise<void> {
+    const nowMs = clock.nowMs()
+    if (nowMs - lookedAtMs < (hasReceiptKey() ? memoryMs : cooldownMs)) return
+    lookedAtMs = nowMs
+    // What is held may have expired: nobody takes it any more, so nothing is signed under it either.
+    const before = held?.bytes
+    held = undefined
+    if (before !== undefined) take(before)
+
+    const entry = await cache.get().catch(() => undefined)
+    const isYoung = entry !== undefined && entry.fetchedAtMs <= nowMs && nowMs - entry.fetchedAtMs < cacheMs
+    if (isYoung && take(bytesOf(entry.text)) && hasReceiptKey()) return
+    const text = await fetchSet()
+    if (text !== undefined && take(bytesOf(text))) {
+      await cache.put({ text, fetchedAtMs: nowMs }).catch(() => undefined)
+    } else if (entry !== undefined && held === undefined) take(bytesOf(entry.text))
+  }
+
+  function hasReceiptKey(): boolean {
+    const entry = held?.keys.keys.get(receiptKeyId)
+    const now = nowSeconds()
+    return entry?.purpose === KeyPurpose.RECEIPT && entry.notBefore <= now && now < entry.notAfter
+  }
+
+  function issuerKeys(): IssuerKeys {
+    if (held === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("there is no issuer key set") })
+    return held.keys
+  }
+
+  return {
+    look: () => shared("", lookNow).catch(report),
+    issuerKeys,
+    bytes: () => held?.bytes,
+    keySet: () => held && { rootKey: settings.rootKey, issuerKeySet: held.bytes },
+    signer(purpose) {
+      if (purpose !== "RECEIPT") throw new Refused("UNAVAILABLE", { cause: new Error(`no key signs ${purpose} here`) })
+      if (!hasReceiptKey()) {
+        throw new Refused("UNAVAILABLE", { cause: new Error("the key set names no RECEIPT key of this backend") })
+      }
+      return receipts
+    },
+  }
+}
+
+const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"))
+
+/** Of the public answer: the set as base64. */
+function textIn(json: string): string | undefined {
+  const answer: unknown = JSON.parse(json)
+  if (typeof answer !== "object" || answer === null || !("issuerKeySet" in answer)) return undefined
+  return typeof answer.issuerKeySet === "string" ? answer.issuerKeySet : undefined
+}

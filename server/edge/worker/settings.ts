@@ -1,0 +1,100 @@
+import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
+import { parseLimits } from "@signet/kernel/limits/settings"
+import { parseKey, parsePeppers } from "../../keys/key-settings.ts"
+import type { Pepper } from "../../keys/secrets.ts"
+import type { SettingTexts } from "./env.ts"
+
+export interface Settings {
+  readonly issuer: string
+  readonly authUrl: string
+  readonly authAudience: string
+  readonly messagingAudience: string
+  /** 32 bytes. */
+  readonly rootKey: Uint8Array
+  readonly allowedOrigins: ReadonlySet<string>
+  /** Null counts no calls: only in the development profile. */
+  readonly limits: Limits | null
+  readonly client: { readonly id: string; readonly secret: string }
+  /** A 32-byte seed. */
+  readonly receiptKey: Uint8Array
+  readonly secrets: { readonly sealingKey: Uint8Array; readonly peppers: readonly Pepper[] }
+}
+
+/** All that is wrong with what the Worker was deployed with, in sentences for the operator. No value is in them. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError"
+}
+
+/** @throws SettingsError with one sentence a line: such a Worker answers nobody. */
+export function parseSettings(env: SettingTexts): Settings {
+  const problems: string[] = []
+  const text = (name: keyof SettingTexts): string | undefined => {
+    const value: unknown = env[name]
+    if (value === undefined) return undefined
+    if (typeof value === "string") return value.trim() || undefined
+    problems.push(`${name} must be bound as a text.`)
+    return undefined
+  }
+  const required = (name: keyof SettingTexts): string => {
+    const value = text(name)
+    if (value === undefined) problems.push(`${name} is missing.`)
+    return value ?? ""
+  }
+  const key = (name: keyof SettingTexts): Uint8Array =>
+    parseKey(name, required(name) || undefined, problems) ?? new Uint8Array(32)
+
+  const profile = text("SIGNET_PROFILE") ?? "production"
+  if (profile !== "production" && profile !== "development") {
+    problems.push("SIGNET_PROFILE must be development or production.")
+  }
+  const isDevelopment = profile === "development"
+  const address = (name: keyof SettingTexts, value: string): string => {
+    if (value !== "") problems.push(...judgeAddress(name, value, isDevelopment))
+    return value
+  }
+  const issuer = address("SIGNET_ISSUER", required("SIGNET_ISSUER"))
+  const authAudience = text("SIGNET_AUTH_AUDIENCE") ?? "auth"
+  const peppers = parsePeppers(required("SIGNET_PEPPERS") || undefined, problems)
+  const settings: Settings = {
+    issuer,
+    authUrl: address("SIGNET_AUTH_URL", text("SIGNET_AUTH_URL") ?? issuer),
+    authAudience,
+    messagingAudience: text("SIGNET_MESSAGING_AUDIENCE") ?? authAudience,
+    rootKey: key("SIGNET_ROOT_KEY"),
+    allowedOrigins: originsOf(text("SIGNET_ALLOWED_ORIGINS"), problems),
+    limits: limitsOf(text("SIGNET_LIMITS"), isDevelopment, problems),
+    client: { id: required("SIGNET_CLIENT_ID"), secret: required("SIGNET_CLIENT_SECRET") },
+    receiptKey: key("SIGNET_RECEIPT_KEY"),
+    secrets: { sealingKey: key("SIGNET_SEALING_KEY"), peppers },
+  }
+  if (problems.length > 0) throw new SettingsError(problems.join("\n"))
+  return settings
+}
+
+function judgeAddress(name: string, value: string, isDevelopment: boolean): string[] {
+  if (!URL.canParse(value)) return [`${name} must be a URL.`]
+  const { origin, protocol } = new URL(value)
+  if (origin !== value) return [`${name} must be an origin: scheme, host and port, without a slash at the end.`]
+  if (protocol !== "https:" && !isDevelopment) return [`${name} must be https.`]
+  return []
+}
+
+function originsOf(text: string | undefined, problems: string[]): ReadonlySet<string> {
+  const origins = (text ?? "").split(",").flatMap((each) => each.trim() || [])
+  if (origins.some((each) => !URL.canParse(each) || new URL(each).origin !== each)) {
+    problems.push("SIGNET_ALLOWED_ORIGINS must be origins with a comma between: https://app.example.")
+  }
+  return new Set(origins)
+}
+
+function limitsOf(text: string | undefined, isDevelopment: boolean, problems: string[]): Limits | null {
+  if (text === undefined) return defaultLimits
+  if (text === "off") {
+    if (!isDevelopment) problems.push("SIGNET_LIMITS may be off in the development profile only.")
+    return null
+  }
+  const parsed = parseLimits(text)
+  if (!("problems" in parsed)) return parsed
+  problems.push(...parsed.problems.map((problem) => `SIGNET_LIMITS: ${problem}`))
+  return defaultLimits
+}

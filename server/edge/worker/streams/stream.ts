@@ -1,0 +1,181 @@
+// One stream's ear: a socket to the object of its own device, which asks the objects that matter to tell it, and hands on
+// what they tell. A socket that breaks is opened again, and then everything is looked at again.
+import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import type { Clock } from "@signet/kernel/ports"
+import type { After } from "../../../rpc/messaging/timers.ts"
+import { fromText, toText } from "../../../store/durable/plain.ts"
+import type { StreamAsk, Told } from "../../../store/durable/stream-asks.ts"
+import { createNews } from "./news.ts"
+
+/** As much of a socket as is used. */
+export interface Line {
+  send(text: string): void
+  close(): void
+}
+
+export interface StreamOptions {
+  /** Opens a socket to the object of the device. Rejects when that cannot be done now. */
+  readonly open: (deviceId: DeviceId, on: { text(text: string): void; closed(): void }) => Promise<Line>
+  readonly clock: Clock
+  readonly after: After
+}
+
+/** Every object is asked so often, in milliseconds: that finds what was told while nobody was told. */
+export const askEveryMs = 30_000
+const tickMs = 5_000
+/** In one message. More that are due wait for the next tick; new ones do not wait. */
+const mostAsked = 128
+/** An answer takes no longer, or nobody is there. */
+const patienceMs = 15_000
+const pauseMs = { first: 100, longest: 5_000 }
+/** Clocks differ by so much. */
+const skewMs = 1_000
+
+interface Target {
+  readonly is: "conversation" | "user"
+  /** What happened before it is known. */
+  sinceMs: number
+  askedAtMs: number
+}
+
+export function openStream(
+  { open, clock, after }: StreamOptions,
+  first: Interest,
+  listener: (hint: Hint) => void,
+): { update(interest: Interest): void; close(): void } {
+  const { deviceId } = first
+  const targets = new Map<string, Target>()
+  const news = createNews()
+  const asked = new Map<number, { readonly ids: readonly string[]; readonly atMs: number }>()
+  let number = 0
+  let line: Line | undefined
+  let isClosed = false
+  let failures = 0
+  let isAgain = false
+  let stopTick = () => {}
+  let stopPause = () => {}
+
+  function hear(hints: readonly Hint[]): void {
+    for (const hint of hints) if (!isClosed && news.take(hint)) listener(hint)
+  }
+
+  function listenTo(interest: Interest): void {
+    const of = new Map<string, Target["is"]>()
+    for (const id of interest.conversations.keys()) of.set(id, "conversation")
+    for (const id of interest.userIds) of.set(id, "user")
+    for (const id of [...targets.keys()]) if (!of.has(id)) targets.delete(id)
+    const sinceMs = clock.nowMs() - skewMs
+    for (const [id, is] of of) {
+      if (!targets.has(id)) targets.set(id, { is, sinceMs, askedAtMs: Number.NEGATIVE_INFINITY })
+    }
+    news.follow(interest.conversations)
+  }
+
+  /** Asks those that were never asked, and some of those that were not for a while. */
+  function ask(): void {
+    const nowMs = clock.nowMs()
+    const due = [...targets].filter(([, { askedAtMs }]) => nowMs - askedAtMs >= askEveryMs)
+    const fresh = due.filter(([, { askedAtMs }]) => askedAtMs === Number.NEGATIVE_INFINITY)
+    const old = due.filter(([, { askedAtMs }]) => askedAtMs !== Number.NEGATIVE_INFINITY)
+    old.sort(([, a], [, b]) => a.askedAtMs - b.askedAtMs)
+    const chosen = [...fresh, ...old.slice(0, Math.max(0, mostAsked - fresh.length))]
+    for (let i = 0; i < chosen.length; i += mostAsked) send(chosen.slice(i, i + mostAsked), nowMs)
+  }
+
+  function send(chosen: readonly (readonly [string, Target])[], nowMs: number): void {
+    if (line === undefined) return
+    number++
+    const message: StreamAsk = {
+      number,
+      deviceId,
+      conversations: chosen.flatMap(([id, { is, sinceMs }]) =>
+        is === "conversation" ? [{ id: id as ConversationId, seq: news.placeOf(id as ConversationId), sinceMs }] : [],
+      ),
+      userIds: chosen.flatMap(([id, { is, sinceMs }]) => (is === "user" ? [{ id: id as PrincipalId, sinceMs }] : [])),
+    }
+    for (const [, target] of chosen) target.askedAtMs = nowMs
+    asked.set(number, { ids: chosen.map(([id]) => id), atMs: nowMs })
+    try {
+      line.send(toText(message))
+    } catch {
+      lost()
+    }
+  }
+
+  function onText(text: string): void {
+    const told = fromText<Told>(text)
+    failures = 0
+    const question = told.asked === null ? undefined : asked.get(told.asked)
+    if (told.asked !== null) asked.delete(told.asked)
+    const unheard = new Set(told.unheard)
+    for (const id of question?.ids ?? []) {
+      const target = targets.get(id)
+      if (target !== undefined && question !== undefined && !unheard.has(id)) target.sinceMs = question.atMs - skewMs
+    }
+    hear(told.hints)
+  }
+
+  function tick(): void {
+    const nowMs = clock.nowMs()
+    if ([...asked.values()].some(({ atMs }) => nowMs - atMs > patienceMs)) lost()
+    else {
+      ask()
+      stopTick = after(tickMs, tick)
+    }
+  }
+
+  async function connect(): Promise<void> {
+    try {
+      let isOver = false
+      const opened = await open(deviceId, {
+        text: (text) => {
+          if (line === opened) onText(text)
+        },
+        closed: () => {
+          isOver = true
+          if (line === opened) lost()
+        },
+      })
+      if (isClosed) return opened.close()
+      if (isOver) return lost()
+      line = opened
+      for (const target of targets.values()) target.askedAtMs = Number.NEGATIVE_INFINITY
+      // While nobody listened anything may have been said.
+      if (isAgain) hear([{ is: "member", deviceId }])
+      isAgain = true
+      tick()
+    } catch {
+      lost()
+    }
+  }
+
+  /** Opens another one, after a while that grows as long as nobody answers. */
+  function lost(): void {
+    const last = line
+    line = undefined
+    asked.clear()
+    stopTick()
+    stopPause()
+    last?.close()
+    if (isClosed) return
+    const ms = Math.min(pauseMs.longest, pauseMs.first * 2 ** failures++)
+    stopPause = after(ms, () => void connect())
+  }
+
+  listenTo(first)
+  void connect()
+  return {
+    update(interest) {
+      listenTo(interest)
+      ask()
+    },
+    close() {
+      isClosed = true
+      stopTick()
+      stopPause()
+      line?.close()
+      line = undefined
+    },
+  }
+}

@@ -1,0 +1,86 @@
+// Hints between objects and streams. Handlers publish what they did; the objects tell the devices that listen.
+import { waitUntil } from "cloudflare:workers"
+import type { Hint, Wakeups } from "@signet/kernel/messaging/ports"
+import type { Clock } from "@signet/kernel/ports"
+import type { After } from "../../../rpc/messaging/timers.ts"
+import { type Line, openStream } from "./stream.ts"
+
+interface Env {
+  readonly CONVERSATIONS: { getByName(name: string): { tell(hints: readonly Hint[]): Promise<void> } }
+  readonly DEVICES: {
+    getByName(name: string): {
+      hear(hints: readonly Hint[]): Promise<boolean>
+      fetch(request: Request): Promise<Response>
+    }
+  }
+}
+
+/** A stream belongs to the call that it is made in: its socket and its timers end with that. */
+export function createWakeups(of: { env: Env; clock: Clock; after: After }): Wakeups {
+  const { env, clock, after } = of
+  const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
+  return {
+    publish(hints) {
+      const work = [...byObject(hints)].map(([name, told]) => tell(env, name, told))
+      if (work.length > 0) waitUntil(Promise.allSettled(work))
+    },
+    subscribe: (interest, listener) => openStream({ open, clock, after }, interest, listener),
+  }
+}
+
+type Name = `${"conversation" | "device"} ${string}`
+
+function byObject(hints: readonly Hint[]): ReadonlyMap<Name, readonly Hint[]> {
+  const grouped = new Map<Name, Hint[]>()
+  for (const hint of hints) {
+    const name = nameOf(hint)
+    if (name === undefined) continue
+    grouped.set(name, [...(grouped.get(name) ?? []), hint])
+  }
+  return grouped
+}
+
+function nameOf(hint: Hint): Name | undefined {
+  switch (hint.is) {
+    case "envelopes":
+    case "directive":
+      return `conversation ${hint.conversationId}`
+    case "deviceList":
+      // The user's object tells of its lists by itself: who is told depends on the place, which the hint does not say.
+      return undefined
+    default:
+      return `device ${hint.deviceId}`
+  }
+}
+
+async function tell({ CONVERSATIONS, DEVICES }: Env, name: Name, hints: readonly Hint[]): Promise<void> {
+  const [kind, id = ""] = name.split(" ")
+  if (kind === "conversation") await CONVERSATIONS.getByName(id).tell(hints)
+  else await DEVICES.getByName(id).hear(hints)
+}
+
+async function openLine(
+  { DEVICES }: Env,
+  deviceId: string,
+  on: { text(text: string): void; closed(): void },
+): Promise<Line> {
+  const request = new Request("https://device/stream", { headers: { upgrade: "websocket" } })
+  const { webSocket } = await DEVICES.getByName(deviceId).fetch(request)
+  if (webSocket === null) throw new Error("the device's object opens no stream")
+  webSocket.addEventListener("message", ({ data }) => {
+    if (typeof data === "string") on.text(data)
+  })
+  webSocket.addEventListener("close", on.closed)
+  webSocket.addEventListener("error", on.closed)
+  webSocket.accept()
+  return {
+    send: (text) => webSocket.send(text),
+    close() {
+      try {
+        webSocket.close(1000)
+      } catch {
+        // It is closed.
+      }
+    },
+  }
+}

@@ -1,0 +1,93 @@
+// Who is told what an object has to tell: the objects of devices that stream.
+import type { DeviceId } from "@signet/kernel/ids"
+import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Sql } from "./sql.ts"
+
+export interface Listeners {
+  /** The device's object is told from now on, until it has not asked for that in a while. */
+  listen(deviceId: DeviceId): void
+  /** Does not wait and does not throw. What the next one that waits says as well is told once. */
+  tell(hints: readonly Hint[]): void
+}
+
+export const listenerSteps = [
+  "create table listener (device_id text primary key, until_ms integer not null) without rowid",
+] as const
+
+/** Longer than a device's object may take to ask again; see server/edge/worker/streams. */
+const leaseMs = 600_000
+const toldAtOnce = 64
+
+export function createListeners(of: {
+  sql: Sql
+  nowMs: () => number
+  devices: { getByName(name: string): { hear(hints: readonly Hint[]): Promise<boolean> } }
+  waitUntil: (work: Promise<unknown>) => void
+}): Listeners {
+  const { sql, devices } = of
+  const waiting = new Map<string, Hint>()
+  let isTelling = false
+
+  async function tellOne(deviceId: string, hints: readonly Hint[]): Promise<void> {
+    try {
+      const isListening = await devices.getByName(deviceId).hear(hints)
+      if (!isListening) sql.run("delete from listener where device_id = ?", deviceId)
+    } catch {
+      // It finds out by asking again.
+    }
+  }
+
+  async function tellAll(): Promise<void> {
+    try {
+      while (waiting.size > 0) {
+        const hints = [...waiting.values()]
+        waiting.clear()
+        type Row = { device_id: string }
+        const rows = sql.rows<Row>("select device_id from listener where until_ms > ?", of.nowMs())
+        const next = rows.values()
+        const work = async () => {
+          for (const { device_id } of next) await tellOne(device_id, hints)
+        }
+        await Promise.all(Array.from({ length: Math.min(toldAtOnce, rows.length) }, work))
+      }
+    } finally {
+      isTelling = false
+    }
+  }
+
+  return {
+    listen(deviceId) {
+      const nowMs = of.nowMs()
+      const row = sql.row<{ until_ms: number }>("select until_ms from listener where device_id = ?", deviceId)
+      // Asking is often, and writing is what costs.
+      if (row !== undefined && row.until_ms - nowMs > leaseMs / 2) return
+      sql.run("insert or replace into listener (device_id, until_ms) values (?, ?)", deviceId, nowMs + leaseMs)
+      sql.run("delete from listener where until_ms <= ?", nowMs)
+    },
+
+    tell(hints) {
+      for (const hint of hints) waiting.set(nameOf(hint), hint)
+      if (isTelling || waiting.size === 0) return
+      isTelling = true
+      of.waitUntil(tellAll())
+    },
+  }
+}
+
+/** Of one kind and object the newest is enough: whoever gets it reads. */
+function nameOf(hint: Hint): string {
+  switch (hint.is) {
+    case "envelopes":
+      return `envelopes ${hint.conversationId}`
+    case "directive":
+      return `directive ${hint.directiveId}`
+    case "deviceList":
+      return `deviceList ${hint.userId}`
+    case "welcome":
+      return `welcome ${hint.welcomeId}`
+    case "member":
+      return `member ${hint.deviceId} ${hint.conversationId ?? ""}`
+    default:
+      return `${hint.is} ${hint.deviceId}`
+  }
+}
