@@ -4,6 +4,7 @@ import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant 
 import type {
   AppId,
   ContextId,
+  DeviceId,
   GrantId,
   IdentityId,
   InvitationId,
@@ -105,6 +106,8 @@ export interface Members {
   list(appId: AppId, filter: MemberFilter, page: Page): Promise<readonly Membership[]>
   /** Which of these are active users with an active membership of the app, and of the tenant if there is one. */
   activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
+  /** Those of them who are gone from the place for good: neither active nor suspended there, or not known at all. */
+  goneUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
   /** Every membership of the principal, in every app. */
   listOfPrincipal(id: PrincipalId): Promise<readonly Membership[]>
   /** Writes what may change: status, profile, scopes, updatedAtMs. */
@@ -196,6 +199,16 @@ export interface SessionEndings {
   /** Of a principal in an app; with a tenant or context, those that are signed in there. */
   endByMembership(
     of: Place & { principalId: PrincipalId },
+    reason: string,
+    nowMs: number,
+  ): Promise<readonly SessionId[]>
+  /** Of the principal at the place, those that are bound to one of these devices; but not `except`. */
+  endByDevices(
+    of: Omit<Place, "contextId"> & {
+      principalId: PrincipalId
+      deviceIds: readonly DeviceId[]
+      except: SessionId | null
+    },
     reason: string,
     nowMs: number,
   ): Promise<readonly SessionId[]>

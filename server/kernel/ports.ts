@@ -9,7 +9,9 @@ import type { Linked } from "./audit/verify-chains.ts"
 import type { AuthorityVersions } from "./authz/versions.ts"
 import type {
   AppId,
+  AuditEventId,
   ContextId,
+  DeviceId,
   IdentityId,
   MagicLinkRequestId,
   PrincipalId,
@@ -144,6 +146,12 @@ export interface Sessions {
     nowMs: number,
     page: { size: number; before: SessionCursor | null },
   ): Promise<readonly Session[]>
+  /** Binds the session to the device, if it is of this user there. Tokens name it from then on. Again is no error. */
+  bindDevice(
+    id: SessionId,
+    deviceId: DeviceId,
+    of: { principalId: PrincipalId; appId: AppId; tenantId: TenantId | null },
+  ): Promise<void>
   markRefreshed(id: SessionId, change: { nowMs: number; idleExpiresAtMs: number }): Promise<void>
   /** ACTIVE becomes REVOKED or COMPROMISED, and its refresh tokens are revoked. False when it was not ACTIVE. */
   end(id: SessionId, status: "REVOKED" | "COMPROMISED", reason: string, nowMs: number): Promise<boolean>
@@ -198,6 +206,8 @@ export interface MagicLinks {
 export interface AuditLog {
   /** Written at the end of the transaction, with what else it was handed: an event that cannot be undoes it all. */
   append(event: AuditEvent): Promise<void>
+  /** Those of these events that are there. */
+  known(ids: readonly AuditEventId[]): Promise<ReadonlySet<AuditEventId>>
   /** Newest first. The cursor is of an event's id and time. */
   list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
   /** The links of a chain after this one, as they follow. */

@@ -65,16 +65,19 @@ test("a first start makes one key of each purpose, and what they sign verifies u
   const one = ring()
   await one.start()
   const authority = createAuthority(one, issuer)
-  const credential = await authority.issueCredential({
-    place,
-    userId,
-    deviceId,
-    leafKey: leaf.publicKey,
-    serial: 1n,
-    notBeforeMs: clock.ms,
-    notAfterMs: clock.ms + 86_400_000,
-    flags: 0,
-  })
+  const credential = await authority.issueCredential(
+    {
+      place,
+      userId,
+      deviceId,
+      leafKey: leaf.publicKey,
+      serial: 1n,
+      notBeforeMs: clock.ms,
+      notAfterMs: clock.ms + 86_400_000,
+      flags: 0,
+    },
+    new Uint8Array(),
+  )
   const known = { issuerKeys: one.issuerKeys(), tenantId: undefined, appId: idBytes(place.appId) }
   const atSeconds = BigInt(clock.ms / 1_000)
   const opened = verifyDeviceCredential(credential.bytes, { ...known, leafKey: leaf.publicKey, atSeconds })

@@ -149,17 +149,20 @@ describe("an upload", () => {
     ],
   ])("of a package with a credential %s is refused", async (_, code, credentialOf) => {
     const { bytes } = await credentialOf((change, authority = server.messaging.deps.authority) =>
-      authority.issueCredential({
-        place: app(),
-        userId: parseId("prn", ada.userId) ?? expect.fail(),
-        deviceId: parseId("dev", ada.id) ?? expect.fail(),
-        leafKey: ada.key.publicKey,
-        serial: 1n,
-        notBeforeMs: Date.now() - 60_000,
-        notAfterMs: Date.now() + 40 * 86_400_000,
-        flags: 0,
-        ...change,
-      }),
+      authority.issueCredential(
+        {
+          place: app(),
+          userId: parseId("prn", ada.userId) ?? expect.fail(),
+          deviceId: parseId("dev", ada.id) ?? expect.fail(),
+          leafKey: ada.key.publicKey,
+          serial: 1n,
+          notBeforeMs: Date.now() - 60_000,
+          notAfterMs: Date.now() + 40 * 86_400_000,
+          flags: 0,
+          ...change,
+        },
+        new Uint8Array(),
+      ),
     )
     const notBefore = nowSeconds() - 60
     const life = { notBefore, notAfter: notBefore + 30 * 86_400 }

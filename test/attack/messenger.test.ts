@@ -18,6 +18,9 @@ import { engine, randomBytes } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
+/** The authority is in this process, and asks for none. */
+const noPaper = () => Promise.reject(new Error("nobody asks for a paper"))
+
 let server: MessagingServer
 let messengers: Messengers
 let mallory: TestDevice
@@ -98,21 +101,24 @@ async function ghostPackage(): Promise<{ keyPackage: Uint8Array; reference: Uint
 /** A proof as the auth service would sign it, for whom it never decided on. */
 function proofFor(room: Room, change: object) {
   const { authority } = server.messaging.deps
-  return authority.issueProof({
-    place: { appId: server.app.id, tenantId: null },
-    conversationId: room.id as ConversationId,
-    mlsGroupId: room.state.groupId,
-    op: "ADD",
-    baseEpoch: room.epoch,
-    baseStateTag: stateTag(room.state),
-    added: [],
-    removed: [],
-    requester: hash("device-credential", mallory.identity.credential),
-    decisionId: newId("dcn", Date.now(), randomBytes(10)),
-    issuedAtMs: Date.now() - 1_000,
-    policyVersion: 1n,
-    ...change,
-  })
+  return authority.issueProof(
+    {
+      place: { appId: server.app.id, tenantId: null },
+      conversationId: room.id as ConversationId,
+      mlsGroupId: room.state.groupId,
+      op: "ADD",
+      baseEpoch: room.epoch,
+      baseStateTag: stateTag(room.state),
+      added: [],
+      removed: [],
+      requester: hash("device-credential", mallory.identity.credential),
+      decisionId: newId("dcn", Date.now(), randomBytes(10)),
+      issuedAtMs: Date.now() - 1_000,
+      policyVersion: 1n,
+      ...change,
+    },
+    noPaper,
+  )
 }
 
 async function addGhost(room: Room, proof?: Uint8Array): Promise<StagedCommit> {
@@ -293,20 +299,23 @@ test.each<[string, boolean]>([
       authorization.keyPackageRefs = [reference]
       if (!hasProof) return
       const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
-      const { bytes } = await server.messaging.deps.authority.issueProof({
-        place: { appId: server.app.id, tenantId: null },
-        conversationId: conversation.id as ConversationId,
-        mlsGroupId: conversation.mlsGroupId,
-        op: "CREATE",
-        baseEpoch: 0n,
-        baseStateTag: null,
-        added,
-        removed: [],
-        requester: devices[0]?.credentialHash ?? randomBytes(32),
-        decisionId: newId("dcn", Date.now(), randomBytes(10)),
-        issuedAtMs: Date.now(),
-        policyVersion: 1n,
-      })
+      const { bytes } = await server.messaging.deps.authority.issueProof(
+        {
+          place: { appId: server.app.id, tenantId: null },
+          conversationId: conversation.id as ConversationId,
+          mlsGroupId: conversation.mlsGroupId,
+          op: "CREATE",
+          baseEpoch: 0n,
+          baseStateTag: null,
+          added,
+          removed: [],
+          requester: devices[0]?.credentialHash ?? randomBytes(32),
+          decisionId: newId("dcn", Date.now(), randomBytes(10)),
+          issuedAtMs: Date.now(),
+          policyVersion: 1n,
+        },
+        noPaper,
+      )
       authorization.proof = bytes
     },
   }

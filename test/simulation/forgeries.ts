@@ -14,6 +14,9 @@ import { frameOf } from "../../clients/core/messaging/mls.ts"
 import { app, type SimulatedService } from "./service/service.ts"
 import { leadsToOf, type Witness } from "./watched.ts"
 
+/** The authority is in this process, and asks for none. */
+const noPaper = () => Promise.reject(new Error("nobody asks for a paper"))
+
 const place = { appId: app.id, tenantId: null }
 const orNull = (bytes: Uint8Array) => (bytes.length === 0 ? null : bytes)
 
@@ -46,20 +49,23 @@ export async function withGhost(
   if (one === undefined) return false
   const added = { credentialHash: one.credentialHash, keyPackageRef: one.ref }
   const op = (["CREATE", "ADD", "REMOVE", "LEAVE", "REJOIN"] as const).find((name) => MembershipOp[name] === body.op)
-  const forged = await deps.authority.issueProof({
-    place,
-    conversationId,
-    mlsGroupId: body.mlsGroupId,
-    op: op ?? "ADD",
-    baseEpoch: body.baseEpoch,
-    baseStateTag: orNull(body.baseStateTag),
-    added: [...body.added, added],
-    removed: body.removed.map(({ credentialHash }) => credentialHash),
-    requester: orNull(body.requester),
-    decisionId: newId("dcn", nowMs, deps.random.bytes(10)),
-    issuedAtMs: nowMs,
-    policyVersion: 1n,
-  })
+  const forged = await deps.authority.issueProof(
+    {
+      place,
+      conversationId,
+      mlsGroupId: body.mlsGroupId,
+      op: op ?? "ADD",
+      baseEpoch: body.baseEpoch,
+      baseStateTag: orNull(body.baseStateTag),
+      added: [...body.added, added],
+      removed: body.removed.map(({ credentialHash }) => credentialHash),
+      requester: orNull(body.requester),
+      decisionId: newId("dcn", nowMs, deps.random.bytes(10)),
+      issuedAtMs: nowMs,
+      policyVersion: 1n,
+    },
+    noPaper,
+  )
   const ticket = decode(ClaimTicketBodyV1Schema, parseSigned(ClaimTicketBodyV1Schema, claim.ticket).body)
   const packages = ticket.packages.map(({ deviceId, credentialHash, keyPackageRef }) => ({
     deviceId: idOf("dev", deviceId),

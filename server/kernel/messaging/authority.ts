@@ -12,19 +12,12 @@ export interface Signed {
 
 /** The auth service, as the messaging service calls it. In one program through this port, else over RPC. */
 export interface CredentialAuthority {
-  /** Signs a DeviceCredentialBodyV1. Signing the same twice gives the same bytes. */
-  issueCredential(of: {
-    place: Place
-    userId: PrincipalId
-    deviceId: DeviceId
-    leafKey: Uint8Array
-    /** The version of the list that introduces it. */
-    serial: bigint
-    notBeforeMs: number
-    notAfterMs: number
-    /** DeviceFlag bits. */
-    flags: number
-  }): Promise<Signed>
+  /**
+   * Signs a DeviceCredentialBodyV1. Signing the same twice gives the same bytes.
+   *
+   * @param request What the device has signed: a SignedBytesV1. An authority elsewhere takes key and flags from it.
+   */
+  issueCredential(of: CredentialFacts, request: Uint8Array): Promise<Signed>
   /** Signs a DeviceListBodyV1 of these entries. */
   signDeviceList(of: {
     place: Place
@@ -34,10 +27,33 @@ export interface CredentialAuthority {
     entries: readonly Pick<MessagingDevice, "id" | "credentialHash" | "status" | "changedAtMs">[]
     issuedAtMs: number
   }): Promise<SignedDeviceList>
-  /** Signs a MembershipProofBodyV1, for 300 seconds. The decision was made by `decideMembership`. */
-  issueProof(of: ProofFacts): Promise<Signed>
+  /**
+   * Signs a MembershipProofBodyV1, for 300 seconds. The decision was made by `decideMembership`.
+   *
+   * @param paper Asked by an authority elsewhere, where there is a requester.
+   */
+  issueProof(of: ProofFacts, paper: () => Promise<RequesterPaper>): Promise<Signed>
   /** SignedBytesV1 of the newest IssuerKeySetBodyV1, signed offline by the root; undefined when there is none. */
   issuerKeySet(): Uint8Array | undefined
+}
+
+export interface CredentialFacts {
+  readonly place: Place
+  readonly userId: PrincipalId
+  readonly deviceId: DeviceId
+  readonly leafKey: Uint8Array
+  /** The version of the list that introduces it. */
+  readonly serial: bigint
+  readonly notBeforeMs: number
+  readonly notAfterMs: number
+  /** DeviceFlag bits. */
+  readonly flags: number
+}
+
+/** What says that a credential hash is of the caller's device: that credential, or a signed list that names it. */
+export interface RequesterPaper {
+  readonly is: "credential" | "list"
+  readonly bytes: Uint8Array
 }
 
 export interface ProofFacts {

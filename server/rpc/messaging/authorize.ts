@@ -3,6 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type ClaimId, type DecisionId, type DeviceId, newId, parseId } from "@signet/kernel/ids"
+import type { ProofFacts } from "@signet/kernel/messaging/authority"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import {
   type AddedDecision,
@@ -25,6 +26,7 @@ import { detail, detailed } from "./detailed.ts"
 import { claimShape } from "./device-shape.ts"
 import { conversationEvent } from "./events.ts"
 import { limitExceeded } from "./refusing.ts"
+import { requesterPaper } from "./requester-paper.ts"
 import { seen, unresolved } from "./seen.ts"
 
 type Authorization = MessageInitShape<typeof AuthorizationSchema>
@@ -171,7 +173,9 @@ async function prove(
   const nowMs = deps.clock.nowMs()
   const decisionId: DecisionId = newId("dcn", nowMs, deps.random.bytes(10))
   const own = leafOf(conversation.roster, device.id)
-  const proof = await deps.authority.issueProof({
+  // Before the first commit nobody has a leaf: the creator's is made of its newest credential.
+  const requester = own?.credentialHash ?? device.credentialHash
+  const facts: ProofFacts = {
     place: conversation,
     conversationId: conversation.id,
     mlsGroupId: conversation.mlsGroupId,
@@ -180,12 +184,12 @@ async function prove(
     baseStateTag: conversation.state?.stateTag ?? null,
     added: packages.map(({ credentialHash, ref }) => ({ credentialHash, keyPackageRef: ref })),
     removed: leaves.map(({ credentialHash }) => credentialHash),
-    // Before the first commit nobody has a leaf: the creator's is made of its newest credential.
-    requester: directive === null ? (own?.credentialHash ?? device.credentialHash) : null,
+    requester: directive === null ? requester : null,
     decisionId,
     issuedAtMs: nowMs,
     policyVersion: BigInt(userOf(context).permVer),
-  })
+  }
+  const proof = await deps.authority.issueProof(facts, () => requesterPaper(deps, device, requester))
   const event = conversationEvent(deps, context, conversation, nowMs, {
     kind: "membership_proof.issued",
     subjectPrincipalId: directive?.userId ?? null,

@@ -4,11 +4,10 @@ import { type DeviceId, idOf } from "@signet/kernel/ids"
 import { decideRegister, nextList } from "@signet/kernel/messaging/device"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { MessagingDevice, SignedDeviceList } from "@signet/kernel/messaging/records"
-import type { DeviceRequestBodyV1 } from "@signet/proto/credential/v1/device_request"
 import { sessionIdOf } from "../call.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { changeDevices, deviceEvent, revokedDevice, untilDone } from "./device-change.ts"
-import { issuePapers } from "./device-papers.ts"
+import { type DeviceRequest, issuePapers } from "./device-papers.ts"
 import { callerAt } from "./place.ts"
 import { limitExceeded } from "./refusing.ts"
 
@@ -24,16 +23,13 @@ export interface Registered {
  *
  * @throws Refused DEVICE_KEY_TAKEN, LIMIT_EXCEEDED, UNAVAILABLE
  */
-export const register = (
-  deps: MessagingDeps,
-  context: HandlerContext,
-  request: DeviceRequestBodyV1,
-): Promise<Registered> => untilDone(() => registerOnce(deps, context, request))
+export const register = (deps: MessagingDeps, context: HandlerContext, request: DeviceRequest): Promise<Registered> =>
+  untilDone(() => registerOnce(deps, context, request))
 
 async function registerOnce(
   deps: MessagingDeps,
   context: HandlerContext,
-  request: DeviceRequestBodyV1,
+  request: DeviceRequest,
 ): Promise<Registered | "lost"> {
   const { store } = deps
   const { userId, place } = callerAt(context)
@@ -43,7 +39,7 @@ async function registerOnce(
   // After the devices: a device that was bound meanwhile is in a newer list, and then this write is lost.
   const session = await deps.accounts.findSession(sessionId)
   const boundDeviceId = session?.boundDeviceId ?? null
-  const keyHolder = await store.devices.findByKey(request.leafSignatureKey)
+  const keyHolder = await store.devices.findByKey(request.body.leafSignatureKey)
   const decision = decideRegister({ userId, ...place, boundDeviceId }, keyHolder, known.devices)
   if (decision.is === "refuse") {
     throw decision.reason === "LIMIT_EXCEEDED"
@@ -85,7 +81,7 @@ async function newDevice(
   deps: MessagingDeps,
   of: ReturnType<typeof callerAt>,
   newest: SignedDeviceList | undefined,
-  request: DeviceRequestBodyV1,
+  request: DeviceRequest,
   nowMs: number,
 ): Promise<MessagingDevice> {
   const id = idOf("dev", deps.random.bytes(16))

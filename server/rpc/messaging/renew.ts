@@ -4,10 +4,9 @@ import { Refused } from "@signet/kernel/errors"
 import type { DeviceId } from "@signet/kernel/ids"
 import { decideRenew, nextList } from "@signet/kernel/messaging/device"
 import type { MessagingDevice, SignedDeviceList } from "@signet/kernel/messaging/records"
-import type { DeviceRequestBodyV1 } from "@signet/proto/credential/v1/device_request"
 import type { MessagingDeps } from "./deps.ts"
 import { changeDevices, deviceEvent, untilDone } from "./device-change.ts"
-import { issuePapers } from "./device-papers.ts"
+import { type DeviceRequest, issuePapers } from "./device-papers.ts"
 import { callerAt } from "./place.ts"
 
 /**
@@ -19,7 +18,7 @@ export function renew(
   deps: MessagingDeps,
   context: HandlerContext,
   deviceId: DeviceId,
-  request: DeviceRequestBodyV1,
+  request: DeviceRequest,
 ): Promise<{ device: MessagingDevice; list: SignedDeviceList }> {
   return untilDone(async () => {
     const of = callerAt(context)
@@ -27,7 +26,7 @@ export function renew(
     const known = await deps.store.devices.ofUser(of.userId, of.place)
     const device = known.devices.find(({ id }) => id === deviceId)
     if (device === undefined || known.newest === undefined) throw new Refused("RESOURCE_UNRESOLVED")
-    const leafKey = request.leafSignatureKey
+    const leafKey = request.body.leafSignatureKey
     const decision = decideRenew(device, leafKey, await deps.store.devices.findByKey(leafKey), nowMs)
     if (decision === "again") return { device, list: known.newest }
     if (decision !== "renew") throw new Refused(decision)

@@ -1,5 +1,6 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type AuditRow, keyOwnerOf, openRow, personalOf, sealRow } from "@signet/kernel/audit/row"
+import type { AuditEventId } from "@signet/kernel/ids"
 import type { Page } from "@signet/kernel/machine-ports"
 import type { AuditLog } from "@signet/kernel/ports"
 import { sql } from "kysely"
@@ -52,6 +53,8 @@ async function insertRows(db: Database, rows: readonly AuditEventTable[]): Promi
     )
 }
 
+const knownText = "select id from audit_event where id = any($1::text[])"
+
 /** The audit of one transaction. */
 export interface OpenAuditLog extends AuditLog {
   /** Writes what was appended: the last thing that a transaction does. */
@@ -91,6 +94,11 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
   return {
     async append(event) {
       appended.push(event)
+    },
+
+    async known(ids) {
+      await flush()
+      return new Set((await run<{ id: AuditEventId }>(db, knownText, [ids])).map(({ id }) => id))
     },
 
     flush,

@@ -12,6 +12,15 @@ where p.id = any($1::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
   and exists (select from membership m where ${isMember} and m.tenant_id is null)
   and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))`
 
+// Who is suspended or locked may come back.
+const isLasting =
+  "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED')"
+const goneUsersText = `select asked.id from unnest($1::text[]) as asked(id) where not exists (
+  select from principal p
+  where p.id = asked.id and p.kind = 'USER' and p.status in ('ACTIVE', 'SUSPENDED', 'LOCKED')
+    and exists (select from membership m where ${isLasting} and m.tenant_id is null)
+    and ($3::text is null or exists (select from membership m where ${isLasting} and m.tenant_id = $3)))`
+
 export function members(db: Database): Members {
   return {
     async find(id) {
@@ -38,6 +47,10 @@ export function members(db: Database): Members {
 
     async activeUsers(ids, { appId, tenantId }) {
       return (await run<{ id: PrincipalId }>(db, activeUsersText, [ids, appId, tenantId])).map(({ id }) => id)
+    },
+
+    async goneUsers(ids, { appId, tenantId }) {
+      return (await run<{ id: PrincipalId }>(db, goneUsersText, [ids, appId, tenantId])).map(({ id }) => id)
     },
 
     async listOfPrincipal(id) {

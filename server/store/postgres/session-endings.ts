@@ -20,6 +20,13 @@ export function sessionEndings(db: Database): SessionEndings {
       return endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs)
     },
 
+    endByDevices({ principalId, appId, tenantId, deviceIds, except }, reason, nowMs) {
+      const bound = sql<boolean>`bound_device_id = any(${deviceIds})`
+      const others = sql<boolean>`id is distinct from ${except}`
+      const at = [only("app_id", appId), sql<boolean>`tenant_id is not distinct from ${tenantId}`]
+      return endWhere(db, [only("principal_id", principalId), ...at, bound, others], reason, nowMs)
+    },
+
     async endByPlace(place, reason, nowMs) {
       // Its sessions end. What services send there for themselves has none, and is a day old at most.
       await revocations(db).add([{ ...revocationOf(place), expiresAtMs: nowMs + longestContextMs }])

@@ -43,6 +43,10 @@ where id = (select session_id from refresh_token where token_hash = any($1::byte
 const markRefreshedText = `update session set rotation = rotation + 1, last_refreshed_at = $2, idle_expires_at = $3
 where id = $1 and status = 'ACTIVE'`
 
+const bindDeviceText = `update session set bound_device_id = $2
+where id = $1 and principal_id = $3 and app_id = $4 and tenant_id is not distinct from $5
+  and bound_device_id is distinct from $2`
+
 export function sessions(db: Database): Sessions {
   return {
     async insert(session) {
@@ -84,6 +88,10 @@ export function sessions(db: Database): Sessions {
       if (before !== null)
         query = query.where(sql<boolean>`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`)
       return (await query.execute()).map(sessionFromRow)
+    },
+
+    async bindDevice(id, deviceId, { principalId, appId, tenantId }) {
+      await run(db, bindDeviceText, [id, deviceId, principalId, appId, tenantId])
     },
 
     async markRefreshed(id, { nowMs, idleExpiresAtMs }) {
