@@ -7,7 +7,8 @@ export function goneSignal(response: ServerResponse, shutdownSignal: AbortSignal
   const abort = () => controller.abort(new ConnectError("the caller went away", Code.Canceled))
   if (response.destroyed) abort()
   response.once("close", () => {
-    if (!response.writableFinished) abort()
+    // Over HTTP/2 a response that was cut counts as finished, too.
+    if (!response.writableEnded || !response.writableFinished) abort()
   })
   return shutdownSignal ? AbortSignal.any([controller.signal, shutdownSignal]) : controller.signal
 }

@@ -1,0 +1,51 @@
+// What ends a call from outside: its deadline, its caller, or the end of the gateway.
+import type { ServerResponse } from "node:http"
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { Refused } from "@signet/kernel/errors"
+import { goneSignal } from "../../../node/gone-signal.ts"
+import { longestTimerMs } from "../../../rpc/call-context.ts"
+import { endOf } from "../../../rpc/interceptors/deadline.ts"
+import type { Inside } from "./gateway.ts"
+
+export interface CallSignal {
+  readonly signal: AbortSignal
+  /** The work, or the refusal that the signal stands for if that comes first. */
+  readonly whole: <Result>(work: Promise<Result>) => Promise<Result>
+  /** From here on the body may take its time no more: it is here. */
+  readonly bodyIsRead: () => void
+  readonly ended: () => Refused
+  /** Ends the timers, and whatever of the call goes on. */
+  readonly close: () => void
+}
+
+export function callSignal(
+  { bodyMs, callMs, closing, shutdown }: Inside,
+  response: ServerResponse,
+  { timeoutMs, isStream }: { timeoutMs: number | undefined; isStream: boolean },
+): CallSignal {
+  const own = new AbortController()
+  const late = () => own.abort(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
+  const most = Math.min(timeoutMs ?? longestTimerMs, isStream ? longestTimerMs : callMs, longestTimerMs)
+  const deadline = setTimeout(late, most)
+  if (most <= 0) late()
+  const body = setTimeout(late, bodyMs)
+  const signal = AbortSignal.any([own.signal, goneSignal(response, isStream ? closing : shutdown)])
+  const ended = Promise.withResolvers<never>()
+  ended.promise.catch(() => undefined)
+  signal.addEventListener("abort", () => ended.reject(endOf(signal)))
+  if (signal.aborted) ended.reject(endOf(signal))
+  return {
+    signal,
+    whole: (work) => {
+      work.catch(() => undefined)
+      return Promise.race([work, ended.promise])
+    },
+    bodyIsRead: () => clearTimeout(body),
+    ended: () => endOf(signal),
+    close() {
+      clearTimeout(deadline)
+      clearTimeout(body)
+      own.abort(new ConnectError("the call is over", Code.Canceled))
+    },
+  }
+}

@@ -1,0 +1,115 @@
+// One port for what Workers cannot serve, HTTP/2 and native gRPC, in front of any server of the contract that speaks
+// Connect: it knows which methods stream and how long messages may be, and nothing else of them.
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { DescMethod, DescService } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { type ListenerOptions, listener } from "../../../node/listener.ts"
+import { leaveUnread } from "../../../node/unread-body.ts"
+import { maxRequestBytes } from "../../../rpc/wire/limits.ts"
+import { framingOf } from "../../../rpc/wire/unary-body.ts"
+import { forward } from "./forward.ts"
+import { answerGrpc } from "./grpc.ts"
+import { type Target, targetAt } from "./target.ts"
+
+export interface GatewayOptions {
+  /** The server behind, `http:` or `https:`. */
+  readonly to: URL
+  /** What is offered over gRPC. */
+  readonly services: readonly DescService[]
+  readonly listener?: ListenerOptions
+  /** Names of headers in lower case that go on besides those of the contract. */
+  readonly moreHeaders?: readonly string[]
+  /** How long a request's body may take to come, in milliseconds. */
+  readonly bodyMs?: number
+  /** How long a call that is no stream may take; the server behind should end it sooner. */
+  readonly callMs?: number
+  /** The longest answer of a unary call over gRPC, and the longest message of a stream, in bytes. */
+  readonly maxAnswerBytes?: number
+  /** How long calls may go on after close(). */
+  readonly drainMs?: number
+  /** Hears of what is nobody's refusal, such as a server behind that cannot be reached. */
+  readonly onFault: (fault: unknown) => void
+}
+
+/** What the parts of the gateway share. */
+export interface Inside {
+  readonly target: Target
+  /** By path. */
+  readonly methods: ReadonlyMap<string, DescMethod>
+  readonly moreHeaders: ReadonlySet<string>
+  /** The longest body that any method takes. */
+  readonly maxBodyBytes: number
+  readonly maxAnswerBytes: number
+  readonly bodyMs: number
+  readonly callMs: number
+  /** Streams end now. */
+  readonly closing: AbortSignal
+  /** Calls end now. */
+  readonly shutdown: AbortSignal
+  readonly onFault: (fault: unknown) => void
+}
+
+export interface Gateway {
+  readonly server: Server
+  /** Ends streams at once, and lets calls go on for a while. */
+  close(): Promise<void>
+}
+
+const envelopeBytes = 5
+
+/** A gateway that does not listen yet. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const methods = new Map(
+    options.services.flatMap((service) =>
+      service.methods.map((method) => [`/${service.typeName}/${method.name}`, method] as const),
+    ),
+  )
+  const closing = new AbortController()
+  const shutdown = new AbortController()
+  const target = targetAt(options.to)
+  const inside: Inside = {
+    target,
+    methods,
+    moreHeaders: new Set(options.moreHeaders),
+    maxBodyBytes: envelopeBytes + Math.max(...[...methods.values()].map(maxRequestBytes)),
+    maxAnswerBytes: options.maxAnswerBytes ?? 32 * 1_048_576,
+    bodyMs: options.bodyMs ?? 30_000,
+    callMs: options.callMs ?? 60_000,
+    closing: closing.signal,
+    shutdown: shutdown.signal,
+    onFault: options.onFault,
+  }
+  const server = listener((request, response) => {
+    answer(inside, request, response).catch((fault: unknown) => {
+      options.onFault(fault)
+      response.destroy()
+    })
+  }, options.listener)
+  return {
+    server,
+    async close() {
+      const stops = new ConnectError("the gateway stops", Code.Unavailable)
+      const drained = setTimeout(() => shutdown.abort(stops), options.drainMs ?? 8_000)
+      const closed = new Promise((resolve) => server.close(resolve))
+      closing.abort(stops)
+      await closed
+      clearTimeout(drained)
+      target.close()
+    },
+  }
+}
+
+async function answer(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  leaveUnread(request)
+  // Unheard, an error of a connection would end the process.
+  request.on("error", () => undefined)
+  response.on("error", () => undefined)
+  const framing = framingOf(request.headers["content-type"] ?? "")
+  if (framing?.protocol !== "grpc" || request.method !== "POST") return forward(inside, request, response)
+  if (request.httpVersionMajor < 2) {
+    // Trailers need HTTP/2.
+    response.writeHead(505).end()
+    return
+  }
+  return answerGrpc(inside, framing.isJson, request, response)
+}

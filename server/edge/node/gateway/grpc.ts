@@ -1,0 +1,184 @@
+// Native gRPC, told to the target as Connect: the same messages without a look inside, unary ones out of their frames,
+// those of streams in them, and the status in trailers.
+import { once } from "node:events"
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import { Code, ConnectError } from "@connectrpc/connect"
+import {
+  codeFromHttpStatus,
+  endStreamFlag,
+  endStreamFromJson,
+  errorFromJsonBytes,
+} from "@connectrpc/connect/protocol-connect"
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
+import { Refused } from "@signet/kernel/errors"
+import { longestTimerMs } from "../../../rpc/call-context.ts"
+import { toldError } from "../../../rpc/errors.ts"
+import { maxRequestBytes } from "../../../rpc/wire/limits.ts"
+import { parseTimeout } from "../../../rpc/wire/timeout.ts"
+import { refuseCompression } from "../../../rpc/wire/unary-body.ts"
+import { type CallSignal, callSignal } from "./call-signal.ts"
+import { allOf, framed, framesIn, readFrame } from "./frames.ts"
+import type { Inside } from "./gateway.ts"
+import { answerHeaders, onwardHeaders } from "./headers.ts"
+
+/** Messages of methods that the contract does not have are taken up to this length, in bytes. */
+const unknownMethodBytes = 65_536
+
+/** An answer of the target in terms of gRPC. */
+interface Told {
+  readonly headers: OutgoingHttpHeaders
+  readonly trailers: Headers
+  readonly error: ConnectError | undefined
+}
+
+export async function answerGrpc(
+  inside: Inside,
+  isJson: boolean,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const header = (name: string) => [request.headers[name] ?? []].flat().join(", ") || undefined
+  const codec = isJson ? "json" : "proto"
+  const contentType = `application/grpc+${codec}`
+  let call: CallSignal | undefined
+  try {
+    const path = request.url ?? ""
+    const method = inside.methods.get(path)
+    const isStream = method?.methodKind === "server_streaming"
+    if (method !== undefined && !isStream && method.methodKind !== "unary") throw new Refused("METHOD_UNKNOWN")
+    const timeoutMs = parseTimeout(header)
+    refuseCompression(header)
+    call = callSignal(inside, response, { timeoutMs, isStream })
+    const { length, message } = await call.whole(
+      readFrame(request, method === undefined ? unknownMethodBytes : maxRequestBytes(method)),
+    )
+    const answer = await call.whole(
+      inside.target.send({
+        method: "POST",
+        path,
+        headers: {
+          ...onwardHeaders(request, inside.moreHeaders),
+          ...connectHeaders(isStream ? `application/connect+${codec}` : `application/${codec}`, timeoutMs),
+          "content-length": isStream ? framed(new Uint8Array()).length + length : length,
+        },
+        body: isStream ? inFrame(length, message) : message,
+        signal: call.signal,
+      }),
+    )
+    call.bodyIsRead()
+    if (isStream && isOk(answer, "application/connect+")) {
+      await passStream(inside, contentType, answer, response, call.signal)
+    } else {
+      const body = await call.whole(allOf(answer, inside.maxAnswerBytes))
+      if (isOk(answer, `application/${codec}`)) sendMessage(contentType, answer.headers, body, response)
+      else sendStatus(contentType, toldBy(answer, body), response)
+    }
+  } catch (thrown) {
+    const error = toldError(call?.signal.aborted ? call.ended() : thrown, inside.onFault)
+    sendStatus(contentType, { headers: {}, trailers: new Headers(error.metadata), error }, response)
+  } finally {
+    call?.close()
+  }
+}
+
+function connectHeaders(contentType: string, timeoutMs: number | undefined): OutgoingHttpHeaders {
+  return {
+    "content-type": contentType,
+    "connect-protocol-version": "1",
+    ...(timeoutMs === undefined
+      ? {}
+      : { "connect-timeout-ms": String(Math.min(Math.ceil(timeoutMs), longestTimerMs)) }),
+    // Of gRPC, not of Connect.
+    "grpc-timeout": undefined,
+    "grpc-encoding": undefined,
+    "grpc-accept-encoding": undefined,
+    "accept-encoding": "identity",
+  }
+}
+
+async function* inFrame(length: number, message: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const head = framed(new Uint8Array())
+  head.writeUInt32BE(length, 1)
+  yield head
+  yield* message
+}
+
+const isOk = ({ statusCode, headers }: IncomingMessage, type: string): boolean =>
+  statusCode === 200 && (headers["content-type"] ?? "").startsWith(type)
+
+/** An error of the target: Connect's own as it is, or what somebody in between says by a status. */
+function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array): Told {
+  const code = statusCode === 200 ? Code.Unavailable : codeFromHttpStatus(statusCode)
+  const fallback = new ConnectError("no answer of the contract", code === Code.Unknown ? Code.Unavailable : code)
+  if ((headers["content-type"] ?? "").startsWith("application/json")) {
+    try {
+      // Its metadata is in the headers already.
+      const error = errorFromJsonBytes(body, undefined, fallback)
+      if (statusCode !== 200 && error.rawMessage !== "") return { ...splitHeaders(headers), error }
+    } catch {}
+  }
+  return { headers: {}, trailers: new Headers(), error: toldError(fallback, () => undefined) }
+}
+
+/** Connect tells the trailers of a unary call in headers of the name `trailer-…`. */
+function splitHeaders(all: IncomingHttpHeaders): { headers: OutgoingHttpHeaders; trailers: Headers } {
+  const headers: OutgoingHttpHeaders = {}
+  const trailers = new Headers()
+  for (const [name, value] of Object.entries(answerHeaders(all))) {
+    if (/^(content-|connect-|accept-|vary$)/.test(name)) continue
+    if (name.startsWith("trailer-")) trailers.set(name.slice("trailer-".length), String(value))
+    else headers[name] = value
+  }
+  return { headers, trailers }
+}
+
+function sendMessage(
+  contentType: string,
+  all: IncomingHttpHeaders,
+  message: Uint8Array,
+  response: ServerResponse,
+): void {
+  const { headers, trailers } = splitHeaders(all)
+  response.writeHead(200, { ...headers, "content-type": contentType })
+  response.addTrailers(Object.fromEntries(setTrailerStatus(trailers, undefined)))
+  response.end(framed(message))
+}
+
+/** The end of a call: in trailers after messages, else in one frame that is headers and trailers in one. */
+function sendStatus(contentType: string, { headers, trailers, error }: Told, response: ServerResponse): void {
+  if (response.destroyed || response.writableEnded) return
+  const status = Object.fromEntries(setTrailerStatus(trailers, error))
+  if (response.headersSent) {
+    response.addTrailers(status)
+    response.end()
+    return
+  }
+  for (const [name, value] of Object.entries({ ...headers, ...status, "content-type": contentType })) {
+    if (value !== undefined) response.setHeader(name, value)
+  }
+  response.end()
+}
+
+async function passStream(
+  inside: Inside,
+  contentType: string,
+  answer: IncomingMessage,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const { headers } = splitHeaders(answer.headers)
+  response.writeHead(200, { ...headers, "content-type": contentType })
+  // The caller hears at once that the stream is open.
+  response.flushHeaders()
+  for await (const { flags, data } of framesIn(answer, inside.maxAnswerBytes)) {
+    if (flags === endStreamFlag) {
+      const { metadata, error } = endStreamFromJson(data)
+      sendStatus(contentType, { headers: {}, trailers: metadata, error }, response)
+      return
+    }
+    if (flags !== 0) throw new Refused("UNAVAILABLE", { cause: new Error("a frame with flags that do not exist") })
+    // A caller that reads slowly slows the target down.
+    if (!response.write(framed(data))) await once(response, "drain", { signal })
+  }
+  throw new Refused("UNAVAILABLE", { cause: new Error("the stream was cut") })
+}

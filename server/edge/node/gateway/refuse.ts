@@ -1,0 +1,41 @@
+// The gateway's own refusals, in the words of the protocol that the caller speaks.
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { ConnectError } from "@connectrpc/connect"
+import {
+  codeToHttpStatus,
+  endStreamFlag,
+  endStreamToJson,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect"
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
+import { problemOf } from "../../../rest/problem.ts"
+import { framingOf } from "../../../rpc/wire/unary-body.ts"
+import { framed } from "./frames.ts"
+
+/** A problem to REST, an error to Connect, a status to gRPC-Web. Ends what has begun already. */
+export function refuse(error: ConnectError, request: IncomingMessage, response: ServerResponse): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const metadata: OutgoingHttpHeaders = { ...Object.fromEntries(error.metadata), "cache-control": "no-store" }
+  const framing = framingOf(request.headers["content-type"] ?? "")
+  const answer = (status: number, type: string, body: string | Uint8Array) =>
+    response.writeHead(status, { ...metadata, "content-type": type }).end(body)
+  if (framing?.protocol === "grpc-web") {
+    Object.assign(metadata, Object.fromEntries(setTrailerStatus(new Headers(), error)))
+    answer(200, "application/grpc-web+proto", "")
+  } else if (framing?.protocol === "connect-stream") {
+    const end = Buffer.from(JSON.stringify(endStreamToJson(new Headers(), error, undefined)))
+    answer(200, `application/connect+${framing.isJson ? "json" : "proto"}`, framed(end, endStreamFlag))
+  } else if (isRpcPath(request.url ?? "")) {
+    answer(codeToHttpStatus(error.code), "application/json", errorToJsonBytes(error, undefined))
+  } else {
+    const problem = problemOf(error, randomUUID())
+    answer(problem.status, "application/problem+json", JSON.stringify(problem))
+  }
+}
+
+/** `/package.Service/Method`: what no REST path looks like. */
+const isRpcPath = (url: string): boolean => /^\/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+\/[A-Za-z0-9_]+(\?|$)/.test(url)

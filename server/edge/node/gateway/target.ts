@@ -1,0 +1,81 @@
+// The way to the server behind: HTTP/1.1, which every host of Workers and every Node program speaks.
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http"
+import https from "node:https"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { Refused } from "@signet/kernel/errors"
+
+export interface Call {
+  readonly method: string
+  /** Path and query, as they came. */
+  readonly path: string
+  /** Those that are undefined are not sent. */
+  readonly headers: OutgoingHttpHeaders
+  /** What is thrown in it ends the call with just that. */
+  readonly body: AsyncIterable<Uint8Array> | undefined
+  readonly signal: AbortSignal
+}
+
+export interface Target {
+  /**
+   * The answer, when its headers have come: that may be before the body was sent whole.
+   *
+   * @throws Refused UNAVAILABLE when there is none, MALFORMED_REQUEST for headers that cannot be sent.
+   */
+  readonly send: (call: Call) => Promise<IncomingMessage>
+  readonly close: () => void
+}
+
+/** Idle connections are closed before the server behind does so: one that closes meanwhile would cost a call. */
+const idleMs = 4_000
+
+/** @param url Its path goes before those of calls. */
+export function targetAt(url: URL): Target {
+  const client = url.protocol === "https:" ? https : http
+  const agent = new client.Agent({ keepAlive: true, timeout: idleMs })
+  const prefix = url.pathname.replace(/\/$/, "")
+  return {
+    send: (call) => send((options) => client.request(url, { ...options, agent }), prefix, call),
+    close: () => agent.destroy(),
+  }
+}
+
+type Open = (options: http.RequestOptions) => http.ClientRequest
+
+async function send(
+  open: Open,
+  prefix: string,
+  { method, path, headers, body, signal }: Call,
+): Promise<IncomingMessage> {
+  const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined))
+  const request = opened(open, { method, path: prefix + path, headers: sent, signal })
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request.on("response", resolve)
+  request.on("error", (cause) => reject(new Refused("UNAVAILABLE", { cause })))
+  if (body === undefined) request.end()
+  else {
+    let broken: unknown
+    const told = (async function* () {
+      try {
+        yield* body
+      } catch (thrown) {
+        broken = thrown
+        throw thrown
+      }
+    })()
+    // The request's own error is the better one, unless it is the body that is not in order.
+    pipeline(Readable.from(told, { objectMode: false }), request).catch(() => {
+      if (broken !== undefined) reject(broken)
+    })
+  }
+  return promise
+}
+
+function opened(open: Open, options: http.RequestOptions): http.ClientRequest {
+  try {
+    return open(options)
+  } catch (cause) {
+    // Node refuses what no header may hold, such as a line break in a value.
+    throw new Refused("MALFORMED_REQUEST", { cause })
+  }
+}
