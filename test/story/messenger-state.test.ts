@@ -1,14 +1,20 @@
 // What a messenger does with state that was put back, is somebody else's or cannot be followed any more, and with
 // envelopes that come as they like.
+import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
+import { ConversationRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
+import { StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { ListMessagesResponse } from "@signet/proto/messaging/v1/conversation_service"
 import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { snapshotOf } from "../../clients/core/messaging/state/held.ts"
+import { sealSnapshot } from "../../clients/core/messaging/state/snapshot.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
-import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import type { MessagingStore, Row, Table } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { callsOver } from "../support/messaging/calls.ts"
@@ -106,18 +112,95 @@ test.each([
   ann = await again({ ...ann, store: backup })
 })
 
-test("a row that was put back is noticed, and nothing is changed", async () => {
+/** As somebody does who writes to the disk: the conversation's generation does not tell of it. */
+async function overwrite({ store }: Pick<Seated, "store">, space: string, table: Table, row: Row | undefined) {
+  if (row === undefined) throw new Error("no row")
+  const { generation } = await store.read("device", [])
+  expect(await store.transact("device", generation, [{ op: "put", space, table, ...row }])).toBe("ok")
+}
+
+test.each(["state", "conversation"] as const)(
+  "a row of table %s that was put back is noticed, and nothing is changed",
+  async (table) => {
+    const id = await group()
+    const [before] = await ann.store.list(id, table)
+    await ann.messenger.send(id, utf8("one more"))
+    const [now] = await ann.store.list(id, table)
+    await overwrite(ann, id, table, before)
+    const { messenger } = await again(ann)
+    await expect(messenger.send(id, utf8("from there"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+    await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+    expect(await ann.store.list(id, table)).toEqual([before])
+    await overwrite(ann, id, table, now)
+    expect((await messenger.conversation(id))?.status).toBe("active")
+  },
+)
+
+test("a conversation that was quarantined does not become active by a record from before", async () => {
   const id = await group()
-  const [before] = await ann.store.list(id, "state")
-  await ann.messenger.send(id, utf8("one more"))
-  const { generation } = await ann.store.read(id, [])
-  const [now] = await ann.store.list(id, "state")
-  if (before === undefined || now === undefined) throw new Error("no state")
-  await ann.store.transact(id, generation, [{ op: "put", table: "state", ...before }])
+  const [before] = await ann.store.list(id, "conversation")
+  const transport = lyingTransport(messengers.transport)
+  const lied = await messengers.open(ann.person, { ...ann, transport })
+  await ben.messenger.refreshKeys(id)
+  transport.bend = {
+    method: "ListMessages",
+    answer: (truth) => {
+      for (const envelope of (truth as ListMessagesResponse).envelopes) envelope.receipt = new Uint8Array()
+    },
+  }
+  await lied.messenger.sync()
+  expect((await lied.messenger.conversation(id))?.status).toBe("quarantined")
+  await overwrite(ann, id, "conversation", before)
   const { messenger } = await again(ann)
-  await expect(messenger.send(id, utf8("from there"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
-  expect((await ann.store.list(id, "state"))[0]).toEqual(before)
-  await ann.store.transact(id, generation + 1n, [])
+  await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  await expect(messenger.send(id, utf8("as if nothing was"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+})
+
+test("a message that was sent is not sent again because its row was put back", async () => {
+  const id = await group()
+  await ann.messenger.encryptMessage(id, utf8("once"))
+  const [row] = await ann.store.list(id, "outbox")
+  await ann.messenger.send(id, utf8("after it"))
+  // In another epoch it would be encrypted anew: nobody could tell it from a second message.
+  await ann.messenger.refreshKeys(id)
+  await overwrite(ann, id, "outbox", row)
+  const { messenger } = await again(ann)
+  await messenger.sync()
+  await messenger.send(id, utf8("last"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["once", "after it", "last"])
+})
+
+test("what an earlier version wrote is gone on with, and cannot be put back afterwards", async () => {
+  const id = await group()
+  const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
+  await ann.messenger.encryptMessage(id, utf8("written before the update"))
+  const { record, seat } = await context.door(id).held()
+  if (record === undefined || seat === undefined) throw new Error("no state")
+  const [waiting] = await context.door(id).due("outbox", OutboxRecordSchema)
+  const { generation } = await ann.store.read(id, [])
+  // As the first format was written: nothing but the state names the generation.
+  const { rows, owner, device } = context
+  const place = { ...owner, deviceId: device.id ?? "", conversationId: id }
+  const snapshot = snapshotOf(id, generation + 1n, seat, undefined)
+  const value = await sealSnapshot(rows, place, create(StateSnapshotV1Schema, { ...snapshot, formatVersion: 1 }))
+  const unbound = { ...record, generation: 0n, due: [] }
+  const recordPlace = { space: id, table: "conversation", key: "record" } as const
+  const outboxPlace = { space: id, table: "outbox", key: waiting?.id ?? "" } as const
+  const written = await ann.store.transact(id, generation, [
+    { op: "put", table: "state", key: "snapshot", value },
+    await rows.put(recordPlace, ConversationRecordSchema, unbound),
+    await rows.put(outboxPlace, OutboxRecordSchema, waiting?.record ?? {}),
+  ])
+  expect(written).toBe("ok")
+  const [old] = await ann.store.list(id, "conversation")
+  ann = await again(ann)
+  await ann.messenger.sync()
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["written before the update"])
+  await overwrite(ann, id, "conversation", old)
+  const { messenger } = await again(ann)
+  await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
 test("a store opens for its user and its box, and for no other", async () => {

@@ -136,13 +136,13 @@ test("what does not fit state that another tab has changed meanwhile is looked a
   let meanwhile: (() => Promise<unknown>) | undefined
   const overtaken = store.tab({
     // Read once the state has been: what was sent waits here until it is taken in.
-    async list(space, table, range) {
+    async read(space, wanted) {
       const work = meanwhile
-      if (table === "outbox" && work !== undefined) {
+      if (wanted[0]?.table === "outbox" && work !== undefined) {
         meanwhile = undefined
         await work()
       }
-      return plain.list(space, table, range)
+      return plain.read(space, wanted)
     },
   })
   const there = await messengers.open(person, { store: overtaken, box })

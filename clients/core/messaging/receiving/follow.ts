@@ -13,7 +13,6 @@ import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
 import { treeHashOf } from "../state/door.ts"
 import type { Held, Seat } from "../state/held.ts"
-import type { Op } from "../store/store.ts"
 import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "./commit-check.ts"
 import { difference, personOf } from "./roster.ts"
 
@@ -21,7 +20,8 @@ import { difference, personOf } from "./roster.ts"
 export interface Followed {
   readonly held: Held
   readonly entries: readonly TimelineEntry[]
-  readonly ops: readonly Op[]
+  /** The intent that it was for, if it is an own one. */
+  readonly done: string | undefined
   /** Wipes the epoch that ended, once the next one is stored. */
   readonly finish: () => void
 }
@@ -58,14 +58,19 @@ export async function followCommit(
     return {
       held: removedFrom(record),
       entries: [{ ...at, is: "membership", committer, added: [], removed }],
-      ops: [],
+      done: undefined,
       finish,
     }
   }
   const { next } = processed
   checkState(papers, stateTag(next))
   const entries = membershipEntry(at, committer, seat.group, next)
-  return { held: { record, seat: await seated(seat, next, papers), staged: undefined }, entries, ops: [], finish }
+  return {
+    held: { record, seat: await seated(seat, next, papers), staged: undefined },
+    entries,
+    done: undefined,
+    finish,
+  }
 
   function judge(found: CommitChange): "accept" | "reject" {
     try {
@@ -98,8 +103,7 @@ async function acceptOwn(
   const active = isFirst ? create(ConversationRecordSchema, { ...record, status: Status.ACTIVE }) : record
   return {
     held: { record: active, seat: after, staged: undefined },
-    // What it was for is done, in the same transaction.
-    ops: [{ op: "remove", table: "intent", key: staged.intentId }],
+    done: staged.intentId,
     entries: membershipEntry(at, personOf(context.device.identity().credential), seat.group, next),
     finish: () => acceptCommit(seat.group, { next }),
   }

@@ -20,8 +20,10 @@ import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { EngineRefused } from "../mls.ts"
-import { removeWaiting, type Waiting, waitingIn, withHash } from "../sending/outbox-rows.ts"
+import { removeIntent } from "../sending/intents.ts"
+import { removeWaiting, type Waiting, waitingHere, withHash } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/door.ts"
+import type { DueChange } from "../state/due.ts"
 import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
@@ -47,6 +49,7 @@ export const batchSize = 50
 interface Batch {
   held: Held
   readonly ops: Op[]
+  readonly due: DueChange[]
   readonly entries: TimelineEntry[]
   readonly finishes: (() => void)[]
   /** Told before the entries. */
@@ -86,10 +89,11 @@ export async function takeIn(
     const batch: Batch = {
       held,
       ops: [],
+      due: [],
       entries: [],
       finishes: [],
       warnings: [],
-      waiting: await waitingIn(context, conversationId),
+      waiting: await waitingHere(context, conversationId, held),
     }
     let hasGap = false
     for (const envelope of envelopes) {
@@ -118,6 +122,7 @@ export async function takeIn(
     return {
       next,
       ops: batch.ops,
+      due: batch.due,
       finish() {
         for (const finish of finishes) finish()
         for (const warning of warnings) context.emit(warning)
@@ -160,7 +165,8 @@ async function step(
   batch.held = followed.held
   batch.finishes.push(followed.finish)
   batch.entries.push(...followed.entries)
-  batch.ops.push(...followed.ops)
+  // What it was for is done, in the same transaction.
+  if (followed.done !== undefined) batch.due.push(removeIntent(followed.done))
   const after = followed.held.seat
   if (after === undefined) return
   const { ops, events } = await noticeKeys(context, deviceKeysIn(context, after.group))
@@ -184,7 +190,7 @@ async function readMessage(
   if (own !== undefined) {
     const content = { bytes: own.record.plaintext, credential: ownCredential(seat.group), outboxId: own.id }
     await keepContent(context, conversationId, batch, at, content)
-    batch.ops.push(removeWaiting(own.id))
+    batch.due.push(removeWaiting(own.id))
     batch.held = { ...batch.held, seat: passed }
     return
   }

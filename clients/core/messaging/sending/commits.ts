@@ -9,8 +9,8 @@ import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
+import { dueIn } from "../state/due.ts"
 import type { Held, Seat } from "../state/held.ts"
-import type { Op } from "../store/store.ts"
 import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
 import { type Plan, stageCommit } from "./staging.ts"
 
@@ -108,8 +108,8 @@ async function sendStaged(context: Context, conversationId: string): Promise<str
 async function checkTaken(context: Context, conversationId: string, staged: StagedCommit): Promise<void> {
   const held = await context.door(conversationId).held()
   const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
-  const [intent] = (await context.store.read(conversationId, [{ table: "intent", key: staged.intentId }])).values
-  if (!isStaged && intent === undefined) return
+  const isToDo = dueIn(held.record, "intent").some(({ key }) => key === staged.intentId)
+  if (!isStaged && !isToDo) return
   seatToCommit(held)
   throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
 }
@@ -123,10 +123,10 @@ async function payloadOf({ engine }: Context, staged: StagedCommit) {
 }
 
 /** The commit was refused for good, so it is in no log: its state is never entered. */
-export async function discardStaged(context: Context, conversationId: string, ops: readonly Op[] = []): Promise<void> {
+export async function discardStaged(context: Context, conversationId: string): Promise<void> {
   await context.door(conversationId).change(async (held) => {
-    if (held.staged === undefined && ops.length === 0) return { result: undefined }
-    return { next: { ...held, staged: undefined }, ops, result: undefined }
+    if (held.staged === undefined) return { result: undefined }
+    return { next: { ...held, staged: undefined }, result: undefined }
   })
 }
 

@@ -74,8 +74,8 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
         if (peerUserId === "") throw refused("a group that somebody else has begun")
         return { next: { ...held, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
       }
-      const ops = [begun, await putIntent(context, id, intent)]
-      return { next: await begin(context, made, authorization, intent), ops, result: undefined }
+      const next = await begin(context, made, authorization, intent)
+      return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
     })
     await finishCreation(context, id, intent.id)
     return id

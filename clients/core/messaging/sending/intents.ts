@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type IntentRecord, IntentRecordSchema } from "@signet/proto/client/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
@@ -7,7 +7,7 @@ import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
 import { type GroupState, stateTag } from "../mls.ts"
 import { rosterOf } from "../receiving/roster.ts"
-import type { Op, Space } from "../store/store.ts"
+import { type DueChange, dueIn } from "../state/due.ts"
 import { commit, seatToCommit } from "./commits.ts"
 import { nextId } from "./ordered-id.ts"
 import type { Plan } from "./staging.ts"
@@ -33,20 +33,13 @@ export function newIntent(
   return { id: nextId(last, context.random), record }
 }
 
-export const putIntent = ({ rows }: Pick<Context, "rows">, space: Space, { id, record }: Intent): Promise<Op> =>
-  rows.put({ space, table: "intent", key: id }, IntentRecordSchema, record)
+export const putIntent = ({ id, record }: Intent): DueChange => ({
+  table: "intent",
+  key: id,
+  bytes: toBinary(IntentRecordSchema, record),
+})
 
-export const removeIntent = (id: string): Op => ({ op: "remove", table: "intent", key: id })
-
-export async function intentsIn({ store, rows }: Pick<Context, "store" | "rows">, space: Space): Promise<Intent[]> {
-  const found = await store.list(space, "intent")
-  return Promise.all(
-    found.map(async ({ key, value }) => ({
-      id: key,
-      record: await rows.read({ space, table: "intent", key }, IntentRecordSchema, value),
-    })),
-  )
-}
+export const removeIntent = (id: string): DueChange => ({ table: "intent", key: id })
 
 /** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
 export async function ask(
@@ -56,8 +49,8 @@ export async function ask(
 ): Promise<void> {
   const asked = await context.door(conversationId).change(async (held) => {
     seatToCommit(held)
-    const intent = newIntent(context, change, (await intentsIn(context, conversationId)).at(-1)?.id)
-    return { ops: [await putIntent(context, conversationId, intent)], result: intent }
+    const intent = newIntent(context, change, dueIn(held.record, "intent").at(-1)?.key)
+    return { due: [putIntent(intent)], result: intent }
   })
   await context.lane(conversationId, () => carryOutIntents(context, conversationId, asked.id))
 }
@@ -68,7 +61,7 @@ export async function ask(
  * @param upTo the last one to do; what is refused for it is thrown. Of those before it, it was told already.
  */
 export async function carryOutIntents(context: Context, conversationId: string, upTo?: string): Promise<void> {
-  for (const intent of await intentsIn(context, conversationId)) {
+  for (const intent of await context.door(conversationId).due("intent", IntentRecordSchema)) {
     try {
       await carryOutIntent(context, conversationId, intent)
     } catch (error) {
@@ -96,7 +89,7 @@ async function carryOutIntent(context: Context, conversationId: string, { id, re
 }
 
 const forget = (context: Context, conversationId: string, id: string): Promise<void> =>
-  context.door(conversationId).change(async () => ({ ops: [removeIntent(id)], result: undefined }))
+  context.door(conversationId).change(async () => ({ due: [removeIntent(id)], result: undefined }))
 
 async function planOf(
   context: Context,

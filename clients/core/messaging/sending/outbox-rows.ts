@@ -1,7 +1,10 @@
+import { toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { type OutboxRecord, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
-import type { Op, Space } from "../store/store.ts"
+import { type DueChange, readDue } from "../state/due.ts"
+import type { Held } from "../state/held.ts"
+import type { Space } from "../store/store.ts"
 
 /** An own message on its way. */
 export interface Waiting {
@@ -10,23 +13,24 @@ export interface Waiting {
   readonly record: OutboxRecord
 }
 
-type Needs = Pick<Context, "store" | "rows">
-
 /** Own messages that the log has not brought back yet, in the order that they were written in. */
-export async function waitingIn({ store, rows }: Needs, space: Space): Promise<Waiting[]> {
-  const found = await store.list(space, "outbox")
-  return Promise.all(
-    found.map(async ({ key, value }) => ({
-      id: key,
-      record: await rows.read({ space, table: "outbox", key }, OutboxRecordSchema, value),
-    })),
-  )
-}
+export const waitingIn = (context: Pick<Context, "door">, conversationId: string): Promise<Waiting[]> =>
+  context.door(conversationId).due("outbox", OutboxRecordSchema)
 
-export const putWaiting = ({ rows }: Needs, space: Space, { id, record }: Waiting): Promise<Op> =>
-  rows.put({ space, table: "outbox", key: id }, OutboxRecordSchema, record)
+/** The same inside a change. */
+export const waitingHere = (
+  context: Pick<Context, "store" | "rows">,
+  space: Space,
+  { record }: Held,
+): Promise<Waiting[]> => readDue(context, space, record, "outbox", OutboxRecordSchema)
 
-export const removeWaiting = (id: string): Op => ({ op: "remove", table: "outbox", key: id })
+export const putWaiting = ({ id, record }: Waiting): DueChange => ({
+  table: "outbox",
+  key: id,
+  bytes: toBinary(OutboxRecordSchema, record),
+})
+
+export const removeWaiting = (id: string): DueChange => ({ table: "outbox", key: id })
 
 export const withHash = (waiting: readonly Waiting[], contentHash: Uint8Array): Waiting | undefined =>
   waiting.find(({ record }) => equalBytes(record.contentHash, contentHash))

@@ -14,6 +14,7 @@ import { bytesOfId } from "../ids.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
 import { refusingAs } from "../refusing.ts"
+import { type DueChange, dueIn } from "../state/due.ts"
 import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
@@ -21,7 +22,7 @@ import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
 import { ensureKeysHold } from "../verification/noticing.ts"
 import { carryOutDue } from "./carry-out.ts"
 import { nextId } from "./ordered-id.ts"
-import { putWaiting, removeWaiting, type Waiting, waitingIn, withHash } from "./outbox-rows.ts"
+import { putWaiting, removeWaiting, type Waiting, waitingHere, waitingIn, withHash } from "./outbox-rows.ts"
 
 /** An own message, encrypted and stored: `send` and `sync` send it, until the log brings it back. */
 export interface OutgoingEnvelope {
@@ -75,14 +76,15 @@ async function encryptContent(context: Context, conversationId: string, make: Ma
     const seat = seatToSend(held)
     if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
     const { content, ops } = make(seat)
-    const waiting = await waitingIn(context, conversationId)
+    const newest = dueIn(held.record, "outbox").at(-1)
     const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
       encrypted(context, conversationId, seat, content),
     )
-    const id = nextId(waiting.at(-1)?.id, context.random)
+    const id = nextId(newest?.key, context.random)
     return {
       next: { ...held, seat: { ...seat, group } },
-      ops: [...ops, await putWaiting(context, conversationId, { id, record })],
+      ops,
+      due: [putWaiting({ id, record })],
       finish,
       result: outgoing(conversationId, { id, record }),
     }
@@ -180,26 +182,26 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
   await context.door(conversationId).change(async (held) => {
     let seat = seatToSend(held)
     if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
-    const ops: Op[] = []
+    const due: DueChange[] = []
     const finishes: (() => void)[] = []
     // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
-    for (const { id, record } of await waitingIn(context, conversationId)) {
+    for (const { id, record } of await waitingHere(context, conversationId, held)) {
       if (isOutlived(record.plaintext, seat)) {
-        ops.push(removeWaiting(id))
+        due.push(removeWaiting(id))
         const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
         finishes.push(() => context.emit({ is: "failed", conversationId, error }))
         continue
       }
       const again = await encrypted(context, conversationId, seat, record.plaintext)
       again.record.writtenAtMs = record.writtenAtMs
-      ops.push(await putWaiting(context, conversationId, { id, record: again.record }))
+      due.push(putWaiting({ id, record: again.record }))
       finishes.push(again.finish)
       seat = { ...seat, group: again.group }
     }
     const finish = () => {
       for (const each of finishes) each()
     }
-    return { next: { ...held, seat }, ops, finish, result: undefined }
+    return { next: { ...held, seat }, due, finish, result: undefined }
   })
 }
 
@@ -232,7 +234,7 @@ async function afterRefusal(
     case "LIMIT_EXCEEDED":
     case "INVALID_FIELD":
       // It is never taken, and would hold up what comes after it.
-      await context.door(conversationId).change(async () => ({ ops: [removeWaiting(id)], result: undefined }))
+      await context.door(conversationId).change(async () => ({ due: [removeWaiting(id)], result: undefined }))
       throw error
     case undefined:
       if (!isUnreachable(error)) throw error

@@ -1,12 +1,19 @@
+import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
-import { ConversationRecordSchema, type StagedCommit, StagedCommitSchema } from "@signet/proto/client/v1/records"
+import {
+  type ConversationRecord,
+  ConversationRecordSchema,
+  type StagedCommit,
+  StagedCommitSchema,
+} from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
 import { encodeEpoch } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
+import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"
 import { type Held, nothingHeld, type Seat, seatOf, snapshotOf, statusOf } from "./held.ts"
 import { openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
 import { timelineAfter } from "./timeline.ts"
@@ -17,6 +24,8 @@ export interface Change<Result> {
   readonly next?: Held
   /** Further writes of the same transaction. */
   readonly ops?: readonly Op[]
+  /** What waits to be done from now on, and what is done. */
+  readonly due?: readonly DueChange[]
   /** Wipes what was consumed: after the transaction, and only then. */
   readonly finish?: () => void
   readonly result: Result
@@ -33,6 +42,8 @@ export interface Door {
    *   door, and what it does besides its result must bear to be done twice.
    */
   change<Result>(work: (held: Held) => Promise<Change<Result>>): Promise<Result>
+  /** What waits to be done, as it is stored now. Not inside a change, where `readDue` has it. */
+  due<Desc extends DescMessage>(table: DueTable, schema: Desc): Promise<DueRow<MessageShape<Desc>>[]>
   /** Another tab has written: tells what happened, as this one would have told it. */
   follow(): Promise<void>
 }
@@ -71,22 +82,34 @@ export function openDoor(context: Needs, conversationId: string): Door {
       { table: "staged", key: keys.staged },
     ])
     const [recordRow, stateRow, treeRow, stagedRow] = values
-    if (recordRow === undefined) return { generation, held: nothingHeld }
-    const record = await rows.read(
+    if (recordRow === undefined) {
+      if (stateRow !== undefined) throw tampered("a state without its record")
+      return { generation, held: nothingHeld }
+    }
+    const found = await rows.read(
       { space, table: "conversation", key: keys.record },
       ConversationRecordSchema,
       recordRow,
     )
+    const opened = stateRow && (await openSnapshot(rows, snapshotPlace(), generation, stateRow))
+    const record = await boundRecord(found, generation, opened?.bindsRecord === true)
     const staged =
       stagedRow && (await rows.read({ space, table: "staged", key: keys.staged }, StagedCommitSchema, stagedRow))
-    if (stateRow === undefined) return { generation, held: { record, seat: undefined, staged } }
-    const snapshot = await openSnapshot(rows, snapshotPlace(), generation, stateRow)
+    if (opened === undefined) return { generation, held: { record, seat: undefined, staged } }
+    const { snapshot } = opened
     const tree = treeRow && (await rows.readBytes({ space, table: "tree", key: keys.tree }, treeRow))
     const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
     const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
-    if (!isWhole || !isStaged) throw new MessagingError("STATE_TAMPERED", "rows of different moments")
+    if (!isWhole || !isStaged) throw tampered("rows of different moments")
     const seat = await refusingAs("STATE_TAMPERED", () => seatOf(engine, snapshot, tree))
     return { generation, held: { record, seat, staged } }
+  }
+
+  /** A record of this very moment; or of before records were bound, which then was never written again. */
+  async function boundRecord(found: ConversationRecord, generation: bigint, isBound: boolean) {
+    if (found.generation === generation) return found
+    if (isBound || found.generation !== 0n) throw tampered("the record is of another generation than its store")
+    return create(ConversationRecordSchema, { ...found, due: await unboundDue({ store }, space) })
   }
 
   async function current() {
@@ -124,7 +147,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
 
   async function opsOf(before: Held, after: Held, generation: bigint): Promise<Op[]> {
     const ops: Op[] = []
-    if (after.record !== before.record && after.record !== undefined) {
+    if (after.record !== undefined) {
       ops.push(
         await rows.put({ space, table: "conversation", key: keys.record }, ConversationRecordSchema, after.record),
       )
@@ -141,7 +164,6 @@ export function openDoor(context: Needs, conversationId: string): Door {
     if (after.seat.treeHash !== before.seat?.treeHash) {
       ops.push(await rows.putBytes({ space, table: "tree", key: keys.tree }, encodeEpoch(after.seat.group)))
     }
-    // With every write, since it carries the generation: a row from before would be noticed.
     const snapshot = snapshotOf(conversationId, generation, after.seat, after.staged)
     const value = await sealSnapshot(rows, snapshotPlace(), snapshot)
     return [...ops, { op: "put", table: "state", key: keys.state, value }]
@@ -163,21 +185,31 @@ export function openDoor(context: Needs, conversationId: string): Door {
         cached = undefined
         continue
       }
-      const { next = held, ops = [], finish, result } = change
-      if (next === held && ops.length === 0) return result
-      const own = await opsOf(held, next, generation + 1n)
+      const { next: after = held, ops = [], due: changes = [], finish, result } = change
+      if (after === held && ops.length === 0 && changes.length === 0) return result
+      const written = generation + 1n
+      const { due, ops: dueOps } = await changeDue(
+        { rows },
+        { space, generation: written },
+        held.record?.due ?? [],
+        changes,
+      )
+      // With every write, as the snapshot: each carries the generation, so a row from before would be noticed.
+      const record = after.record && create(ConversationRecordSchema, { ...after.record, generation: written, due })
+      const next = { ...after, record }
+      const own = [...(await opsOf(held, next, written)), ...dueOps]
       // Until it is known what the transaction came to, nothing in memory counts.
       cached = undefined
       const done = await store.transact(space, generation, [...own, ...ops])
       if (done === "EXISTS") throw new MessagingError("KEY_PACKAGE_REUSED", "this key package was used before")
       if (done === "GENERATION_MISMATCH") continue
-      cached = { generation: generation + 1n, held: next }
+      cached = { generation: written, held: next }
       told = { seq: next.seat?.processedSeq ?? told?.seq ?? 0n, status: statusOf(next.record) }
       finish?.()
       if (told.status !== statusOf(held.record)) tellStatus(next.record)
       return result
     }
-    throw new MessagingError("STATE_TAMPERED", "the store never takes what is written")
+    throw tampered("the store never takes what is written")
   }
 
   function tellStatus(record: Held["record"]): void {
@@ -199,8 +231,22 @@ export function openDoor(context: Needs, conversationId: string): Door {
     return turn
   }
 
+  async function dueNow<Desc extends DescMessage>(table: DueTable, schema: Desc) {
+    for (let race = 0; race < maxRaces; race++) {
+      const { record } = await refreshed()
+      const generation = cached?.generation
+      try {
+        return await readDue({ store, rows }, space, record, table, schema)
+      } catch (error) {
+        if (generation === undefined || !(await isStale(generation))) throw error
+      }
+    }
+    throw tampered("the store never stays as it is")
+  }
+
   return {
     held: () => inTurn(refreshed),
+    due: (table, schema) => inTurn(() => dueNow(table, schema)),
     change: (work) => inTurn(() => changeNow(work)),
     follow: () =>
       inTurn(async () => {
@@ -213,6 +259,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
       }),
   }
 }
+
+const tampered = (message: string): MessagingError => new MessagingError("STATE_TAMPERED", message)
 
 /** The tree's name, for a seat in a new epoch. */
 export function treeHashOf(seat: Pick<Seat, "group">): Uint8Array {

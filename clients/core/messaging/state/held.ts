@@ -9,6 +9,7 @@ import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/clien
 import type { ConversationStatus } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
+import { currentFormat } from "./snapshot-migrations.ts"
 
 /** The engine that writes group_state. */
 const engineName = "ts-mls/1.6.4"
@@ -53,7 +54,7 @@ export function snapshotOf(
   staged: StagedCommit | undefined,
 ): StateSnapshotV1 {
   return create(StateSnapshotV1Schema, {
-    formatVersion: 1,
+    formatVersion: currentFormat,
     engine: engineName,
     cipherSuite,
     conversationId: bytesOfId("cnv", conversationId),

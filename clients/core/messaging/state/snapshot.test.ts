@@ -23,7 +23,11 @@ interface Fixture {
   readonly plaintext: string
 }
 /** One for each version that was ever written; written by testing/write-snapshot-fixture.ts. */
-const fixtures: Record<number, Fixture[]> = { 1: ["v1-small.json", "v1-full.json"].map(readFixture) }
+const fixtures: Record<number, Fixture[]> = {
+  1: ["v1-small.json", "v1-full.json"].map(readFixture),
+  2: ["v2-small.json", "v2-full.json"].map(readFixture),
+}
+const versions = Object.entries(fixtures).flatMap(([version, all]) => all.map((fixture) => ({ ...fixture, version })))
 
 function readFixture(name: string): Fixture {
   return JSON.parse(readFileSync(join(import.meta.dirname, "../testing/snapshots", name), "utf8"))
@@ -43,25 +47,26 @@ const rows = sealedRows(testBox(), scope)
 const box = testBox()
 await box.createKey(scope)
 const sealed = sealedRows(box, scope)
-const all = Object.values(fixtures).flat()
-const small = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[0]?.snapshot ?? ""))
+const newest = fixtures[currentFormat] ?? []
+const small = decode(StateSnapshotV1Schema, bytes(newest[0]?.snapshot ?? ""))
 const { generation } = small
 
-test.each(all)("a snapshot decodes to what encodes to the same bytes", ({ snapshot }) => {
+test.each(versions)("a snapshot of version $version decodes to what encodes to the same bytes", ({ snapshot }) => {
   expect(encodeSnapshot(decode(StateSnapshotV1Schema, bytes(snapshot)))).toEqual(bytes(snapshot))
 })
 
-test.each(all)("a snapshot of any version restores a group that reads its next message", async (fixture) => {
+test.each(versions)("a snapshot of version $version restores a group that reads its next message", async (fixture) => {
   const engine = uncheckedEngine({ suite: makeNodeSuite(), nowSeconds: () => 0, deviceOf })
-  const current = migrate(1, bytes(fixture.snapshot))
+  const current = migrate(Number(fixture.version), bytes(fixture.snapshot))
+  expect(decode(StateSnapshotV1Schema, current).formatVersion).toBe(currentFormat)
   const seat = await seatOf(engine, decode(StateSnapshotV1Schema, current), bytes(fixture.tree))
   const { plaintext } = await engine.decrypt(seat.group, bytes(fixture.nextMessage))
   expect(new TextDecoder().decode(plaintext)).toBe(fixture.plaintext)
 })
 
 test("the specification's list is in it, item by item", () => {
-  const full = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[1]?.snapshot ?? ""))
-  expect(full).toMatchObject({ formatVersion: 1, cipherSuite: 1, ownLeaf: expect.any(Number) })
+  const full = decode(StateSnapshotV1Schema, bytes(newest[1]?.snapshot ?? ""))
+  expect(full).toMatchObject({ formatVersion: currentFormat, cipherSuite: 1, ownLeaf: expect.any(Number) })
   expect(full.epoch).toBeGreaterThan(0n)
   for (const field of [full.mlsGroupId, full.treeHash, full.identityKeyHandle, full.stagedCommit]) {
     expect(field.length).toBe(32)
@@ -72,7 +77,14 @@ test("the specification's list is in it, item by item", () => {
 
 test("a sealed snapshot opens at its own place", async () => {
   const at = await sealSnapshot(sealed, place, small)
-  expect(await openSnapshot(sealed, place, generation, at)).toEqual(small)
+  expect(await openSnapshot(sealed, place, generation, at)).toEqual({ snapshot: small, bindsRecord: true })
+})
+
+test("a snapshot of the first version opens, and says that it binds no record", async () => {
+  const first = decode(StateSnapshotV1Schema, bytes(fixtures[1]?.[0]?.snapshot ?? ""))
+  const at = await sealSnapshot(sealed, place, first)
+  const opened = await openSnapshot(sealed, place, first.generation, at)
+  expect(opened).toEqual({ snapshot: { ...first, formatVersion: 2 }, bindsRecord: false })
 })
 
 test.each<[string, Partial<SnapshotPlace>]>([

@@ -8,7 +8,13 @@ import {
 } from "@signet/proto/client/v1/state_snapshot"
 import { MessagingError } from "../errors.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
-import { currentFormat, migrate } from "./snapshot-migrations.ts"
+import { currentFormat, firstBindingFormat, migrate } from "./snapshot-migrations.ts"
+
+export interface OpenedSnapshot {
+  readonly snapshot: StateSnapshotV1
+  /** Whether the record beside it has to be of the same generation. */
+  readonly bindsRecord: boolean
+}
 
 /** Whose state, and of what: a snapshot opens there and nowhere else. */
 export interface SnapshotPlace {
@@ -56,7 +62,7 @@ export async function openSnapshot(
   place: SnapshotPlace,
   generation: bigint,
   bytes: Uint8Array,
-): Promise<StateSnapshotV1> {
+): Promise<OpenedSnapshot> {
   const envelope = reading(() => decode(SealedStateV1Schema, bytes))
   if (envelope.formatVersion > currentFormat) {
     throw new MessagingError("STATE_NEWER_VERSION", "a later version of this program wrote this state")
@@ -65,12 +71,11 @@ export async function openSnapshot(
     throw new MessagingError("STATE_TAMPERED", "the state is of another generation than its store")
   }
   const plaintext = await rows.open(purposeOf(place, envelope.formatVersion, generation), envelope.sealed)
-  const current = migrate(envelope.formatVersion, plaintext)
-  const snapshot = reading(() => decode(StateSnapshotV1Schema, current))
+  const snapshot = reading(() => decode(StateSnapshotV1Schema, migrate(envelope.formatVersion, plaintext)))
   if (snapshot.generation !== generation) {
     throw new MessagingError("STATE_TAMPERED", "the state names another generation than its envelope")
   }
-  return snapshot
+  return { snapshot, bindsRecord: envelope.formatVersion >= firstBindingFormat }
 }
 
 function reading<T>(work: () => T): T {

@@ -12,6 +12,8 @@ import type { Named, Op, Space } from "./store.ts"
 /** Where a row is: sealed for there, it opens nowhere else. */
 export interface Place extends Named {
   readonly space: Space
+  /** Of the write, for a row that is sealed for that moment too; absent or 0n for one that is not. */
+  readonly generation?: bigint
 }
 
 /** Seals what goes into a store and opens what comes out of it. */
@@ -25,7 +27,8 @@ export interface SealedRows {
   readBytes(place: Place, sealed: Uint8Array): Promise<Uint8Array>
 }
 
-const purposeOf = ({ space, table, key }: Place) => `messaging/${table}/v1 ${space} ${key}`
+const purposeOf = ({ space, table, key, generation = 0n }: Place) =>
+  generation === 0n ? `messaging/${table}/v1 ${space} ${key}` : `messaging/${table}/v2 ${space} ${key} ${generation}`
 
 export function sealedRows(box: SecretBox, scope: SecretScope): SealedRows {
   const rows: SealedRows = {

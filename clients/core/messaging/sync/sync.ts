@@ -10,7 +10,7 @@ import { carryOutDue } from "../sending/carry-out.ts"
 import { carryOutCreations } from "../sending/creation.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { flush } from "../sending/outbox.ts"
-import { waitingIn } from "../sending/outbox-rows.ts"
+import { dueIn } from "../state/due.ts"
 import { deviceSpace } from "../store/store.ts"
 import { allPages } from "./pages.ts"
 import { inBackground, trying } from "./trying.ts"
@@ -58,11 +58,11 @@ export async function settle(context: Context, conversationId: string, shown: Co
   if (seat === undefined || !isIn) return
   const isTaking = shown?.status === undefined || shown.status === Conversation_Status.ACTIVE
   if (!isTaking) return
-  if (staged !== undefined || (await context.store.list(conversationId, "intent", { limit: 1 })).length > 0) {
+  if (staged !== undefined || dueIn(record, "intent").length > 0) {
     await carryOutIntents(context, conversationId)
   }
   if (shown === undefined || shown.directives.length > 0) await carryOutDue(context, conversationId)
-  if ((await waitingIn(context, conversationId)).length > 0) await flush(context, conversationId)
+  if (dueIn(record, "outbox").length > 0) await flush(context, conversationId)
   const now = (await door.held()).seat
   if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
     renewLeafLater(context, conversationId)

@@ -1,0 +1,96 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { type ConversationRecord, ConversationRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
+import { beforeEach, expect, test } from "vitest"
+import { utf8 } from "../crypto/bytes.ts"
+import { openMemoryStore } from "../store/memory.ts"
+import { type SealedRows, sealedRows } from "../store/sealed-rows.ts"
+import type { MessagingStore } from "../store/store.ts"
+import { testBox } from "../testing/test-box.ts"
+import { changeDue, type DueChange, dueIn, readDue, unboundDue } from "./due.ts"
+
+const space = "cnv_a"
+const scope = { app: "app", user: "user" }
+let store: MessagingStore
+let rows: SealedRows
+let record: ConversationRecord
+beforeEach(async () => {
+  store = openMemoryStore()
+  const box = testBox()
+  await box.createKey(scope)
+  rows = sealedRows(box, scope)
+  record = create(ConversationRecordSchema)
+})
+
+const waiting = (key: string, text: string): DueChange => ({
+  table: "outbox",
+  key,
+  bytes: toBinary(OutboxRecordSchema, create(OutboxRecordSchema, { plaintext: utf8(text) })),
+})
+
+/** One transaction, as the door makes it. */
+async function write(...changes: DueChange[]): Promise<void> {
+  const { generation } = await store.read(space, [])
+  const at = { space, generation: generation + 1n }
+  const { due, ops } = await changeDue({ rows }, at, record.due, changes)
+  expect(await store.transact(space, generation, ops)).toBe("ok")
+  record = create(ConversationRecordSchema, { ...record, due })
+}
+
+const texts = async () =>
+  (await readDue({ store, rows }, space, record, "outbox", OutboxRecordSchema)).map(
+    ({ id, record: { plaintext } }) => `${id} ${new TextDecoder().decode(plaintext)}`,
+  )
+
+/** As somebody does who writes to the disk: no generation tells of it. */
+const putBack = (key: string, value: Uint8Array) =>
+  store
+    .read("device", [])
+    .then(({ generation }) => store.transact("device", generation, [{ op: "put", space, table: "outbox", key, value }]))
+const rowOf = async (key: string) => (await store.read(space, [{ table: "outbox", key }])).values[0] ?? new Uint8Array()
+
+test("what waits is read in the order of its keys, until it is done", async () => {
+  await write(waiting("2", "b"), waiting("1", "a"), { table: "intent", key: "3", bytes: new Uint8Array() })
+  expect(await texts()).toEqual(["1 a", "2 b"])
+  await write({ table: "outbox", key: "1" })
+  expect(await texts()).toEqual(["2 b"])
+  expect(dueIn(record, "intent").map(({ key }) => key)).toEqual(["3"])
+  expect(await store.list(space, "outbox")).toHaveLength(1)
+})
+
+test("a row that is put back after it was done does nothing", async () => {
+  await write(waiting("1", "a"))
+  const before = await rowOf("1")
+  await write({ table: "outbox", key: "1" })
+  await putBack("1", before)
+  expect(await texts()).toEqual([])
+})
+
+test.each<[string, (before: Uint8Array) => Promise<unknown>]>([
+  ["as it was before it was written anew", (before) => putBack("1", before)],
+  ["as another one", async () => putBack("1", await rowOf("2"))],
+  [
+    "and is gone",
+    async () => {
+      const { generation } = await store.read("device", [])
+      await store.transact("device", generation, [{ op: "remove", space, table: "outbox", key: "1" }])
+    },
+  ],
+])("a row that waits %s is noticed", async (_, change) => {
+  await write(waiting("1", "a"), waiting("2", "b"))
+  const before = await rowOf("1")
+  await write(waiting("1", "anew"))
+  expect(await texts()).toEqual(["1 anew", "2 b"])
+  await change(before)
+  await expect(texts()).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+})
+
+test("what a version wrote that bound nothing is taken as it is, and bound when it is written again", async () => {
+  const { key, bytes = new Uint8Array() } = waiting("1", "a")
+  await store.transact(space, 0n, [await rows.putBytes({ space, table: "outbox", key }, bytes)])
+  record = create(ConversationRecordSchema, { due: await unboundDue({ store }, space) })
+  const unbound = await rowOf("1")
+  expect(await texts()).toEqual(["1 a"])
+  await write(waiting("1", "anew"))
+  await putBack("1", unbound)
+  await expect(texts()).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+})
