@@ -1,8 +1,319 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { DeviceId, PrincipalId, WelcomeId } from "@signet/kernel/ids"
+import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { AppendOutcome, Conversations, Hint, SeenConversation } from "@signet/kernel/messaging/ports"
+import type { Conversation, Cursor, Envelope, Place } from "@signet/kernel/messaging/records"
+import { leafOf } from "@signet/kernel/messaging/roster"
+import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { DurableEnv } from "../env.ts"
-import { StoredObject } from "../object.ts"
+import { placeName, userName } from "../names.ts"
+import type { Timed } from "../object.ts"
+import type { Entry } from "../outbox.ts"
+import type { ConversationAsk } from "../stream-asks.ts"
+import { TellingObject } from "../telling.ts"
+import { appendMessage } from "./append.ts"
+import type { Change } from "./change.ts"
+import { cursorOf, markSeen, onlineSince, raiseCursor } from "./cursors.ts"
+import { createHead, type Head, type Kept } from "./head.ts"
+import { spanOf } from "./leaves.ts"
+import { type Answered, commitOf, envelopesAfter, findAnswered } from "./log.ts"
+import { conversationNews } from "./news.ts"
+import { prune } from "./prune.ts"
+import { revoke } from "./revocation.ts"
+import { conversationSteps } from "./schema.ts"
+import { closedTold, createdTold, type DeviceTold, isTold, putTold, type Told } from "./told.ts"
+import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
+import { dueWelcome, endWelcomes, markSent, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
 
-export abstract class ConversationObject extends StoredObject {
+/** Who lists: a device, its user, and where they are. */
+export interface Lister {
+  readonly deviceId: DeviceId
+  readonly userId: PrincipalId
+  readonly place: Place
+}
+
+export interface Snapshot {
+  readonly conversation: Conversation
+  readonly revision: number
+}
+
+const envelopesPerSweep = 1_000
+const auditLane = "audit"
+
+/** One conversation: what is decided of it is decided here, one after the other. */
+export abstract class ConversationObject extends TellingObject<ConversationAsk> {
+  readonly #head: Head
+  /** Lanes that a call is waiting for; whoever made the call sees to what follows. */
+  readonly #awaited = new Set<string>()
+
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, {})
+    super(ctx, env, { conversation: conversationSteps })
+    this.#head = createHead(this.sql)
   }
+
+  /** Signs receipts, at once: nothing is awaited between reading the head and writing after it. */
+  protected abstract receiptSigner(): ReceiptSigner
+
+  /** Makes it, unless it is there. */
+  async create(
+    conversation: Conversation,
+    audit: AuditEvent,
+  ): Promise<{ is: "created" | "there"; conversation: Conversation }> {
+    return this.#change<{ is: "created" | "there"; conversation: Conversation }>(() => {
+      const there = this.#head.get()
+      if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, told: [] }
+      this.#head.insert(conversation)
+      this.audit([audit])
+      return { answer: { is: "created", conversation }, told: createdTold(conversation) }
+    })
+  }
+
+  /** @param knownEpoch The epoch of a roster that the caller knows: that is left out then. */
+  find(knownEpoch = -1n): Conversation | undefined {
+    const kept = this.#kept()
+    return kept && withoutKnown(kept.conversation, knownEpoch)
+  }
+
+  open(
+    deviceId: DeviceId,
+    idempotencyKey: Uint8Array | null,
+    knownEpoch = -1n,
+  ): (SeenConversation & { answered: Answered | undefined }) | undefined {
+    const kept = this.#kept()
+    if (kept === undefined) return undefined
+    return {
+      conversation: withoutKnown(kept.conversation, knownEpoch),
+      cursor: cursorOf(this.sql, deviceId),
+      answered: idempotencyKey === null ? undefined : findAnswered(this.sql, deviceId, idempotencyKey),
+    }
+  }
+
+  /** Undefined when it is none of those that the device lists. Its roster is left out. */
+  listed(of: Lister): SeenConversation | undefined {
+    const kept = this.#kept()
+    if (kept === undefined || !isListed(kept.conversation, of)) return undefined
+    return { conversation: { ...kept.conversation, roster: [] }, cursor: cursorOf(this.sql, of.deviceId) }
+  }
+
+  audience(of: Lister): Audience | undefined {
+    const kept = this.#kept()
+    if (kept === undefined || !isListed(kept.conversation, of)) return undefined
+    const { id, headSeq, roster } = kept.conversation
+    return { conversationId: id, headSeq, userIds: [...new Set(roster.map(({ userId }) => userId))] }
+  }
+
+  standing(deviceId: DeviceId): (Standing & Pick<Conversation, "createdAtMs">) | undefined {
+    const kept = this.#kept()
+    if (kept === undefined) return undefined
+    const { id, headSeq, directives, createdAtMs } = kept.conversation
+    const { processedSeq } = cursorOf(this.sql, deviceId)
+    return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0, createdAtMs }
+  }
+
+  async append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
+    const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
+    // One row, which needs no transaction, no alarm and nobody who is told.
+    if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
+    return this.#change(() => {
+      const { outcome, told } = appendMessage(of, append, nowMs)
+      if (outcome.is === "appended") this.audit(audit)
+      return { answer: outcome, told }
+    })
+  }
+
+  commitOf(epoch: bigint): Envelope | undefined {
+    return this.#kept() && commitOf(this.sql, epoch)
+  }
+
+  messages(
+    afterSeq: bigint,
+    page: Parameters<Conversations["messages"]>[2],
+  ): { envelopes: readonly Envelope[]; headSeq: bigint; firstSeq: bigint } | undefined {
+    const kept = this.#kept()
+    if (kept === undefined) return undefined
+    const { headSeq, firstSeq } = kept.conversation
+    return { envelopes: envelopesAfter(this.sql, afterSeq, page), headSeq, firstSeq }
+  }
+
+  span(deviceId: DeviceId, afterSeq: bigint): Awaited<ReturnType<Conversations["span"]>> {
+    return this.#kept() && spanOf(this.sql, deviceId, afterSeq)
+  }
+
+  ack(deviceId: DeviceId, cursor: Cursor): Cursor | "beyond" {
+    const kept = this.#kept()
+    if (kept === undefined) return "beyond"
+    const { headSeq, epoch } = kept.conversation
+    if (cursor.processedSeq > headSeq || cursor.processedEpoch > epoch) return "beyond"
+    return raiseCursor(this.sql, deviceId, cursor)
+  }
+
+  touch(deviceId: DeviceId, nowMs: number): void {
+    const kept = this.#kept()
+    if (kept === undefined || leafOf(kept.conversation.roster, deviceId) === undefined) return
+    if (!markSeen(this.sql, deviceId, nowMs)) return
+    const before = kept.conversation.memberOnlineAtMs
+    if (before !== null && before >= nowMs - 10_000) return
+    this.sql.run("update head set member_online_at = ?", nowMs)
+    this.#head.grow({ ...kept.conversation, memberOnlineAtMs: nowMs })
+  }
+
+  online(sinceMs: number): Awaited<ReturnType<Conversations["online"]>> {
+    return this.#kept() === undefined ? [] : onlineSince(this.sql, sinceMs)
+  }
+
+  groupInfo(): Awaited<ReturnType<Conversations["groupInfo"]>> {
+    const kept = this.#kept()
+    const info = kept && groupInfoOf(this.sql)
+    return info && { ...info, treeHash: kept.conversation.state?.treeHash ?? null }
+  }
+
+  tree(hash: Uint8Array, offset: number): Awaited<ReturnType<Conversations["tree"]>> {
+    return this.#kept() && treeChunk(this.sql, hash, offset)
+  }
+
+  /** What a decision elsewhere is made on. */
+  snapshot(): Snapshot | undefined {
+    const kept = this.#kept()
+    return kept && { conversation: kept.conversation, revision: kept.revision }
+  }
+
+  /**
+   * Writes what was decided on a snapshot, unless something changed since. Messages are no such change: nothing that is
+   * decided elsewhere asks for them.
+   *
+   * @returns the conversation after it, without its roster, which is the snapshot's.
+   */
+  async swap(revision: number, change: Change, audit: readonly AuditEvent[]): Promise<Conversation | "lost"> {
+    return this.#change<Conversation | "lost">(() => {
+      const kept = this.#head.get()
+      if (kept?.revision !== revision) return { answer: "lost", told: [] }
+      const told = this.#write(kept, change, audit)
+      return { answer: { ...kept.conversation, ...change, roster: [] }, told }
+    })
+  }
+
+  /** Whether one of these packages has let its owner in before. */
+  wereUsed(keyPackageRefs: readonly Uint8Array[]): boolean {
+    return this.#kept() !== undefined && wereUsed(this.sql, keyPackageRefs)
+  }
+
+  /** Devices used these up, or they are void: trees that only they named may go. Again is no error. */
+  welcomesEnded(ids: readonly WelcomeId[]): void {
+    if (this.#kept() === undefined) return
+    this.transact(() => endWelcomes(this.sql, ids, this.nowMs()))
+  }
+
+  /** Removes what has had its time. @returns how many envelopes went. */
+  sweep(nowMs: number, limit = envelopesPerSweep): number {
+    if (this.#kept() === undefined) return 0
+    return this.#safely(() =>
+      this.transact(() => {
+        sweepWelcomes(this.sql, nowMs)
+        sweepTrees(this.sql, nowMs)
+        return prune(this.sql, this.#head, nowMs, limit)
+      }),
+    )
+  }
+
+  protected override newsFor(ask: ConversationAsk): readonly Hint[] {
+    const kept = this.#kept()
+    return kept === undefined ? [] : conversationNews(kept.conversation, ask)
+  }
+
+  protected override timed(): readonly Timed[] {
+    const next = (): number | null => {
+      const times = [this.#head.get()?.pruneAtMs ?? null, nextTreeAtMs(this.sql), nextWelcomeAtMs(this.sql)]
+      const known = times.filter((at) => at !== null)
+      return known.length === 0 ? null : Math.min(...known)
+    }
+    return [{ nextAtMs: next, run: (nowMs) => void this.sweep(nowMs) }]
+  }
+
+  protected override async deliver(entry: Entry): Promise<void> {
+    if (!isTold(entry)) return super.deliver(entry)
+    const { body: told } = entry
+    const conversation = this.#kept()?.conversation
+    if (conversation === undefined) throw new Error("there is no such conversation")
+    const { USERS, PLACES } = this.env
+    switch (told.kind) {
+      case "device":
+        return this.#tellDevice(conversation, told, !this.#awaited.has(entry.lane))
+      case "user":
+        return USERS.getByName(userName(told.userId, conversation)).tellConversation(told.notice)
+      case "place":
+        return PLACES.getByName(placeName(conversation)).addConversation(conversation.id, told.createdAtMs)
+    }
+  }
+
+  async #tellDevice(conversation: Conversation, told: DeviceTold, isLate: boolean): Promise<void> {
+    const { deviceId, userId, notice, welcomeId } = told
+    const welcome = welcomeId === null ? undefined : dueWelcome(this.sql, conversation, welcomeId)
+    await this.env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
+    if (welcome !== undefined) markSent(this.sql, welcome.id)
+    // Else the call that the commit came with looks after it.
+    if (!isLate || !notice.isMember || notice.isClosed) return
+    const device = await this.env.USERS.getByName(userName(userId, conversation)).find(deviceId)
+    if (device?.status !== "ACTIVE") this.#revoke(told)
+  }
+
+  #revoke(of: { readonly deviceId: DeviceId; readonly userId: PrincipalId }): void {
+    this.#safely(() =>
+      this.transact(() => {
+        const kept = this.#head.get()
+        if (kept === undefined) return
+        const revoked = revoke(kept.conversation, of, this.nowMs())
+        if (revoked !== undefined) putTold(this.outbox, this.#write(kept, revoked.change, revoked.audit))
+      }),
+    )
+  }
+
+  /** Inside a transaction. */
+  #write(kept: Kept, change: Change, audit: readonly AuditEvent[]): readonly Told[] {
+    const conversation = { ...kept.conversation, ...change }
+    const revision = kept.revision + 1
+    this.#head.write({ ...kept, conversation, revision })
+    this.audit(audit)
+    return conversation.status === "CLOSED" ? closedTold(conversation, revision) : []
+  }
+
+  #kept() {
+    return this.isBlank() ? undefined : this.#head.get()
+  }
+
+  /** One transaction, and then the first try to tell whoever has to know. That one fails is no fault of the caller's. */
+  async #change<Answer>(work: () => { readonly answer: Answer; readonly told: readonly Told[] }): Promise<Answer> {
+    const { answer, lanes } = this.#safely(() =>
+      this.transact(() => {
+        const { answer, told } = work()
+        return { answer, lanes: putTold(this.outbox, told) }
+      }),
+    )
+    for (const lane of lanes) this.#awaited.add(lane)
+    try {
+      await this.outbox.drain([...lanes, auditLane])
+    } finally {
+      for (const lane of lanes) this.#awaited.delete(lane)
+    }
+    return answer
+  }
+
+  /** What was thrown away must not stay in memory. */
+  #safely<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (fault) {
+      this.#head.forget()
+      throw fault
+    }
+  }
+}
+
+const withoutKnown = (conversation: Conversation, knownEpoch: bigint): Conversation =>
+  conversation.epoch === knownEpoch ? { ...conversation, roster: [] } : conversation
+
+/** The device has a leaf, or, before the first commit, its user was made a part of it. */
+function isListed({ appId, tenantId, epoch, userIds, roster }: Conversation, of: Lister): boolean {
+  if (appId !== of.place.appId || tenantId !== of.place.tenantId) return false
+  return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))
 }

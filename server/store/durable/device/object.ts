@@ -1,8 +1,9 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import type { ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
+import type { AttachmentId, ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Inventory } from "@signet/kernel/messaging/key-package"
 import type { Hint, KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
+import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import {
@@ -14,6 +15,18 @@ import {
   forgetClaims,
   oldestClaim,
 } from "./claims.ts"
+import {
+  conversationsById,
+  deviceConversationSteps,
+  freeAttachmentKey,
+  groupOfKey,
+  type Indexed,
+  newestConversations,
+  openConversations,
+  takeAttachmentKey,
+  takeGroupKey,
+  tellConversation,
+} from "./conversations.ts"
 import {
   earliest,
   forgetPackages,
@@ -57,6 +70,7 @@ export abstract class DeviceObject extends StoredObject {
       claims: claimSteps,
       welcomes: welcomeSteps,
       nonces: nonceSteps,
+      conversations: deviceConversationSteps,
     })
     this.#streams = createDeviceStreams({ ctx, env, user: () => this.user() })
   }
@@ -157,6 +171,49 @@ export abstract class DeviceObject extends StoredObject {
   /** From a conversation's outbox: its leaf there went with the commit at this place. Again is no error. */
   voidWelcomes(conversationId: ConversationId, beforeSeq: bigint): void {
     this.transact(() => voidBefore(this.sql, conversationId, beforeSeq))
+  }
+
+  /** From a conversation's outbox: whether it is in, and the welcome that it came with. Again is no error. */
+  tellConversation(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
+    this.transact(() => tellConversation(this.sql, notice, welcome))
+    if (welcome === undefined) return
+    const { deviceId, id, conversationId } = welcome
+    this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
+  }
+
+  /** Conversations that it has a leaf in, as far as they have told, the newest first. */
+  newestConversations(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
+    return this.isBlank() ? [] : newestConversations(this.sql, page)
+  }
+
+  /** The same by id. */
+  conversationsById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
+    return this.isBlank() ? [] : conversationsById(this.sql, page)
+  }
+
+  /** The same without those that are closed. */
+  openConversations(): readonly ConversationId[] {
+    return this.isBlank() ? [] : openConversations(this.sql)
+  }
+
+  /** The group that a call of the device with this key makes or made. */
+  groupOfKey(key: Uint8Array, requestHash: Uint8Array): ConversationId | "mismatch" | undefined {
+    return this.isBlank() ? undefined : groupOfKey(this.sql, key, requestHash)
+  }
+
+  /** Gives the key to the group, if it is free. @returns Whose it is now. */
+  takeGroupKey(key: Uint8Array, requestHash: Uint8Array, id: ConversationId): ConversationId | "mismatch" {
+    return this.transact(() => takeGroupKey(this.sql, key, requestHash, id))
+  }
+
+  /** Gives the key to the attachment, if it is free. @returns Whose it is now. */
+  takeAttachmentKey(key: Uint8Array, id: AttachmentId): AttachmentId {
+    return this.transact(() => takeAttachmentKey(this.sql, key, id))
+  }
+
+  /** From an attachment's outbox: it is gone. Again is no error. */
+  freeAttachmentKey(key: Uint8Array, id: AttachmentId): void {
+    this.transact(() => freeAttachmentKey(this.sql, key, id))
   }
 
   /** @returns False when it was there: a replay. */

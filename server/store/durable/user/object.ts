@@ -1,11 +1,22 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
-import type { DeviceChange } from "@signet/kernel/messaging/ports"
+import type { ConversationId, DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
+import type { DeviceChange, Hint } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
+import type { UserNotice } from "../conversation/told.ts"
+import type { Indexed } from "../device/conversations.ts"
 import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
-import { StoredObject, type Timed } from "../object.ts"
+import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
+import type { UserAsk } from "../stream-asks.ts"
+import { TellingObject } from "../telling.ts"
+import {
+  askedById,
+  countConversations,
+  newestAsked,
+  tellUserConversation,
+  userConversationSteps,
+} from "./conversations.ts"
 import {
   activeDevices,
   allDevices,
@@ -44,16 +55,16 @@ export type Changed =
   | { readonly is: "prepare"; readonly devices: readonly DeviceId[] }
 
 /** The devices of a user at a place, and the lists that say so. */
-export abstract class UserObject extends StoredObject {
+export abstract class UserObject extends TellingObject<UserAsk> {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, { user: userSteps })
+    super(ctx, env, { user: userSteps, conversations: userConversationSteps })
   }
 
   /** Carries out what follows from these revocations; what it has done it says with `effectsDone`. */
   protected abstract carryOut(revoked: readonly Revoked[]): Promise<void>
 
-  /** Ends the user's devices there when the user is gone. Again is no error. */
-  protected abstract endIfGone(userId: PrincipalId, place: Place): Promise<void>
+  /** Revokes all devices of the user there, who is gone for good. Again is no error. */
+  protected abstract endDevices(userId: PrincipalId, place: Place): Promise<void>
 
   find(id: DeviceId): MessagingDevice | undefined {
     return this.isBlank() ? undefined : findDevice(this.sql, id)
@@ -93,6 +104,7 @@ export abstract class UserObject extends StoredObject {
       this.#write(change)
       return { is: "done" }
     })
+    if (done.is === "done") this.tell([{ is: "deviceList", userId: change.userId, version: change.list.version }])
     // Whoever registers refreshes its session next, and finds the device in its token.
     if (done.is === "done") await this.outbox.drain([sessionLane])
     return done
@@ -109,7 +121,7 @@ export abstract class UserObject extends StoredObject {
     const isAlive = activeDevices(sql).length > 0
     putSelf(sql, { userId, place, checkAtMs: isAlive ? this.nowMs() + checkEveryMs : null })
     if (bind !== null || revoked.length > 0) {
-      const body: SessionChange = { bind, revoked, nowMs }
+      const body: SessionChange = { list: list.bytes, bind, revoked, nowMs }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
     }
     this.audit(audit)
@@ -117,11 +129,33 @@ export abstract class UserObject extends StoredObject {
 
   async bindSession(sessionId: SessionId, deviceId: DeviceId, audit: AuditEvent): Promise<void> {
     this.transact(() => {
-      const body: SessionChange = { bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
+      const list = newestList(this.sql)?.bytes
+      if (list === undefined) throw new Error("a device without a list")
+      const body: SessionChange = { list, bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
       this.audit([audit])
     })
     await this.outbox.drain([sessionLane])
+  }
+
+  /** From a conversation's outbox: whether the user is in, or asked. Again is no error. */
+  tellConversation(notice: UserNotice): void {
+    this.transact(() => tellUserConversation(this.sql, notice))
+  }
+
+  /** Conversations that it was asked into, as far as they have told, the newest first. */
+  newestAsked(page: { readonly size: number; readonly before: Indexed | null }): readonly Indexed[] {
+    return this.isBlank() ? [] : newestAsked(this.sql, page)
+  }
+
+  /** The same by id. */
+  askedById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
+    return this.isBlank() ? [] : askedById(this.sql, page)
+  }
+
+  /** How many the user is in or was asked into; counted as far as it matters. */
+  countConversations(most: number): number {
+    return this.isBlank() ? 0 : countConversations(this.sql, most)
   }
 
   /**
@@ -145,6 +179,14 @@ export abstract class UserObject extends StoredObject {
     await this.effects().changeSessions(entry.body)
   }
 
+  protected override newsFor({ sinceMs }: UserAsk): readonly Hint[] {
+    const self = findSelf(this.sql)
+    const list = newestList(this.sql)
+    const isNew = allDevices(this.sql).some(({ changedAtMs }) => changedAtMs > sinceMs)
+    if (self === undefined || list === undefined || !isNew) return []
+    return [{ is: "deviceList", userId: self.userId, version: list.version }]
+  }
+
   protected override timed(): readonly Timed[] {
     return [
       { nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) },
@@ -165,7 +207,8 @@ export abstract class UserObject extends StoredObject {
     const self = findSelf(this.sql)
     if (self === undefined) return
     const isAlive = activeDevices(this.sql).length > 0
-    if (isAlive) await this.endIfGone(self.userId, self.place)
+    const gone = isAlive ? await this.effects().goneUsers([self.userId], self.place) : []
+    if (gone.includes(self.userId)) await this.endDevices(self.userId, self.place)
     putSelf(this.sql, { ...self, checkAtMs: isAlive ? nowMs + checkEveryMs : null })
   }
 }

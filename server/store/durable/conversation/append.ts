@@ -1,0 +1,132 @@
+// One append: replay, decision, receipt, envelope and all that a commit leaves, in one step without waiting.
+import { conversationAfter } from "@signet/kernel/messaging/after"
+import { type AppendDecision, type Attempt, decideAppend } from "@signet/kernel/messaging/append"
+import type { ReceiptFacts, ReceiptSigner } from "@signet/kernel/messaging/authority"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
+import type { AppendOutcome } from "@signet/kernel/messaging/ports"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { leafOf } from "@signet/kernel/messaging/roster"
+import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
+import type { Sql } from "../sql.ts"
+import type { Head, Kept } from "./head.ts"
+import { writeLeaves } from "./leaves.ts"
+import { findReplay, insertEnvelope } from "./log.ts"
+import { committedTold, type Told } from "./told.ts"
+import { writeGroupInfo, writeTree } from "./trees.ts"
+import { endWelcomesOf, writeWelcomes } from "./welcomes.ts"
+
+type Decided = Extract<AppendDecision, { is: "append" }>
+
+export interface Appended {
+  readonly outcome: AppendOutcome
+  /** For the outbox, in the same transaction. */
+  readonly told: readonly Told[]
+}
+
+interface Commit extends VerifiedAppend {
+  readonly commit: VerifiedCommit
+}
+
+const isCommit = (append: VerifiedAppend): append is Commit => append.commit !== null
+
+/** Inside a transaction. */
+export function appendMessage(
+  { sql, head, sign }: { readonly sql: Sql; readonly head: Head; readonly sign: ReceiptSigner },
+  append: VerifiedAppend,
+  nowMs: number,
+): Appended {
+  const kept = head.get()
+  // Whoever appends has opened it, and a conversation never goes.
+  if (kept === undefined) throw new Error("there is no such conversation")
+  const { conversation } = kept
+  const decision = decideAppend(conversation, attemptOf(append), nowMs)
+  if (decision.is !== "append") {
+    const refused = { is: "refused", decision, conversation: seenBy(conversation, append) } as const
+    return { outcome: findReplay(sql, append) ?? refused, told: [] }
+  }
+  const receipt = isCommit(append) ? sign(receiptFacts(conversation, append, decision)) : null
+  const { seq, acceptedAtMs } = decision
+  const isNew = insertEnvelope(sql, {
+    seq,
+    epoch: append.epoch,
+    kind: append.commit === null ? "APPLICATION" : "COMMIT",
+    message: append.message,
+    contentHash: append.contentHash,
+    senderDeviceId: append.deviceId,
+    acceptedAtMs,
+    receipt: receipt?.bytes ?? null,
+    idempotencyKey: append.idempotencyKey,
+  })
+  if (!isNew) {
+    const replay = findReplay(sql, append)
+    if (replay === undefined) throw new Error("a place in the log is taken")
+    return { outcome: replay, told: [] }
+  }
+  const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
+  const answer = { seq, epoch: decision.nextEpoch, acceptedAtMs, receipt: receipt?.bytes ?? null }
+  const outcome: AppendOutcome = {
+    is: "appended",
+    answer,
+    conversation: seenBy(after.conversation, append),
+    directives: after.directives,
+  }
+  if (receipt === null || !isCommit(append)) {
+    head.grow(after.conversation)
+    return { outcome, told: [] }
+  }
+  const told = writeCommit({ sql, head }, kept, after.conversation, { append, decision, receipt: receipt.bytes })
+  return { outcome, told }
+}
+
+const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
+  kind: commit === null ? "APPLICATION" : "COMMIT",
+  deviceId,
+  expectedEpoch: epoch,
+  framedEpoch: epoch,
+  isDirected: commit?.membership?.isDirected ?? false,
+})
+
+/** For an application message the roster is the caller's leaf alone: a large group is not copied with each message. */
+function seenBy(conversation: Conversation, { commit, deviceId }: VerifiedAppend): Conversation {
+  if (commit !== null) return conversation
+  const own = leafOf(conversation.roster, deviceId)
+  return { ...conversation, roster: own === undefined ? [] : [own] }
+}
+
+function writeCommit(
+  { sql, head }: { readonly sql: Sql; readonly head: Head },
+  kept: Kept,
+  after: Conversation,
+  of: { readonly append: Commit; readonly decision: Decided; readonly receipt: Uint8Array },
+): readonly Told[] {
+  const { commit, deviceId: adder } = of.append
+  const { seq, acceptedAtMs: atMs } = of.decision
+  const revision = kept.revision + 1
+  head.write({ conversation: after, revision, pruneAtMs: kept.pruneAtMs ?? atMs + lifetimeMs.log })
+  const moved = writeLeaves(sql, kept.conversation.roster, commit.roster, seq)
+  writeGroupInfo(sql, after.epoch, commit.groupInfo)
+  writeTree(sql, commit.tree, atMs)
+  endWelcomesOf(sql, moved.gone, seq, atMs)
+  writeWelcomes(sql, commit, { seq, epoch: after.epoch, receipt: of.receipt, adder, atMs })
+  return committedTold(kept.conversation, after, { revision, ...moved, welcomes: commit.welcomes })
+}
+
+function receiptFacts(
+  { id, mlsGroupId, state }: Conversation,
+  { epoch, contentHash, commit }: Commit,
+  { seq, acceptedAtMs }: Decided,
+): ReceiptFacts {
+  return {
+    conversationId: id,
+    mlsGroupId,
+    epoch,
+    seq,
+    commitHash: contentHash,
+    proofHash: commit.membership?.proofHash ?? null,
+    groupInfoHash: commit.groupInfoHash,
+    treeBlobHash: commit.tree?.hash ?? null,
+    previousReceiptHash: state?.receiptHash ?? null,
+    acceptedAtMs,
+    resultingStateTag: commit.state.stateTag,
+  }
+}

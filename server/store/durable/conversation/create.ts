@@ -1,0 +1,85 @@
+// New conversations, over objects of which none writes another. First the name: the pair's object, or the creator's device
+// with its key, says which id it is. Then the conversation. Who stops in between is followed by a call that makes the
+// conversation under the id that is named.
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
+import { type ConversationId, idBytes } from "@signet/kernel/ids"
+import { maxCount } from "@signet/kernel/messaging/limits"
+import type { Conversations } from "@signet/kernel/messaging/ports"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { ask } from "../asking.ts"
+import type { DurableEnv } from "../env.ts"
+import { pairName, userName } from "../names.ts"
+
+type Create = Conversations["create"]
+type Created = Awaited<ReturnType<Create>>
+type Creator = Parameters<Create>[1]
+
+const mostTries = 10
+
+export const createConversation =
+  (env: DurableEnv): Create =>
+  (conversation, by, audit) =>
+    conversation.kind === "DIRECT" ? createDirect(env, conversation, audit) : createGroup(env, conversation, by, audit)
+
+async function createDirect(env: DurableEnv, conversation: Conversation, audit: AuditEvent): Promise<Created> {
+  const name = () => env.NAMES.getByName(pairName(conversation, conversation.userIds))
+  const holderOf = (id: ConversationId) => ({ owner: id, at: "" })
+  // What the pair names may be closed when it is looked for.
+  for (let tried = 0; tried < mostTries; tried++) {
+    const named = await ask(() => name().holder())
+    const id = conversationIdOf(named?.owner)
+    const there = id && (await ask(() => env.CONVERSATIONS.getByName(id).find()))
+    if (there !== undefined && there.status !== "CLOSED") return { is: "there", conversation: there }
+    if (await isFull(env, conversation)) return { is: "full" }
+    const holder =
+      there === undefined
+        ? await ask(() => name().take(holderOf(conversation.id)))
+        : await ask(() => name().replace(there.id, holderOf(conversation.id)))
+    const taken = conversationIdOf(holder.owner)
+    if (taken === undefined || taken === there?.id) continue
+    const created = await createAs(env, taken, conversation, audit)
+    if (created.conversation.status !== "CLOSED") return created
+  }
+  throw new Refused("UNAVAILABLE", { cause: new Error("a pair's conversation is neither there nor can it be made") })
+}
+
+async function createGroup(
+  env: DurableEnv,
+  conversation: Conversation,
+  { deviceId, idempotencyKey, requestHash }: Creator,
+  audit: AuditEvent,
+): Promise<Created> {
+  const device = () => env.DEVICES.getByName(deviceId)
+  const named = await ask(() => device().groupOfKey(idempotencyKey, requestHash))
+  if (named === "mismatch") return { is: "mismatch" }
+  const there = named && (await ask(() => env.CONVERSATIONS.getByName(named).find()))
+  if (there !== undefined) return { is: "there", conversation: there }
+  if (await isFull(env, conversation)) return { is: "full" }
+  const id = await ask(() => device().takeGroupKey(idempotencyKey, requestHash, conversation.id))
+  return id === "mismatch" ? { is: "mismatch" } : createAs(env, id, conversation, audit)
+}
+
+/** Under the id that is named for it, which the group's id and the audit then have too. */
+function createAs(
+  env: DurableEnv,
+  id: ConversationId,
+  conversation: Conversation,
+  audit: AuditEvent,
+): Promise<{ is: "created" | "there"; conversation: Conversation }> {
+  if (id === conversation.id) return ask(() => env.CONVERSATIONS.getByName(id).create(conversation, audit))
+  const mlsGroupId = conversation.mlsGroupId.slice()
+  mlsGroupId.set(idBytes(id))
+  const isAbout = audit.target?.type === "conversation" && audit.target.id === conversation.id
+  const event = isAbout ? { ...audit, target: { type: "conversation", id } } : audit
+  return ask(() => env.CONVERSATIONS.getByName(id).create({ ...conversation, id, mlsGroupId }, event))
+}
+
+async function isFull(env: DurableEnv, conversation: Conversation): Promise<boolean> {
+  const most = maxCount.conversationsPerUser
+  const user = env.USERS.getByName(userName(conversation.creatorUserId, conversation))
+  return (await ask(() => user.countConversations(most))) >= most
+}
+
+/** The name of a pair is held by conversations alone. */
+const conversationIdOf = (owner: string | undefined): ConversationId | undefined => owner as ConversationId | undefined

@@ -1,0 +1,44 @@
+// How far each device has read, and when it called.
+import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import type { Cursor } from "@signet/kernel/messaging/records"
+import type { Sql } from "../sql.ts"
+
+interface CursorRow {
+  processed_seq: number
+  processed_epoch: number
+}
+
+const findText = "select processed_seq, processed_epoch from cursor where device_id = ?"
+const raiseText = `insert into cursor (device_id, processed_seq, processed_epoch) values (?, ?, ?)
+on conflict (device_id) do update set
+  processed_seq = max(processed_seq, excluded.processed_seq),
+  processed_epoch = max(processed_epoch, excluded.processed_epoch)
+returning processed_seq, processed_epoch`
+const seenText = `insert into cursor (device_id, processed_seq, processed_epoch, seen_at) values (?, 0, 0, ?)
+on conflict (device_id) do update set seen_at = excluded.seen_at
+where seen_at is null or seen_at < excluded.seen_at - 10000
+returning device_id`
+const onlineText = `select leaf.device_id, leaf.user_id from leaf join cursor on cursor.device_id = leaf.device_id
+where leaf.to_seq is null and cursor.seen_at >= ? order by leaf.leaf_index`
+
+export function cursorOf(sql: Sql, deviceId: DeviceId): Cursor {
+  const row = sql.row<CursorRow>(findText, deviceId)
+  return { processedSeq: BigInt(row?.processed_seq ?? 0), processedEpoch: BigInt(row?.processed_epoch ?? 0) }
+}
+
+/** Never lowers it. */
+export function raiseCursor(sql: Sql, deviceId: DeviceId, cursor: Cursor): Cursor {
+  const row = sql.row<CursorRow>(raiseText, deviceId, cursor.processedSeq, cursor.processedEpoch)
+  if (row === undefined) throw new Error("a cursor was not written")
+  return { processedSeq: BigInt(row.processed_seq), processedEpoch: BigInt(row.processed_epoch) }
+}
+
+/** Within 10 seconds once: a member that is busy does not write with each of its calls. @returns whether it wrote. */
+export function markSeen(sql: Sql, deviceId: DeviceId, nowMs: number): boolean {
+  return sql.row(seenText, deviceId, nowMs) !== undefined
+}
+
+export function onlineSince(sql: Sql, sinceMs: number): readonly { deviceId: DeviceId; userId: PrincipalId }[] {
+  const rows = sql.rows<{ device_id: DeviceId; user_id: PrincipalId }>(onlineText, sinceMs)
+  return rows.map((row) => ({ deviceId: row.device_id, userId: row.user_id }))
+}

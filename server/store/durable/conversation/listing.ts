@@ -1,0 +1,100 @@
+// The conversations of a device: ids from the indexes of the device and its user, and then each conversation's own word.
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Conversations } from "@signet/kernel/messaging/ports"
+import { ask } from "../asking.ts"
+import type { Indexed } from "../device/conversations.ts"
+import type { DurableEnv } from "../env.ts"
+import { inParallel } from "../in-parallel.ts"
+import { userName } from "../names.ts"
+import type { Lister } from "./object.ts"
+
+export function listing(env: DurableEnv): Pick<Conversations, "list" | "audiences" | "standings" | "withDevice"> {
+  const { CONVERSATIONS, DEVICES, USERS } = env
+  const device = ({ deviceId }: Lister) => DEVICES.getByName(deviceId)
+  const user = ({ userId, place }: Lister) => USERS.getByName(userName(userId, place))
+
+  return {
+    list: (of, { size, before }) =>
+      paged<Indexed, { createdAtMs: number; id: ConversationId }, Awaited<ReturnType<Conversations["list"]>>[number]>({
+        size,
+        from: before,
+        next: async (from, count) => {
+          const page = { size: count, before: from }
+          const [own, asked] = await Promise.all([
+            ask(() => device(of).newestConversations(page)),
+            ask(() => user(of).newestAsked(page)),
+          ])
+          return distinct([...own, ...asked])
+            .toSorted(newestFirst)
+            .slice(0, count)
+        },
+        see: (id) => ask(() => CONVERSATIONS.getByName(id).listed(of)),
+      }),
+
+    audiences: async (of, { size, after, only }) => {
+      const see = (id: ConversationId) => ask(() => CONVERSATIONS.getByName(id).audience(of))
+      if (only !== null) {
+        const audience = after === null || only > after ? await see(only) : undefined
+        return audience === undefined ? [] : [audience]
+      }
+      return paged<Indexed, Pick<Indexed, "id">, NonNullable<Awaited<ReturnType<typeof see>>>>({
+        size,
+        from: after === null ? null : { id: after },
+        next: async (from, count) => {
+          const page = { size: count, after: from?.id ?? null }
+          const [own, asked] = await Promise.all([
+            ask(() => device(of).conversationsById(page)),
+            ask(() => user(of).askedById(page)),
+          ])
+          return distinct([...own, ...asked])
+            .toSorted(byId)
+            .slice(0, count)
+        },
+        see,
+      })
+    },
+
+    async standings(deviceId, ids) {
+      const found = await inParallel([...new Set(ids)], (id) =>
+        ask(() => CONVERSATIONS.getByName(id).standing(deviceId)),
+      )
+      return found
+        .filter((standing) => standing !== undefined)
+        .toSorted((a, b) =>
+          newestFirst(
+            { id: a.conversationId, createdAtMs: a.createdAtMs },
+            { id: b.conversationId, createdAtMs: b.createdAtMs },
+          ),
+        )
+        .map(({ createdAtMs: _, ...standing }) => standing)
+    },
+
+    withDevice: (deviceId) => ask(() => DEVICES.getByName(deviceId).openConversations()),
+  }
+}
+
+/** An index may be late: what it names is asked, and the page is filled up. */
+async function paged<One extends Indexed, From extends Pick<Indexed, "id">, Seen>(of: {
+  size: number
+  from: From | null
+  /** The next ids; fewer than asked for when there are no more. */
+  next: (from: From | One | null, count: number) => Promise<readonly One[]>
+  see: (id: ConversationId) => Promise<Seen | undefined>
+}): Promise<readonly Seen[]> {
+  const seen: Seen[] = []
+  let from: From | One | null = of.from
+  while (seen.length < of.size) {
+    const count = of.size - seen.length
+    const page: readonly One[] = await of.next(from, count)
+    seen.push(...(await inParallel(page, ({ id }) => of.see(id))).filter((one) => one !== undefined))
+    from = page.at(-1) ?? null
+    if (page.length < count) break
+  }
+  return seen
+}
+
+const distinct = (all: readonly Indexed[]): readonly Indexed[] => [...new Map(all.map((one) => [one.id, one])).values()]
+
+const byId = (a: Pick<Indexed, "id">, b: Pick<Indexed, "id">): number => (a.id < b.id ? -1 : Number(a.id > b.id))
+
+const newestFirst = (a: Indexed, b: Indexed): number => b.createdAtMs - a.createdAtMs || byId(b, a)

@@ -1,0 +1,98 @@
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Conversations } from "@signet/kernel/messaging/ports"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { createRosters } from "@signet/kernel/messaging/rosters"
+import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
+import { ask } from "./asking.ts"
+import { createConversation } from "./conversation/create.ts"
+import { directing } from "./conversation/directing.ts"
+import { listing } from "./conversation/listing.ts"
+import type { DurableEnv } from "./env.ts"
+
+/** Each conversation is an object of its own, which signs its receipts itself and forgets by its own alarm. */
+export function durableConversations(env: DurableEnv): Conversations {
+  const { CONVERSATIONS } = env
+  const rosters = createRosters()
+
+  /** With the roster of its epoch, which is not sent again to whoever has it. */
+  async function whole<Answer>(
+    id: ConversationId,
+    read: (knownEpoch: bigint) => Promise<Answer | undefined>,
+    of: (answer: Answer) => Conversation,
+    withRoster: (answer: Answer, conversation: Conversation) => Answer,
+  ): Promise<Answer | undefined> {
+    const known = rosters.get(id)
+    const answer = await ask(() => read(BigInt(known?.epoch ?? -1)))
+    if (answer === undefined) return undefined
+    const conversation = of(answer)
+    const epoch = Number(conversation.epoch)
+    if (known?.epoch === epoch) return withRoster(answer, { ...conversation, roster: known.roster })
+    if (epoch > 0) rosters.put(id, { epoch, roster: conversation.roster })
+    return answer
+  }
+
+  return {
+    create: createConversation(env),
+
+    find: (id) =>
+      whole(
+        id,
+        (epoch) => CONVERSATIONS.getByName(id).find(epoch),
+        (found) => found,
+        (_, conversation) => conversation,
+      ),
+
+    open: (id, deviceId, idempotencyKey) =>
+      whole(
+        id,
+        (epoch) => CONVERSATIONS.getByName(id).open(deviceId, idempotencyKey ?? null, epoch),
+        ({ conversation }) => conversation,
+        (opened, conversation) => ({ ...opened, conversation }),
+      ),
+
+    append: (append, _, nowMs, audit) =>
+      ask(() => CONVERSATIONS.getByName(append.conversationId).append(exact(append), nowMs, audit)),
+
+    commitOf: (id, epoch) => ask(() => CONVERSATIONS.getByName(id).commitOf(epoch)),
+
+    async messages(id, afterSeq, page) {
+      const found = await ask(() => CONVERSATIONS.getByName(id).messages(afterSeq, page))
+      return found ?? { envelopes: [], headSeq: 0n, firstSeq: 1n }
+    },
+
+    span: (id, deviceId, afterSeq) => ask(() => CONVERSATIONS.getByName(id).span(deviceId, afterSeq)),
+
+    ack: (id, deviceId, cursor) => ask(() => CONVERSATIONS.getByName(id).ack(deviceId, cursor)),
+
+    touch: (id, deviceId, nowMs) => ask(() => CONVERSATIONS.getByName(id).touch(deviceId, nowMs)),
+
+    online: (id, sinceMs) => ask(() => CONVERSATIONS.getByName(id).online(sinceMs)),
+
+    groupInfo: (id) => ask(() => CONVERSATIONS.getByName(id).groupInfo()),
+
+    tree: (id, hash, offset) => ask(() => CONVERSATIONS.getByName(id).tree(hash, offset)),
+
+    /** Each sees to itself. */
+    prune: async () => 0,
+
+    ...listing(env),
+    ...directing(env),
+  }
+}
+
+/** A piece of a request is sent with all of the request: here it is cut out. */
+function exact(append: VerifiedAppend): VerifiedAppend {
+  const { commit } = append
+  return {
+    ...append,
+    idempotencyKey: append.idempotencyKey.slice(),
+    message: append.message.slice(),
+    contentHash: append.contentHash.slice(),
+    commit: commit && {
+      ...commit,
+      groupInfo: commit.groupInfo.slice(),
+      tree: commit.tree && { ...commit.tree, bytes: commit.tree.bytes.slice() },
+      welcomes: commit.welcomes.map((one) => ({ ...one, welcome: one.welcome.slice() })),
+    },
+  }
+}

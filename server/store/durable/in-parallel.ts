@@ -1,0 +1,15 @@
+const atOnce = 50
+
+/** Asks for all of them, so many at once; the answers in their order. */
+export async function inParallel<One, Answer>(
+  all: readonly One[],
+  work: (one: One) => Promise<Answer>,
+): Promise<readonly Answer[]> {
+  const answers: Answer[] = []
+  const next = all.entries()
+  const worker = async () => {
+    for (const [i, one] of next) answers[i] = await work(one)
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, all.length) }, worker))
+  return answers
+}

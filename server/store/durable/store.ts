@@ -1,0 +1,29 @@
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import { durableAttachments } from "./attachments.ts"
+import { durableConversations } from "./conversations.ts"
+import { durableDevices } from "./devices.ts"
+import type { DurableEnv } from "./env.ts"
+import { durableKeyPackages } from "./key-packages.ts"
+import { durableProofNonces } from "./proof-nonces.ts"
+import type { Revoked } from "./user/object.ts"
+import { durableWelcomes } from "./welcomes.ts"
+
+/**
+ * The messaging store over objects of which none writes another.
+ *
+ * @param options.due What `devices.dueEffects` tells: the object of a user, which knows what is due of its own, has it.
+ */
+export function createDurableStore(
+  env: DurableEnv,
+  options: { readonly due?: () => Promise<readonly Revoked[]> } = {},
+): MessagingStore {
+  const devices = durableDevices(env, options.due ?? (async () => []))
+  return {
+    devices,
+    keyPackages: durableKeyPackages(env, devices),
+    conversations: durableConversations(env),
+    welcomes: durableWelcomes(env),
+    attachments: durableAttachments(env),
+    proofNonces: durableProofNonces(env),
+  }
+}

@@ -1,0 +1,59 @@
+// The conversations of one user, inside its object: those that a device of it is in, and those that it was asked into.
+import type { ConversationId } from "@signet/kernel/ids"
+import type { UserNotice } from "../conversation/told.ts"
+import type { Indexed } from "../device/conversations.ts"
+import type { Sql } from "../sql.ts"
+
+export const userConversationSteps = [
+  `create table conversation (
+    id text primary key,
+    created_at integer not null,
+    revision integer not null,
+    is_member integer not null,
+    is_asked integer not null
+  ) without rowid;
+  create index conversation_asked on conversation (created_at, id) where is_asked = 1;
+  create index conversation_counted on conversation (id) where is_asked = 1 or is_member = 1`,
+] as const
+
+interface IndexRow {
+  id: ConversationId
+  created_at: number
+}
+
+const tellText = `insert into conversation (id, created_at, revision, is_member, is_asked) values (?, ?, ?, ?, ?)
+on conflict (id) do update set revision = excluded.revision, is_member = excluded.is_member,
+  is_asked = excluded.is_asked where revision < excluded.revision`
+const newestText = `select id, created_at from conversation where is_asked = 1 and (created_at, id) < (?, ?)
+order by created_at desc, id desc limit ?`
+const byIdText = "select id, created_at from conversation where is_asked = 1 and id > ? order by id limit ?"
+const countText = `select count(*) as count from (
+  select 1 from conversation where is_asked = 1 or is_member = 1 limit ?)`
+
+/** Inside a transaction. Again, and later than a newer one, is no error. */
+export function tellUserConversation(sql: Sql, notice: UserNotice): void {
+  const { conversationId, createdAtMs, revision, isMember, isAsked } = notice
+  sql.run(tellText, conversationId, createdAtMs, revision, isMember, isAsked)
+}
+
+/** Those it was asked into, the newest first, from before that one on. */
+export function newestAsked(
+  sql: Sql,
+  { size, before }: { readonly size: number; readonly before: Indexed | null },
+): readonly Indexed[] {
+  const from = [before?.createdAtMs ?? Number.MAX_SAFE_INTEGER, before?.id ?? ""] as const
+  return sql.rows<IndexRow>(newestText, ...from, size).map(indexed)
+}
+
+export function askedById(
+  sql: Sql,
+  { size, after }: { readonly size: number; readonly after: ConversationId | null },
+): readonly Indexed[] {
+  return sql.rows<IndexRow>(byIdText, after ?? "", size).map(indexed)
+}
+
+const indexed = ({ id, created_at }: IndexRow): Indexed => ({ id, createdAtMs: created_at })
+
+/** How many it is in or was asked into; counted as far as it matters. */
+export const countConversations = (sql: Sql, most: number): number =>
+  sql.row<{ count: number }>(countText, most)?.count ?? 0
