@@ -183,10 +183,18 @@ const restRoutes = [
   "POST /security/key-packages: KeyPackageService.UploadKeyPackages, USER and scope messaging.write and device proof",
   "POST /security/welcomes/{welcome_id}/consume: WelcomeService.ConsumeWelcome, USER and scope messaging.write and device proof",
 ]
-// The specification names the operation and no path.
+// The specification names the operation and no path; and what only backends call has none.
 const withoutPath = [
   "SessionService.RevokeSession: USER",
   "RevocationService.WatchRevocations: SERVICE and scope auth.revocations.read",
+  "AuthorityService.IssueCredential: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.SignDeviceList: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.IssueProof: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.GetIssuerKeySet: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.ListActiveUsers: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.GetSession: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.ChangeSessions: SERVICE and scope auth.messaging.backend",
+  "AuthorityService.WriteAuditEvents: SERVICE and scope auth.messaging.backend",
   "ConversationService.Subscribe: USER and scope messaging.read and device",
 ]
 

@@ -119,13 +119,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     crypto: nodeTokenCrypto,
     verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
   }
-  const routes = serviceRoutes(tokens, messaging, {
-    feed: options.revocations,
-    keys: deps.keys,
-    clock,
-    liveness,
-    closing,
-  })
+  const revocations = { feed: options.revocations, keys: deps.keys, clock, liveness, closing }
+  const routes = serviceRoutes(tokens, messaging, revocations, messagingGuard)
   const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })

@@ -10,10 +10,13 @@ import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
 import { accountService } from "../rpc/account-service.ts"
 import { appAuthService } from "../rpc/app-auth-service.ts"
 import { auditService } from "../rpc/audit-service.ts"
 import { authService } from "../rpc/auth-service.ts"
+import { authorityService } from "../rpc/authority/authority-service.ts"
+import type { AuthorityDeps } from "../rpc/authority/deps.ts"
 import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
@@ -41,11 +44,12 @@ export const services = [
   AuditService,
   RevocationService,
   PermissionService,
+  AuthorityService,
   ...messagingServices,
 ] as const
 
 export const serviceRoutes =
-  (deps: TokenDeps, messaging: MessagingDeps, revocations: RevocationDeps): Routes =>
+  (deps: TokenDeps, messaging: MessagingDeps, revocations: RevocationDeps, callers: AuthorityDeps["callers"]): Routes =>
   (router) => {
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
@@ -59,5 +63,6 @@ export const serviceRoutes =
     router.service(AuditService, auditService(deps))
     router.service(RevocationService, revocationService(revocations))
     router.service(PermissionService, permissionService(deps))
+    router.service(AuthorityService, authorityService({ ...messaging, store: deps.store, callers }))
     messagingRoutes(messaging)(router)
   }

@@ -11,7 +11,7 @@ import { placeBytes, unixSeconds } from "./place.ts"
 import { refusingAs } from "./refusing.ts"
 
 /** Credentials begin so much before they are issued: not every reader's clock is right. */
-const earlyMs = 300_000
+export const earlyMs = 300_000
 
 /** A device's request, with the bytes that it signed. */
 export interface DeviceRequest {

@@ -1,0 +1,69 @@
+// Somebody's request is behind the call of a backend: their token is verified as if they had called here.
+import type { AuthContext } from "@signet/kernel/authz/context"
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
+import { isAt } from "../messaging/seen.ts"
+import { notTheCallers } from "./backend.ts"
+import type { AuthorityDeps } from "./deps.ts"
+
+/** A signed-in user who writes messages: nobody acts for them, and no token of a program's. */
+export interface Caller {
+  readonly userId: PrincipalId
+  readonly sessionId: SessionId
+  readonly deviceId: DeviceId | null
+  readonly permVer: number
+}
+
+const mayWrite: Requirement = {
+  is: "allOf",
+  of: [
+    { is: "kinds", of: ["USER"] },
+    { is: "scope", scope: "messaging.write" },
+  ],
+}
+
+/**
+ * Who is behind the call, at this place.
+ *
+ * @throws Refused CALLER_REFUSED with `caller_reason`, NOT_THE_CALLERS for another place, UNAVAILABLE when nobody can tell.
+ */
+export async function callerBehind(
+  { callers }: Pick<AuthorityDeps, "callers">,
+  token: string,
+  place: Place,
+): Promise<Caller> {
+  const who = await callers.authenticate(`Bearer ${token}`)
+  const decision = await callers.authorize(who, mayWrite, {})
+  if (!decision.allow) throw refusedCaller(decision.reason)
+  const { context } = decision
+  if (context === undefined) throw refusedCaller("NO_CREDENTIAL")
+  return callerIn(context, place)
+}
+
+function callerIn(context: AuthContext, place: Place): Caller {
+  const { sessionId, principal, deviceId, permVer } = context
+  if (sessionId === null || context.method !== "USER_SESSION") throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")
+  if (!isAt(place, context)) throw notTheCallers("place")
+  return { userId: principal.id, sessionId, deviceId, permVer }
+}
+
+/**
+ * The device that the token names and the session still has: a token is minutes older than what became of its session.
+ *
+ * @throws Refused CALLER_REFUSED (DEVICE_REQUIRED)
+ */
+export async function deviceBehind(
+  { store }: Pick<AuthorityDeps, "store">,
+  { sessionId, deviceId }: Caller,
+): Promise<DeviceId> {
+  const session = await store.transaction((tx) => tx.sessions.find(sessionId))
+  if (deviceId === null || session?.boundDeviceId !== deviceId) throw refusedCaller("DEVICE_REQUIRED")
+  return deviceId
+}
+
+function refusedCaller(reason: Reason): Refused {
+  if (reason === "UNAVAILABLE" || reason === "INTERNAL") return new Refused(reason)
+  return new Refused("CALLER_REFUSED", { metadata: { caller_reason: reason } })
+}

@@ -1,0 +1,74 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt"
+import type { HandlerContext } from "@connectrpc/connect"
+import type { AuditEvent, AuditKind } from "@signet/kernel/audit/event"
+import { type Reason, refusals } from "@signet/kernel/errors"
+import { type IdKinds, parseId } from "@signet/kernel/ids"
+import { type Backend, backendKinds, eventProblem } from "@signet/kernel/messaging/backend"
+import { type BackendEvent, BackendEvent_Outcome as Outcome } from "@signet/proto/authority/v1/authority_service"
+import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
+import { backendOf, invalid, notTheCallers } from "./backend.ts"
+import type { AuthorityDeps } from "./deps.ts"
+import { idIn } from "./sign.ts"
+
+/** Appends those that are not there yet: a backend says them until they are taken. */
+export async function writeAuditEvents(
+  deps: AuthorityDeps,
+  context: HandlerContext,
+  said: readonly BackendEvent[],
+): Promise<void> {
+  const backend = await backendOf(deps, context)
+  const nowMs = deps.clock.nowMs()
+  // By id: what is said twice in one call is one event.
+  const events = new Map(said.map((event) => [event.id, eventOf(backend, event, nowMs)]))
+  await deps.store.transaction(async (tx) => {
+    const known = await tx.audit.known([...events.values()].map(({ id }) => id))
+    for (const event of events.values()) if (!known.has(event.id)) await tx.audit.append(event)
+  })
+}
+
+/** @throws Refused NOT_THE_CALLERS, INVALID_FIELD */
+function eventOf(backend: Backend, said: BackendEvent, nowMs: number): AuditEvent {
+  const kind = [...backendKinds].find((one): one is AuditKind => one === said.kind)
+  if (kind === undefined) throw notTheCallers("kind")
+  const occurredAtMs = said.occurredAt === undefined ? Number.NaN : timestampMs(said.occurredAt)
+  const named = { appId: optional("app", said.appId), tenantId: optional("ten", said.tenantId) }
+  const problem = eventProblem(backend, { kind, ...named, occurredAtMs }, nowMs)
+  if (problem === "occurred_at") throw invalid(problem)
+  if (problem !== undefined) throw notTheCallers(problem)
+  if ((said.targetType === "") !== (said.targetId === "")) throw invalid("target_id")
+  return {
+    id: idIn("aud", said.id, "id"),
+    occurredAtMs,
+    kind,
+    outcome: outcomes[said.outcome] ?? "SUCCESS",
+    reason: reasons.get(said.reason) ?? null,
+    ...placeOf(backend, named),
+    contextId: null,
+    actorPrincipalId: optional("prn", said.actorPrincipalId),
+    subjectPrincipalId: optional("prn", said.subjectPrincipalId),
+    subjectIdentityId: optional("idn", said.subjectIdentityId),
+    sessionId: optional("ses", said.sessionId),
+    target: said.targetType === "" ? null : { type: said.targetType, id: said.targetId },
+    request: { id: said.requestId, route: said.route, ipTruncated: said.ipTruncated || null },
+  }
+}
+
+/** What names no place is the backend's own app's: only the installation's writes into the installation's chain. */
+const placeOf = (
+  { appId, tenantId, isInstallation }: Backend,
+  named: Pick<AuditEvent, "appId" | "tenantId">,
+): Pick<AuditEvent, "appId" | "tenantId"> => (named.appId === null && !isInstallation ? { appId, tenantId } : named)
+
+const outcomes: Partial<Record<Outcome, AuditEvent["outcome"]>> = {
+  [Outcome.SUCCESS]: "SUCCESS",
+  [Outcome.FAILURE]: "FAILURE",
+  [Outcome.DENIED]: "DENIED",
+}
+
+const isReason = (name: string): name is Reason => Object.hasOwn(refusals, name)
+
+const reasons = new Map<WireReason, Reason>(
+  Object.entries(WireReason).flatMap(([name, number]) => (isReason(name) ? [[number, name]] : [])),
+)
+
+const optional = <K extends keyof IdKinds>(kind: K, text: string): IdKinds[K] | null => parseId(kind, text) ?? null
