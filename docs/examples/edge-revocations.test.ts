@@ -27,6 +27,7 @@ test.skipIf(!hasWorkerd)("in workerd a logout counts within moments, by the feed
     modules: true,
     script: outputFiles[0]?.text ?? "",
     compatibilityDate: "2026-07-01",
+    kvNamespaces: ["KEYS"],
     bindings: {
       ISSUER: server.deps.issuer,
       AUTH_URL: server.url,

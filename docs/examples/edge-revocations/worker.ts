@@ -1,9 +1,11 @@
 // The notes, read at the edge, where a logout counts within two seconds: each isolate asks the auth service what was
-// revoked, at most once a second. A key-value store would be late by a minute, so it holds keys at most, and here nothing.
+// revoked, at most once a second. A key-value store would be late by a minute, so it holds the issuer's keys alone, which
+// serve on while the issuer is down.
 import { createEdgeGuard } from "@signet/guard/edge"
 import { guardFetch } from "@signet/guard/fetch"
 import { createIntrospection } from "@signet/guard/introspection"
 import { createKeySet } from "@signet/guard/key-set"
+import { createKeyValueCache, type KeyValueStore } from "@signet/guard/kv-cache"
 import { createRevocationFeed } from "@signet/guard/revocation-feed"
 import { createServiceToken } from "@signet/guard/service-token"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
@@ -16,13 +18,15 @@ export interface Env {
   readonly CLIENT_ID: string
   /** A secret binding. */
   readonly CLIENT_SECRET: string
+  /** For the issuer's keys alone: whoever writes there can make tokens. */
+  readonly KEYS: KeyValueStore
 }
 
 const readsNotes: Requirement = { is: "scope", scope: "notes.read" }
 /** Nothing here is read on the strength of what was true ten seconds ago. */
 const strict: Requirement = { ...readsNotes, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
 
-function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret }: Env) {
+function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, KEYS }: Env) {
   const clock = { nowMs: () => Date.now() }
   const own = { fetch: (...of: Parameters<typeof fetch>) => fetch(...of), clock }
   const token = createServiceToken({
@@ -41,6 +45,7 @@ function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SEC
       ...own,
       url: `${AUTH_URL}/.well-known/statement-keys.json`,
       crypto: webTokenCrypto,
+      cache: createKeyValueCache(KEYS, "statement-keys"),
     }),
     token,
     askEveryMs: 1_000,
@@ -50,6 +55,7 @@ function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SEC
     issuer,
     audience: "svc-notes",
     jwksUrl: `${AUTH_URL}/.well-known/jwks.json`,
+    cache: createKeyValueCache(KEYS),
     revocations,
     introspect: createIntrospection({ ...own, url: `${AUTH_URL}/auth/token/introspect`, token }),
   })

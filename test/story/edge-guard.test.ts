@@ -1,0 +1,129 @@
+// A service at the edge, on the real runtime, while its issuer is well, is away, is asked for keys that nobody has, changes
+// its keys, and loses one to a thief.
+import { existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { build } from "esbuild"
+import type { Request as WorkerRequest } from "miniflare"
+import { expect, onTestFinished, test } from "vitest"
+import { clientsOver, protocols } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
+import { addReader } from "../support/followed.ts"
+import { startTestServer } from "../support/server.ts"
+
+const script = join(import.meta.dirname, "../../docs/examples/edge-revocations/worker.ts")
+const keysPath = "/.well-known/jwks.json"
+const flood = effort(40, 400, 2_000)
+
+// A program for one platform: where there is none, npm has left it out.
+const modules = join(import.meta.dirname, "../../node_modules/@cloudflare")
+const hasWorkerd = existsSync(modules) && readdirSync(modules).some((name) => name.startsWith("workerd-"))
+
+async function setUp() {
+  const server = await startTestServer({ store: "pglite" })
+  onTestFinished(() => server.close())
+  const { account, secret } = await addReader(server)
+  const { Miniflare, Response: WorkerResponse } = await import("miniflare")
+  const bundled = { bundle: true, write: false, format: "esm", platform: "neutral", target: "es2024" } as const
+  const { outputFiles } = await build({ entryPoints: [script], ...bundled })
+  const asked = new Map<string, number>()
+  const down = new Set<string>()
+  const options = (isolate: number) => ({
+    modules: true,
+    script: outputFiles[0]?.text ?? "",
+    compatibilityDate: "2026-07-01",
+    kvNamespaces: ["KEYS"],
+    bindings: {
+      // Another value is another isolate, which remembers nothing.
+      ISOLATE: isolate,
+      ISSUER: server.deps.issuer,
+      AUTH_URL: "https://auth.example",
+      CLIENT_ID: account.clientId,
+      CLIENT_SECRET: secret,
+    },
+    outboundService: async (request: WorkerRequest) => {
+      const { pathname, search } = new URL(request.url)
+      asked.set(pathname, (asked.get(pathname) ?? 0) + 1)
+      if (down.has(pathname) || down.has("all")) return new WorkerResponse(null, { status: 503 })
+      const { method } = request
+      const body = method === "POST" ? { body: await request.text() } : {}
+      const answer = await fetch(`${server.url}${pathname}${search}`, {
+        method,
+        headers: [...request.headers],
+        ...body,
+      })
+      return new WorkerResponse(await answer.text(), { status: answer.status })
+    },
+  })
+  const worker = new Miniflare(options(0))
+  onTestFinished(() => worker.dispose())
+  let isolates = 0
+  const restart = () => worker.setOptions(options(++isolates))
+
+  const { auth } = clientsOver((protocols.gRPC ?? expect.unreachable)(server.url))
+  const token = async () => {
+    const login = { ...(await server.login("ada")), audiences: ["svc-notes", "auth"] }
+    const { accessTokens } = await auth.externalLogin(login)
+    return accessTokens["svc-notes"] ?? ""
+  }
+  const get = async (bearer: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${bearer}` }
+    const answer = await worker.dispatchFetch("https://notes.example/notes", { headers })
+    if (answer.status === 200) return "allowed"
+    const problem: unknown = await answer.json()
+    return typeof problem === "object" && problem !== null ? String(Reflect.get(problem, "reason")) : ""
+  }
+  return { server, worker, restart, asked, down, token, get }
+}
+
+const kidOf = (token: string): string =>
+  String(JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid)
+
+/** The same token under a key that nobody has. */
+function withKid(token: string, kid: string): string {
+  const [, payload, signature] = token.split(".")
+  const header = Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid })).toString("base64url")
+  return `${header}.${payload}.${signature}`
+}
+
+test.skipIf(!hasWorkerd)("in workerd the guard outlives its issuer, floods, rotations and thieves", async () => {
+  const { server, restart, asked, down, token, get } = await setUp()
+  const first = await token()
+  expect(await get(first)).toBe("allowed")
+  expect(asked.get(keysPath)).toBe(1)
+
+  // A flood of keys that nobody has: the issuer is asked once, and whoever has a key is served.
+  const answers = await Promise.all(Array.from({ length: flood }, (_, i) => get(withKid(first, `no-${i}`))))
+  expect(new Set(answers)).toEqual(new Set(["KEY_UNKNOWN"]))
+  expect(asked.get(keysPath)).toBeLessThanOrEqual(2)
+  expect(await get(first)).toBe("allowed")
+
+  // The keys' address is down, and this isolate is new: the keys come from the key-value store.
+  down.add(keysPath)
+  await restart()
+  const before = asked.get(keysPath)
+  expect(await get(first)).toBe("allowed")
+  expect(asked.get(keysPath)).toBe(before)
+
+  // Nobody answers at all: what was true when the token was issued counts for ten seconds, and then nothing does.
+  down.add("all")
+  await restart()
+  server.advance(-60_000)
+  const old = await token()
+  server.advance(60_000)
+  expect(await get(await token())).toBe("allowed")
+  expect(await get(old)).toBe("REVOCATION_STATE_STALE")
+  down.clear()
+
+  // The next key was published before it signs.
+  await server.keys.rotate("ACCESS", { isEarly: true })
+  const second = await token()
+  expect(kidOf(second)).not.toBe(kidOf(first))
+  expect(await get(second)).toBe("allowed")
+
+  // A thief has it: within the feed's time its tokens count for nothing, also those that were verified before.
+  const compromisedAtMs = performance.now()
+  await server.keys.compromise(kidOf(second))
+  while ((await get(second)) === "allowed") await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await get(second)).toBe("KEY_UNKNOWN")
+  expect(performance.now() - compromisedAtMs).toBeLessThan(4_000)
+})
