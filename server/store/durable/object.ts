@@ -105,7 +105,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     const done = this.ctx.storage.transactionSync(work)
     this.schedule()
     // Whoever has to know that it came, waits for the same by `outbox.drain`.
-    if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain())
+    if (this.#isToSend) this.ctx.waitUntil(this.outbox.drain().then(() => this.schedule()))
     return done
   }
 

@@ -1,13 +1,8 @@
 import { newId } from "@signet/kernel/ids"
-import { keyPackagePool, lifetimeMs, maxCount } from "@signet/kernel/messaging/limits"
-import type { ClaimTargets } from "@signet/kernel/messaging/membership"
-import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { keyPackageSuite } from "../../../../test/support/messaging-store/key-packages.ts"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
-import { freshId } from "../testing/people.ts"
-import { changeOf, newAudit, newKeyPackage, newList, nowMs, place, putUser, random } from "./testing/world.ts"
-
-const day = 86_400_000
+import { newAudit, newKeyPackage, nowMs, place, putUser, random } from "./testing/world.ts"
 
 describeOnEachStore("key packages", (kind) => {
   let opened: TestStore
@@ -15,127 +10,32 @@ describeOnEachStore("key packages", (kind) => {
     opened = await openTestStore(kind)
   })
   afterAll(() => opened.close())
-  const packages = () => opened.messaging.keyPackages
-  const newDevice = async () => (await putUser(opened.messaging)).devices[0] ?? expect.fail()
-  const requester = { deviceId: newId("dev", nowMs, random(10)), userId: freshId("prn") }
-  const asked = (targets: Partial<ClaimTargets>, change = {}) => ({
-    id: newId("clm", nowMs, random(10)),
-    requester,
-    conversationId: newId("cnv", nowMs, random(10)),
-    targets: { userIds: [], deviceIds: [], ...targets },
-    place,
-    requestHash: random(),
-    ...change,
-  })
-  const claim = async (of: ReturnType<typeof asked>, atMs = nowMs) => {
-    const outcome = await packages().claim(of, atMs, newAudit("key_package.claimed"))
-    return outcome.is === "claimed" ? outcome : expect.fail(outcome.is)
-  }
-  const claimOf = async (device: MessagingDevice) => (await claim(asked({ deviceIds: [device.id] }))).claim.packages[0]
+  keyPackageSuite(() => opened.messaging)
 
-  test("are counted as they come, are claimed, expire and are retired", async () => {
-    const device = await newDevice()
-    const some = Array.from({ length: 12 }, () => newKeyPackage(device))
-    const last = newKeyPackage(device, { isLastResort: true, notAfterMs: nowMs + 90 * day })
-    const inventory = { available: 12, hasLastResort: true, lowWater: keyPackagePool.lowWater, isLow: false }
-    expect(await packages().upload([...some, last], nowMs)).toEqual({ is: "done", inventory })
-    for (let i = 0; i < 3; i++) await claimOf(device)
-    expect(await packages().inventory(device.id, nowMs)).toEqual({ ...inventory, available: 9, isLow: true })
-    expect(await packages().inventory(device.id, nowMs + 29 * day)).toMatchObject({ available: 0, hasLastResort: true })
-    const left = some.slice(0, 12).map(({ ref }) => ref)
-    await packages().retire(device.id, left.slice(0, 1))
-    await packages().retire(device.id, left.slice(0, 1))
-    await packages().retire(device.id, "all")
-    expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 0, hasLastResort: false })
-  })
-
-  test("uploaded again are left as they are; an init key of another package or device is refused, with all of them", async () => {
-    const [device, other] = [await newDevice(), await newDevice()]
+  // Here they are unique of all devices; where each device has its own object, of each.
+  test("with an init key of another device are refused, and a claim id is no other device's", async () => {
+    const [device, other] = (await putUser(opened.messaging, 2)).devices
+    if (!(device && other)) throw new Error("two")
+    const { keyPackages } = opened.messaging
     const one = newKeyPackage(device)
-    await packages().upload([one], nowMs)
-    await claimOf(device)
-    const more = newKeyPackage(device)
-    expect(await packages().upload([one, more], nowMs)).toMatchObject({ is: "done", inventory: { available: 1 } })
+    await keyPackages.upload([one], nowMs)
     const stolen = newKeyPackage(other, { initKey: one.initKey })
-    expect(await packages().upload([newKeyPackage(other), stolen], nowMs)).toEqual({ is: "duplicate" })
-    const same = newKeyPackage(device)
-    expect(await packages().upload([same, { ...same, ref: random() }], nowMs)).toEqual({ is: "duplicate" })
-    expect(await packages().upload([newKeyPackage(device, { ref: one.ref })], nowMs)).toEqual({ is: "duplicate" })
-    expect(await packages().upload([{ ...one, bytes: random(300) }], nowMs)).toEqual({ is: "duplicate" })
-    expect(await packages().inventory(other.id, nowMs)).toMatchObject({ available: 0 })
-  })
-
-  test("are as many as there may be", async () => {
-    const device = await newDevice()
-    const some = (count: number) => Array.from({ length: count }, () => newKeyPackage(device))
-    for (let i = 0; i < maxCount.keyPackages; i += 100) await packages().upload(some(100), nowMs)
-    const full = await packages().upload(some(1), nowMs)
-    expect(full).toMatchObject({ is: "full", inventory: { available: maxCount.keyPackages } })
-    const last = newKeyPackage(device, { isLastResort: true })
-    expect((await packages().upload([last], nowMs)).is).toBe("done")
-  })
-
-  test("go soonest end first, each once; then the last resort, again and again; then none", async () => {
-    const device = await newDevice()
-    const [late, soon, tomorrow, early] = [30 * day, 20 * day, day, 30 * day].map((ms, i) =>
-      newKeyPackage(device, { notAfterMs: nowMs + ms, notBeforeMs: i === 3 ? nowMs + 1 : nowMs }),
-    )
-    if (!(late && soon && tomorrow && early)) throw new Error("four")
-    await packages().upload([late, soon, tomorrow, early], nowMs)
-    expect((await claimOf(device))?.ref).toEqual(soon.ref)
-    expect((await claimOf(device))?.ref).toEqual(late.ref)
-    const without = await claim(asked({ deviceIds: [device.id] }))
-    expect(without.claim).toMatchObject({ packages: [], withoutDeviceIds: [device.id] })
-    const [old, fresh] = [newKeyPackage(device, { isLastResort: true }), newKeyPackage(device, { isLastResort: true })]
-    await packages().upload([old], nowMs)
-    await packages().upload([fresh], nowMs)
-    expect((await claimOf(device))?.ref).toEqual(fresh.ref)
-    expect(await claimOf(device)).toEqual(fresh)
-  })
-
-  test("are claimed of each active device of the targets but the caller's, and who runs low is told", async () => {
-    const alice = await putUser(opened.messaging, 2)
-    const bob = await putUser(opened.messaging, 3)
-    const [own, second] = alice.devices
-    const [one, other, gone] = bob.devices
-    if (!(own && second && one && other && gone)) throw new Error("five")
-    for (const device of [own, second, one, other, gone]) await packages().upload([newKeyPackage(device)], nowMs)
-    await packages().upload(
-      Array.from({ length: 11 }, () => newKeyPackage(other)),
-      nowMs,
-    )
-    const revoked = { ...gone, status: "REVOKED" as const, revokedAtMs: nowMs }
-    await opened.messaging.devices.change(changeOf(revoked, { list: newList(4n) }))
-    const targets = { userIds: [bob.userId, alice.userId], deviceIds: [one.id] }
-    const by = { requester: { deviceId: own.id, userId: alice.userId } }
-    const { claim: record, low } = await claim(asked(targets, by))
-    const devices = record.packages.map(({ deviceId }) => deviceId)
-    expect(devices.toSorted()).toEqual([second.id, one.id, other.id].toSorted())
-    expect(low.toSorted()).toEqual([second.id, one.id].toSorted())
-    const elsewhere = await claim(asked(targets, { place: { ...place, tenantId: freshId("ten") } }))
-    expect(elsewhere.claim).toMatchObject({ packages: [], withoutDeviceIds: [] })
-  })
-
-  test("of a claim id are the same for good, and no other request's", async () => {
-    const device = await newDevice()
-    await packages().upload(
-      Array.from({ length: 3 }, () => newKeyPackage(device)),
-      nowMs,
-    )
-    const of = asked({ deviceIds: [device.id, (await newDevice()).id] })
-    const audit = newAudit("key_package.claimed")
-    const first = await packages().claim(of, nowMs, audit)
-    expect(await packages().claim(of, nowMs + 1_000, audit)).toEqual({ ...first, low: [] })
-    expect(await packages().claim({ ...of, requestHash: random() }, nowMs, audit)).toEqual({ is: "mismatch" })
-    const other = { ...of, requester: { ...requester, deviceId: device.id } }
-    expect(await packages().claim(other, nowMs, audit)).toEqual({ is: "mismatch" })
-    expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 2 })
-  })
-
-  test("in their last day are not given away", async () => {
-    const device = await newDevice()
-    const one = newKeyPackage(device, { notAfterMs: nowMs + lifetimeMs.keyPackageReserve })
-    await packages().upload([one], nowMs - day)
-    expect(await claimOf(device)).toBeUndefined()
+    expect(await keyPackages.upload([newKeyPackage(other), stolen], nowMs)).toEqual({ is: "duplicate" })
+    expect(await keyPackages.inventory(other.id, nowMs)).toMatchObject({ available: 0 })
+    const claim = (deviceId: typeof other.id) =>
+      keyPackages.claim(
+        { ...of, requester: { deviceId, userId: other.userId } },
+        nowMs,
+        newAudit("key_package.claimed"),
+      )
+    const of = {
+      id: newId("clm", nowMs, random(10)),
+      conversationId: newId("cnv", nowMs, random(10)),
+      targets: { userIds: [], deviceIds: [device.id] },
+      place,
+      requestHash: random(),
+    }
+    expect((await claim(other.id)).is).toBe("claimed")
+    expect((await claim(device.id)).is).toBe("mismatch")
   })
 })

@@ -3,7 +3,6 @@
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { decideLease, decideRevocation } from "@signet/kernel/messaging/directive"
-import { maxCount } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome } from "@signet/kernel/messaging/ports"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
@@ -11,24 +10,20 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
 import { effort } from "../../../../test/support/effort.ts"
+import { claimRaceSuite } from "../../../../test/support/messaging-store/races.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { run } from "../sql.ts"
-import { freshId } from "../testing/people.ts"
 import { createMessagingStore } from "./store.ts"
 import { sweepMessaging } from "./sweep.ts"
 import {
-  changeOf,
   creatorOf,
   leavesOf,
   newAudit,
   newCommit,
   newConversation,
-  newDevice,
   newKeyPackage,
-  newList,
   newMessage,
   nowMs,
-  place,
   putGroup,
   putUser,
   random,
@@ -177,71 +172,14 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(decisions.filter((is) => is === "lease")).toHaveLength(1)
     })
 
-    test("50 claims of 10 packages at once give each away once", async () => {
-      const device = await newcomer()
-      await store().keyPackages.upload(
-        times(10, () => newKeyPackage(device)),
-        nowMs,
-      )
-      const of = {
-        requester: { deviceId: newDevice(device.userId).id, userId: device.userId },
-        conversationId: newId("cnv", nowMs, random(10)),
-        targets: { userIds: [], deviceIds: [device.id] },
-        place,
-        requestHash: random(),
-      }
-      const claim = (id = newId("clm", nowMs, random(10))) =>
-        store().keyPackages.claim({ ...of, id }, nowMs, newAudit())
-      const claims = await Promise.all(times(50, () => claim()))
-      const refs = claims.flatMap((each) =>
-        each.is === "claimed" ? each.claim.packages.map(({ ref }) => hex(ref)) : expect.fail(),
-      )
-      expect(refs.toSorted()).toEqual([...new Set(refs)].toSorted())
-      // A claim passes over what another has under its hands: some may go away empty while there is one.
-      while ((await store().keyPackages.inventory(device.id, nowMs)).available > 0) {
-        const next = await claim()
-        if (next.is === "claimed") refs.push(...next.claim.packages.map(({ ref }) => hex(ref)))
-      }
-      expect(new Set(refs).size).toBe(10)
-      expect(refs).toHaveLength(10)
-      await store().keyPackages.upload(
-        times(3, () => newKeyPackage(device)),
-        nowMs,
-      )
-      const id = newId("clm", nowMs, random(10))
-      const same = await Promise.all(times(8, () => claim(id)))
-      const packages = same.map((each) => (each.is === "claimed" ? each.claim.packages : expect.fail()))
-      expect(packages.every((each) => hex(each[0]?.ref ?? random()) === hex(packages[0]?.[0]?.ref ?? random()))).toBe(
-        true,
-      )
-      expect(await store().keyPackages.inventory(device.id, nowMs)).toMatchObject({ available: 2 })
-    })
+    claimRaceSuite(store)
 
-    test("uploads at once are not more than there may be, and an init key is one device's", async () => {
-      const [device, other] = [await newcomer(), await newcomer()]
-      const uploads = times(5, () =>
-        store().keyPackages.upload(
-          times(60, () => newKeyPackage(device)),
-          nowMs,
-        ),
-      )
-      const full = (await Promise.all(uploads)).filter(({ is }) => is === "full")
-      expect(full).toHaveLength(2)
-      const { available } = await store().keyPackages.inventory(device.id, nowMs)
-      expect(available).toBeLessThanOrEqual(maxCount.keyPackages)
+    test("an init key is one device's", async () => {
       const initKey = random()
-      const both = [device, other].map((each) => store().keyPackages.upload([newKeyPackage(each, { initKey })], nowMs))
+      const both = [await newcomer(), await newcomer()].map((each) =>
+        store().keyPackages.upload([newKeyPackage(each, { initKey })], nowMs),
+      )
       expect((await Promise.all(both)).map(({ is }) => is).toSorted()).toEqual(["done", "duplicate"])
-    })
-
-    test("of ten that change one device list one does, and a leaf key is one device's", async () => {
-      const userId = freshId("prn")
-      const changes = times(10, () => store().devices.change(changeOf(newDevice(userId), { list: newList(1n) })))
-      expect((await Promise.all(changes)).filter((each) => each === "done")).toHaveLength(1)
-      expect((await store().devices.ofUser(userId, place)).devices).toHaveLength(1)
-      const leafKey = random()
-      const thieves = times(6, () => store().devices.change(changeOf(newDevice(freshId("prn"), { leafKey }))))
-      expect((await Promise.all(thieves)).filter((each) => each === "done")).toHaveLength(1)
     })
 
     test("a pair that asks twice has one direct conversation, and a key makes one group", async () => {

@@ -1,0 +1,354 @@
+// The objects on the real runtime: what any store is, and what only they are.
+import { newId } from "@signet/kernel/ids"
+import { hex } from "@signet/kernel/messaging/bytes"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import { nowMs, place } from "@signet/kernel/messaging/testing/records"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { deviceSuite } from "../../../test/support/messaging-store/devices.ts"
+import { keyPackageSuite } from "../../../test/support/messaging-store/key-packages.ts"
+import { claimRaceSuite } from "../../../test/support/messaging-store/races.ts"
+import {
+  changeOf,
+  newAudit,
+  newDevice,
+  newKeyPackage,
+  newList,
+  putUser,
+  random,
+} from "../postgres/messaging/testing/world.ts"
+import { freshId } from "../postgres/testing/people.ts"
+import { keyName, userName } from "./names.ts"
+import { createDurableStore } from "./store.ts"
+import { type StartedObjects, startObjects } from "./testing/start.ts"
+
+const probeSteps = ["create table kept (text text not null)"]
+const day = 86_400_000
+let objects: StartedObjects
+let store: MessagingStore
+
+beforeAll(async () => {
+  objects = await startObjects(probeSteps)
+  store = createDurableStore(objects.env)
+})
+afterAll(() => objects?.close())
+
+const device = async () => (await putUser(store)).devices[0] ?? expect.fail()
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i))
+const reset = () => objects.world({ faults: 0, gone: [], passedMs: 0 })
+const until = async (isDone) => {
+  while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+describe("devices in objects", () => deviceSuite(() => store))
+describe("key packages in objects", () => keyPackageSuite(() => store))
+describe("claims in objects, at once", () => claimRaceSuite(() => store))
+
+describe("an object", () => {
+  const probe = (name = freshId("dev")) => objects.env.PROBES.getByName(name)
+  const entry = (lane, body) => ({ lane, kind: "told", body })
+  const delivered = async (lane) => (await objects.world()).delivered.filter((each) => each.lane === lane)
+
+  test("that nobody wrote to makes no table, whatever is asked of it", async () => {
+    const id = newDevice(freshId("prn")).id
+    expect(await store.devices.find(id)).toBeUndefined()
+    expect(await store.devices.ofUser(freshId("prn"), place)).toEqual({ devices: [], newest: undefined })
+    expect(await store.devices.findByKey(random())).toBeUndefined()
+    expect(await objects.env.DEVICES.getByName(id).blank()).toBe(true)
+  })
+
+  test("delivers what it wrote, in the order of each lane, and nothing of what was undone", async () => {
+    const [one, other, name] = [freshId("dev"), freshId("dev"), freshId("dev")]
+    expect(await probe(name).fail(entry(one, 0))).toBe("failed")
+    const entries = times(6, (i) => entry(i % 2 === 0 ? one : other, { i: BigInt(i), bytes: new Uint8Array([i]) }))
+    await probe(name).send(entries, true)
+    expect((await delivered(one)).map(({ body }) => body.i)).toEqual([0n, 2n, 4n])
+    expect((await delivered(other)).map(({ body }) => body.bytes)).toEqual(times(3, (i) => new Uint8Array([2 * i + 1])))
+    expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
+  })
+
+  test("delivers by its alarm what it could not deliver at once, and what came after it then", async () => {
+    const [lane, name] = [freshId("dev"), freshId("dev")]
+    await objects.world({ faults: 1 })
+    await probe(name).send([entry(lane, 1), entry(lane, 2)], true)
+    expect(await delivered(lane)).toEqual([])
+    await until(async () => (await delivered(lane)).length === 2)
+    expect((await delivered(lane)).map(({ body }) => body)).toEqual([1, 2])
+  })
+
+  test("that loses its memory before it delivered, delivers by its alarm", async () => {
+    const [lane, name] = [freshId("dev"), freshId("dev")]
+    await objects.world({ faults: 1 })
+    await probe(name).send([entry(lane, 1)], true)
+    await probe(name)
+      .crash()
+      .catch(() => undefined)
+    await until(async () => (await delivered(lane)).length > 0)
+    await reset()
+  })
+
+  test("is brought up to date when it wakes, and answers nothing to code that is older than it", async () => {
+    const name = freshId("dev")
+    await probe(name).rowsOf("insert into kept (text) values ('old')")
+    const kept = await device()
+    await store.keyPackages.upload([newKeyPackage(kept)], nowMs)
+    await objects.restart({
+      probeSteps: [...probeSteps, "alter table kept add column more text not null default 'new'"],
+    })
+    expect(await probe(name).rowsOf("select * from kept")).toEqual([{ text: "old", more: "new" }])
+    // A restart keeps everything.
+    expect(await createDurableStore(objects.env).devices.find(kept.id)).toEqual(kept)
+    expect(await store.keyPackages.inventory(kept.id, nowMs)).toMatchObject({ available: 1 })
+    await objects.restart()
+    await expect(probe(name).rowsOf("select * from kept")).rejects.toThrow("newer than this code")
+  })
+})
+
+describe("a device's key", () => {
+  test("that was taken for a change that never came is free, and the change is lost when it comes late", async () => {
+    const [late, soon] = [newDevice(freshId("prn")), newDevice(freshId("prn"))]
+    const at = userName(late.userId, place)
+    const { leafKey } = late
+    // As a Worker that ends between its calls.
+    await objects.env.DEVICES.getByName(late.id).belong(at)
+    await objects.env.NAMES.getByName(keyName(leafKey)).take({ owner: late.id, at })
+    expect(await store.devices.findByKey(leafKey)).toBeUndefined()
+    const taken = { ...soon, leafKey }
+    expect(await store.devices.change(changeOf(taken))).toBe("done")
+    expect(await objects.env.USERS.getByName(at).change(changeOf(late), true)).toEqual({ is: "lost" })
+    expect(await store.devices.change(changeOf(late))).toBe("lost")
+    expect(await store.devices.findByKey(leafKey)).toEqual(taken)
+    expect(await store.devices.find(late.id)).toBeUndefined()
+  })
+
+  test("stays with the user who has it: a device is never another user's", async () => {
+    const one = await device()
+    const stranger = { ...one, userId: freshId("prn"), leafKey: random() }
+    expect(await store.devices.change(changeOf(stranger))).toBe("lost")
+    expect(await store.devices.find(one.id)).toEqual(one)
+  })
+})
+
+describe("a user", () => {
+  const user = ({ userId }) => objects.env.USERS.getByName(userName(userId, place))
+  const revoke = async (one) => {
+    const revoked = { ...one, status: "REVOKED", revokedAtMs: nowMs }
+    expect(await store.devices.change(changeOf(revoked, { list: newList(2n), revoked: [one.id] }))).toBe("done")
+    return revoked
+  }
+
+  test("has sessions bound and ended before the answer, and again when that failed", async () => {
+    const [one, sessionId] = [newDevice(freshId("prn")), newId("ses", nowMs, random(10))]
+    const bind = { sessionId, deviceId: one.id }
+    await objects.world({ faults: 1 })
+    const audit = newAudit()
+    const list = newList(1n)
+    await store.devices.change(changeOf(one, { bind, list, audit: [audit] }))
+    const told = async () => (await objects.world()).sessions.filter((each) => hex(each.list) === hex(list.bytes))
+    await until(async () => (await told()).length > 0)
+    expect(await told()).toEqual([{ list: list.bytes, bind, revoked: [], nowMs }])
+    await until(async () => (await objects.world()).audit.some(({ id }) => id === audit.id))
+    await store.devices.bindSession(sessionId, one.id, newAudit("device.bound"))
+    expect((await told()).at(-1)).toMatchObject({ bind, revoked: [] })
+  })
+
+  test("has revocations carried out by its alarm until they are done", async () => {
+    const one = await device()
+    expect(await store.devices.find(one.id)).toEqual(one)
+    const revoked = await revoke(one)
+    // At once, whatever this program remembers.
+    expect(await store.devices.find(one.id)).toEqual(revoked)
+    const carried = async () => (await objects.world()).carriedOut.filter(({ deviceId }) => deviceId === one.id)
+    await user(one).wake()
+    expect(await carried()).toEqual([])
+    await objects.world({ passedMs: 6_000 })
+    await user(one).wake()
+    expect(await carried()).toEqual([{ deviceId: one.id, userId: one.userId }])
+    await objects.world({ passedMs: 12_000 })
+    await user(one).wake()
+    await store.devices.effectsDone(one.id)
+    await objects.world({ passedMs: 18_000 })
+    await user(one).wake()
+    expect(await carried()).toHaveLength(2)
+    await reset()
+  })
+
+  test("who is gone has no device for long, and one without devices is not asked about", async () => {
+    const [gone, stays] = [await device(), await device()]
+    await objects.world({ gone: [gone.userId], passedMs: 301_000 })
+    await Promise.all([user(gone).wake(), user(stays).wake()])
+    expect((await objects.world()).ended).toEqual([{ userId: gone.userId, place }])
+    await revoke(gone)
+    await objects.world({ passedMs: 602_000 })
+    await user(gone).wake()
+    expect((await objects.world()).ended).toHaveLength(1)
+    expect(await user(gone).rowsOf("select check_at from self")).toEqual([{ check_at: null }])
+    await reset()
+  })
+})
+
+describe("a claim", () => {
+  test("that stopped at any place is finished by the retry, with the packages that it took", async () => {
+    const [requester, ...targets] = (await putUser(store, 4)).devices
+    for (const one of targets)
+      await store.keyPackages.upload(
+        times(2, () => newKeyPackage(one)),
+        nowMs,
+      )
+    const calls = 1 + targets.length + 1
+    for (const stopAt of times(calls, (i) => i)) {
+      const of = {
+        id: newId("clm", nowMs, random(10)),
+        requester: { deviceId: requester.id, userId: requester.userId },
+        conversationId: newId("cnv", nowMs, random(10)),
+        targets: { userIds: [], deviceIds: targets.slice(1).map(({ id }) => id) },
+        place,
+        requestHash: random(),
+      }
+      for (const one of targets) await store.keyPackages.upload([newKeyPackage(one)], nowMs)
+      const before = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
+      const stopped = createDurableStore(stoppingAfter(stopAt))
+      await stopped.keyPackages.claim(of, nowMs, newAudit("key_package.claimed")).catch(() => undefined)
+      // By now one more device is asked for: a claim is of those that it was begun with.
+      const again = {
+        ...of,
+        targets: { userIds: [], deviceIds: targets.slice(stopAt === 0 ? 1 : 0).map(({ id }) => id) },
+      }
+      const first = await store.keyPackages.claim(again, nowMs, newAudit("key_package.claimed"))
+      expect(first.claim.packages.map(({ deviceId }) => deviceId)).toEqual(
+        targets
+          .slice(1)
+          .map(({ id }) => id)
+          .toSorted(),
+      )
+      expect((await store.keyPackages.claim(again, nowMs, newAudit())).claim).toEqual(first.claim)
+      const after = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
+      expect(after.map(({ available }, i) => before[i].available - available)).toEqual([0, 1, 1])
+    }
+  })
+
+  /** An environment in which the Worker ends after so many calls that write a claim; the last was carried out unheard. */
+  function stoppingAfter(count) {
+    let left = count
+    const writing = ["beginClaim", "take", "finishClaim"]
+    const DEVICES = {
+      getByName: (name) =>
+        new Proxy(objects.env.DEVICES.getByName(name), {
+          get:
+            (stub, method) =>
+            async (...args) => {
+              if (!writing.includes(method)) return stub[method](...args)
+              if (left === 0) throw new Error("stopped")
+              left--
+              const answer = await stub[method](...args)
+              if (left === 0) throw new Error("stopped")
+              return answer
+            },
+        }),
+    }
+    return { ...objects.env, DEVICES }
+  }
+
+  test("and its packages are forgotten in their time, and an init key never is", async () => {
+    const [requester, target] = (await putUser(store, 2)).devices
+    const [one, other] = times(2, () => newKeyPackage(target))
+    await store.keyPackages.upload([one, other], nowMs)
+    const of = {
+      id: newId("clm", nowMs, random(10)),
+      requester: { deviceId: requester.id, userId: requester.userId },
+      conversationId: newId("cnv", nowMs, random(10)),
+      targets: { userIds: [], deviceIds: [target.id] },
+      place,
+      requestHash: random(),
+    }
+    await store.keyPackages.claim(of, nowMs, newAudit())
+    await store.proofNonces.use(target.id, random(16), nowMs + 60_000)
+    const stored = (one, table) => objects.env.DEVICES.getByName(one.id).rowsOf(`select 1 from ${table}`)
+    const wake = (one) => objects.env.DEVICES.getByName(one.id).wake()
+    await objects.world({ passedMs: 15 * day })
+    await Promise.all([wake(requester), wake(target)])
+    for (const table of ["claim", "claim_package"]) expect(await stored(requester, table)).toEqual([])
+    for (const table of ["taken", "nonce"]) expect(await stored(target, table)).toEqual([])
+    await objects.world({ passedMs: 40 * day })
+    await wake(target)
+    expect(await stored(target, "key_package")).toEqual([])
+    expect(await stored(target, "init_key")).toHaveLength(2)
+    await reset()
+    const again = newKeyPackage(target, { initKey: one.initKey })
+    expect(await store.keyPackages.upload([again], nowMs)).toEqual({ is: "duplicate" })
+  })
+})
+
+describe("a welcome", () => {
+  const welcomeOf = (one, change = {}) => ({
+    id: newId("wel", nowMs, random(10)),
+    deviceId: one.id,
+    conversationId: newId("cnv", nowMs, random(10)),
+    mlsGroupId: random(),
+    conversationKind: "GROUP",
+    epoch: 1n,
+    commitSeq: 5n,
+    keyPackageRef: random(),
+    welcome: random(100),
+    treeHash: random(),
+    receipt: random(50),
+    proof: random(50),
+    adderDeviceId: one.id,
+    status: "PENDING",
+    consumedWithKey: null,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + day,
+    ...change,
+  })
+  const put = (welcome) => objects.env.DEVICES.getByName(welcome.deviceId).putWelcome(welcome)
+  const list = (one, change = {}) =>
+    store.welcomes.listPending(one.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })
+  const consume = (welcome, key = random(16)) =>
+    store.welcomes.consume(welcome.id, { deviceId: welcome.deviceId, key }, nowMs, newAudit("welcome.consumed"))
+
+  test("comes as it was put, in pages, and again is no second one, whatever became of it", async () => {
+    const one = await device()
+    const all = times(3, (i) => welcomeOf(one, { createdAtMs: nowMs + i }))
+    for (const each of [...all, ...all]) await put(each)
+    expect(await list(one)).toEqual(all)
+    expect(await list(one, { size: 2 })).toEqual(all.slice(0, 2))
+    expect(await list(one, { maxBytes: 1 })).toEqual(all.slice(0, 1))
+    expect(await list(one, { maxBytes: 400 })).toEqual(all.slice(0, 2))
+    expect(await list(one, { after: all[1] })).toEqual(all.slice(2))
+    expect(await store.welcomes.listPending(one.id, nowMs + day, { size: 1, maxBytes: 1, after: null })).toEqual([])
+    expect(await store.welcomes.findPending(one.id, all[0].conversationId)).toEqual(all[0])
+    await consume(all[0])
+    await store.welcomes.voidAll(one.id)
+    await store.welcomes.voidAll(one.id)
+    for (const each of all) await put(each)
+    expect(await list(one)).toEqual([])
+    expect(await consume(all[1])).toBe("NOT_FOUND")
+  })
+
+  test("is consumed with one key of many at once, erased with it, and given again with the same", async () => {
+    const one = await device()
+    const welcome = welcomeOf(one)
+    await put(welcome)
+    const keys = times(8, () => random(16))
+    const outcomes = await Promise.all(keys.map((key) => consume(welcome, key)))
+    const won = outcomes.findIndex((each) => typeof each !== "string")
+    expect(outcomes.filter((each) => each === "WELCOME_ALREADY_CONSUMED")).toHaveLength(7)
+    const consumed = { ...welcome, status: "CONSUMED", consumedWithKey: keys[won], welcome: new Uint8Array() }
+    expect(outcomes[won]).toEqual(consumed)
+    expect(await consume(welcome, keys[won])).toEqual(consumed)
+    expect(await consume({ ...welcome, deviceId: (await device()).id })).toBe("NOT_FOUND")
+  })
+
+  test("that leads to a leaf that is gone is void, also when it comes late; a newer one is not", async () => {
+    const one = await device()
+    const [old, late] = [welcomeOf(one), welcomeOf(one)]
+    const [conversationId, commitSeq] = [old.conversationId, 6n]
+    const newer = welcomeOf(one, { conversationId, commitSeq: 7n })
+    await put(old)
+    await objects.env.DEVICES.getByName(one.id).voidWelcomes(conversationId, commitSeq)
+    await objects.env.DEVICES.getByName(one.id).voidWelcomes(conversationId, 3n)
+    await put({ ...late, conversationId })
+    await put(newer)
+    expect(await list(one)).toEqual([newer])
+    expect(await consume(old)).toBe("NOT_FOUND")
+  })
+})

@@ -1,0 +1,93 @@
+// The objects in the real runtime, and the store over them in this process: what runs in a Worker else.
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { nowMs } from "@signet/kernel/messaging/testing/records"
+import { Miniflare } from "miniflare"
+import { buildWorker } from "../../../edge/node/build.ts"
+import { fromText, toText } from "../plain.ts"
+
+const classes = {
+  CONVERSATIONS: "Conversation",
+  DEVICES: "Device",
+  USERS: "User",
+  NAMES: "Name",
+  ATTACHMENTS: "Attachment",
+  PLACES: "Place",
+  PROBES: "Probe",
+}
+
+/** What the objects had done, and what of the world the test sets: see worker.ts. */
+type World = Record<string, unknown>
+
+/** Any method of any object, those of the test Worker too. */
+type Stub = Record<string, (...args: readonly unknown[]) => Promise<unknown>>
+
+export interface StartedObjects {
+  /** As the Worker has it. Calls of methods go to the runtime and back. */
+  readonly env: Record<keyof typeof classes, { getByName(name: string): Stub }>
+  world(set?: World): Promise<Record<string, readonly unknown[]>>
+  /** Ends the runtime and starts it again on what it kept. */
+  restart(change?: { probeSteps: readonly string[] }): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startObjects(probeSteps: readonly string[] = []): Promise<StartedObjects> {
+  const folder = await mkdtemp(join(tmpdir(), "signet-objects-"))
+  const { code } = await buildWorker(join(import.meta.dirname, "worker.ts"))
+  const start = (steps: readonly string[]) =>
+    new Miniflare({
+      modules: [{ type: "ESModule", path: "worker.mjs", contents: code }],
+      compatibilityDate: "2026-06-01",
+      compatibilityFlags: ["nodejs_compat"],
+      host: "127.0.0.1",
+      cf: false,
+      durableObjects: Object.fromEntries(
+        Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+      ),
+      durableObjectsPersist: folder,
+      bindings: { SKEW_MS: nowMs - Date.now(), PROBE_STEPS: [...steps] },
+    })
+  let miniflare = start(probeSteps)
+  let url = await miniflare.ready
+
+  async function post(path: string, body: unknown): Promise<string> {
+    const response = await fetch(new URL(path, url), { method: "POST", body: toText(body) })
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
+    return response.text()
+  }
+
+  async function call(namespace: string, name: string, method: string, args: readonly unknown[]): Promise<unknown> {
+    type Answer = { answer?: unknown; fault?: { message: string } }
+    const { answer, fault } = fromText<Answer>(await post("/", { namespace, name, method, args }))
+    if (fault !== undefined) throw Object.assign(new Error(fault.message), fault)
+    return answer
+  }
+
+  const objects = (namespace: string) => ({
+    getByName: (name: string): Stub =>
+      new Proxy<Stub>(
+        {},
+        {
+          get:
+            (_, method) =>
+            (...args: unknown[]) =>
+              call(namespace, name, String(method), args),
+        },
+      ),
+  })
+
+  return {
+    env: Object.fromEntries(Object.keys(classes).map((one) => [one, objects(one)])) as StartedObjects["env"],
+    world: async (set = {}) => fromText(await post("/world", set)),
+    async restart(change) {
+      await miniflare.dispose()
+      miniflare = start(change?.probeSteps ?? probeSteps)
+      url = await miniflare.ready
+    },
+    async close() {
+      await miniflare.dispose()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,196 @@
+// A Worker that hands out its objects to tests: whoever calls it calls their methods, and their insides.
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { PrincipalId } from "@signet/kernel/ids"
+import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { BlobStore } from "@signet/kernel/messaging/ports"
+import type { Place as Where } from "@signet/kernel/messaging/records"
+import { AttachmentObject } from "../attachment/object.ts"
+import { ConversationObject } from "../conversation/object.ts"
+import { DeviceObject } from "../device/object.ts"
+import type { Effects } from "../effects.ts"
+import type { DurableEnv } from "../env.ts"
+import { NameObject } from "../name/object.ts"
+import { StoredObject } from "../object.ts"
+import type { Entry } from "../outbox.ts"
+import { PlaceObject } from "../place/object.ts"
+import { fromText, toText } from "../plain.ts"
+import type { Sql, Value } from "../sql.ts"
+import { type Revoked, UserObject } from "../user/object.ts"
+
+interface TestEnv extends DurableEnv {
+  /** What the objects' clock is ahead of this machine's, in milliseconds. */
+  readonly SKEW_MS: number
+  /** The steps of the probe's one part. */
+  readonly PROBE_STEPS: readonly string[]
+}
+
+type SessionChange = Parameters<Effects["changeSessions"]>[0]
+
+/** What the objects had done; of this isolate, so that a restart forgets it. */
+const done = {
+  sessions: [] as SessionChange[],
+  audit: [] as AuditEvent[],
+  carriedOut: [] as Revoked[],
+  ended: [] as { userId: PrincipalId; place: Where }[],
+  delivered: [] as unknown[],
+  erased: [] as string[],
+}
+/** What tests set: the auth service does not answer so many times; users who are gone; time that went by. */
+const world = { faults: 0, gone: [] as PrincipalId[], passedMs: 0 }
+
+function answered(): void {
+  if (world.faults === 0) return
+  world.faults--
+  throw new Error("no answer")
+}
+
+const effects: Effects = {
+  async changeSessions(change) {
+    answered()
+    done.sessions.push(change)
+  },
+  async audit(events) {
+    answered()
+    done.audit.push(...events)
+  },
+  goneUsers: async (ids) => ids.filter((id) => world.gone.includes(id)),
+}
+
+/** For all objects of this Worker: the clock that tests set, and their insides. */
+Object.assign(StoredObject.prototype, {
+  nowMs(this: { env: TestEnv }): number {
+    return Date.now() + this.env.SKEW_MS + world.passedMs
+  },
+  report() {},
+  /** The alarm's work, now. */
+  wake(this: StoredObject): Promise<void> {
+    return this.alarm()
+  },
+  rowsOf(this: { sql: Sql }, text: string, ...values: Value[]): object[] {
+    return this.sql.rows(text, ...values)
+  },
+  blank(this: { isBlank(): boolean }): boolean {
+    return this.isBlank()
+  },
+  /** Loses its memory, as when its machine goes away. */
+  crash(this: { ctx: DurableObjectState }): void {
+    this.ctx.abort("crashed")
+  },
+})
+
+export class Conversation extends ConversationObject {
+  /** A signer whose receipts say what they were made of, for whoever wants to look. */
+  protected override receiptSigner(): ReceiptSigner {
+    return (facts) => ({
+      bytes: new TextEncoder().encode(
+        JSON.stringify(facts, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+      ),
+      hash: crypto.getRandomValues(new Uint8Array(32)),
+    })
+  }
+  protected override effects(): Effects {
+    return effects
+  }
+}
+
+export class Device extends DeviceObject {
+  protected override effects(): Effects {
+    return effects
+  }
+}
+
+export class User extends UserObject {
+  protected override effects(): Effects {
+    return effects
+  }
+  protected override async carryOut(revoked: readonly Revoked[]): Promise<void> {
+    answered()
+    done.carriedOut.push(...revoked)
+  }
+  protected override async endDevices(userId: PrincipalId, place: Where): Promise<void> {
+    done.ended.push({ userId, place })
+  }
+}
+
+export class Name extends NameObject {
+  protected override effects(): Effects {
+    return effects
+  }
+}
+
+export class Attachment extends AttachmentObject {
+  protected override blobs(): Pick<BlobStore, "delete"> {
+    return {
+      async delete(key) {
+        answered()
+        done.erased.push(key)
+      },
+    }
+  }
+  protected override effects(): Effects {
+    return effects
+  }
+}
+
+export class Place extends PlaceObject {
+  protected override effects(): Effects {
+    return effects
+  }
+}
+
+/** An object with nothing but what all have. */
+export class Probe extends StoredObject<TestEnv> {
+  constructor(ctx: DurableObjectState, env: TestEnv) {
+    super(ctx, env, { probe: env.PROBE_STEPS })
+  }
+  protected override effects(): Effects {
+    return effects
+  }
+  protected override async deliver(entry: Entry): Promise<void> {
+    answered()
+    done.delivered.push(entry)
+  }
+  send(entries: readonly Entry[], isWaiting: boolean): Promise<void> | undefined {
+    this.transact(() => {
+      for (const entry of entries) this.outbox.add(entry)
+    })
+    return isWaiting ? this.outbox.drain() : undefined
+  }
+  /** Writes, and then fails: nothing of it stays. */
+  fail(entry: Entry): string {
+    try {
+      return this.transact(() => {
+        this.outbox.add(entry)
+        throw new Error("after all")
+      })
+    } catch {
+      return "failed"
+    }
+  }
+}
+
+interface Call {
+  readonly namespace: keyof DurableEnv
+  readonly name: string
+  readonly method: string
+  readonly args: readonly unknown[]
+}
+
+/** Texts of ../plain.ts, both ways: a call of an object, or what tests set and see. */
+export default {
+  async fetch(request: Request, env: DurableEnv): Promise<Response> {
+    const asked = await request.text()
+    if (new URL(request.url).pathname === "/world") {
+      Object.assign(world, fromText<Partial<typeof world>>(asked))
+      return new Response(toText(done))
+    }
+    const { namespace, name, method, args } = fromText<Call>(asked)
+    try {
+      const stub = env[namespace].getByName(name)
+      return new Response(toText({ answer: await Reflect.apply(Reflect.get(stub, method), stub, args) }))
+    } catch (error) {
+      const { message, retryable = false, overloaded = false } = error as Error & Record<string, unknown>
+      return new Response(toText({ fault: { message, retryable, overloaded } }))
+    }
+  },
+}
