@@ -1,6 +1,6 @@
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
-import { durableAttachments, durableAttachments } from "./attachments.ts"
-import { durableConversations, durableConversations } from "./conversations.ts"
+import { durableAttachments } from "./attachments.ts"
+import { durableConversations } from "./conversations.ts"
 import { durableDevices } from "./devices.ts"
 import type { DurableEnv } from "./env.ts"
 import { durableKeyPackages } from "./key-packages.ts"
@@ -22,9 +22,7 @@ export function createDurableStore(
     devices,
     keyPackages: durableKeyPackages(env, devices),
     conversations: durableConversations(env),
-    conversations: durableConversations(env),
     welcomes: durableWelcomes(env),
-    attachments: durableAttachments(env),
     attachments: durableAttachments(env),
     proofNonces: durableProofNonces(env),
   }
