@@ -1,81 +1,29 @@
-import { newId } from "@signet/kernel/ids"
-import { decideLease, decideRevocation } from "@signet/kernel/messaging/directive"
 import { maxCount } from "@signet/kernel/messaging/limits"
-import type { Conversation, ForkReport, MessagingDevice } from "@signet/kernel/messaging/records"
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { Conversation } from "@signet/kernel/messaging/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { conversationSuite } from "../../../../test/support/messaging-store/conversations.ts"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { run } from "../sql.ts"
-import { freshId } from "../testing/people.ts"
-import {
-  creatorOf,
-  leavesOf,
-  newAudit,
-  newCommit,
-  newConversation,
-  newMessage,
-  nowMs,
-  place,
-  putGroup,
-  putUser,
-  random,
-  signReceipt,
-} from "./testing/world.ts"
+import { creatorOf, newAudit, newConversation, putGroup, putUser } from "./testing/world.ts"
 
 describeOnEachStore("conversations", (kind) => {
   let opened: TestStore
-  let one: MessagingDevice
-  let other: MessagingDevice
   beforeAll(async () => {
     opened = await openTestStore(kind)
   })
-  beforeEach(async () => {
-    one = (await putUser(opened.messaging)).devices[0] ?? expect.fail()
-    other = (await putUser(opened.messaging)).devices[0] ?? expect.fail()
-  })
   afterAll(() => opened.close())
-  const store = () => opened.messaging.conversations
-  const create = (conversation: Conversation, by = creatorOf(one.id)) => store().create(conversation, by, newAudit())
-  const append = async (of: Parameters<ReturnType<typeof store>["append"]>[0], atMs = nowMs) => {
-    const outcome = await store().append(of, signReceipt, atMs, [])
-    return outcome.is === "appended" ? outcome.conversation : expect.fail(outcome.is)
-  }
-  const list = async (device: MessagingDevice, size = 10, before: Conversation | null = null) =>
-    (await store().list({ deviceId: device.id, userId: device.userId, place }, { size, before })).map(
-      ({ conversation }) => conversation,
-    )
 
-  test("a group is made once a key, and the key is not for another", async () => {
-    const by = creatorOf(one.id)
-    const conversation = newConversation([one.userId, other.userId])
-    expect(await create(conversation, by)).toEqual({ is: "created", conversation })
-    expect(await store().find(conversation.id)).toEqual(conversation)
-    const again = newConversation([one.userId, other.userId])
-    expect(await create(again, by)).toEqual({ is: "there", conversation })
-    expect(await create(again, { ...by, requestHash: random() })).toEqual({ is: "mismatch" })
-    expect(await create(again, { ...by, deviceId: other.id })).toEqual({ is: "created", conversation: again })
-    expect(await store().find(newId("cnv", nowMs, random(10)))).toBeUndefined()
-  })
-
-  test("two users have one direct conversation in a place, until it is closed", async () => {
-    const direct = (users: readonly MessagingDevice[], change: Partial<Conversation> = {}) =>
-      newConversation(
-        users.map(({ userId }) => userId),
-        { kind: "DIRECT", ...change },
-      )
-    const conversation = direct([one, other])
-    expect((await create(conversation)).is).toBe("created")
-    expect(await create(direct([other, one]), creatorOf(other.id))).toEqual({ is: "there", conversation })
-    expect((await create(direct([one, other], { tenantId: freshId("ten") }))).is).toBe("created")
-    await store().direct(
-      conversation.id,
-      () => ({ is: "close" }),
-      () => newAudit("conversation.closed"),
-    )
-    expect(await store().find(conversation.id)).toMatchObject({ status: "CLOSED" })
-    expect((await create(direct([one, other]))).is).toBe("created")
-  })
+  conversationSuite(
+    () => opened.messaging,
+    (_, nowMs, limit) => opened.messaging.conversations.prune(nowMs, limit),
+  )
 
   test("are as many of a user as there may be", async () => {
+    const [one] = (await putUser(opened.messaging)).devices
+    const [other] = (await putUser(opened.messaging)).devices
+    if (one === undefined || other === undefined) throw new Error("no devices")
+    const create = (conversation: Conversation, by = creatorOf(one.id)) =>
+      opened.messaging.conversations.create(conversation, by, newAudit())
     await run(opened.db, "insert into conversation_asked (conversation_id, user_id) select $1, $2", [
       (await putGroup(opened.messaging, [other])).id,
       one.userId,
@@ -96,135 +44,5 @@ describeOnEachStore("conversations", (kind) => {
     expect((await create(last)).is).toBe("created")
     expect(await create(newConversation([one.userId]))).toEqual({ is: "full" })
     expect((await create(newConversation([other.userId]), creatorOf(other.id))).is).toBe("created")
-  })
-
-  test("are listed for whom they were made, then for the devices with a leaf, newest first, by pages", async () => {
-    const second = newConversation([one.userId, other.userId], { createdAtMs: nowMs + 2 })
-    const first = newConversation([one.userId, other.userId], { createdAtMs: nowMs + 1 })
-    for (const conversation of [first, second]) await create(conversation)
-    await create(newConversation([one.userId], { tenantId: freshId("ten") }))
-    expect(await list(other)).toEqual([second, first])
-    expect(await list(one, 1)).toEqual([second])
-    expect(await list(one, 1, second)).toEqual([first])
-    expect(await list(one, 1, first)).toEqual([])
-    const begun = await append(newCommit(first, one, leavesOf([one])))
-    expect(await list(other)).toEqual([second])
-    expect(await list(one)).toEqual([second, { ...begun, roster: [] }])
-  })
-
-  test("a cursor only rises, and not beyond the log", async () => {
-    const group = await putGroup(opened.messaging, [one, other])
-    await append(newMessage(group, one))
-    const ack = (processedSeq: bigint, processedEpoch = 1n) =>
-      store().ack(group.id, other.id, { processedSeq, processedEpoch })
-    expect(await ack(2n)).toEqual({ processedSeq: 2n, processedEpoch: 1n })
-    expect(await ack(1n, 0n)).toEqual({ processedSeq: 2n, processedEpoch: 1n })
-    expect(await ack(3n)).toBe("beyond")
-    expect(await ack(2n, 2n)).toBe("beyond")
-    expect((await store().open(group.id, other.id))?.cursor).toEqual({ processedSeq: 2n, processedEpoch: 1n })
-    expect((await store().open(group.id, one.id))?.cursor).toEqual({ processedSeq: 0n, processedEpoch: 0n })
-    expect(await store().open(newId("cnv", nowMs, random(10)), one.id)).toBeUndefined()
-  })
-
-  test("members that call are online; others are not, and a call in 10 seconds writes once", async () => {
-    const group = await putGroup(opened.messaging, [one, other])
-    const stranger = (await putUser(opened.messaging)).devices[0] ?? expect.fail()
-    await store().touch(group.id, stranger.id, nowMs)
-    expect(await store().find(group.id)).toMatchObject({ memberOnlineAtMs: null })
-    await store().touch(group.id, other.id, nowMs)
-    await store().touch(group.id, other.id, nowMs + 9_000)
-    expect(await store().find(group.id)).toMatchObject({ memberOnlineAtMs: nowMs })
-    await store().touch(group.id, one.id, nowMs + 20_000)
-    expect(await store().find(group.id)).toMatchObject({ memberOnlineAtMs: nowMs + 20_000 })
-    expect(await store().online(group.id, nowMs + 1)).toEqual([{ deviceId: one.id, userId: one.userId }])
-    expect(await store().online(group.id, nowMs)).toHaveLength(2)
-    expect((await store().open(group.id, other.id))?.cursor.processedSeq).toBe(0n)
-  })
-
-  test("a directive is issued once, is leased to one, and is done by the commit that removes its device", async () => {
-    const group = await putGroup(opened.messaging, [one, other])
-    const asked = { id: newId("dir", nowMs, random(10)), userId: other.userId, deviceId: other.id, nowMs }
-    const audit = newAudit("directive.issued")
-    const issue = () =>
-      store().direct(
-        group.id,
-        (found) => decideRevocation(found, asked),
-        () => audit,
-      )
-    const issued = await issue()
-    if (issued?.decision.is !== "issue") throw new Error("not issued")
-    const { directive } = issued.decision
-    expect((await issue())?.decision).toEqual({ is: "there", directive })
-    const lease = (deviceId: MessagingDevice["id"]) =>
-      store().lease(group.id, (found) => decideLease(found, directive.id, deviceId, nowMs))
-    const leased = await lease(one.id)
-    expect(leased?.conversation).toEqual(await store().find(group.id))
-    expect(leased?.conversation.directives[0]?.lease?.deviceId).toBe(one.id)
-    expect((await lease(other.id))?.decision).toMatchObject({ is: "refuse" })
-    const refused = await store().append(newMessage(group, other), signReceipt, nowMs, [])
-    expect(refused).toMatchObject({ is: "refused", decision: { is: "refuse", reason: "DEVICE_REVOKED" } })
-    const outcome = await store().append(newCommit(group, one, leavesOf([one])), signReceipt, nowMs, [])
-    expect(outcome).toMatchObject({ is: "appended", directives: [{ id: directive.id, status: "DONE" }] })
-    expect(await store().find(group.id)).toMatchObject({ directives: [] })
-    expect(await issue()).toMatchObject({ decision: { is: "there", directive: null } })
-  })
-
-  test("a fork that is reported by enough is a quarantine, which ends when they have rejoined", async () => {
-    const group = await putGroup(opened.messaging, [one, other])
-    const report: ForkReport = {
-      deviceId: other.id,
-      userId: other.userId,
-      epoch: 1n,
-      seq: 1n,
-      fault: "STATE_TAG_MISMATCH",
-      stateTag: random(),
-      reportedAtMs: nowMs,
-    }
-    const audits = [newAudit("conversation.fork_reported"), newAudit("conversation.quarantined")]
-    const put = (isFork: boolean, at = 0) =>
-      store().reportFork(
-        group.id,
-        report,
-        () => isFork,
-        (is) => (is === isFork ? audits.slice(at, at + 1) : []),
-      )
-    expect(await put(false)).toMatchObject({ status: "ACTIVE", forkReports: [report] })
-    // The same again does nothing, and appends nothing.
-    expect(await put(false)).toMatchObject({ status: "ACTIVE", forkReports: [report] })
-    expect(await put(true, 1)).toEqual(await store().find(group.id))
-    expect(await store().find(group.id)).toMatchObject({ status: "QUARANTINED", forkReports: [report] })
-    const out = newCommit(group, one, leavesOf([one]), {
-      membership: { op: "REJOIN", isDirected: true, proof: random(), proofHash: random() },
-    })
-    expect(await append(out)).toMatchObject({ status: "ACTIVE", forkReports: [] })
-  })
-
-  test("envelopes behind every cursor go after 90 days, and never the newest commit", async () => {
-    const group = await putGroup(opened.messaging, [one, other])
-    for (let i = 0; i < 4; i++) await append(newMessage(group, one))
-    const later = await append(newCommit(group, one, group.roster), nowMs + 1_000)
-    await append(newMessage(later, one), nowMs + 2_000)
-    const end = nowMs + 90 * 86_400_000
-    const ack = (device: MessagingDevice, processedSeq: bigint) =>
-      store().ack(group.id, device.id, { processedSeq, processedEpoch: 1n })
-    const kept = async () => {
-      const { envelopes, firstSeq } = await store().messages(group.id, 0n, { limit: 50, maxBytes: 1e6 })
-      expect(firstSeq).toBe(envelopes[0]?.seq)
-      return envelopes.map(({ seq }) => Number(seq))
-    }
-    await ack(one, 7n)
-    await store().prune(end - 1, 100)
-    expect(await kept()).toEqual([1, 2, 3, 4, 5, 6, 7])
-    await store().prune(end, 100)
-    expect(await kept()).toEqual([2, 3, 4, 5, 6, 7])
-    await ack(other, 3n)
-    await store().prune(end + 86_400_000, 1)
-    await store().prune(end + 86_400_000, 1)
-    expect(await kept()).toEqual([4, 5, 6, 7])
-    await ack(other, 7n)
-    await store().prune(end + 3 * 86_400_000, 100)
-    expect(await kept()).toEqual([6, 7])
-    expect((await store().find(group.id))?.firstSeq).toBe(6n)
-    expect(await append(newMessage(later, one))).toMatchObject({ headSeq: 8n })
   })
 })

@@ -1,0 +1,59 @@
+// What streams begin with, in any messaging store.
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import type { MessagingDevice } from "@signet/kernel/messaging/records"
+import { expect, test } from "vitest"
+import {
+  creatorOf,
+  newAudit,
+  newConversation,
+  place,
+  putGroup,
+  putUser,
+} from "../../../server/store/postgres/messaging/testing/world.ts"
+import { freshId } from "../../../server/store/postgres/testing/people.ts"
+
+export function listeningSuite(messaging: () => MessagingStore): void {
+  const user = async (count = 1) => (await putUser(messaging(), count)).devices
+  const first = async () => (await user())[0] ?? expect.fail()
+  const whole = { size: 10, after: null, only: null }
+  const of = (device: MessagingDevice) => ({ deviceId: device.id, userId: device.userId, place })
+
+  test("is each conversation of the device with its members, each user once, by pages of ids", async () => {
+    const { conversations } = messaging()
+    const one = await first()
+    const others = await user(2)
+    const groups = [await putGroup(messaging(), [one, ...others]), await putGroup(messaging(), [one])]
+    const [large, small] = groups
+    const foreign = await putGroup(messaging(), others)
+    const asked = newConversation([one.userId, others[0]?.userId ?? expect.fail()])
+    await conversations.create(asked, creatorOf(one.id), newAudit())
+    const away = newConversation([one.userId], { tenantId: freshId("ten") })
+    await conversations.create(away, creatorOf(one.id), newAudit())
+
+    const audiences = await conversations.audiences(of(one), whole)
+    const ids = [...groups, asked].map(({ id }) => id).sort()
+    expect(audiences.map(({ conversationId }) => conversationId)).toEqual(ids)
+    const at = (id: string | undefined) => audiences.find(({ conversationId }) => conversationId === id)
+    expect(at(large?.id)?.userIds.toSorted()).toEqual([one.userId, others[0]?.userId].sort())
+    expect(at(small?.id)).toMatchObject({ headSeq: 1n, userIds: [one.userId] })
+    expect(at(asked.id)).toMatchObject({ headSeq: 0n, userIds: [] })
+    expect(await conversations.audiences(of(one), { ...whole, size: 2 })).toEqual(audiences.slice(0, 2))
+    const after = audiences[1]?.conversationId ?? null
+    expect(await conversations.audiences(of(one), { ...whole, after })).toEqual(audiences.slice(2))
+    expect(await conversations.audiences(of(one), { ...whole, only: large?.id ?? null })).toEqual([at(large?.id)])
+    for (const only of [foreign.id, away.id]) {
+      expect(await conversations.audiences(of(one), { ...whole, only })).toEqual([])
+    }
+  })
+
+  test("stands where its log and the device's cursor are", async () => {
+    const { conversations } = messaging()
+    const one = await first()
+    const { id } = await putGroup(messaging(), [one])
+    const standing = { conversationId: id, headSeq: 1n, processedSeq: 0n, hasDirectives: false }
+    expect(await conversations.standings(one.id, [id])).toEqual([standing])
+    await conversations.ack(id, one.id, { processedSeq: 1n, processedEpoch: 1n })
+    expect(await conversations.standings(one.id, [id])).toEqual([{ ...standing, processedSeq: 1n }])
+    expect(await conversations.standings(one.id, [])).toEqual([])
+  })
+}
