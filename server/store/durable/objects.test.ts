@@ -13,11 +13,12 @@ import {
   newDevice,
   newKeyPackage,
   newList,
+  putGroup,
   putUser,
   random,
 } from "../postgres/messaging/testing/world.ts"
 import { freshId } from "../postgres/testing/people.ts"
-import { keyName, userName } from "./names.ts"
+import { keyName, placeName, userName } from "./names.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"
 
@@ -172,6 +173,13 @@ describe("a user", () => {
     await reset()
   })
 
+  test("is in the index of its place", async () => {
+    const { userId } = await device()
+    const before = userId.slice(0, -1)
+    const users = () => objects.env.PLACES.getByName(placeName(place)).users({ after: before, size: 1 })
+    await until(async () => (await users()).includes(userId))
+  })
+
   test("who is gone has no device for long, and one without devices is not asked about", async () => {
     const [gone, stays] = [await device(), await device()]
     await objects.world({ gone: [gone.userId], passedMs: 301_000 })
@@ -299,7 +307,18 @@ describe("a welcome", () => {
     expiresAtMs: nowMs + day,
     ...change,
   })
-  const put = (welcome) => objects.env.DEVICES.getByName(welcome.deviceId).putWelcome(welcome)
+  const notice = ({ conversationId }, change = {}) => ({
+    conversationId,
+    createdAtMs: nowMs,
+    revision: 1,
+    isMember: true,
+    isClosed: false,
+    voidBeforeSeq: null,
+    ...change,
+  })
+  const tell = (welcome, change = {}, sent = undefined) =>
+    objects.env.DEVICES.getByName(welcome.deviceId).tellConversation(notice(welcome, change), sent)
+  const put = (welcome) => tell(welcome, {}, welcome)
   const list = (one, change = {}) =>
     store.welcomes.listPending(one.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })
   const consume = (welcome, key = random(16)) =>
@@ -344,11 +363,28 @@ describe("a welcome", () => {
     const [conversationId, commitSeq] = [old.conversationId, 6n]
     const newer = welcomeOf(one, { conversationId, commitSeq: 7n })
     await put(old)
-    await objects.env.DEVICES.getByName(one.id).voidWelcomes(conversationId, commitSeq)
-    await objects.env.DEVICES.getByName(one.id).voidWelcomes(conversationId, 3n)
+    await tell(old, { voidBeforeSeq: commitSeq })
+    await tell(old, { voidBeforeSeq: 3n })
     await put({ ...late, conversationId })
     await put(newer)
     expect(await list(one)).toEqual([newer])
     expect(await consume(old)).toBe("NOT_FOUND")
+  })
+
+  test("that is used up lets its conversation forget it", async () => {
+    const { devices } = await putUser(store, 3)
+    const [creator, one, other] = devices
+    const group = await putGroup(store, devices)
+    const statuses = async () =>
+      (await objects.env.CONVERSATIONS.getByName(group.id).rowsOf("select status from welcome")).map(
+        ({ status }) => status,
+      )
+    expect(await statuses()).toEqual(["SENT", "SENT"])
+    expect(await list(creator)).toEqual([])
+    const [welcome] = await list(one)
+    await consume(welcome)
+    await until(async () => (await statuses()).includes("ENDED"))
+    await store.welcomes.voidAll(other.id)
+    await until(async () => (await statuses()).every((status) => status === "ENDED"))
   })
 })

@@ -2,8 +2,9 @@
 
 const bytesKey = "$bytes"
 const bigintKey = "$bigint"
+const undefinedKey = "$undefined"
 
-/** @param value Of objects, arrays, texts, finite numbers, booleans, null, bigints and Uint8Arrays. Undefined is left out. */
+/** @param value Of objects, arrays, texts, finite numbers, booleans, null, bigints and Uint8Arrays. Undefined is left out of objects. */
 export function toText(value: unknown): string {
   return JSON.stringify(written(value))
 }
@@ -16,7 +17,7 @@ export function fromText<Plain>(text: string): Plain {
 function written(value: unknown): unknown {
   if (typeof value === "bigint") return { [bigintKey]: value.toString() }
   if (value instanceof Uint8Array) return { [bytesKey]: Buffer.from(value).toString("base64") }
-  if (Array.isArray(value)) return value.map(written)
+  if (Array.isArray(value)) return value.map((one) => (one === undefined ? { [undefinedKey]: "" } : written(one)))
   if (typeof value !== "object" || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one)]))
 }
@@ -28,6 +29,7 @@ function read(value: unknown): unknown {
   const [first] = entries
   if (first !== undefined && entries.length === 1 && typeof first[1] === "string") {
     if (first[0] === bytesKey) return new Uint8Array(Buffer.from(first[1], "base64"))
+    if (first[0] === undefinedKey) return undefined
     if (first[0] === bigintKey) return BigInt(first[1])
   }
   return Object.fromEntries(entries.map(([name, one]) => [name, read(one)]))

@@ -6,6 +6,7 @@ import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kerne
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import { StoredObject, type Timed } from "../object.ts"
+import type { Entry, Entry } from "../outbox.ts"
 import {
   type Begun,
   beginClaim,
@@ -42,22 +43,28 @@ import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
   consume,
+  type Ended,
+  type Ended,
   findPending,
   forgetWelcomes,
   listPending,
   nextWelcomeEnd,
-  putWelcome,
   voidAll,
-  voidBefore,
   welcomeSteps,
 } from "./welcomes.ts"
 
 const ownerSteps = ["create table owner (id integer primary key check (id = 1), user text not null)"]
 
+const endedKind = "welcomesEnded"
+const isOfEnded = (entry: Entry): entry is Entry & { body: readonly WelcomeId[] } => entry.kind === endedKind
+
 /** How long a claim is answered again with the same. Its ticket lives a day. */
 const claimMs = 14 * 86_400_000
 /** What has had its time is erased a while later, many at once. */
 const slackMs = 600_000
+
+const endedKind = "ended"
+const isEnded = (entry: Entry): entry is Entry & { body: Ended } => entry.kind === endedKind
 
 /** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
 export abstract class DeviceObject extends StoredObject {
@@ -135,14 +142,6 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** From a conversation's outbox. Again is no error, whatever became of it. */
-  putWelcome(welcome: WelcomeRecord): void {
-    if (welcome.expiresAtMs <= this.nowMs()) return
-    this.transact(() => putWelcome(this.sql, welcome))
-    const { deviceId, id, conversationId } = welcome
-    this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
-  }
-
   listPending(nowMs: number, page: Parameters<Welcomes["listPending"]>[2]): readonly WelcomeRecord[] {
     return this.isBlank() ? [] : listPending(this.sql, nowMs, page)
   }
@@ -159,24 +158,24 @@ export abstract class DeviceObject extends StoredObject {
   ): Awaited<ReturnType<Welcomes["consume"]>> {
     return this.transact(() => {
       const done = consume(this.sql, id, by, nowMs)
-      if (done.is === "consumed") this.audit([audit])
+      if (done.is === "consumed") {
+        this.audit([audit])
+        this.#ended([done.welcome])
+      }
       return done.is === "consumed" || done.is === "again" ? done.welcome : done.is
     })
   }
 
   voidAll(): void {
-    this.transact(() => voidAll(this.sql))
-  }
-
-  /** From a conversation's outbox: its leaf there went with the commit at this place. Again is no error. */
-  voidWelcomes(conversationId: ConversationId, beforeSeq: bigint): void {
-    this.transact(() => voidBefore(this.sql, conversationId, beforeSeq))
+    if (!this.isBlank()) this.transact(() => this.#ended(voidAll(this.sql)))
   }
 
   /** From a conversation's outbox: whether it is in, and the welcome that it came with. Again is no error. */
   tellConversation(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
-    this.transact(() => tellConversation(this.sql, notice, welcome))
-    if (welcome === undefined) return
+    // One that is too late may be of a device that has erased it since.
+    const isInTime = welcome !== undefined && this.nowMs() < welcome.expiresAtMs
+    this.transact(() => tellConversation(this.sql, notice, isInTime ? welcome : undefined))
+    if (!isInTime) return
     const { deviceId, id, conversationId } = welcome
     this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
   }
@@ -219,6 +218,31 @@ export abstract class DeviceObject extends StoredObject {
   /** @returns False when it was there: a replay. */
   useNonce(nonce: Uint8Array, expiresAtMs: number): boolean {
     return this.transact(() => useNonce(this.sql, nonce, expiresAtMs))
+  }
+
+  /** Inside the transaction that ends these welcomes: a conversation keeps a tree while there is one that needs it. */
+  #ended(welcomes: readonly Ended[]): void {
+    const ids = Map.groupBy(welcomes, ({ conversationId }) => conversationId)
+    for (const [lane, gone] of ids) this.outbox.add({ lane, kind: endedKind, body: gone.map(({ id }) => id) })
+  }
+
+  protected override async deliver(entry: Entry): Promise<void> {
+    if (!isOfEnded(entry)) return super.deliver(entry)
+    await this.env.CONVERSATIONS.getByName(entry.lane).welcomesEnded(entry.body)
+  }
+
+  /** A conversation keeps the tree that a welcome names until it hears this. */
+  #tellEnded(ended: readonly Ended[]): void {
+    for (const { id, conversationId } of ended) {
+      const body: Ended = { id, conversationId }
+      this.outbox.add({ lane: `${endedKind}/${conversationId}`, kind: endedKind, body })
+    }
+  }
+
+  protected override async deliver(entry: Entry): Promise<void> {
+    if (!isEnded(entry)) return super.deliver(entry)
+    const { id, conversationId } = entry.body
+    await this.env.CONVERSATIONS.getByName(conversationId).welcomesEnded([id])
   }
 
   protected override timed(): readonly Timed[] {

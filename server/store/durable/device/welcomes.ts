@@ -38,7 +38,10 @@ order by commit_seq desc limit 1`
 const putText = `insert into welcome
   (id, conversation_id, commit_seq, status, created_at, expires_at, size, welcome, consumed_with_key, rest)
 values (?, ?, ?, ?, ?, ?, ?, ?, null, ?) on conflict do nothing`
-const voided = "update welcome set status = 'VOID', welcome = x'' where status = 'PENDING'"
+const voidText = "update welcome set status = 'VOID', welcome = x'' where status = 'PENDING'"
+
+/** A welcome that is of no more use. */
+export type Ended = Pick<WelcomeRecord, "id" | "conversationId">
 
 /** Runs in a transaction, as all that writes here. A welcome that is or was there is left as it is. */
 export function putWelcome(sql: Sql, record: WelcomeRecord): void {
@@ -112,11 +115,18 @@ const welcomeOf = ({ status, welcome, consumed_with_key, rest }: WelcomeRow): We
   consumedWithKey: consumed_with_key,
 })
 
-export const voidAll = (sql: Sql): void => sql.run(voided)
+/** One that is consumed or void from now on. */
+export type Ended = Pick<WelcomeRecord, "id" | "conversationId">
+
+/** @returns Those that this ended. */
+export const voidAll = (sql: Sql): Ended[] =>
+  sql
+    .rows<{ id: WelcomeId; conversation_id: ConversationId }>(`${voidText} returning id, conversation_id`)
+    .map((row) => ({ id: row.id, conversationId: row.conversation_id }))
 
 /** The device's leaf went with the commit at that place: what came before it leads nowhere. Again is no error. */
 export function voidBefore(sql: Sql, conversationId: ConversationId, seq: bigint): void {
-  sql.run(`${voided} and conversation_id = ? and commit_seq < ?`, conversationId, seq)
+  sql.run(`${voidText} and conversation_id = ? and commit_seq < ?`, conversationId, seq)
   sql.run(
     `insert into welcome_void (conversation_id, before_seq) values (?, ?)
     on conflict (conversation_id) do update set before_seq = max(before_seq, excluded.before_seq)`,

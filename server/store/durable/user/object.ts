@@ -6,6 +6,7 @@ import type { UserNotice } from "../conversation/told.ts"
 import type { Indexed } from "../device/conversations.ts"
 import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
+import { placeName } from "../names.ts"
 import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import type { UserAsk } from "../stream-asks.ts"
@@ -33,6 +34,7 @@ import {
   putEffect,
   putList,
   putSelf,
+  type Self,
   userSteps,
 } from "./rows.ts"
 
@@ -42,6 +44,8 @@ const checkEveryMs = 300_000
 
 type SessionChange = Parameters<Effects["changeSessions"]>[0]
 const sessionLane = "sessions"
+const placeLane = "place"
+const isOfPlace = (entry: Entry): entry is Entry & { body: Pick<Self, "userId" | "place"> } => entry.kind === placeLane
 const isOfSessions = (entry: Entry): entry is Entry & { body: SessionChange } => entry.kind === sessionLane
 
 export interface Revoked {
@@ -118,6 +122,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
       if (device.status !== "REVOKED") continue
       putEffect(sql, device.id, device.revokedAtMs ?? device.changedAtMs, this.nowMs() + effectAfterMs)
     }
+    if (findSelf(sql) === undefined) this.outbox.add({ lane: placeLane, kind: placeLane, body: { userId, place } })
     const isAlive = activeDevices(sql).length > 0
     putSelf(sql, { userId, place, checkAtMs: isAlive ? this.nowMs() + checkEveryMs : null })
     if (bind !== null || revoked.length > 0) {
@@ -175,6 +180,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   protected override async deliver(entry: Entry): Promise<void> {
+    if (isOfPlace(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).addUser(entry.body.userId)
     if (!isOfSessions(entry)) return super.deliver(entry)
     await this.effects().changeSessions(entry.body)
   }
