@@ -12,6 +12,7 @@ import {
   type IssuerPurpose,
   missingPurposes,
   nextGeneration,
+  type ReceiptKeyStore,
   signingKey,
 } from "@signet/kernel/keys/issuer-keys"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
@@ -21,6 +22,8 @@ import type { IssuerPublicKey, SignedKeySet } from "./root-key.ts"
 
 export interface IssuerKeyRingOptions {
   readonly keys: IssuerKeyStore
+  /** Keys of backends elsewhere, which the set is to name as well. */
+  readonly receiptKeys?: Pick<ReceiptKeyStore, "list">
   readonly secrets: Pick<Secrets, "seal" | "open">
   readonly clock: Clock
   readonly random: Random
@@ -41,6 +44,7 @@ export interface IssuerKeyRing {
   tick(): Promise<void>
   /** Makes a key that takes over from the one of the purpose once a set names it. */
   rotate(purpose: IssuerPurpose): Promise<void>
+  /** Those that a set is to name: these, and those of backends elsewhere, which have generation 0. */
   publicKeys(): readonly IssuerPublicKey[]
   /** @throws Refused UNAVAILABLE when no set is there, or none names a key of the purpose now. */
   signer(purpose: IssuerPurpose): SyncSigner
@@ -63,6 +67,7 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
   const { keys, clock, issuer } = options
   const issuerId = issuerIdOf(issuer)
   let open: readonly OpenKey[] = []
+  let elsewhere: readonly IssuerPublicKey[] = []
   let adopted: { readonly signed: SignedKeySet; readonly keys: IssuerKeys } | undefined
 
   const nowSeconds = () => BigInt(Math.floor(clock.nowMs() / 1_000))
@@ -70,6 +75,10 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
   async function load(): Promise<void> {
     const kept = await keys.list()
     open = kept.map((key) => open.find((known) => equalBytes(known.publicKey, key.publicKey)) ?? openKey(options, key))
+    const receiptKeys = (await options.receiptKeys?.list()) ?? []
+    elsewhere = receiptKeys
+      .filter(({ publicKey }) => !open.some((key) => equalBytes(key.publicKey, publicKey)))
+      .map(({ publicKey, createdAtMs }) => ({ purpose: "RECEIPT", generation: 0, publicKey, createdAtMs }))
   }
 
   async function adopt(): Promise<void> {
@@ -96,8 +105,10 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
     await load()
   }
 
-  const publicKeys = (): readonly IssuerPublicKey[] =>
-    open.map(({ purpose, generation, publicKey, createdAtMs }) => ({ purpose, generation, publicKey, createdAtMs }))
+  const publicKeys = (): readonly IssuerPublicKey[] => [
+    ...open.map(({ purpose, generation, publicKey, createdAtMs }) => ({ purpose, generation, publicKey, createdAtMs })),
+    ...elsewhere,
+  ]
 
   function issuerKeys(): IssuerKeys {
     if (adopted === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("there is no issuer key set") })

@@ -1,7 +1,7 @@
 // Area B, put together: its handlers' dependencies, the issuer's keys, and what is done every now and then.
 import { CanonicalError } from "@signet/canonical/errors"
 import type { PrincipalId } from "@signet/kernel/ids"
-import type { IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
+import type { IssuerKeyStore, ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { BlobStore, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../keys/authority.ts"
@@ -20,6 +20,7 @@ export interface MessagingOptions {
   readonly accounts: Deps
   readonly store: MessagingStore
   readonly issuerKeyStore: IssuerKeyStore
+  readonly receiptKeys: ReceiptKeyStore
   readonly loadKeySet: LoadKeySet
   readonly wakeups: Wakeups
   readonly blobs: BlobStore
@@ -48,6 +49,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
   const { clock, random, secrets, limiter, issuer } = accounts
   const issuerKeys = createIssuerKeyRing({
     keys: options.issuerKeyStore,
+    receiptKeys: options.receiptKeys,
     secrets,
     clock,
     random,

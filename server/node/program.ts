@@ -26,16 +26,19 @@ import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
+import { createReceiptKeyStore } from "../store/postgres/receipt-keys.ts"
 import { createRevocationLog } from "../store/postgres/revocation-log.ts"
 import { createSigningKeys } from "../store/postgres/signing-keys.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
 import { createWakeups } from "../wakeups/wakeups.ts"
+import { type AddedBackend, addDevelopmentBackend } from "./add-backend.ts"
 import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
 import { developmentAdmin } from "./development/admin.ts"
+import { developmentBackend } from "./development/backend.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { createDevelopmentIdpB } from "./development/idp-b.ts"
 import { createDevelopmentIdpC } from "./development/idp-c.ts"
@@ -60,6 +63,8 @@ export interface Program {
   readonly deps: Deps
   /** The public half of the development profile's root, which messaging clients pin; null in production. */
   readonly issuerRootKey: Uint8Array | null
+  /** Lets a messaging backend beside this server be one, by its public receipt key; null in production. */
+  readonly addMessagingBackend: ((receiptKey: Uint8Array) => Promise<AddedBackend>) | null
   /** Ends streams, drains calls, lets go of the database. */
   close(): Promise<void>
 }
@@ -146,10 +151,12 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     const revocations = startRevocations({ log: createRevocationLog(database.db), deps, wakeups, onFault })
     closing.push(() => revocations.stop())
     onRevoked = revocations.committed
+    const receiptKeys = createReceiptKeyStore(database.db)
     const messaging = await startMessaging({
       accounts: deps,
       store: createMessagingStore(database.db, revoking),
       issuerKeyStore: createIssuerKeyStore(database.db),
+      receiptKeys,
       loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
       wakeups,
       blobs: await openBlobs(config.blobs, clock),
@@ -180,6 +187,13 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       trustedHops: config.trustedHops,
       callLimitMs: 30_000,
     })
+    const addMessagingBackend =
+      developmentRoot &&
+      ((receiptKey: Uint8Array) => {
+        const { messagingAudience } = config
+        const of = { deps, messagingAudience, receiptKeys, issuerKeys: messaging.issuerKeys }
+        return addDevelopmentBackend({ ...of, issuerRootKey: developmentRoot.rootKey }, receiptKey)
+      })
     if (config.profile === "development") {
       const standIn = { profile: config.profile, origin: () => config.issuer, clock }
       const idp = createDevelopmentIdp(standIn)
@@ -188,6 +202,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       for (const one of [idp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
       const administrator = { name: "Developer", hours: 24, another: true }
       await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
+      if (addMessagingBackend) await app.register(developmentBackend, { add: addMessagingBackend })
       const { authAudience, messagingAudience } = config
       await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience, messagingAudience })
     } else await refuseDevelopmentData(store)
@@ -197,7 +212,14 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     const adminUrl = await admin.listen({ host: "127.0.0.1", port: config.adminPort })
     closing.push(() => app.close())
     await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
-    return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl, deps, issuerRootKey, close }
+    return {
+      url: urlOf(config, app.server.address() as AddressInfo),
+      adminUrl,
+      deps,
+      issuerRootKey,
+      addMessagingBackend,
+      close,
+    }
   } catch (error) {
     await close()
     throw error

@@ -32,6 +32,7 @@ import type { Deps } from "../../server/rpc/deps.ts"
 import { auditLockouts } from "../../server/rpc/lockouts.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/issuer-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
+import { createReceiptKeyStore } from "../../server/store/postgres/receipt-keys.ts"
 import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type FakeIdp, startFakeIdp } from "./idp.ts"
@@ -146,6 +147,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     accounts: deps,
     store: store.messaging,
     issuerKeyStore: createIssuerKeyStore(store.db),
+    receiptKeys: createReceiptKeyStore(store.db),
     loadKeySet: (named) =>
       signKeySet({
         seed: rootSeed,

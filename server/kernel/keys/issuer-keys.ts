@@ -23,6 +23,28 @@ export interface IssuerKeyStore {
   add(keys: readonly IssuerKeyRecord[]): Promise<void>
 }
 
+/** A key of a messaging backend elsewhere, for its receipts and claim tickets. Its private half is the backend's alone. */
+export interface ReceiptKey {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array
+  /** For people. */
+  readonly name: string
+  readonly createdAtMs: number
+}
+
+/** The backends' keys that a key set is to name: 16 at most. */
+export interface ReceiptKeyStore {
+  /** Oldest first. */
+  list(): Promise<readonly ReceiptKey[]>
+  /** Again is no error, and changes nothing. */
+  add(key: ReceiptKey): Promise<void>
+  /** False when it was not there. */
+  remove(publicKey: Uint8Array): Promise<boolean>
+}
+
+/** A key set holds 64 keys in all. */
+export const mostReceiptKeys = 16
+
 /** The purposes that have no key yet: what a first start makes. */
 export function missingPurposes(keys: readonly Pick<IssuerKeyRecord, "purpose">[]): readonly IssuerPurpose[] {
   return issuerPurposes.filter((purpose) => keys.every((key) => key.purpose !== purpose))

@@ -1,9 +1,15 @@
 import { mkdtempSync, readFileSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { equalBytes } from "@signet/canonical/bytes"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
-import type { IssuerPurpose } from "@signet/kernel/keys/issuer-keys"
+import {
+  type IssuerPurpose,
+  mostReceiptKeys,
+  type ReceiptKey,
+  type ReceiptKeyStore,
+} from "@signet/kernel/keys/issuer-keys"
 import { beforeEach, expect, test } from "vitest"
 import { nodeSigner } from "../../keys/ed25519.ts"
 import { developmentKeySet, keySetFile } from "../issuer-key-set.ts"
@@ -19,6 +25,19 @@ const keys = purposes.map((purpose, i) => ({
   createdAtMs: nowMs - 5_000,
 }))
 
+function memoryReceipts(): ReceiptKeyStore {
+  const kept: ReceiptKey[] = []
+  return {
+    list: async () => [...kept],
+    add: async (key) => void kept.push(key),
+    async remove(publicKey) {
+      const at = kept.findIndex((one) => equalBytes(one.publicKey, publicKey))
+      return at >= 0 && kept.splice(at, 1).length > 0
+    },
+  }
+}
+
+let receipts: ReceiptKeyStore
 let folder: string
 let rotated: string[]
 let io: KeysIo
@@ -27,10 +46,11 @@ const run = (...args: string[]) => keysCommand(args, io)
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signet-keys-"))
   rotated = []
+  receipts = memoryReceipts()
   io = {
     nowMs,
     withIssuerKeys: (work) =>
-      work({ issuer, publicKeys: () => keys, rotate: async (purpose) => void rotated.push(purpose) }),
+      work({ issuer, publicKeys: () => keys, rotate: async (purpose) => void rotated.push(purpose), receipts }),
   }
 })
 
@@ -70,8 +90,29 @@ test("a new key of one purpose is made by name", async () => {
   expect(rotated).toEqual(["PROOF"])
 })
 
+const backends = nodeSigner(new Uint8Array(32).fill(9)).publicKey
+const textOf = (key: Uint8Array) => Buffer.from(key).toString("base64url")
+
+test("a backend's receipt key is added once, told and taken away", async () => {
+  await run("receipts", "add", "--key", textOf(backends), "--name", "edge")
+  expect(await run("receipts", "list")).toContain(`${textOf(backends)} 2027-01-15T08:00:00.000Z edge`)
+  await run("receipts", "remove", "--key", textOf(backends))
+  expect(await run("receipts", "list")).not.toContain(textOf(backends))
+  await expect(run("receipts", "remove", "--key", textOf(backends))).rejects.toThrow("no such")
+})
+
+test("what is no public key, the installation's own, or one too many is no backend's", async () => {
+  const add = (key: Uint8Array) => run("receipts", "add", "--key", textOf(key))
+  await expect(add(new Uint8Array(31))).rejects.toThrow("no public key")
+  await expect(add(new Uint8Array(32).fill(255))).rejects.toThrow("no public key")
+  await expect(add(keys[3]?.publicKey ?? expect.fail())).rejects.toThrow("own")
+  for (let i = 0; i < mostReceiptKeys; i++) await add(nodeSigner(new Uint8Array(32).fill(20 + i)).publicKey)
+  await expect(add(backends)).rejects.toThrow(`${mostReceiptKeys} receipt keys`)
+})
+
 test.each([
   ["nothing", []],
+  ["an unknown verb of receipts", ["receipts", "give"]],
   ["an unknown verb", ["root", "old"]],
   ["a purpose that is none", ["issuer", "rotate", "TOKENS"]],
   ["two purposes", ["issuer", "rotate", "PROOF", "LIST"]],

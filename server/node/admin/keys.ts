@@ -3,10 +3,11 @@
 import { randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
-import { type IssuerPurpose, issuerPurposes } from "@signet/kernel/keys/issuer-keys"
+import { type IssuerPurpose, issuerPurposes, type ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { type IssuerPublicKey, rootPublicKey, signKeySet } from "../../keys/root-key.ts"
 import { formatKeySet } from "../issuer-key-set.ts"
 import { UsageError } from "./command.ts"
+import { receiptsCommand } from "./receipts.ts"
 
 /** What a command acts with. */
 export interface KeysIo {
@@ -19,6 +20,7 @@ export interface OpenIssuerKeys {
   readonly issuer: string
   publicKeys(): readonly IssuerPublicKey[]
   rotate(purpose: IssuerPurpose): Promise<void>
+  readonly receipts: ReceiptKeyStore
 }
 
 export const keysUsage = `keys root new --out FILE
@@ -32,6 +34,11 @@ keys tokens rotate PURPOSE [--early]
     was published for less than 24 hours: verifiers ask for it when they meet it.
 keys tokens compromise KID
     Takes a key out of use at once. What it signed is no good any more.
+keys receipts add --key KEY [--name NAME]
+    Has the next signed set name the public receipt key of a messaging backend elsewhere: 32 bytes as base64url.
+keys receipts list
+keys receipts remove --key KEY
+    Leaves it out of the next set: what it signed is refused from then on.
 keys issuer rotate PURPOSE
     Makes a new key for ${issuerPurposes.join(", ")}. It signs once a signed set names it.`
 
@@ -54,6 +61,10 @@ export async function keysCommand(args: readonly string[], io: KeysIo): Promise<
       await io.withIssuerKeys((keys) => keys.rotate(purpose))
       return `There is a new ${purpose} key. Request, sign and install a key set: it signs then.`
     }
+    case "receipts add":
+    case "receipts list":
+    case "receipts remove":
+      return io.withIssuerKeys((keys) => receiptsCommand(verb ?? "", rest, { ...keys, nowMs: io.nowMs }))
     default:
       throw new UsageError(keysUsage)
   }

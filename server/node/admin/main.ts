@@ -1,13 +1,14 @@
 // npm run admin -- <command>: on the server's own database, with the server's settings.
 import { ConfigError, parseConfig } from "../config.ts"
 import { audit } from "./audit.ts"
+import { backend } from "./backend.ts"
 import { type Command, CommandFailed, UsageError } from "./command.ts"
 import { create } from "./create.ts"
 import { migrate } from "./migrate.ts"
 import { keys } from "./open-issuer-keys.ts"
 import { revocations } from "./revocations.ts"
 
-const commands: Readonly<Record<string, Command>> = { audit, create, keys, migrate, revocations }
+const commands: Readonly<Record<string, Command>> = { audit, backend, create, keys, migrate, revocations }
 
 async function run(said: readonly string[]): Promise<number> {
   const isJson = said.includes("--json")

@@ -3,6 +3,7 @@ import { createIssuerKeyRing } from "../../keys/issuer-keys.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { createIssuerKeyStore } from "../../store/postgres/issuer-keys.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
+import { createReceiptKeyStore } from "../../store/postgres/receipt-keys.ts"
 import type { Config } from "../config.ts"
 import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
@@ -24,7 +25,9 @@ async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) =>
   const database = await openDatabase(config, () => undefined)
   try {
     await migrate(database.db)
+    const receipts = createReceiptKeyStore(database.db)
     const ring = createIssuerKeyRing({
+      receiptKeys: receipts,
       keys: createIssuerKeyStore(database.db),
       secrets: createSecrets(config.secrets ?? loadLocalSecrets(config.dataFolder)),
       clock: { nowMs: () => Date.now() },
@@ -33,7 +36,7 @@ async function withIssuerKeys<T>(config: Config, work: (keys: OpenIssuerKeys) =>
       loadKeySet: async () => undefined,
     })
     await ring.start()
-    return await work({ issuer: config.issuer, publicKeys: ring.publicKeys, rotate: ring.rotate })
+    return await work({ issuer: config.issuer, publicKeys: ring.publicKeys, rotate: ring.rotate, receipts })
   } finally {
     await database.close()
   }

@@ -30,6 +30,7 @@ import type { JSONColumnType } from "kysely"
 import type { AdminTables } from "./admin-schema.ts"
 import type { AuditTables } from "./audit-schema.ts"
 import type { IssuerKeyTable } from "./issuer-keys.ts"
+import type { ReceiptKeyTable } from "./receipt-keys.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 
@@ -49,6 +50,7 @@ export interface Tables extends MachineTables, LimitTables, AdminTables, AuditTa
   signing_key: SigningKeyTable
   signing_key_set: { id: number; version: number }
   issuer_key: IssuerKeyTable
+  receipt_key: ReceiptKeyTable
   migration_checksum: { name: string; sha256: string }
 }
 

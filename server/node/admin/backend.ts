@@ -1,0 +1,59 @@
+// npm run admin -- backend create: the service account of a messaging backend that runs elsewhere.
+import { randomBytes } from "node:crypto"
+import { parseArgs } from "node:util"
+import { parseId } from "@signet/kernel/ids"
+import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { createMessagingBackend } from "../../rpc/admin/create-backend.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import { createStore } from "../../store/postgres/store.ts"
+import type { Config } from "../config.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import { openDatabase } from "../open-database.ts"
+import { type Command, UsageError } from "./command.ts"
+
+const usage = `backend create --app app_… [--name "messaging backend"]
+    Makes the service account of a messaging backend that runs elsewhere, and prints its secret, once. Again for the same
+    name it prints another secret: the one before serves for a day yet.`
+
+export const backend: Command = async ([verb, ...args], config) => {
+  if (verb !== "create") throw new UsageError(usage)
+  const asked = parse(args, config)
+  const database = await openDatabase(config, () => {})
+  try {
+    await migrate(database.db)
+    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const made = await createMessagingBackend(
+      {
+        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
+        secrets: createSecrets(of),
+        random: { bytes: (length) => randomBytes(length) },
+        clock: { nowMs: () => Date.now() },
+        authAudience: config.authAudience,
+      },
+      asked,
+    )
+    const expiresAt = new Date(made.expiresAtMs).toISOString()
+    const text = `SIGNET_CLIENT_ID=${made.clientId}\nSIGNET_CLIENT_SECRET=${made.clientSecret}\nThe secret is shown this once, and serves until ${expiresAt}.`
+    return { text, json: { ...made, expiresAt } }
+  } finally {
+    await database.close()
+  }
+}
+
+function parse(args: readonly string[], { messagingAudience }: Config) {
+  const options = { app: { type: "string" }, name: { type: "string" } } as const
+  const { app = "", name = "messaging backend" } = parsed(() => parseArgs({ args: [...args], options }))
+  const appId = parseId("app", app)
+  if (appId === undefined || name === "" || name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError(usage)
+  return { appId, name, messagingAudience, replaces: true }
+}
+
+function parsed<T>(parse: () => { values: T }): T {
+  try {
+    return parse().values
+  } catch {
+    throw new UsageError(usage)
+  }
+}

@@ -1,0 +1,63 @@
+// `npm run admin -- keys receipts …`: public keys of messaging backends elsewhere, which the root is to name.
+import { parseArgs } from "node:util"
+import { equalBytes } from "@signet/canonical/bytes"
+import { isPublicKey } from "@signet/canonical/ed25519"
+import { mostReceiptKeys, type ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
+import type { IssuerPublicKey } from "../../keys/root-key.ts"
+import { UsageError } from "./command.ts"
+
+interface Receipts {
+  readonly receipts: ReceiptKeyStore
+  publicKeys(): readonly IssuerPublicKey[]
+  readonly nowMs: number
+}
+
+const usage = "keys receipts add --key KEY [--name NAME], keys receipts list, keys receipts remove --key KEY"
+const next = "Request, sign and install a key set: it counts then."
+
+/** @throws UsageError when the arguments are not those of a command. */
+export async function receiptsCommand(verb: string, args: readonly string[], of: Receipts): Promise<string> {
+  const { key, name = "messaging backend" } = optionsOf(args)
+  if (verb === "list") {
+    if (args.length > 0) throw new UsageError(usage)
+    const lines = (await of.receipts.list()).map(
+      (one) => `${text(one.publicKey)} ${new Date(one.createdAtMs).toISOString()} ${one.name}`,
+    )
+    return lines.length === 0 ? "There is no receipt key of a backend elsewhere." : lines.join("\n")
+  }
+  const publicKey = keyOf(key)
+  if (verb === "remove") {
+    if (!(await of.receipts.remove(publicKey))) throw new Error("There is no such receipt key.")
+    return `Removed. ${next}`
+  }
+  if (name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError(usage)
+  await add(of, publicKey, name)
+  return `Added. ${next}`
+}
+
+async function add({ receipts, publicKeys, nowMs }: Receipts, publicKey: Uint8Array, name: string): Promise<void> {
+  // A key that is in a set twice makes the whole set malformed.
+  const known = publicKeys().find((one) => equalBytes(one.publicKey, publicKey))
+  if (known !== undefined && known.generation > 0) throw new Error("That is a key of this installation's own.")
+  if (known === undefined && (await receipts.list()).length >= mostReceiptKeys) {
+    throw new Error(`There are ${mostReceiptKeys} receipt keys; remove one that is not used any more.`)
+  }
+  await receipts.add({ publicKey, name, createdAtMs: nowMs })
+}
+
+function optionsOf(args: readonly string[]): { key?: string; name?: string } {
+  try {
+    const options = { key: { type: "string" }, name: { type: "string" } } as const
+    return parseArgs({ args: [...args], options, strict: true }).values
+  } catch {
+    throw new UsageError(usage)
+  }
+}
+
+function keyOf(said: string | undefined): Uint8Array {
+  const key = new Uint8Array(Buffer.from(said ?? "", "base64url"))
+  if (key.length !== 32 || !isPublicKey(key)) throw new UsageError(`--key is no public key of Ed25519. ${usage}`)
+  return key
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64url")

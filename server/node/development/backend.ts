@@ -1,0 +1,36 @@
+// POST /dev/messaging-backend: what a messaging backend that runs beside this server needs to be one.
+import { decodeBase64url } from "@signet/guard/strict-json"
+import type { FastifyPluginCallback } from "fastify"
+import type { AddedBackend } from "../add-backend.ts"
+
+/** Answers whoever asks: a backend of the development app. `app.register(..., { add })`. */
+export const developmentBackend: FastifyPluginCallback<{ add: (receiptKey: Uint8Array) => Promise<AddedBackend> }> = (
+  app,
+  { add },
+  done,
+) => {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser("application/json", { parseAs: "string", bodyLimit: 1_024 }, (_request, body, parsed) =>
+    parsed(null, body),
+  )
+  app.post("/dev/messaging-backend", async (request, reply) => {
+    reply.header("cache-control", "no-store")
+    const receiptKey = keyIn(String(request.body))
+    if (receiptKey === undefined)
+      return reply.code(400).send({ message: 'send {"receiptKey": "…"}: 32 bytes, base64url' })
+    const { clientId, clientSecret, issuerRootKey } = await add(receiptKey)
+    return reply.send({ clientId, clientSecret, issuerRootKey: Buffer.from(issuerRootKey).toString("base64url") })
+  })
+  done()
+}
+
+function keyIn(body: string): Uint8Array | undefined {
+  try {
+    const json: unknown = JSON.parse(body)
+    if (typeof json !== "object" || json === null || !("receiptKey" in json)) return undefined
+    const key = typeof json.receiptKey === "string" ? decodeBase64url(json.receiptKey) : undefined
+    return key?.length === 32 ? key : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,149 @@
+// The service account of a messaging backend that runs elsewhere: made by the operator, since no administrator holds its
+// scopes and could give them.
+import { newId } from "@signet/kernel/ids"
+import { planRotation } from "@signet/kernel/machine/service-account"
+import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { Tx } from "@signet/kernel/ports"
+import type { App } from "@signet/kernel/records"
+import { buildOpaque } from "@signet/kernel/token/opaque"
+import { ownEvent } from "../audit.ts"
+import type { Deps } from "../deps.ts"
+
+type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
+
+export interface BackendRequest {
+  readonly appId: App["id"]
+  /** For people. An account of the app with this name gets one more secret. */
+  readonly name: string
+  /** Messaging's audience: the account owns it, where it is not the auth service's own, and may ask about its tokens. */
+  readonly messagingAudience: string
+  /** Earlier secrets serve for a day yet; without it they serve as long as they would have. */
+  readonly replaces: boolean
+}
+
+export interface CreatedBackend {
+  readonly clientId: string
+  /** Shown once. */
+  readonly clientSecret: string
+  readonly expiresAtMs: number
+}
+
+/** All that a backend does at the auth service. */
+export const backendScopes = ["auth.messaging.backend", "auth.revocations.read", "auth.introspect"] as const
+
+const lifeDays = 365
+const route = "admin backend create"
+
+/** @throws Error in a sentence for the operator. */
+export function createMessagingBackend(deps: CreateDeps, asked: BackendRequest): Promise<CreatedBackend> {
+  return deps.store.transaction(async (tx) => {
+    const app = await tx.administration.lockApp(asked.appId)
+    if (app === undefined) throw new Error("There is no such app.")
+    await addScopes(deps, tx, app)
+    const account = (await accountNamed(tx, app, asked.name)) ?? (await insertAccount(deps, tx, app, asked))
+    return addSecret(deps, tx, account, asked.replaces)
+  })
+}
+
+/** Nobody holds them by being a member. */
+async function addScopes({ authAudience }: CreateDeps, tx: Tx, app: App): Promise<void> {
+  const missing = backendScopes.filter((key) => app.scopes.every((scope) => scope.key !== key))
+  if (missing.length === 0) return
+  const scopes = missing.map((key) => ({ key, audience: authAudience, isDefault: false }))
+  await tx.apps.putApp({ ...app, scopes: [...app.scopes, ...scopes] })
+}
+
+const mostAccounts = 1_000
+
+async function accountNamed(tx: Tx, app: App, name: string): Promise<ServiceAccount | undefined> {
+  const accounts = await tx.serviceAccounts.list(app.id, null, { size: mostAccounts, before: null })
+  const found = accounts.find((one) => one.name === name && one.status === "ACTIVE")
+  if (found !== undefined && !backendScopes.every((key) => found.scopes.includes(key))) {
+    throw new Error("A service account of that name is no messaging backend.")
+  }
+  return found
+}
+
+async function insertAccount(
+  deps: CreateDeps,
+  tx: Tx,
+  app: App,
+  { name, messagingAudience }: BackendRequest,
+): Promise<ServiceAccount> {
+  const nowMs = deps.clock.nowMs()
+  const id = newId("sac", nowMs, deps.random.bytes(10))
+  const principalId = newId("prn", nowMs, deps.random.bytes(10))
+  const account: ServiceAccount = {
+    id,
+    principalId,
+    appId: app.id,
+    tenantId: null,
+    name,
+    clientId: id,
+    status: "ACTIVE",
+    authMethods: ["client_secret_basic", "client_secret_post"],
+    ownedAudiences: messagingAudience === deps.authAudience ? [] : [messagingAudience],
+    allowedAudiences: [deps.authAudience],
+    scopes: [...backendScopes],
+    defaultScopes: [],
+    createdAtMs: nowMs,
+  }
+  const principal = { id: principalId, kind: "SERVICE", identityId: null, status: "ACTIVE" } as const
+  const place = { appId: app.id, tenantId: null, contextId: null }
+  const isInserted = await tx.serviceAccounts.insert(account, principal, {
+    ...place,
+    id: newId("mem", nowMs, deps.random.bytes(10)),
+    principalId,
+    status: "ACTIVE",
+    profile: {},
+    scopes: [],
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  })
+  if (!isInserted) throw new Error("Another service account owns messaging's audience.")
+  await tx.audit.append(
+    ownEvent(
+      deps,
+      nowMs,
+      {
+        kind: "service_account.created",
+        appId: app.id,
+        subjectPrincipalId: principalId,
+        target: { type: "service_account", id },
+      },
+      route,
+    ),
+  )
+  return account
+}
+
+async function addSecret(
+  deps: CreateDeps,
+  tx: Tx,
+  { id, appId, clientId, principalId }: ServiceAccount,
+  replaces: boolean,
+): Promise<CreatedBackend> {
+  const nowMs = deps.clock.nowMs()
+  const before = replaces ? await tx.serviceAccounts.secrets(id) : []
+  const planned = planRotation(before, { lifeDays, overlap: undefined }, nowMs)
+  if (planned === undefined) throw new Error("Two secrets serve by now: try again when the older one has ended.")
+  for (const { secret, expiresAtMs } of planned.replaced) {
+    await tx.serviceAccounts.shortenSecret(secret.id, expiresAtMs)
+  }
+  const clientSecret = buildOpaque("sgsec_", deps.random)
+  const secretId = newId("scr", nowMs, deps.random.bytes(10))
+  await tx.serviceAccounts.insertSecret({
+    id: secretId,
+    serviceAccountId: id,
+    secretHash: deps.secrets.hash("service-secret", clientSecret),
+    hint: clientSecret.slice(-4),
+    createdAtMs: nowMs,
+    expiresAtMs: planned.expiresAtMs,
+    lastUsedAtMs: null,
+    revokedAtMs: null,
+  })
+  const target = { type: "service_secret", id: secretId }
+  const facts = { kind: "service_account.secret_added", appId, subjectPrincipalId: principalId, target } as const
+  await tx.audit.append(ownEvent(deps, nowMs, facts, route))
+  return { clientId, clientSecret, expiresAtMs: planned.expiresAtMs }
+}
