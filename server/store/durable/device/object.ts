@@ -6,7 +6,7 @@ import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kerne
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import { StoredObject, type Timed } from "../object.ts"
-import type { Entry, Entry } from "../outbox.ts"
+import type { Entry } from "../outbox.ts"
 import {
   type Begun,
   beginClaim,
@@ -44,7 +44,6 @@ import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
   consume,
   type Ended,
-  type Ended,
   findPending,
   forgetWelcomes,
   listPending,
@@ -62,9 +61,6 @@ const isOfEnded = (entry: Entry): entry is Entry & { body: readonly WelcomeId[] 
 const claimMs = 14 * 86_400_000
 /** What has had its time is erased a while later, many at once. */
 const slackMs = 600_000
-
-const endedKind = "ended"
-const isEnded = (entry: Entry): entry is Entry & { body: Ended } => entry.kind === endedKind
 
 /** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
 export abstract class DeviceObject extends StoredObject {
@@ -229,20 +225,6 @@ export abstract class DeviceObject extends StoredObject {
   protected override async deliver(entry: Entry): Promise<void> {
     if (!isOfEnded(entry)) return super.deliver(entry)
     await this.env.CONVERSATIONS.getByName(entry.lane).welcomesEnded(entry.body)
-  }
-
-  /** A conversation keeps the tree that a welcome names until it hears this. */
-  #tellEnded(ended: readonly Ended[]): void {
-    for (const { id, conversationId } of ended) {
-      const body: Ended = { id, conversationId }
-      this.outbox.add({ lane: `${endedKind}/${conversationId}`, kind: endedKind, body })
-    }
-  }
-
-  protected override async deliver(entry: Entry): Promise<void> {
-    if (!isEnded(entry)) return super.deliver(entry)
-    const { id, conversationId } = entry.body
-    await this.env.CONVERSATIONS.getByName(conversationId).welcomesEnded([id])
   }
 
   protected override timed(): readonly Timed[] {

@@ -40,9 +40,6 @@ const putText = `insert into welcome
 values (?, ?, ?, ?, ?, ?, ?, ?, null, ?) on conflict do nothing`
 const voidText = "update welcome set status = 'VOID', welcome = x'' where status = 'PENDING'"
 
-/** A welcome that is of no more use. */
-export type Ended = Pick<WelcomeRecord, "id" | "conversationId">
-
 /** Runs in a transaction, as all that writes here. A welcome that is or was there is left as it is. */
 export function putWelcome(sql: Sql, record: WelcomeRecord): void {
   const { welcome, status: _, consumedWithKey: __, ...rest } = record
