@@ -18,7 +18,7 @@ export function serves(backend: Backend, place: Place): boolean {
   return backend.isInstallation || backend.appId === place.appId
 }
 
-/** Events that a messaging backend makes, and nobody else: it says none of another kind. */
+/** Events that a messaging backend makes: it says none of another kind. */
 export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "device.registered",
   "device.bound",
@@ -36,7 +36,11 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "welcome.consumed",
   "attachment.completed",
   "attachment.deleted",
+  "authz.denied",
 ])
+
+/** What an event of a backend may name as its route: messaging's own methods, or none where no call did it. */
+const isRoute = (route: string): boolean => route === "" || route.startsWith("signet.messaging.")
 
 /** How far a backend's clock may be off, in milliseconds. */
 export const backendSkewMs = 120_000
@@ -46,10 +50,13 @@ export const oldestEventMs = 31 * 86_400_000
 /** Why an event of a backend is not taken; undefined when it is. */
 export function eventProblem(
   backend: Backend,
-  { kind, appId, tenantId, occurredAtMs }: Pick<AuditEvent, "kind" | "appId" | "tenantId" | "occurredAtMs">,
+  event: Pick<AuditEvent, "kind" | "appId" | "tenantId" | "occurredAtMs"> & { readonly route: string },
   nowMs: number,
-): "kind" | "app_id" | "occurred_at" | undefined {
+): "kind" | "route" | "app_id" | "occurred_at" | undefined {
+  const { kind, route, appId, tenantId, occurredAtMs } = event
   if (!backendKinds.has(kind)) return "kind"
+  // A denial says by its route whose it was.
+  if (!isRoute(route) || (kind === "authz.denied" && route === "")) return "route"
   if (appId === null ? tenantId !== null : !serves(backend, { appId, tenantId })) return "app_id"
   const isTimely = nowMs - oldestEventMs <= occurredAtMs && occurredAtMs <= nowMs + backendSkewMs
   return isTimely ? undefined : "occurred_at"

@@ -32,7 +32,7 @@ function eventOf(backend: Backend, said: BackendEvent, nowMs: number): AuditEven
   if (kind === undefined) throw notTheCallers("kind")
   const occurredAtMs = said.occurredAt === undefined ? Number.NaN : timestampMs(said.occurredAt)
   const named = { appId: optional("app", said.appId), tenantId: optional("ten", said.tenantId) }
-  const problem = eventProblem(backend, { kind, ...named, occurredAtMs }, nowMs)
+  const problem = eventProblem(backend, { kind, ...named, occurredAtMs, route: said.route }, nowMs)
   if (problem === "occurred_at") throw invalid(problem)
   if (problem !== undefined) throw notTheCallers(problem)
   if ((said.targetType === "") !== (said.targetId === "")) throw invalid("target_id")

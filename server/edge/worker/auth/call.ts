@@ -1,0 +1,84 @@
+// One call of the auth service's: Connect, unary and binary, with this backend's own token.
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { errorFromJson } from "@connectrpc/connect/protocol-connect"
+import { StatusError } from "@signet/guard/fetch-text"
+import { type ServiceToken, withToken } from "@signet/guard/service-token"
+import { type Reason, Refused, refusals } from "@signet/kernel/errors"
+import { errorInfo } from "../../../rpc/errors.ts"
+
+/** @throws Refused what the auth service said; UNAVAILABLE when it did not answer, or does not take this backend. */
+export type CallAuth = <I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+) => Promise<MessageShape<O>>
+
+const timeoutMs = 10_000
+const maxBytes = 1_048_576
+
+export function createCallAuth(of: { url: string; token: ServiceToken; fetch: typeof fetch }): CallAuth {
+  return async (method, request) => {
+    const url = `${of.url}/${method.parent.typeName}/${method.name}`
+    const body = toBinary(method.input, create(method.input, request))
+    try {
+      const bytes = await withToken(of.token, (token) => post(of.fetch, url, token, body))
+      return fromBinary(method.output, bytes)
+    } catch (error) {
+      throw told(error)
+    }
+  }
+}
+
+/** @throws StatusError 401 for a token that is not taken; ConnectError for what else the service refuses. */
+async function post(fetcher: typeof fetch, url: string, token: string, body: Uint8Array): Promise<Uint8Array> {
+  const response = await fetcher(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/proto",
+      "connect-protocol-version": "1",
+      "connect-timeout-ms": String(timeoutMs),
+      authorization: `Bearer ${token}`,
+    },
+    // A view of other bytes would send them all.
+    body: body.slice(),
+    // "manual" and not "error": Workers do not know the latter.
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  if (response.status === 200) {
+    const bytes = new Uint8Array(await response.arrayBuffer())
+    if (bytes.length > maxBytes) throw new Error("the answer is too large")
+    return bytes
+  }
+  if (response.status === 401) {
+    await response.body?.cancel()
+    throw new StatusError(401)
+  }
+  const status = new ConnectError(`status ${response.status}`, Code.Unavailable)
+  throw errorFromJson(await response.json(), undefined, status)
+}
+
+/** What this backend's own caller may be told of it. */
+function told(error: unknown): Refused {
+  const info = error instanceof ConnectError ? errorInfo(error) : undefined
+  const { reason = "", metadata = {} } = info ?? {}
+  if (reason === "CALLER_REFUSED" && isReason(metadata.caller_reason)) {
+    return new Refused(metadata.caller_reason, { cause: error })
+  }
+  if (isTold(reason)) return new Refused(reason, { metadata, cause: error })
+  // Its own faults a backend does not show: what it asked for was not the caller's, or not well said.
+  return new Refused(isReason(reason) && ours.has(reason) ? "INTERNAL" : "UNAVAILABLE", { cause: error })
+}
+
+const isReason = (text: string | undefined): text is Reason => text !== undefined && Object.hasOwn(refusals, text)
+const isTold = (text: string): text is "CREDENTIAL_INVALID" | "NOT_FOUND" =>
+  text === "CREDENTIAL_INVALID" || text === "NOT_FOUND"
+const ours: ReadonlySet<Reason> = new Set<Reason>(["INVALID_FIELD", "NOT_THE_CALLERS", "MALFORMED_REQUEST"])

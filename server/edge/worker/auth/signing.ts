@@ -1,0 +1,86 @@
+// The auth service as the one who signs: each time with the token of whoever calls here.
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { hash } from "@signet/canonical/hash"
+import { Refused } from "@signet/kernel/errors"
+import type { CredentialAuthority, RequesterPaper } from "@signet/kernel/messaging/authority"
+import type { Place } from "@signet/kernel/messaging/records"
+import {
+  AuthorityService,
+  IssueProofRequest_Op,
+  ListedDevice_Status,
+} from "@signet/proto/authority/v1/authority_service"
+import { callerToken } from "../caller-token.ts"
+import type { CallAuth } from "./call.ts"
+
+/** @param issuerKeySet The set that this backend holds, verified. */
+export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issuerKeySet"]): CredentialAuthority {
+  return {
+    async issueCredential({ place, userId, deviceId, serial, notBeforeMs, notAfterMs }, deviceRequest) {
+      const { credential } = await call(AuthorityService.method.issueCredential, {
+        callerToken: requiredToken(),
+        place: placeShape(place),
+        userId,
+        deviceId,
+        deviceRequest,
+        serial,
+        notBefore: timestampFromMs(notBeforeMs),
+        notAfter: timestampFromMs(notAfterMs),
+      })
+      return { bytes: credential, hash: hash("device-credential", credential) }
+    },
+
+    async signDeviceList({ place, userId, version, previousHash, entries, issuedAtMs }) {
+      const { deviceList } = await call(AuthorityService.method.signDeviceList, {
+        // Of who is gone nobody calls.
+        callerToken: callerToken() ?? "",
+        place: placeShape(place),
+        userId,
+        version,
+        previousHash: previousHash ?? new Uint8Array(),
+        entries: entries.map(({ id, credentialHash, status, changedAtMs }) => ({
+          deviceId: id,
+          credentialHash,
+          status: ListedDevice_Status[status],
+          changedAt: timestampFromMs(changedAtMs),
+        })),
+        issuedAt: timestampFromMs(issuedAtMs),
+      })
+      return { version, bytes: deviceList, hash: hash("device-list", deviceList) }
+    },
+
+    async issueProof(of, paper) {
+      const { proof } = await call(AuthorityService.method.issueProof, {
+        callerToken: requiredToken(),
+        place: placeShape(of.place),
+        conversationId: of.conversationId,
+        mlsGroupId: of.mlsGroupId,
+        op: IssueProofRequest_Op[of.op],
+        baseEpoch: of.baseEpoch,
+        baseStateTag: of.baseStateTag ?? new Uint8Array(),
+        added: of.added.map(({ credentialHash, keyPackageRef }) => ({ credentialHash, keyPackageRef })),
+        removed: [...of.removed],
+        requester: of.requester ?? new Uint8Array(),
+        ...(of.requester === null ? {} : { requesterPaper: paperShape(await paper()) }),
+        decisionId: of.decisionId,
+        issuedAt: timestampFromMs(of.issuedAtMs),
+        policyVersion: of.policyVersion,
+      })
+      return { bytes: proof, hash: hash("membership-proof", proof) }
+    },
+
+    issuerKeySet,
+  }
+}
+
+function requiredToken(): string {
+  const token = callerToken()
+  if (token === undefined || token === "") {
+    throw new Refused("INTERNAL", { cause: new Error("the auth service signs this for callers only") })
+  }
+  return token
+}
+
+const paperShape = ({ is, bytes: value }: RequesterPaper) =>
+  is === "credential" ? { case: "requesterCredential" as const, value } : { case: "requesterList" as const, value }
+
+export const placeShape = ({ appId, tenantId }: Place) => ({ appId, tenantId: tenantId ?? "" })
