@@ -35,8 +35,11 @@ const done = {
   delivered: [] as unknown[],
   erased: [] as string[],
 }
-/** What tests set: the auth service does not answer so many times; users who are gone; time that went by. */
-const world = { faults: 0, gone: [] as PrincipalId[], passedMs: 0 }
+/**
+ * What tests set: the auth service does not answer so many times; users who are gone; time that went by; devices do not
+ * hear of conversations so many times.
+ */
+const world = { faults: 0, gone: [] as PrincipalId[], passedMs: 0, deaf: 0 }
 
 function answered(): void {
   if (world.faults === 0) return
@@ -69,6 +72,25 @@ Object.assign(StoredObject.prototype, {
   rowsOf(this: { sql: Sql }, text: string, ...values: Value[]): object[] {
     return this.sql.rows(text, ...values)
   },
+  /** How many statements a method runs. */
+  async counted(this: { sql: Sql }, method: string, ...args: unknown[]): Promise<number> {
+    const { rows, row, run } = this.sql
+    let statements = 0
+    const counting =
+      (one: (...of: never[]) => unknown) =>
+      (...of: never[]) => {
+        statements++
+        return one(...of)
+      }
+    Object.assign(this.sql, { rows: counting(rows), row: counting(row), run: counting(run) })
+    try {
+      const called: unknown = Reflect.get(this, method)
+      if (typeof called === "function") await called.apply(this, args)
+      return statements
+    } finally {
+      Object.assign(this.sql, { rows, row, run })
+    }
+  },
   blank(this: { isBlank(): boolean }): boolean {
     return this.isBlank()
   },
@@ -94,6 +116,13 @@ export class Conversation extends ConversationObject {
 }
 
 export class Device extends DeviceObject {
+  override tellConversation(...told: Parameters<DeviceObject["tellConversation"]>): void {
+    if (world.deaf > 0) {
+      world.deaf--
+      throw new Error("did not hear")
+    }
+    super.tellConversation(...told)
+  }
   protected override effects(): Effects {
     return effects
   }
@@ -189,8 +218,9 @@ export default {
       const stub = env[namespace].getByName(name)
       return new Response(toText({ answer: await Reflect.apply(Reflect.get(stub, method), stub, args) }))
     } catch (error) {
-      const { message, retryable = false, overloaded = false } = error as Error & Record<string, unknown>
-      return new Response(toText({ fault: { message, retryable, overloaded } }))
+      // With the runtime's marks.
+      const { message } = error as Error
+      return new Response(toText({ fault: { message, ...(error as Error) } }))
     }
   },
 }
