@@ -22,8 +22,8 @@ export async function ask<Answer>(call: () => Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** What the runtime writes on the errors that it makes. */
+/** What the runtime writes on the errors that it makes; none of it on those that an object throws. */
 function marksOf(fault: unknown): { retryable: boolean; overloaded: boolean } {
   const has = (mark: string) => typeof fault === "object" && fault !== null && Reflect.get(fault, mark) === true
-  return { retryable: has("retryable"), overloaded: has("overloaded") }
+  return { retryable: has("retryable") || has("durableObjectReset"), overloaded: has("overloaded") }
 }

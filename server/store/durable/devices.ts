@@ -2,6 +2,7 @@ import type { DeviceId } from "@signet/kernel/ids"
 import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
+import { inParallel } from "./in-parallel.ts"
 import { keyName, userName } from "./names.ts"
 import type { Revoked } from "./user/object.ts"
 
@@ -44,7 +45,7 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
 
     async activeOf(userIds, place) {
       const names = [...new Set(userIds)].toSorted().map((userId) => userName(userId, place))
-      return (await Promise.all(names.map((name) => ask(() => env.USERS.getByName(name).active())))).flat()
+      return (await inParallel(names, (name) => ask(() => env.USERS.getByName(name).active()))).flat()
     },
 
     lists: (userId, place, afterVersion, limit) =>

@@ -3,6 +3,7 @@ import type { DeviceId } from "@signet/kernel/ids"
 import type { Devices, KeyPackages } from "@signet/kernel/messaging/ports"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
+import { inParallel } from "./in-parallel.ts"
 
 /** Key packages are kept by the object of their device, and a claim by the one of the device that made it. */
 export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "activeOf" | "find">): KeyPackages {
@@ -12,7 +13,7 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
   async function targetsOf({ targets, place, requester }: Parameters<KeyPackages["claim"]>[0]) {
     const [ofUsers, named] = await Promise.all([
       devices.activeOf(targets.userIds, place),
-      Promise.all(targets.deviceIds.map((id) => devices.find(id))),
+      inParallel(targets.deviceIds, (id) => devices.find(id)),
     ])
     const all = [...ofUsers, ...named].filter((one) => one !== undefined)
     const there = all.filter(
@@ -39,12 +40,10 @@ export function durableKeyPackages(env: DurableEnv, devices: Pick<Devices, "acti
       if (begun.is === "mismatch") return begun
       if (begun.is === "claimed") return { ...begun, low: [] }
       const claim = { claimId: id, requesterDeviceId }
-      const given = await Promise.all(
-        begun.deviceIds.map(async (deviceId) => ({
-          deviceId,
-          ...(await ask(() => device(deviceId).take(claim, nowMs))),
-        })),
-      )
+      const given = await inParallel(begun.deviceIds, async (deviceId) => ({
+        deviceId,
+        ...(await ask(() => device(deviceId).take(claim, nowMs))),
+      }))
       const packages = given.flatMap(({ taken }) => taken ?? [])
       const finished = await ask(() => requester().finishClaim({ id, requesterDeviceId }, packages, audit))
       // Begun so long ago that it was forgotten since.

@@ -1,6 +1,8 @@
 // The objects on the real runtime: what any store is, and what only they are.
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
+import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -67,24 +69,15 @@ describe("an object", () => {
     expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
   })
 
-  test("delivers by its alarm what it could not deliver at once, and what came after it then", async () => {
-    const [lane, name] = [freshId("dev"), freshId("dev")]
-    await objects.world({ faults: 1 })
+  test("delivers by its alarm what it could not deliver at once, in order, whether or not it lost its memory", async () => {
+    const [lane, other, name, lost] = times(4, () => freshId("dev"))
+    await objects.world({ faults: 2 })
     await probe(name).send([entry(lane, 1), entry(lane, 2)], true)
-    expect(await delivered(lane)).toEqual([])
-    await until(async () => (await delivered(lane)).length === 2)
+    await probe(lost).send([entry(other, 3)], true)
+    expect([...(await delivered(lane)), ...(await delivered(other))]).toEqual([])
+    await expect(probe(lost).crash()).rejects.toMatchObject({ durableObjectReset: true })
+    await until(async () => (await delivered(lane)).length === 2 && (await delivered(other)).length > 0)
     expect((await delivered(lane)).map(({ body }) => body)).toEqual([1, 2])
-  })
-
-  test("that loses its memory before it delivered, delivers by its alarm", async () => {
-    const [lane, name] = [freshId("dev"), freshId("dev")]
-    await objects.world({ faults: 1 })
-    await probe(name).send([entry(lane, 1)], true)
-    await probe(name)
-      .crash()
-      .catch(() => undefined)
-    await until(async () => (await delivered(lane)).length > 0)
-    await reset()
   })
 
   test("is brought up to date when it wakes, and answers nothing to code that is older than it", async () => {
@@ -195,6 +188,35 @@ describe("a user", () => {
 })
 
 describe("a claim", () => {
+  test("takes what the kernel would choose, until nothing is left", async () => {
+    const [requester, target] = (await putUser(store, 2)).devices
+    const pool = times(16, (i) =>
+      newKeyPackage(target, {
+        isLastResort: i === 0,
+        notBeforeMs: nowMs + ([-day, 0, 1][i % 3] ?? 0),
+        notAfterMs: nowMs + ([3 * day, day, day + 1, 2 * day, 3 * day][i % 5] ?? 0),
+      }),
+    )
+    await store.keyPackages.upload(pool, nowMs)
+    for (const _ of pool) {
+      const claimId = newId("clm", nowMs, random(10))
+      const { taken } = await objects.env.DEVICES.getByName(target.id).take(
+        { claimId, requesterDeviceId: requester.id },
+        nowMs,
+      )
+      const chosen = chooseKeyPackage(pool, nowMs)
+      expect(taken?.notAfterMs).toBe(chosen?.notAfterMs)
+      expect(taken?.isLastResort).toBe(chosen?.isLastResort)
+      // Of those that end together any.
+      const i = pool.findIndex(({ ref }) => hex(ref) === hex(taken?.ref ?? []))
+      if (taken?.isLastResort === false) pool[i] = { ...pool[i], status: "CLAIMED" }
+    }
+    expect(pool.filter(({ status }) => status === "CLAIMED").length).toBe(pool.filter((one) => isOfUse(one)).length)
+  })
+
+  const isOfUse = (one) =>
+    !one.isLastResort && one.notBeforeMs <= nowMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
+
   test("that stopped at any place is finished by the retry, with the packages that it took", async () => {
     const [requester, ...targets] = (await putUser(store, 4)).devices
     for (const one of targets)

@@ -1,4 +1,5 @@
 // The objects in the real runtime, and the store over them in this process: what runs in a Worker else.
+import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,6 +7,9 @@ import { nowMs } from "@signet/kernel/messaging/testing/records"
 import { Miniflare } from "miniflare"
 import { buildWorker } from "../../../edge/node/build.ts"
 import { fromText, toText } from "../plain.ts"
+
+/** Where nothing waits for a disk: that it is waited for is what test/edge kills programs for. */
+const memoryDisk = "/dev/shm"
 
 const classes = {
   CONVERSATIONS: "Conversation",
@@ -27,19 +31,25 @@ export interface StartedObjects {
   /** As the Worker has it. Calls of methods go to the runtime and back. */
   readonly env: Record<keyof typeof classes, { getByName(name: string): Stub }>
   world(set?: World): Promise<Record<string, readonly unknown[]>>
+  /** An address of the Worker. */
+  address(path: string): URL
   /** Ends the runtime and starts it again on what it kept. */
   restart(change?: { probeSteps: readonly string[] }): Promise<void>
   close(): Promise<void>
 }
 
-export async function startObjects(probeSteps: readonly string[] = []): Promise<StartedObjects> {
-  const folder = await mkdtemp(join(tmpdir(), "signet-objects-"))
-  const { code } = await buildWorker(join(import.meta.dirname, "worker.ts"))
+/** @param script A Worker that has the objects of worker.ts and answers as it does, but for paths of its own. */
+export async function startObjects(
+  probeSteps: readonly string[] = [],
+  script = join(import.meta.dirname, "worker.ts"),
+): Promise<StartedObjects> {
+  const folder = await mkdtemp(join(existsSync(memoryDisk) ? memoryDisk : tmpdir(), "signet-objects-"))
+  const { code } = await buildWorker(script)
   const start = (steps: readonly string[]) =>
     new Miniflare({
       modules: [{ type: "ESModule", path: "worker.mjs", contents: code }],
       compatibilityDate: "2026-06-01",
-      compatibilityFlags: ["nodejs_compat"],
+      compatibilityFlags: ["nodejs_compat", "enable_request_signal"],
       host: "127.0.0.1",
       cf: false,
       durableObjects: Object.fromEntries(
@@ -80,6 +90,7 @@ export async function startObjects(probeSteps: readonly string[] = []): Promise<
   return {
     env: Object.fromEntries(Object.keys(classes).map((one) => [one, objects(one)])) as StartedObjects["env"],
     world: async (set = {}) => fromText(await post("/world", set)),
+    address: (path) => new URL(path, url),
     async restart(change) {
       await miniflare.dispose()
       miniflare = start(change?.probeSteps ?? probeSteps)

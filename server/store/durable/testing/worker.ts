@@ -218,9 +218,8 @@ export default {
       const stub = env[namespace].getByName(name)
       return new Response(toText({ answer: await Reflect.apply(Reflect.get(stub, method), stub, args) }))
     } catch (error) {
-      // With the runtime's marks.
-      const { message } = error as Error
-      return new Response(toText({ fault: { message, ...(error as Error) } }))
+      // With the runtime's marks, which are all that it has of its own but the message.
+      return new Response(toText({ fault: { ...(error as Error), message: (error as Error).message } }))
     }
   },
 }
