@@ -1,7 +1,8 @@
 // The same suites as on PostgreSQL, over objects in the real runtime; and what only objects are.
 import { newId } from "@signet/kernel/ids"
+import { hex } from "@signet/kernel/messaging/bytes"
 import { decideLease, decideRejoin } from "@signet/kernel/messaging/directive"
-import { maxCount } from "@signet/kernel/messaging/limits"
+import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
@@ -17,6 +18,7 @@ import {
   newAudit,
   newCommit,
   newConversation,
+  newDevice,
   newList,
   newMessage,
   nowMs,
@@ -26,6 +28,7 @@ import {
   random,
   signReceipt,
 } from "../postgres/messaging/testing/world.ts"
+import { freshId } from "../postgres/testing/people.ts"
 import { pairName, placeName, userName } from "./names.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"
@@ -197,6 +200,30 @@ describe("a conversation's object", () => {
       store.conversations.lease(group.id, (found) => decideLease(found, first?.id ?? expect.fail(), id, nowMs))
     const leases = await Promise.all(devices.slice(4).map(lease))
     expect(leases.map((done) => done?.decision.is).toSorted()).toEqual(["lease", "refuse"])
+  })
+
+  test.skipIf(isShort)("takes a commit as large as there may be, and tells each who comes in", async () => {
+    const group = await putGroup(store, [one])
+    const newcomers = times(maxCount.subjectsPerCommit, () => newDevice(freshId("prn")))
+    const tree = { bytes: random(maxBytes.tree), hash: random() }
+    const commit = newCommit(group, one, [...group.roster, ...leavesOf(newcomers, 2n, 1)], { tree })
+    const welcomes = (commit.commit?.welcomes ?? []).map((welcome) => ({ ...welcome, welcome: random(20_000) }))
+    const large = {
+      ...commit,
+      message: random(maxBytes.commit),
+      commit: commit.commit && { ...commit.commit, welcomes },
+    }
+    const { conversation } = await appended(large)
+    expect(conversation.roster).toHaveLength(257)
+    const told = await Promise.all(newcomers.map((device) => pending(device, group)))
+    expect(told.map((welcome) => welcome?.id)).toEqual(welcomes.map(({ id }) => id))
+    expect(told.map((welcome) => hex(welcome?.welcome ?? random()))).toEqual(
+      welcomes.map(({ welcome }) => hex(welcome)),
+    )
+    expect((await store.conversations.messages(group.id, 1n, { limit: 1, maxBytes: 1 })).envelopes).toHaveLength(1)
+    const last = await store.conversations.tree(group.id, tree.hash, 3 * maxBytes.treeChunk)
+    expect(hex(last?.chunk ?? random())).toBe(hex(tree.bytes.subarray(3 * maxBytes.treeChunk)))
+    expect(await object(group).rowsOf?.("select * from outbox")).toEqual([])
   })
 
   test("outlives the runtime", async () => {

@@ -22,7 +22,7 @@ import { conversationNews } from "./news.ts"
 import { prune } from "./prune.ts"
 import { revoke } from "./revocation.ts"
 import { conversationSteps } from "./schema.ts"
-import { closedTold, createdTold, type DeviceTold, isTold, putTold, type Told } from "./told.ts"
+import { closedTold, createdTold, type DeviceTold, isTold, laneOf, putTold, type Told } from "./told.ts"
 import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
 import { dueWelcome, endWelcomes, markSent, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
 
@@ -60,7 +60,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     conversation: Conversation,
     audit: AuditEvent,
   ): Promise<{ is: "created" | "there"; conversation: Conversation }> {
-    return this.#change<{ is: "created" | "there"; conversation: Conversation }>(() => {
+    return this.#change<{ is: "created" | "there"; conversation: Conversation }>("user", () => {
       const there = this.#head.get()
       if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, told: [] }
       this.#head.insert(conversation)
@@ -115,7 +115,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
     // One row, which needs no transaction, no alarm and nobody who is told.
     if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
-    return this.#change(() => {
+    return this.#change("device", () => {
       const { outcome, told } = appendMessage(of, append, nowMs)
       if (outcome.is === "appended") this.audit(audit)
       return { answer: outcome, told }
@@ -185,7 +185,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
    * @returns the conversation after it, without its roster, which is the snapshot's.
    */
   async swap(revision: number, change: Change, audit: readonly AuditEvent[]): Promise<Conversation | "lost"> {
-    return this.#change<Conversation | "lost">(() => {
+    return this.#change<Conversation | "lost">("device", () => {
       const kept = this.#head.get()
       if (kept?.revision !== revision) return { answer: "lost", told: [] }
       const told = this.#write(kept, change, audit)
@@ -281,12 +281,19 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     return this.isBlank() ? undefined : this.#head.get()
   }
 
-  /** One transaction, and then the first try to tell whoever has to know. That one fails is no fault of the caller's. */
-  async #change<Answer>(work: () => { readonly answer: Answer; readonly told: readonly Told[] }): Promise<Answer> {
+  /**
+   * One transaction, and then the first try to tell those whom the next call may ask. That one does not hear is no fault
+   * of the caller's, and the others are told meanwhile.
+   */
+  async #change<Answer>(
+    asked: "user" | "device",
+    work: () => { readonly answer: Answer; readonly told: readonly Told[] },
+  ): Promise<Answer> {
     const { answer, lanes } = this.#safely(() =>
       this.transact(() => {
         const { answer, told } = work()
-        return { answer, lanes: putTold(this.outbox, told) }
+        putTold(this.outbox, told)
+        return { answer, lanes: told.filter(({ kind }) => kind === asked).map(laneOf) }
       }),
     )
     for (const lane of lanes) this.#awaited.add(lane)

@@ -49,13 +49,13 @@ export interface PlaceTold {
 
 export type Told = DeviceTold | UserTold | PlaceTold
 
-/** Inside the transaction of the change. @returns the lanes that were added to. */
-export function putTold(outbox: Outbox, all: readonly Told[]): readonly string[] {
+/** Inside the transaction of the change. */
+export function putTold(outbox: Outbox, all: readonly Told[]): void {
   for (const told of all) outbox.add({ lane: laneOf(told), kind: told.kind, body: told })
-  return [...new Set(all.map(laneOf))]
 }
 
-function laneOf(told: Told): string {
+/** Where it is delivered in order. */
+export function laneOf(told: Told): string {
   switch (told.kind) {
     case "device":
       return `device/${told.deviceId}`
