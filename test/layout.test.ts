@@ -68,7 +68,10 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, ...connect, "cloudflare:workers", "node:"],
   },
   // Bundles the Worker and starts it; what it needs of the Worker it has from the bundle.
-  "server/edge/node": { ours: ["gen/es", "proto/canonical", "server/kernel", "server/rpc", "server/rest", "server/node"], npm: ["*"] },
+  "server/edge/node": {
+    ours: ["gen/es", "proto/canonical", "server/kernel", "server/keys", "server/rpc", "server/rest", "server/node"],
+    npm: ["*"],
+  },
   "clients/core": {
     ours: ["gen/es", "proto/canonical"],
     npm: [...protobuf, ...connect, "ts-mls", "@noble/curves", "@noble/hashes", "@noble/ciphers", "@hpke/core"],

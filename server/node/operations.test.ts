@@ -16,7 +16,8 @@ import { addDocs } from "./docs.ts"
 import { createLog } from "./log.ts"
 import { createMetrics } from "./metrics.ts"
 import { addProbes } from "./probes.ts"
-import { services, startTransports, type TransportServer } from "./testing/transport-server.ts"
+import { startTransports, type TransportServer } from "./testing/transport-server.ts"
+import { services } from "./testing/under-test.ts"
 import { startTracing, traced } from "./tracing.ts"
 
 const spans = new InMemorySpanExporter()

@@ -38,6 +38,8 @@ export function universalAnswer(
   return new Response(body === undefined ? null : streamed(body, left, onFault), { status, headers })
 }
 
+const awakeMs = 10_000
+
 function streamed(
   chunks: AsyncIterable<Uint8Array>,
   left: () => void,
@@ -45,14 +47,19 @@ function streamed(
 ): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]()
   let isLeft = false
+  // While nothing is awaited of the platform, it takes a stream that waits for one that hangs.
+  const awake = setInterval(() => undefined, awakeMs)
   return new ReadableStream({
     async pull(controller) {
       try {
         const { done, value } = await iterator.next()
         if (isLeft) return
-        if (done === true) controller.close()
-        else controller.enqueue(value)
+        if (done === true) {
+          clearInterval(awake)
+          controller.close()
+        } else controller.enqueue(value)
       } catch (thrown) {
+        clearInterval(awake)
         if (isLeft) return
         onFault(thrown)
         controller.error(thrown)
@@ -60,6 +67,7 @@ function streamed(
     },
     async cancel() {
       isLeft = true
+      clearInterval(awake)
       left()
       await iterator.return?.().catch(() => undefined)
     },

@@ -1,0 +1,165 @@
+// The Worker on this machine, beside an auth service in the development profile: for trying it, and for tests.
+import { randomBytes } from "node:crypto"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { nodeSigner } from "../../keys/ed25519.ts"
+import { parseConfig } from "../../node/config.ts"
+import { createLog } from "../../node/log.ts"
+import { type Bundle, buildWorker } from "./build.ts"
+import { startWorkerd, type Workerd } from "./workerd.ts"
+
+export interface EdgeOptions {
+  /** The folder of everything that is kept: the objects, the bucket, the backend's keys, and the auth service's data. */
+  readonly persist: string
+  /** An auth service that runs already, in the development profile, with a messaging audience of its own. */
+  readonly authUrl?: string | undefined
+  /** Ports at loopback; a free one unless told otherwise. */
+  readonly port?: number
+  readonly authPort?: number
+  /** SIGNET_LIMITS of both programs: changes to the rate limits as JSON, or `off`. */
+  readonly limits?: string | undefined
+  /** More settings of the Worker, or others. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** What is bundled already, for those who start it often. */
+  readonly bundle?: Bundle
+  /** Hears the Worker's log and the runtime's complaints. */
+  readonly onLine?: (line: string) => void
+}
+
+export interface Edge {
+  /** Where messaging answers. */
+  readonly url: string
+  readonly authUrl: string
+  /** What clients pin, as base64url. */
+  readonly rootKey: string
+  /** Of workerd. */
+  readonly pid: number
+  /** Ends workerd as a crash would. The auth service goes on; `again` starts another workerd on what was kept. */
+  kill(): Promise<void>
+  /** Starts the Worker at the same address, after it was killed. */
+  again(): Promise<void>
+  /** Stops both, the Worker first. An auth service that ran before goes on. */
+  close(): Promise<void>
+}
+
+/** The audience of tokens for messaging. Its own, so that the backend may ask how such tokens stand. */
+export const messagingAudience = "messaging"
+
+export async function startEdge(options: EdgeOptions): Promise<Edge> {
+  const { persist, limits } = options
+  await mkdir(persist, { recursive: true, mode: 0o700 })
+  const bundle = options.bundle ?? (await buildWorker())
+  const auth =
+    options.authUrl === undefined ? await startAuth(options) : { url: options.authUrl, close: async () => {} }
+  try {
+    const { texts, rootKey } = await settingsOf(persist, auth.url)
+    const start = (port: number) =>
+      startWorkerd({
+        code: bundle.code,
+        texts: { ...texts, ...(limits === undefined ? {} : { SIGNET_LIMITS: limits }), ...options.settings },
+        persist: join(persist, "worker"),
+        port,
+        ...(options.onLine ? { onLine: options.onLine } : {}),
+      })
+    let worker: Workerd = await start(options.port ?? 0)
+    const { url } = worker
+    return {
+      url,
+      authUrl: auth.url,
+      rootKey,
+      get pid() {
+        return worker.pid
+      },
+      kill: () => worker.kill(),
+      async again() {
+        worker = await start(Number(new URL(url).port))
+      },
+      async close() {
+        await worker.close()
+        await auth.close()
+      },
+    }
+  } catch (error) {
+    await auth.close()
+    throw error
+  }
+}
+
+async function startAuth({ persist, authPort, limits }: EdgeOptions): Promise<{ url: string; close(): Promise<void> }> {
+  const config = parseConfig({
+    SIGNET_PROFILE: "development",
+    SIGNET_DATA: join(persist, "auth"),
+    SIGNET_MESSAGING_AUDIENCE: messagingAudience,
+    PORT: String(authPort ?? (await freePort())),
+    ADMIN_PORT: "0",
+    LOG_LEVEL: "error",
+    ...(limits === undefined ? {} : { SIGNET_LIMITS: limits }),
+  })
+  // Loaded only now: who brings an auth service along needs no database.
+  const { startProgram } = await import("../../node/program.ts")
+  return startProgram(config, createLog(config.logLevel))
+}
+
+/** The keys that this backend made for itself at its first start. */
+interface OwnKeys {
+  readonly receiptKey: string
+  readonly sealingKey: string
+  readonly pepper: string
+}
+
+/** An account of the auth service's and the backend's own keys, as the Worker's settings. */
+async function settingsOf(persist: string, authUrl: string) {
+  const keys = await ownKeys(join(persist, "backend.json"))
+  const { publicKey } = nodeSigner(new Uint8Array(Buffer.from(keys.receiptKey, "base64")))
+  const response = await fetch(`${authUrl}/dev/messaging-backend`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ receiptKey: Buffer.from(publicKey).toString("base64url") }),
+  })
+  if (!response.ok) throw new Error(`${authUrl} gives no backend an account: it answered ${response.status}`)
+  const account: unknown = await response.json()
+  const rootKey = textIn(account, "issuerRootKey")
+  const texts = {
+    SIGNET_PROFILE: "development",
+    SIGNET_ISSUER: authUrl,
+    SIGNET_MESSAGING_AUDIENCE: messagingAudience,
+    SIGNET_ROOT_KEY: Buffer.from(rootKey, "base64url").toString("base64"),
+    SIGNET_CLIENT_ID: textIn(account, "clientId"),
+    SIGNET_CLIENT_SECRET: textIn(account, "clientSecret"),
+    SIGNET_RECEIPT_KEY: keys.receiptKey,
+    SIGNET_SEALING_KEY: keys.sealingKey,
+    SIGNET_PEPPERS: `1:${keys.pepper}`,
+  }
+  return { texts, rootKey }
+}
+
+async function ownKeys(file: string): Promise<OwnKeys> {
+  const fresh = () => randomBytes(32).toString("base64")
+  const made: OwnKeys = { receiptKey: fresh(), sealingKey: fresh(), pepper: fresh() }
+  await writeFile(file, `${JSON.stringify(made)}\n`, { flag: "wx", mode: 0o600 }).catch((error: unknown) => {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+  })
+  const kept: unknown = JSON.parse(await readFile(file, "utf8"))
+  return {
+    receiptKey: textIn(kept, "receiptKey"),
+    sealingKey: textIn(kept, "sealingKey"),
+    pepper: textIn(kept, "pepper"),
+  }
+}
+
+function textIn(value: unknown, name: string): string {
+  const [, text] = Object.entries(value ?? {}).find(([each]) => each === name) ?? []
+  if (typeof text !== "string") throw new Error(`${name} is missing`)
+  return text
+}
+
+/** A port that was free a moment ago: the issuer's address is made of it before anything starts. */
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === "string") throw new Error("no free port")
+  return address.port
+}

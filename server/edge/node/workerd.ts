@@ -1,0 +1,120 @@
+// A Worker on workerd, the platform's own runtime, in a process beside this one.
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import type { Readable } from "node:stream"
+import { promisify } from "node:util"
+import { Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare"
+import { buckets, compatibility, keyValueNamespaces, objects } from "./bindings.ts"
+
+export interface WorkerdOptions {
+  /** An ES module. */
+  readonly code: string
+  /** Settings and secrets, by name. */
+  readonly texts?: Readonly<Record<string, string>>
+  /** The folder of the objects, of the key-value store and of the bucket; none: they end with the process. */
+  readonly persist?: string
+  /** Has no objects, no store and no bucket: a Worker for tests of parts. */
+  readonly isBare?: boolean
+  /** A port at loopback; 0 takes a free one. */
+  readonly port?: number
+  /** Hears what the Worker writes to its console, and what the runtime complains of. */
+  readonly onLine?: (line: string) => void
+}
+
+export interface Workerd {
+  readonly url: string
+  readonly pid: number
+  /** Ends the process at once, as a crash would: nothing is drained and nothing said. */
+  kill(): Promise<void>
+  /** Lets calls end for a moment, and then ends the process. */
+  close(): Promise<void>
+}
+
+/** How long calls may still take when the Worker is stopped: it would wait for open streams for ever. */
+const graceMs = 300
+
+export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
+  const { worker, pid } = await started(() => new Miniflare(workerOptions(options)))
+  const url = (await worker.unsafeGetDirectURL()).origin
+  let ended: Promise<void> | undefined
+  // The library ends its process with SIGKILL, and takes the port's end for the process's.
+  const end = () => {
+    ended ??= worker.dispose()
+    return ended
+  }
+  return {
+    url,
+    pid,
+    kill: end,
+    async close() {
+      await new Promise((resolve) => setTimeout(resolve, graceMs))
+      await end()
+    },
+  }
+}
+
+function workerOptions(options: WorkerdOptions): MiniflareOptions {
+  const { code, texts = {}, persist, isBare = false, port = 0, onLine } = options
+  const kept = (what: string) => (persist === undefined ? false : join(persist, what))
+  return {
+    name: "signet",
+    modules: [{ type: "ESModule", path: "worker.mjs", contents: code }],
+    compatibilityDate: compatibility.date,
+    compatibilityFlags: [...compatibility.flags],
+    host: "127.0.0.1",
+    port: 0,
+    // Past the library's own Worker, which compresses answers and so keeps streams back.
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+    cf: false,
+    bindings: { ...texts },
+    log: new Log(LogLevel.ERROR),
+    handleRuntimeStdio(stdout: Readable, stderr: Readable) {
+      for (const stream of [stdout, stderr]) {
+        stream.setEncoding("utf8")
+        stream.on("data", (text: string) => onLine?.(text.trimEnd()))
+      }
+    },
+    ...(isBare
+      ? {}
+      : {
+          durableObjects: Object.fromEntries(
+            Object.entries(objects).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+          ),
+          kvNamespaces: [...keyValueNamespaces],
+          r2Buckets: [...buckets],
+          durableObjectsPersist: kept("objects"),
+          kvPersist: kept("keys"),
+          r2Persist: kept("blobs"),
+        }),
+  }
+}
+
+/** One start at a time: the library does not say which process is its own, so the new one is. */
+let starting: Promise<unknown> = Promise.resolve()
+
+function started(start: () => Miniflare): Promise<{ worker: Miniflare; pid: number }> {
+  const next = starting.then(async () => {
+    const before = new Set(await runtimes())
+    const worker = start()
+    try {
+      await worker.ready
+      const [pid, another] = (await runtimes()).filter((one) => !before.has(one))
+      if (pid === undefined || another !== undefined) throw new Error("the runtime's process was not found")
+      return { worker, pid }
+    } catch (error) {
+      await worker.dispose()
+      throw error
+    }
+  })
+  starting = next.catch(() => undefined)
+  return next
+}
+
+/** The ids of this process's own runtimes. */
+async function runtimes(): Promise<number[]> {
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,ppid=,comm="])
+  return stdout.split("\n").flatMap((line) => {
+    const [pid, parent, name = ""] = line.trim().split(/\s+/)
+    return Number(parent) === process.pid && name.includes("workerd") ? [Number(pid)] : []
+  })
+}

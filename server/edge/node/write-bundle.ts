@@ -1,0 +1,11 @@
+// npm run edge:build: writes what wrangler deploys, and says how large it is.
+import { buildWorker, bundleFile, maxGzipBytes, writeBundle } from "./build.ts"
+
+const bundle = await buildWorker()
+await writeBundle(bundle)
+const kilobytes = (bytes: number) => `${Math.ceil(bytes / 1_000)} KB`
+console.log(`${bundleFile}: ${kilobytes(bundle.bytes)}, ${kilobytes(bundle.gzipBytes)} in gzip`)
+if (bundle.gzipBytes > maxGzipBytes) {
+  console.error(`The limit is ${kilobytes(maxGzipBytes)} in gzip.`)
+  process.exit(1)
+}
