@@ -1,17 +1,25 @@
 // A service that answers something else than was asked: another conversation, a change that is none, a log that does not
 // have what it says it took. What is written goes to whom it was meant for, and what is said to be done is.
+import { randomBytes } from "node:crypto"
 import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
-import type {
-  AuthorizeMembershipResponse,
-  CreateConversationResponse,
-  ListConversationsResponse,
+import {
+  type AuthorizeMembershipResponse,
+  type CreateConversationResponse,
+  SubscribeResponse_DirectiveIssuedSchema as DirectiveIssuedSchema,
+  SubscribeResponse_EnvelopeAvailableSchema as EnvelopeAvailableSchema,
+  type ListConversationsResponse,
+  SubscribeResponse_WelcomeAvailableSchema as WelcomeAvailableSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
-import type { Conversation } from "@signet/proto/messaging/v1/records"
+import type { RegisterDeviceResponse } from "@signet/proto/messaging/v1/device_service"
+import { type Conversation, Conversation_Status, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
+import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -134,6 +142,115 @@ test("what the service says it took, and its log does not have, waits", async ()
   isSwallowing = false
   await ann.messenger.sync()
   expect((await ann.messenger.timeline(id)).map(({ is }) => is)).toEqual(["membership", "membership", "message"])
+})
+
+const noIds = [
+  "",
+  "cnv_",
+  "dev_01kdvdna00edmtevk5ehj6axhg",
+  "cnv_zzzzzzzzzzzzzzzzzzzzzzzzzz",
+  "../../state",
+  "cnv_01KDVDNA00EDMTEVK5EHJ6AXHG",
+]
+
+test.each(noIds)("a conversation by the name %j is refused, and nothing is kept of it", async (id) => {
+  const { id: real } = await ann.messenger.createGroupConversation([ben.person.userId])
+  transport.bend = {
+    method: "CreateConversation",
+    answer: (truth) => Object.assign((truth as CreateConversationResponse).conversation ?? {}, { id }),
+  }
+  const making = ann.messenger.createGroupConversation([ben.person.userId])
+  await expect(making).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
+  transport.bend = {
+    method: "ListConversations",
+    answer: (truth) => {
+      for (const one of (truth as ListConversationsResponse).conversations) if (one.id !== real) one.id = id
+    },
+  }
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(real))?.status).toBe("active")
+  expect(await ann.store.spaces()).not.toContain(id)
+})
+
+test.each(noIds.slice(0, 2))(
+  "a welcome to a conversation by the name %j is refused, and holds up no other",
+  async (conversationId) => {
+    const eve = await messengers.newcomer("eve is welcomed", { transport })
+    const { id: lost } = await ben.messenger.createGroupConversation([eve.person.userId])
+    const { id: kept } = await ben.messenger.createGroupConversation([eve.person.userId])
+    const failures: unknown[] = []
+    eve.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+    transport.bend = {
+      method: "ListWelcomes",
+      answer: (truth) => {
+        const { welcomes } = truth as ListWelcomesResponse
+        for (const one of welcomes) if (one.conversationId === lost) one.conversationId = conversationId
+      },
+    }
+    await eve.messenger.sync()
+    expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
+    expect((await eve.messenger.conversations()).map(({ id }) => id)).toEqual([kept])
+  },
+)
+
+test("a device by a name that is none is refused", async () => {
+  transport.bend = {
+    method: "RegisterDevice",
+    answer: (truth) => Object.assign((truth as RegisterDeviceResponse).device ?? {}, { id: "dev_none" }),
+  }
+  const opening = messengers.newcomer("nobody", { transport })
+  await expect(opening).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
+})
+
+test("hints about conversations that nobody has heard of open no door, and malformed ones are refused", async () => {
+  const fay = await messengers.newcomer("fay")
+  const { id } = await ben.messenger.createGroupConversation([fay.person.userId])
+  await fay.messenger.sync()
+  await ben.messenger.send(id, secret)
+  const { context } = await openContext(...messengers.optionsFor(fay.person, fay))
+  const opened = new Set<string>()
+  const watched = {
+    ...context,
+    door(name: string) {
+      opened.add(name)
+      return context.door(name)
+    },
+  }
+  const hint = (conversationId: string) => [
+    { case: "envelopeAvailable" as const, value: create(EnvelopeAvailableSchema, { conversationId, headSeq: 9n }) },
+    { case: "directiveIssued" as const, value: create(DirectiveIssuedSchema, { conversationId }) },
+  ]
+  for (let i = 0; i < 500; i++) for (const event of hint(idOf("cnv", randomBytes(16)))) await follow(watched, event)
+  await follow(watched, {
+    case: "welcomeAvailable",
+    value: create(WelcomeAvailableSchema, { conversationId: idOf("cnv", randomBytes(16)) }),
+  })
+  expect(opened.size).toBe(0)
+  for (const event of noIds.flatMap(hint)) {
+    await expect(follow(watched, event)).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
+  }
+  for (const event of hint(id)) await follow(watched, event)
+  expect([...opened]).toEqual([id])
+  expect((await fay.messenger.timeline(id)).at(-1)).toMatchObject({ plaintext: secret })
+})
+
+test("an envelope of a conversation that is not here opens no door", async () => {
+  const conversationId = idOf("cnv", randomBytes(16))
+  const envelope = create(EnvelopeSchema, { seq: 1n })
+  const incoming = ann.messenger.processIncoming({ conversationId, envelope })
+  await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })
+})
+
+test("a conversation with others in it is not closed because the service says so", async () => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  transport.bend = {
+    method: "ListConversations",
+    answer: (truth) => {
+      for (const one of (truth as ListConversationsResponse).conversations) one.status = Conversation_Status.CLOSED
+    },
+  }
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(id))?.status).toBe("active")
 })
 
 test("whoever is thousands of commits behind does not read on, and is let in again", async () => {

@@ -10,6 +10,13 @@ import type { ListMessagesResponse } from "@signet/proto/messaging/v1/conversati
 import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
+import {
+  encodeSecrets,
+  epochAuthenticator,
+  type GroupState,
+  uncheckedEngine,
+} from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { snapshotOf } from "../../clients/core/messaging/state/held.ts"
 import { sealSnapshot } from "../../clients/core/messaging/state/snapshot.ts"
@@ -303,6 +310,55 @@ test("everything in a store but its header and the names of rows went through th
 
 const inConversation = (id: string) =>
   (["conversation", "state", "tree", "outbox", "timeline"] as const).map((table) => [id, table] as const)
+
+test.each(["close", "destroyLocalState"] as const)(
+  "after %s no secret of a conversation or device is in memory",
+  async (end) => {
+    const secrets: Uint8Array[] = []
+    const states: GroupState[] = []
+    const [options, primitives] = messengers.optionsFor(await server.person("fay"), {
+      store: openMemoryStore(),
+      box: testBox(),
+    })
+    const fay = await createMessengerWith(options, {
+      ...primitives,
+      async openEngine(given) {
+        const engine = uncheckedEngine(given)
+        return {
+          ...engine,
+          async encrypt(...args) {
+            const made = await engine.encrypt(...args)
+            states.push(made.next)
+            return made
+          },
+        }
+      },
+      suite: {
+        ...primitives.suite,
+        sign(key, message) {
+          secrets.push(key)
+          return primitives.suite.sign(key, message)
+        },
+      },
+    })
+    await fay.sync()
+    const { id } = await fay.createGroupConversation([ben.person.userId])
+    await fay.send(id, utf8("a secret"))
+    const isWiped = (bytes: Uint8Array | undefined) => bytes?.every((byte) => byte === 0)
+    const group = states.at(-1)
+    const key = secrets.at(-1)
+    if (group === undefined || key === undefined) throw new Error("nothing was sent")
+    const before = [...epochAuthenticator(group)]
+    expect(before.every((byte) => byte === 0)).toBe(false)
+    expect(isWiped(key)).toBe(false)
+    await (end === "close" ? fay.close() : fay.destroyLocalState("destroy everything on this device"))
+    expect([isWiped(epochAuthenticator(group)), isWiped(key)]).toEqual([true, true])
+    const kept = Buffer.from(encodeSecrets(group)).toString("hex")
+    expect(kept).not.toContain(Buffer.from(before).toString("hex"))
+    // And what would be sent with them is not.
+    await expect(fay.send(id, utf8("with no key"))).rejects.toMatchObject({ reason: "CLOSED" })
+  },
+)
 
 test("a device that the log has moved on without asks to be let in again", async () => {
   const id = await group()

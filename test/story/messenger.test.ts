@@ -1,4 +1,5 @@
 // Two people and more, each with the real client, on the real server.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { effort } from "../support/effort.ts"
@@ -114,6 +115,37 @@ test("who asks to leave is let go by the others", async () => {
   await sync(ann, cid, ben)
   expect(await membersOf(cid, id)).toEqual(ids(ann, cid))
   expect((await ben.messenger.conversation(id))?.status).toBe("removed")
+})
+
+test.each(["is lost", "comes"])("the last one who leaves is out when the answer %s", async (fate) => {
+  const ben = await messengers.newcomer("ben is removed")
+  const plain = messengers.transport
+  const transport: Transport = {
+    ...plain,
+    async unary(...call) {
+      const answer = await plain.unary(...call)
+      const isLost = fate === "is lost" && call[0].name === "LeaveConversation"
+      if (isLost) throw new ConnectError("the answer is lost", Code.Unavailable)
+      return answer
+    },
+  }
+  const ann = await messengers.newcomer("ann is the last", { transport })
+  // Another device of hers, which nobody asks.
+  const other = await messengers.open(await ann.person.again())
+  await sync(other)
+  const { id } = await ann.messenger.createGroupConversation(ids(ben))
+  await sync(ann, other)
+  await ann.messenger.removeMembers(id, ids(ben))
+  await sync(other)
+  const leaving = ann.messenger.leave(id)
+  if (fate === "is lost") await expect(leaving).rejects.toThrow("lost")
+  else await leaving
+  await sync(ann, other)
+  for (const { messenger } of [ann, other]) {
+    expect((await messenger.conversation(id))?.status).toBe("removed")
+    const sending = messenger.send(id, utf8("anybody?"))
+    await expect(sending).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  }
 })
 
 test("a lost device is removed everywhere, and the user's other one goes on", async () => {

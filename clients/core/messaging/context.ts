@@ -27,10 +27,14 @@ export interface Context {
   readonly keyPackageTarget: number
   /** Nothing is sent where a member's keys are others than those that were compared. */
   readonly refusesChangedKeys: boolean
-  /** The one way to a conversation's state. */
+  /** Whether there ever was anything of it here. What others name is asked for so, before it is given a door. */
+  has(conversationId: string): Promise<boolean>
+  /** The one way to a conversation's state. It stays as long as the messenger. */
   door(conversationId: string): Door
   /** Work on the network for one conversation, one after the other. */
   lane<T>(conversationId: string, work: () => Promise<T>): Promise<T>
+  /** Wipes the secrets that are in memory, once nothing can be stored any more: nothing is sent that was not. */
+  forget(): Promise<void>
   emit(event: MessengerEvent): void
   /** Entries of a conversation from now on. */
   record(conversationId: string): { readonly entries: readonly TimelineEntry[]; readonly end: () => void }

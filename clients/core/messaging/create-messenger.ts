@@ -46,6 +46,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     closing.abort()
     events.close()
     await store.close()
+    await context.forget()
   }
 
   return {

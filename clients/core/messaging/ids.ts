@@ -1,4 +1,5 @@
 // Ids as texts and as the 16 bytes that signed messages carry: a prefix, and Crockford's base32 in lower case.
+import { MessagingError } from "./errors.ts"
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const pattern = /^([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})$/
@@ -20,6 +21,12 @@ export function idOf(kind: IdKind, bytes: Uint8Array): string {
 
 export function isId(kind: IdKind, text: string): boolean {
   return pattern.exec(text)?.[1] === kind
+}
+
+/** An id that the service says. @throws MessagingError ANSWER_REFUSED for a text that is none of that kind. */
+export function answeredId(kind: IdKind, text: string): string {
+  if (!isId(kind, text)) throw new MessagingError("ANSWER_REFUSED", `the service answered with no ${kind}_ id`)
+  return text
 }
 
 /** @throws RangeError for a text that is no id of that kind. */

@@ -11,6 +11,7 @@ import {
   stageAdd,
   stageRemove,
   stageUpdate,
+  wipeState,
 } from "./engine/commit.ts"
 import { createGroup, type NewGroup } from "./engine/group.ts"
 import { frameOf, groupInfoIsOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
@@ -114,7 +115,7 @@ export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: Engin
   }
 }
 
-export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf }
+export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf, wipeState }
 
 /** Whether a GroupInfo (MLSMessage) is of this state: group context and confirmation tag, byte for byte. */
 export function groupInfoFits(state: GroupState, groupInfo: Uint8Array): boolean {

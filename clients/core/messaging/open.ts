@@ -18,7 +18,7 @@ import { type Engine, openEngine } from "./mls.ts"
 import { deviceIn } from "./receiving/roster.ts"
 import { refusingAs } from "./refusing.ts"
 import { issuerIn, type Owner, ownerOf } from "./session.ts"
-import { type Door, openDoor } from "./state/door.ts"
+import { openPlaces } from "./state/places.ts"
 import { sealedRows } from "./store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
 
@@ -97,7 +97,7 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     refusesChangedKeys: options.whenKeysChange === "refuse",
     emit,
   }
-  const context: Context = { ...shared, ...places(shared), ...hearing(events) }
+  const context: Context = { ...shared, ...openPlaces(shared), ...hearing(events) }
   if (device.id === undefined) await becomeDevice(context)
   followTabs(context)
   return { context, events, scope }
@@ -112,29 +112,6 @@ function followTabs(context: Context): void {
       if (!isMessagingError(error, "CLOSED")) context.emit({ is: "failed", conversationId: undefined, error })
     })
   })
-}
-
-/** Doors and lanes: one of each for a conversation. */
-function places(shared: Parameters<typeof openDoor>[0]): Pick<Context, "door" | "lane"> {
-  const doors = new Map<string, Door>()
-  const lanes = new Map<string, Promise<unknown>>()
-  const { store } = shared
-  return {
-    door(conversationId) {
-      const door = doors.get(conversationId) ?? openDoor(shared, conversationId)
-      doors.set(conversationId, door)
-      return door
-    },
-    lane(conversationId, work) {
-      const start = () => store.inTurn?.(conversationId, work) ?? work()
-      const turn = (lanes.get(conversationId) ?? Promise.resolve()).then(start, start)
-      lanes.set(
-        conversationId,
-        turn.catch(() => undefined),
-      )
-      return turn
-    },
-  }
 }
 
 function hearing(events: Events): Pick<Context, "hear" | "record"> {

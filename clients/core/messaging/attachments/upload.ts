@@ -8,7 +8,7 @@ import { isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
-import { bytesOfId } from "../ids.ts"
+import { answeredId, bytesOfId } from "../ids.ts"
 import { seatToSend } from "../sending/outbox.ts"
 import { ownCredential } from "../state/held.ts"
 import { calling } from "./calling.ts"
@@ -65,7 +65,7 @@ export async function upload(
       : await goOn(context, conversationId, source, resume)
   try {
     const attachmentId = await carryUp(context, conversationId, source, going, options)
-    const locator = bytesOfId("att", attachmentId)
+    const locator = bytesOfId("att", answeredId("att", attachmentId))
     return { id: going.id, manifest: create(AttachmentManifestSchema, { ...going.manifest, locator }) }
   } catch (error) {
     if (error instanceof MessagingError && error.reason === "ATTACHMENT_GONE") {

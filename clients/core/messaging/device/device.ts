@@ -17,12 +17,13 @@ import { hex } from "../crypto/bytes.ts"
 import type { Signer } from "../crypto/identity.ts"
 import type { Suite } from "../crypto/suite.ts"
 import { MessagingError } from "../errors.ts"
-import { bytesOfId } from "../ids.ts"
+import { answeredId, bytesOfId } from "../ids.ts"
 import type { Identity } from "../mls.ts"
 import { verifyFresh } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore } from "../store/store.ts"
+import { versionOf } from "./issuer.ts"
 
 const place = { space: deviceSpace, table: "device", key: "self" } as const
 
@@ -39,7 +40,8 @@ export interface OwnDevice {
   readonly notAfter: number
   /** The newest issuer key set that was kept; empty for none. */
   readonly issuerKeySet: Uint8Array
-  keepIssuerKeySet(signed: Uint8Array): Promise<void>
+  /** @returns The one that is kept: this one, unless another tab has kept a newer one meanwhile. */
+  keepIssuerKeySet(signed: Uint8Array): Promise<Uint8Array>
   /** What signs for a reference: for the engine. */
   signerOf(reference: Uint8Array): Signer | undefined
   /** What signs calls. */
@@ -51,6 +53,8 @@ export interface OwnDevice {
   register(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
   /** Another tab may have written. */
   reload(): Promise<void>
+  /** Wipes the keys that are in memory: nothing is signed any more. */
+  forget(): void
   /** A new credential for a new key. */
   renew(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
 }
@@ -86,7 +90,9 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const change = async (next: (before: DeviceRecord) => DeviceRecord): Promise<DeviceRecord> => {
     for (;;) {
       const generation = await load()
-      const after = next(record ?? create(DeviceRecordSchema))
+      const before = record ?? create(DeviceRecordSchema)
+      const after = next(before)
+      if (after === before) return before
       const op = await rows.put(place, DeviceRecordSchema, after)
       const done = await store.transact(deviceSpace, generation, [op])
       if (done !== "ok") continue
@@ -133,7 +139,8 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     const leaf = { credential: device.credential, signatureKey: key.publicKey }
     const { body } = await refusingAs("ANSWER_REFUSED", async () => verifyFresh(realm, leaf, nowSeconds(papers)))
     const isOurs =
-      hex(body.userId) === hex(papers.owner.user) && hex(body.deviceId) === hex(bytesOfId("dev", device.id))
+      hex(body.userId) === hex(papers.owner.user) &&
+      hex(body.deviceId) === hex(bytesOfId("dev", answeredId("dev", device.id)))
     if (!isOurs) throw new MessagingError("ANSWER_REFUSED", "the credential is another user's or device's")
     await change((before) =>
       create(DeviceRecordSchema, {
@@ -167,7 +174,11 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       return record?.issuerKeySet ?? new Uint8Array()
     },
     async keepIssuerKeySet(issuerKeySet) {
-      await change((before) => create(DeviceRecordSchema, { ...before, issuerKeySet }))
+      const isNewer = ({ issuerKeySet: kept }: DeviceRecord) => versionOf(issuerKeySet) > versionOf(kept)
+      const after = await change((before) =>
+        isNewer(before) ? create(DeviceRecordSchema, { ...before, issuerKeySet }) : before,
+      )
+      return after.issuerKeySet
     },
     signerOf: (reference) => signers.get(hex(reference)),
     caller() {
@@ -191,6 +202,11 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     },
     async reload() {
       await load()
+    },
+    forget() {
+      for (const { seed } of keysOf(record)) seed.fill(0)
+      signers.clear()
+      record = undefined
     },
     async renew(papers) {
       const { record: now } = registered()

@@ -1,3 +1,4 @@
+import { equalBytes } from "@signet/canonical/bytes"
 import { decode } from "@signet/canonical/canonical"
 import type { Verify } from "@signet/canonical/ed25519"
 import { CanonicalError } from "@signet/canonical/errors"
@@ -23,14 +24,16 @@ export interface IssuerOptions {
   readonly nowMs: () => number
   readonly verify: Verify
   readonly fetch: () => Promise<Uint8Array>
-  readonly keep: (signed: Uint8Array) => Promise<void>
+  /** @returns The newest that is kept: another one where another tab has taken a newer one, or the same version of another kind. */
+  readonly keep: (signed: Uint8Array) => Promise<Uint8Array>
 }
 
 /** @param kept the newest set that was taken; empty for none. */
 export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
   const issuerId = issuerIdOf(options.issuer)
   let newest = kept
-  let seen = kept.length === 0 ? undefined : { version: versionOf(kept), hash: hash("issuer-keys", kept) }
+  let seen: { readonly version: bigint; readonly hash: Uint8Array } | undefined =
+    kept.length === 0 ? undefined : { version: versionOf(kept), hash: hash("issuer-keys", kept) }
   const take = (signed: Uint8Array): IssuerKeys => {
     const atSeconds = BigInt(Math.floor(options.nowMs() / 1_000))
     const { roots, verify } = options
@@ -45,16 +48,22 @@ export function openIssuer(options: IssuerOptions, kept: Uint8Array): Issuer {
     async refresh() {
       const signed = await options.fetch()
       const next = refusing(() => take(signed))
-      if (next.version !== seen?.version) await options.keep(signed)
+      const kept = next.version === seen?.version ? signed : await options.keep(signed)
       seen = next
       newest = signed
-      return next
+      if (equalBytes(kept, signed)) return next
+      // Another tab has a newer one, which this one's has to lead to.
+      const theirs = refusing(() => take(kept))
+      seen = theirs
+      newest = kept
+      return theirs
     },
   }
 }
 
-/** Of a set that was verified when it was kept; the store's seal says that it is still that one. */
-function versionOf(signed: Uint8Array): bigint {
+/** Of a set that was verified when it was kept; the store's seal says that it is still that one. -1n for none. */
+export function versionOf(signed: Uint8Array): bigint {
+  if (signed.length === 0) return -1n
   const schema = IssuerKeySetBodyV1Schema
   return decode(schema, parseSigned(schema, signed).body).setVersion
 }

@@ -20,7 +20,7 @@ import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
-import { bytesOfId } from "../ids.ts"
+import { answeredId, bytesOfId } from "../ids.ts"
 import { frameOf, type Joined, stateTag } from "../mls.ts"
 import { type Bench, checkMembers } from "../receiving/commit-check.ts"
 import { benchOf } from "../receiving/follow.ts"
@@ -28,7 +28,7 @@ import { catchUp, changeRecord } from "../receiving/log.ts"
 import { personOf, verifyMember } from "../receiving/roster.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
-import type { Seat } from "../state/held.ts"
+import { nothingHeld, type Seat } from "../state/held.ts"
 import { timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
@@ -42,6 +42,7 @@ export async function joinAll(context: Context): Promise<void> {
   for (const welcome of await listWelcomes(context)) {
     const { conversationId } = welcome
     try {
+      answeredId("cnv", conversationId)
       await context.lane(conversationId, () => joinOnce(context, welcome))
     } catch (error) {
       context.emit({ is: "failed", conversationId, error })
@@ -57,7 +58,8 @@ const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
 
 async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
-  const before = await context.door(conversationId).held()
+  // A name that nobody was let in by gets no door: a service has any number of them.
+  const before = (await context.has(conversationId)) ? await context.door(conversationId).held() : nothingHeld
   // Joined, and stopped before the service knew.
   if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context, conversationId)
   if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {

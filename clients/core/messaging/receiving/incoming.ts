@@ -60,6 +60,7 @@ export async function processIncoming(
   conversationId: string,
   envelope: Envelope,
 ): Promise<Incoming> {
+  if (!(await context.has(conversationId))) throw unknownConversation()
   const door = context.door(conversationId)
   const seatNow = async () => seatToRead(await door.held())
   const seat = await seatNow()
@@ -98,10 +99,12 @@ async function seatAfter(context: Context, conversationId: string): Promise<Seat
 }
 
 function seatToRead({ record, seat }: Awaited<ReturnType<ReturnType<Context["door"]>["held"]>>): Seat {
-  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
+  if (record === undefined) throw unknownConversation()
   if (seat !== undefined && isReading(record)) return seat
   throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the device does not follow this conversation now")
 }
+
+const unknownConversation = () => new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
 
 /** Before anything is stored or fetched for it. */
 function checkFrame({ group }: Seat, { seq, kind, message, contentHash }: Envelope): void {

@@ -14,7 +14,7 @@ import { failureOf } from "../../errors.ts"
 import { type Context, nowSeconds } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
-import { bytesOfId } from "../ids.ts"
+import { bytesOfId, isId } from "../ids.ts"
 import { usersIn } from "../receiving/roster.ts"
 import { treeHashOf } from "../state/door.ts"
 import type { Held, Seat } from "../state/held.ts"
@@ -106,6 +106,7 @@ function checkedConversation({ owner }: Context, made: Conversation | undefined,
     made.tenantId === (owner.tenantId ?? "") &&
     made.kind === (isDirect ? ConversationKind.DIRECT : ConversationKind.GROUP) &&
     made.mlsGroupId.length === 32 &&
+    isId("cnv", made.id) &&
     equalBytes(made.mlsGroupId.subarray(0, 16), bytesOfId("cnv", made.id)) &&
     (!isDirect || made.userIds.toSorted().join() === [owner.userId, peerUserId].sort().join())
   if (!fits) throw refused("not the conversation that was asked for")

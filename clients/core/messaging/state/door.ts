@@ -10,7 +10,7 @@ import {
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
-import { encodeEpoch } from "../mls.ts"
+import { encodeEpoch, wipeState } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
 import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"
@@ -44,6 +44,8 @@ export interface Door {
   change<Result>(work: (held: Held) => Promise<Change<Result>>): Promise<Result>
   /** What waits to be done, as it is stored now. Not inside a change, where `readDue` has it. */
   due<Desc extends DescMessage>(table: DueTable, schema: Desc): Promise<DueRow<MessageShape<Desc>>[]>
+  /** Wipes what is in memory. What is stored stays. */
+  forget(): Promise<void>
   /** Another tab has written: tells what happened, as this one would have told it. */
   follow(): Promise<void>
 }
@@ -244,8 +246,16 @@ export function openDoor(context: Needs, conversationId: string): Door {
     throw tampered("the store never stays as it is")
   }
 
+  async function forgetNow(): Promise<void> {
+    const { seat, staged } = cached?.held ?? nothingHeld
+    cached = undefined
+    if (seat !== undefined) wipeState(seat.group)
+    staged?.nextState.fill(0)
+  }
+
   return {
     held: () => inTurn(refreshed),
+    forget: () => inTurn(forgetNow),
     due: (table, schema) => inTurn(() => dueNow(table, schema)),
     change: (work) => inTurn(() => changeNow(work)),
     follow: () =>

@@ -4,6 +4,7 @@ import { isFailure, needsSignIn } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { addDevicesOf, addOwnDevices } from "../device/own-devices.ts"
 import { isMessagingError } from "../errors.ts"
+import { answeredId } from "../ids.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { takeIn } from "../receiving/inbox.ts"
@@ -41,27 +42,37 @@ export async function run(context: Context, signal: AbortSignal): Promise<void> 
 const isOver = (error: unknown): boolean =>
   isMessagingError(error, "DEVICE_ENDED", "CLOSED") || needsSignIn(error) || isFailure(error, "DEVICE_REVOKED")
 
-async function follow(context: Context, event: SubscribeResponse["event"]): Promise<void> {
+/**
+ * Fetches what a hint is about. A conversation that is not here gets nothing: what leads into one is a welcome.
+ *
+ * @throws MessagingError ANSWER_REFUSED for a name that is none.
+ */
+export async function follow(context: Context, event: SubscribeResponse["event"]): Promise<void> {
   switch (event.case) {
     case "envelopeAvailable": {
-      const { conversationId, headSeq, envelopes } = event.value
+      const { headSeq, envelopes } = event.value
+      const conversationId = answeredId("cnv", event.value.conversationId)
+      if (!(await context.has(conversationId))) return
       const { processedSeq } = await takeIn(context, conversationId, envelopes)
       if (processedSeq !== undefined && processedSeq < headSeq) await catchUp(context, conversationId)
       return
     }
-    case "welcomeAvailable":
+    case "welcomeAvailable": {
+      const conversationId = answeredId("cnv", event.value.conversationId)
       await joinAll(context)
-      await catchUp(context, event.value.conversationId)
+      if (await context.has(conversationId)) await catchUp(context, conversationId)
       return
+    }
     case "keyPackageLow":
       return refillKeyPackages(context)
-    case "deviceListChanged":
-      inBackground(context, undefined, () => lookAgain(context, event.value.userId))
-      return event.value.userId === context.owner.userId
-        ? addOwnDevices(context)
-        : addDevicesOf(context, event.value.userId)
+    case "deviceListChanged": {
+      const userId = answeredId("prn", event.value.userId)
+      inBackground(context, undefined, () => lookAgain(context, userId))
+      return userId === context.owner.userId ? addOwnDevices(context) : addDevicesOf(context, userId)
+    }
     case "directiveIssued": {
-      const { conversationId } = event.value
+      const conversationId = answeredId("cnv", event.value.conversationId)
+      if (!(await context.has(conversationId))) return
       const { record } = await context.door(conversationId).held()
       if (record?.status !== Status.ACTIVE) return
       return context.lane(conversationId, () => carryOutDue(context, conversationId))

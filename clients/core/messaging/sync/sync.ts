@@ -6,11 +6,13 @@ import { addOwnDevices } from "../device/own-devices.ts"
 import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
 import { consume, joinAll } from "../joining/welcomes.ts"
 import { catchUp, changeRecord, requestRejoin } from "../receiving/log.ts"
+import { usersIn } from "../receiving/roster.ts"
 import { carryOutDue } from "../sending/carry-out.ts"
 import { carryOutCreations } from "../sending/creation.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { flush } from "../sending/outbox.ts"
 import { dueIn } from "../state/due.ts"
+import type { Seat } from "../state/held.ts"
 import { deviceSpace } from "../store/store.ts"
 import { allPages } from "./pages.ts"
 import { inBackground, trying } from "./trying.ts"
@@ -35,7 +37,8 @@ export async function sync(context: Context): Promise<void> {
   await trying(context, undefined, () => carryOutCreations(context))
   const shown = new Map((await listConversations(context)).map((one) => [one.id, one]))
   const here = (await context.store.spaces()).filter((space) => space !== deviceSpace)
-  for (const id of new Set([...here, ...shown.keys()])) {
+  // What is shown and not here has no way in but a welcome.
+  for (const id of here) {
     await trying(context, id, () => context.lane(id, () => settle(context, id, shown.get(id))))
   }
   await trying(context, undefined, () => addOwnDevices(context))
@@ -54,6 +57,10 @@ export async function settle(context: Context, conversationId: string, shown: Co
   const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
   const { record, seat, staged } = isBehind ? await catchUp(context, conversationId) : await door.held()
   if (record?.status === Status.ROLLED_BACK) return requestRejoin(context, conversationId)
+  const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
+  if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(context, seat)) {
+    return changeRecord(context, conversationId, (before) => ({ ...before, status: Status.REMOVED }))
+  }
   const isIn = record?.status === Status.ACTIVE || record?.status === Status.CREATING
   if (seat === undefined || !isIn) return
   const isTaking = shown?.status === undefined || shown.status === Conversation_Status.ACTIVE
@@ -67,6 +74,13 @@ export async function settle(context: Context, conversationId: string, shown: Co
   if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
     renewLeafLater(context, conversationId)
 }
+
+/**
+ * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer was
+ * lost, or on another device; of one with others in it the service says what is not so.
+ */
+const isAlone = ({ owner }: Context, seat: Seat | undefined): boolean =>
+  seat !== undefined && usersIn(seat.group).every((userId) => userId === owner.userId)
 
 /** In its own turn of the lane. */
 function renewLeafLater(context: Context, conversationId: string): void {
