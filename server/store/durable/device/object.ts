@@ -52,14 +52,17 @@ import {
   welcomeSteps,
 } from "./welcomes.ts"
 
-const ownerSteps = ["create table owner (id integer primary key check (id = 1), user text not null)"]
+const ownerSteps = [
+  `create table owner (id integer primary key check (id = 1), user text not null);
+  create table sweep (id integer primary key check (id = 1), at integer)`,
+]
 
 const endedKind = "welcomesEnded"
 const isOfEnded = (entry: Entry): entry is Entry & { body: readonly WelcomeId[] } => entry.kind === endedKind
 
 /** How long a claim is answered again with the same. Its ticket lives a day. */
 const claimMs = 14 * 86_400_000
-/** What has had its time is erased a while later, many at once. */
+/** What has had its time is erased a while later, much at once. */
 const slackMs = 600_000
 
 /** A device: what others take from it and send to it. What it is, is kept by the object of its user. */
@@ -104,7 +107,10 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
-    return this.transact(() => upload(this.sql, packages, nowMs))
+    return this.transact(() => {
+      this.#endsAt(Math.min(...packages.map(({ notAfterMs }) => notAfterMs)))
+      return upload(this.sql, packages, nowMs)
+    })
   }
 
   inventory(nowMs: number): Inventory {
@@ -117,12 +123,18 @@ export abstract class DeviceObject extends StoredObject {
 
   /** Gives a package to a claim; the same again to the same claim. */
   take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
-    return this.transact(() => take(this.sql, of, nowMs))
+    return this.transact(() => {
+      this.#endsAt(nowMs + claimMs)
+      return take(this.sql, of, nowMs)
+    })
   }
 
   /** Begins a claim of this device. */
   beginClaim(asked: ClaimAsked, nowMs: number): Begun {
-    return this.transact(() => beginClaim(this.sql, asked, nowMs))
+    return this.transact(() => {
+      this.#endsAt(nowMs + claimMs)
+      return beginClaim(this.sql, asked, nowMs)
+    })
   }
 
   /** Finishes it with what the devices gave: undefined when it was not begun. */
@@ -170,7 +182,10 @@ export abstract class DeviceObject extends StoredObject {
   tellConversation(notice: DeviceNotice, welcome: WelcomeRecord | undefined): void {
     // One that is too late may be of a device that has erased it since.
     const isInTime = welcome !== undefined && this.nowMs() < welcome.expiresAtMs
-    this.transact(() => tellConversation(this.sql, notice, isInTime ? welcome : undefined))
+    this.transact(() => {
+      if (isInTime) this.#endsAt(welcome.expiresAtMs)
+      tellConversation(this.sql, notice, isInTime ? welcome : undefined)
+    })
     if (!isInTime) return
     const { deviceId, id, conversationId } = welcome
     this.hear([{ is: "welcome", deviceId, welcomeId: id, conversationId }])
@@ -213,7 +228,10 @@ export abstract class DeviceObject extends StoredObject {
 
   /** @returns False when it was there: a replay. */
   useNonce(nonce: Uint8Array, expiresAtMs: number): boolean {
-    return this.transact(() => useNonce(this.sql, nonce, expiresAtMs))
+    return this.transact(() => {
+      this.#endsAt(expiresAtMs)
+      return useNonce(this.sql, nonce, expiresAtMs)
+    })
   }
 
   /** Inside the transaction that ends these welcomes: a conversation keeps a tree while there is one that needs it. */
@@ -228,26 +246,34 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   protected override timed(): readonly Timed[] {
-    return [{ nextAtMs: () => this.#nextEnd(), run: (nowMs) => this.#forget(nowMs) }]
+    return [{ nextAtMs: () => this.#sweepAtMs(), run: (nowMs) => this.#sweep(nowMs) }]
   }
 
-  #nextEnd(): number | null {
-    const claim = oldestClaim(this.sql)
-    const next = earliest([
-      nextPackageEnd(this.sql, claimMs),
-      claim === null ? null : claim + claimMs,
-      nextWelcomeEnd(this.sql),
-      nextNonceEnd(this.sql),
-    ])
-    return next === null ? null : next + slackMs
+  #sweepAtMs(): number | null {
+    return this.sql.row<{ at: number | null }>("select at from sweep")?.at ?? null
   }
 
-  #forget(nowMs: number): void {
+  /** Inside the transaction that writes something that ends then. */
+  #endsAt(atMs: number): void {
+    const before = this.#sweepAtMs()
+    if (before !== null && before <= atMs + slackMs) return
+    this.sql.run("insert or replace into sweep (id, at) values (1, ?)", atMs + slackMs)
+  }
+
+  #sweep(nowMs: number): void {
     this.ctx.storage.transactionSync(() => {
       forgetPackages(this.sql, nowMs, claimMs)
       forgetClaims(this.sql, nowMs - claimMs)
       forgetWelcomes(this.sql, nowMs)
       forgetNonces(this.sql, nowMs)
+      const claim = oldestClaim(this.sql)
+      const next = earliest([
+        nextPackageEnd(this.sql, claimMs),
+        claim === null ? null : claim + claimMs,
+        nextWelcomeEnd(this.sql),
+        nextNonceEnd(this.sql),
+      ])
+      this.sql.run("insert or replace into sweep (id, at) values (1, ?)", next === null ? null : next + slackMs)
     })
   }
 }
