@@ -61,6 +61,7 @@ const layout: Record<string, Row> = {
       "server/guard",
       "server/framing",
       "server/keys",
+      "server/blobs",
       "server/rpc",
       "server/rest",
       "server/store/durable",
