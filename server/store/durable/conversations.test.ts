@@ -110,6 +110,19 @@ describe("a conversation's object", () => {
     expect((await appended(newMessage(group, other))).answer.seq).toBe(3n)
   })
 
+  test("forgets what it did not write", async () => {
+    const group = await putGroup(store, [one])
+    const whole = newCommit(group, one, [...group.roster, ...leavesOf([other], 2n, 1)])
+    const { commit } = whole
+    if (commit === null) throw new Error("no commit")
+    // Found out at the end, when head and leaves are written.
+    const broken = { ...whole, commit: { ...commit, membership: null } }
+    await expect(append(broken)).rejects.toThrow("newcomers need")
+    expect(await createDurableStore(objects.env).conversations.find(group.id)).toEqual(group)
+    expect(await append(newMessage({ ...group, epoch: 2n }, one))).toMatchObject({ is: "refused" })
+    expect((await append(whole)).is).toBe("appended")
+  })
+
   test("appends a message with one statement, and opens with two", async () => {
     const group = await putGroup(store, [one, other])
     expect(await object(group).counted?.("append", newMessage(group, one), nowMs, [])).toBe(1)

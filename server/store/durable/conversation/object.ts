@@ -39,7 +39,6 @@ export interface Snapshot {
 }
 
 const envelopesPerSweep = 1_000
-const auditLane = "audit"
 
 /** One conversation: what is decided of it is decided here, one after the other. */
 export abstract class ConversationObject extends TellingObject<ConversationAsk> {
@@ -252,7 +251,9 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     await this.env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
     if (welcome !== undefined) markSent(this.sql, welcome.id)
     // Else the call that the commit came with looks after it.
-    if (!isLate || !notice.isMember || notice.isClosed) return
+    if (!isLate) return
+    await this.env.DEVICES.getByName(deviceId).hear([{ is: "member", deviceId, conversationId: conversation.id }])
+    if (!notice.isMember || notice.isClosed) return
     const device = await this.env.USERS.getByName(userName(userId, conversation)).find(deviceId)
     if (device?.status !== "ACTIVE") this.#revoke(told)
   }
@@ -263,7 +264,9 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
         const kept = this.#head.get()
         if (kept === undefined) return
         const revoked = revoke(kept.conversation, of, this.nowMs())
-        if (revoked !== undefined) putTold(this.outbox, this.#write(kept, revoked.change, revoked.audit))
+        if (revoked === undefined) return
+        putTold(this.outbox, this.#write(kept, revoked.change, revoked.audit))
+        this.tell(revoked.hints)
       }),
     )
   }
@@ -298,7 +301,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     )
     for (const lane of lanes) this.#awaited.add(lane)
     try {
-      await this.outbox.drain([...lanes, auditLane])
+      await this.outbox.drain(lanes)
     } finally {
       for (const lane of lanes) this.#awaited.delete(lane)
     }

@@ -3,6 +3,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { type DirectiveDecision, decideRevocation } from "@signet/kernel/messaging/directive"
+import type { Hint } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { type Change, changeOf } from "./change.ts"
 
@@ -11,11 +12,17 @@ export function revoke(
   conversation: Conversation,
   { deviceId, userId }: { readonly deviceId: DeviceId; readonly userId: PrincipalId },
   nowMs: number,
-): { readonly change: Change; readonly audit: readonly AuditEvent[] } | undefined {
+): { readonly change: Change; readonly audit: readonly AuditEvent[]; readonly hints: readonly Hint[] } | undefined {
   const asked = { id: newId("dir", nowMs, random()), userId, deviceId, nowMs }
   const decision = decideRevocation(conversation, asked)
   const change = changeOf(conversation, decision)
-  return change === null ? undefined : { change, audit: [event(conversation, decision, userId, nowMs)] }
+  if (change === null) return undefined
+  const hint: Hint = { is: "directive", conversationId: conversation.id, directiveId: asked.id }
+  return {
+    change,
+    audit: [event(conversation, decision, userId, nowMs)],
+    hints: decision.is === "issue" ? [hint] : [],
+  }
 }
 
 /** An event of the service itself: the call that revoked the device has one of its own. */
