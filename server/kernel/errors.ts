@@ -297,6 +297,7 @@ export const refusals = {
   STORAGE_FULL: { code: "resource_exhausted", status: 507, message: "no room left" },
   ATTACHMENT_COMPLETE: { code: "failed_precondition", status: 400, message: "the attachment is complete" },
   ATTACHMENT_INCOMPLETE: { code: "failed_precondition", status: 400, message: "the attachment is not complete" },
+  PLACE_HELD: { code: "unavailable", status: 503, message: "try again in a moment" },
   CALLER_REFUSED: { code: "permission_denied", status: 403, message: "the caller's token is not taken" },
   NOT_THE_CALLERS: { code: "permission_denied", status: 403, message: "that is not the caller's" },
 } as const satisfies Record<string, Refusal>
