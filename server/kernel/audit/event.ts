@@ -106,6 +106,7 @@ export type AuditKind =
   | "welcome.consumed"
   | "attachment.completed"
   | "attachment.deleted"
+  | "messaging_place.changed"
   | "authz.denied"
   | "key.published"
   | "key.activated"

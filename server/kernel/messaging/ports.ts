@@ -53,7 +53,10 @@ export interface MessagingSession {
   readonly boundDeviceId: DeviceId | null
 }
 
-/** All audit events that a method is handed are appended with what it does, and not when it does nothing. */
+/**
+ * All audit events that a method is handed are appended with what it does, and not when it does nothing. What writes is
+ * Refused PLACE_HELD where the place is not open (moving.ts), but for `touch`, which does nothing then, and proof nonces.
+ */
 export interface MessagingStore {
   readonly devices: Devices
   readonly keyPackages: KeyPackages
@@ -64,7 +67,11 @@ export interface MessagingStore {
 }
 
 export interface Devices {
-  find(id: DeviceId): Promise<MessagingDevice | undefined>
+  /**
+   * @param at Where it is looked for: tells one that is not there from a place that is not served here.
+   * @throws Refused PLACE_HELD where its place is being filled, or is served elsewhere.
+   */
+  find(id: DeviceId, at?: Place): Promise<MessagingDevice | undefined>
   /** The device that has, or ever had, this leaf key, of whatever user. */
   findByKey(leafKey: Uint8Array): Promise<MessagingDevice | undefined>
   /** All devices of the user there, newest first, and the newest list: both as of one moment. */

@@ -58,7 +58,8 @@ function checkOf(method: DescMethod, requirement: Requirement) {
 /** A token outlives its device by minutes, so the device is looked at in each call. */
 async function activeDevice(devices: Pick<Devices, "find">, caller: AuthContext | undefined): Promise<MessagingDevice> {
   if (caller?.deviceId == null) throw new Refused("DEVICE_REQUIRED")
-  const device = await devices.find(caller.deviceId)
+  const { appId, tenantId } = caller
+  const device = await devices.find(caller.deviceId, appId === null ? undefined : { appId, tenantId })
   const isCallers =
     device?.userId === caller.principal.id && device.appId === caller.appId && device.tenantId === caller.tenantId
   if (device === undefined || !isCallers) throw new Refused("DEVICE_REQUIRED")

@@ -18,6 +18,7 @@ import {
   type WithRoster,
 } from "./conversation-rows.ts"
 import { loadLocked, update } from "./load.ts"
+import { joinGate, refuseIfClosed } from "./moving/gates.ts"
 import { createTurns } from "./turns.ts"
 import { writeCommit } from "./write-commit.ts"
 
@@ -25,7 +26,7 @@ import { writeCommit } from "./write-commit.ts"
 // leaf.
 const lockText = `select ${conversationColumns()}, ${ownLeafColumn("$2")},
   (select epoch from conversation seen where seen.id = $1) as seen_epoch
-from conversation where id = $1 for update of conversation`
+from conversation ${joinGate} where id = $1 for update of conversation for share of gate`
 const ownLeafText = `select ${ownLeafColumn("$2")} from conversation where id = $1`
 // Head and envelope in one statement, which is all that an application message changes.
 const appendText = `with head as (
@@ -83,6 +84,7 @@ async function lock(trx: Database, { conversationId, deviceId, commit }: Verifie
   if (commit !== null) return there(await loadLocked(trx, conversationId))
   type Row = ConversationRow & WithRoster & { seen_epoch: number }
   const [row] = await run<Row>(trx, lockText, [conversationId, deviceId])
+  if (row === undefined) await refuseIfClosed((text, values) => run(trx, text, values), "conversation", conversationId)
   if (row === undefined || row.seen_epoch === row.epoch) return there(row && conversationOf(row))
   const [own] = await run<WithRoster>(trx, ownLeafText, [conversationId, deviceId])
   return conversationOf({ ...row, roster: own?.roster ?? null })

@@ -3,8 +3,9 @@ import type { Attachments } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../sql.ts"
 import { type Access, appendAudit } from "./access.ts"
+import { enter, isClosedOf } from "./moving/gates.ts"
 
-const columns = [
+export const attachmentColumns = [
   "id",
   "conversation_id",
   "owner_device_id",
@@ -19,7 +20,7 @@ const columns = [
   "expires_at",
 ] as const
 
-interface AttachmentRow {
+export interface AttachmentRow {
   id: AttachmentId
   conversation_id: ConversationId
   owner_device_id: DeviceId
@@ -34,17 +35,18 @@ interface AttachmentRow {
   expires_at: Date
 }
 
-const insertText = `insert into attachment (${columns.join(", ")}) values (${columns.map((_, i) => `$${i + 1}`).join(", ")})
+const insertText = `insert into attachment (${attachmentColumns.join(", ")}) values (${attachmentColumns.map((_, i) => `$${i + 1}`).join(", ")})
 on conflict do nothing`
-const findByKeyText = `select ${columns.join(", ")} from attachment where owner_device_id = $1 and idempotency_key = $2`
-const findText = `select ${columns.join(", ")} from attachment where id = $1`
+const findByKeyText = `select ${attachmentColumns.join(", ")} from attachment where owner_device_id = $1 and idempotency_key = $2`
+const findText = `select ${attachmentColumns.join(", ")} from attachment where id = $1`
 const addPartText = `update attachment
 set parts = array(select part from unnest(parts) as part union select $2::integer order by 1)
 where id = $1 and status = 'UPLOADING' and not ($2::integer = any(parts))`
 const completeText = `update attachment set status = 'COMPLETE', expires_at = $2
 where id = $1 and status = 'UPLOADING' and cardinality(parts)::bigint * part_size >= size returning id`
 const deleteText = `update attachment set status = 'DELETED' where id = $1 and status <> 'DELETED' returning id`
-const dueText = `select ${columns.join(", ")} from attachment where status = 'DELETED' or expires_at <= $1
+const dueText = `select ${attachmentColumns.join(", ")} from attachment
+where (status = 'DELETED' or expires_at <= $1) and not ${isClosedOf("attachment.conversation_id")}
 order by expires_at, id limit $2`
 const forgetText = "delete from attachment where id = $1"
 
@@ -52,6 +54,7 @@ export function attachments({ ask, transact }: Access): Attachments {
   return {
     create: (record) =>
       transact(async (trx) => {
+        await enter(trx, "conversation", record.conversationId)
         await run(trx, insertText, valuesOf(record))
         const [row] = await run<AttachmentRow>(trx, findByKeyText, [record.ownerDeviceId, record.idempotencyKey])
         if (row === undefined) throw new Error("an attachment was not inserted")
@@ -65,12 +68,14 @@ export function attachments({ ask, transact }: Access): Attachments {
 
     addPart: (id, index) =>
       transact(async (trx) => {
+        await enter(trx, "attachment", id)
         await run(trx, addPartText, [id, index])
         return find(trx, id)
       }),
 
     complete: (id, expiresAtMs, audit) =>
       transact(async (trx, log) => {
+        await enter(trx, "attachment", id)
         const completed = await run(trx, completeText, [id, at(expiresAtMs)])
         if (completed.length > 0) await appendAudit(log, [audit])
         return find(trx, id)
@@ -78,6 +83,7 @@ export function attachments({ ask, transact }: Access): Attachments {
 
     delete: (id, audit) =>
       transact(async (trx, log) => {
+        await enter(trx, "attachment", id)
         const deleted = await run(trx, deleteText, [id])
         if (deleted.length > 0) await appendAudit(log, [audit])
       }),
@@ -86,9 +92,11 @@ export function attachments({ ask, transact }: Access): Attachments {
       return (await ask<AttachmentRow>(dueText, [at(nowMs), limit])).map(attachmentOf)
     },
 
-    async forget(id) {
-      await ask(forgetText, [id])
-    },
+    forget: (id) =>
+      transact(async (trx) => {
+        await enter(trx, "attachment", id)
+        await run(trx, forgetText, [id])
+      }),
   }
 }
 
@@ -97,7 +105,7 @@ async function find(trx: Database, id: AttachmentId): Promise<AttachmentRecord |
   return row && attachmentOf(row)
 }
 
-const attachmentOf = (row: AttachmentRow): AttachmentRecord => ({
+export const attachmentOf = (row: AttachmentRow): AttachmentRecord => ({
   id: row.id,
   conversationId: row.conversation_id,
   ownerDeviceId: row.owner_device_id,

@@ -7,6 +7,7 @@ import type { ClaimRecord } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, buffers, placeOf } from "./access.ts"
 import { claimableAt, type KeyPackageRow, keyPackageColumns, keyPackageOf } from "./key-package-rows.ts"
+import { enterPlace } from "./moving/gates.ts"
 
 const insertText = `insert into claim
   (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
@@ -51,6 +52,7 @@ export const claimPackages =
   (of, nowMs, audit) =>
     transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
       const { id, requester, conversationId, targets, place, requestHash } = of
+      await enterPlace(trx, place, requester.deviceId)
       const first = [id, requester.deviceId, conversationId, requestHash, at(nowMs)]
       if ((await run(trx, insertText, first)).length === 0) {
         const claim = await findClaim(trx, id)

@@ -144,7 +144,7 @@ const reportOf = (json: ReportJson): ForkReport => ({
   stateTag: json.stateTag === null ? null : fromHex(json.stateTag),
 })
 
-const reportJson = (report: ForkReport): ReportJson => ({
+export const reportJson = (report: ForkReport): ReportJson => ({
   ...report,
   epoch: String(report.epoch),
   seq: String(report.seq),

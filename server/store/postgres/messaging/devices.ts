@@ -1,15 +1,20 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
+import { isReadable, type PlaceState, placeHeld } from "@signet/kernel/messaging/moving"
 import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
-import type { MessagingDevice } from "@signet/kernel/messaging/records"
+import type { MessagingDevice, Place } from "@signet/kernel/messaging/records"
 import { sql } from "kysely"
 import { endWhere } from "../session-endings.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
 import { type DeviceRow, deviceColumns, deviceOf, deviceValues, type ListRow, listOf } from "./device-rows.ts"
+import { enter, enterPlace, isClosedOfDevice } from "./moving/gates.ts"
 
 const columns = deviceColumns.map((column) => `device.${column}`).join(", ")
-const findText = `select ${columns} from messaging_device device where id = $1`
+const findText = `select ${columns}, (
+  select state from messaging_place place where place.app_id = device.app_id and place.tenant_id = device.tenant_id
+) as place_state from messaging_device device where id = $1`
+const stateText = "select state from messaging_place where app_id = $1 and tenant_id = $2"
 const findByKeyText = `select ${columns} from messaging_device_key key
 join messaging_device device on device.id = key.device_id where key.leaf_key = $1`
 // The newest list once, beside the first row: in one statement both are of one moment.
@@ -42,13 +47,21 @@ const insertEffectText = `insert into revocation_effect (device_id, user_id, rev
 on conflict do nothing`
 const bindText = `update session set bound_device_id = $2 where id = $1 and bound_device_id is distinct from $2
 returning id`
-const dueText = "select device_id, user_id from revocation_effect order by revoked_at, device_id limit $1"
+const dueText = `select device_id, user_id from revocation_effect where not ${isClosedOfDevice("device_id")}
+order by revoked_at, device_id limit $1`
 const doneText = "delete from revocation_effect where device_id = $1"
 
 export function devices({ ask, transact }: Access): Devices {
+  /** @throws Refused PLACE_HELD */
+  async function refuseUnread(place: Place): Promise<void> {
+    const [row] = await ask<{ state: PlaceState }>(stateText, placeOf(place))
+    if (!isReadable(row?.state ?? "OPEN")) throw placeHeld()
+  }
   return {
-    async find(id) {
-      const [row] = await ask<DeviceRow>(findText, [id])
+    async find(id, at) {
+      const [row] = await ask<DeviceRow & { place_state: PlaceState | null }>(findText, [id])
+      if (!isReadable(row?.place_state ?? "OPEN")) throw placeHeld()
+      if (row === undefined && at !== undefined) await refuseUnread(at)
       return row && deviceOf(row)
     },
 
@@ -58,6 +71,7 @@ export function devices({ ask, transact }: Access): Devices {
     },
 
     async ofUser(userId, place) {
+      await refuseUnread(place)
       const rows = await ask<DeviceRow & Nullable<ListRow>>(ofUserText, [userId, ...placeOf(place)])
       const { version = null, signed = null, hash = null } = rows[0] ?? {}
       const isListed = version !== null && signed !== null && hash !== null
@@ -69,12 +83,14 @@ export function devices({ ask, transact }: Access): Devices {
     },
 
     async lists(userId, place, afterVersion, limit) {
+      await refuseUnread(place)
       return (await ask<ListRow>(listsText, [userId, ...placeOf(place), afterVersion, limit])).map(listOf)
     },
 
     change: (change) =>
       transact<"done" | "lost">(async (trx, log, undo) => {
         const { userId, place, list } = change
+        await enterPlace(trx, place, userId)
         const next = [userId, ...placeOf(place), list.version, list.bytes, list.hash]
         const written = await run(trx, insertListText, next)
         if (written.length === 0) return "lost"
@@ -96,9 +112,11 @@ export function devices({ ask, transact }: Access): Devices {
       return rows.map((row) => ({ deviceId: row.device_id, userId: row.user_id }))
     },
 
-    async effectsDone(deviceId) {
-      await ask(doneText, [deviceId])
-    },
+    effectsDone: (deviceId) =>
+      transact(async (trx) => {
+        await enter(trx, "device", deviceId)
+        await run(trx, doneText, [deviceId])
+      }),
   }
 }
 

@@ -1,11 +1,12 @@
 import type { AppId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import { type Database, run } from "../sql.ts"
+import { isClosed } from "./moving/gates.ts"
 
 // Devices whose user is gone from where they are. Who is suspended or locked may come back, and keeps them.
 const endedText = `select distinct device.user_id, device.app_id, device.tenant_id
 from messaging_device device
-where device.status = 'ACTIVE' and not (
+where device.status = 'ACTIVE' and not ${isClosed("device.app_id", "device.tenant_id")} and not (
   exists (select 1 from principal where id = device.user_id and status in ('ACTIVE', 'SUSPENDED', 'LOCKED'))
   and exists (select 1 from membership m where m.principal_id = device.user_id and m.app_id = device.app_id
     and m.tenant_id is null and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED'))

@@ -8,6 +8,7 @@ import { at, type Database, run } from "../sql.ts"
 import { type Access, buffers, isTaken } from "./access.ts"
 import { claimPackages } from "./claims.ts"
 import { claimableAt } from "./key-package-rows.ts"
+import { enter } from "./moving/gates.ts"
 
 // Two uploads of one device come after each other.
 const lockText = "select 1 from messaging_device where id = $1 for no key update"
@@ -38,6 +39,7 @@ export function keyPackages(access: Access): KeyPackages {
       type Outcome = Awaited<ReturnType<KeyPackages["upload"]>>
       try {
         return await transact<Outcome>(async (trx, _, undo) => {
+          await enter(trx, "device", first.deviceId)
           await run(trx, lockText, [first.deviceId])
           const fresh = await notKnown(trx, packages)
           if (fresh === "duplicate") return { is: "duplicate" }
@@ -60,10 +62,12 @@ export function keyPackages(access: Access): KeyPackages {
       return countedIn(await ask<CountedRow>(inventoryText, [deviceId, ...claimableAt(nowMs)]))
     },
 
-    async retire(deviceId, refs) {
-      if (refs === "all") await ask(retireAllText, [deviceId])
-      else await ask(retireText, [deviceId, buffers(refs)])
-    },
+    retire: (deviceId, refs) =>
+      transact(async (trx) => {
+        await enter(trx, "device", deviceId)
+        if (refs === "all") await run(trx, retireAllText, [deviceId])
+        else await run(trx, retireText, [deviceId, buffers(refs)])
+      }),
   }
 }
 

@@ -11,13 +11,19 @@ import {
   updateText,
   type WithRoster,
 } from "./conversation-rows.ts"
+import { joinGate, refuseIfClosed } from "./moving/gates.ts"
 
 const findText = `select ${conversationColumns()}, ${rosterColumn} from conversation where id = $1`
-const lockText = "select 1 from conversation where id = $1 for update"
+const lockText = `select 1 from conversation ${joinGate} where id = $1 for update of conversation for share of gate`
 
-/** Locks it, then reads it: what the statement before waited for is seen by the second. */
+/**
+ * Locks it, then reads it: what the statement before waited for is seen by the second.
+ *
+ * @throws Refused PLACE_HELD
+ */
 export async function loadLocked(trx: Database, id: ConversationId): Promise<Conversation | undefined> {
-  await run(trx, lockText, [id])
+  const locked = await run(trx, lockText, [id])
+  if (locked.length === 0) await refuseIfClosed((text, values) => run(trx, text, values), "conversation", id)
   const [row] = await run<ConversationRow & WithRoster>(trx, findText, [id])
   return row && conversationOf(row)
 }

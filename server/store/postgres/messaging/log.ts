@@ -5,8 +5,9 @@ import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Envelope } from "@signet/kernel/messaging/records"
 import { at, bytes, bytesOrNull, type Database, run } from "../sql.ts"
 import type { Access } from "./access.ts"
+import { joinGate } from "./moving/gates.ts"
 
-interface EnvelopeRow {
+export interface EnvelopeRow {
   seq: number
   epoch: number
   kind: Envelope["kind"]
@@ -18,12 +19,12 @@ interface EnvelopeRow {
   receipt: Uint8Array | null
 }
 
-const columns = `log.seq, log.epoch, log.kind, log.message, log.content_hash, log.sender_device_id, log.idempotency_key,
+export const envelopeColumns = `log.seq, log.epoch, log.kind, log.message, log.content_hash, log.sender_device_id, log.idempotency_key,
   log.accepted_at, log.receipt`
-const commitText = `select ${columns} from conversation_log log
+const commitText = `select ${envelopeColumns} from conversation_log log
 where conversation_id = $1 and epoch = $2 and kind = 'COMMIT'`
 // Head and page are of one moment. What is too much is told by its length, before it is read.
-const pageText = `select conversation.head_seq, conversation.first_seq, ${columns}
+const pageText = `select conversation.head_seq, conversation.first_seq, ${envelopeColumns}
 from conversation
 left join (
   select conversation_id, seq, row_number() over page as place, sum(size) over page as total
@@ -66,7 +67,7 @@ export function log({ ask, transact }: Access): Pick<Conversations, "commitOf" |
   }
 }
 
-const envelopeOf = (row: EnvelopeRow): Envelope => ({
+export const envelopeOf = (row: EnvelopeRow): Envelope => ({
   seq: BigInt(row.seq),
   epoch: BigInt(row.epoch),
   kind: row.kind,
@@ -78,8 +79,8 @@ const envelopeOf = (row: EnvelopeRow): Envelope => ({
   idempotencyKey: bytes(row.idempotency_key),
 })
 
-const dueText = `select id, first_seq from conversation where prune_at <= $1
-order by prune_at limit 1 for update skip locked`
+const dueText = `select id, first_seq from conversation ${joinGate} where prune_at <= $1
+order by prune_at limit 1 for update of conversation skip locked for share of gate`
 // A member is behind what it has not processed, from the commit on that it came with.
 const lastText = `select least(
     (select max(seq) from conversation_log where conversation_id = $1 and kind = 'COMMIT') - 1,

@@ -3,28 +3,34 @@ import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import { at } from "../sql.ts"
 import type { Access } from "./access.ts"
+import { joinGate, refuseIfClosed } from "./moving/gates.ts"
 
 const spanText = `select from_seq, to_seq from conversation_leaf
 where conversation_id = $1 and device_id = $2
 order by to_seq is null or to_seq > $3::bigint desc,
   case when to_seq is null or to_seq > $3::bigint then from_seq else -from_seq end
 limit 1`
-const ackText = `insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch)
-select id, $2::text, $3::bigint, $4::bigint from conversation
-where id = $1 and head_seq >= $3::bigint and epoch >= $4::bigint
+const entered = `with entered as (
+  select conversation.id, head_seq, epoch from conversation ${joinGate} where conversation.id = $1 for share of gate
+)`
+const ackText = `${entered}
+insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch)
+select id, $2::text, $3::bigint, $4::bigint from entered where head_seq >= $3::bigint and epoch >= $4::bigint
 on conflict (conversation_id, device_id) do update set
   processed_seq = greatest(kept.processed_seq, excluded.processed_seq),
   processed_epoch = greatest(kept.processed_epoch, excluded.processed_epoch)
 returning processed_seq, processed_epoch`
 // Within 10 seconds once: a member that is busy does not write with each of its calls.
-const seenText = `insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch, seen_at)
-select conversation_id, device_id, 0, 0, $3::timestamptz from conversation_leaf
+const seenText = `${entered}
+insert into device_cursor as kept (conversation_id, device_id, processed_seq, processed_epoch, seen_at)
+select conversation_id, device_id, 0, 0, $3::timestamptz from conversation_leaf join entered on id = conversation_id
 where conversation_id = $1 and device_id = $2 and to_seq is null
 on conflict (conversation_id, device_id) do update set seen_at = excluded.seen_at
 where kept.seen_at is null or kept.seen_at < $3::timestamptz - interval '10 seconds'
 returning device_id`
-const memberSeenText = `update conversation set member_online_at = $2
-where id = $1 and (member_online_at is null or member_online_at < $2::timestamptz - interval '10 seconds')`
+const memberSeenText = `${entered}
+update conversation set member_online_at = $2 from entered
+where conversation.id = entered.id and (member_online_at is null or member_online_at < $2::timestamptz - interval '10 seconds')`
 const onlineText = `select leaf.device_id, leaf.user_id from conversation_leaf leaf
 join device_cursor cursor on cursor.conversation_id = leaf.conversation_id and cursor.device_id = leaf.device_id
 where leaf.conversation_id = $1 and leaf.to_seq is null and cursor.seen_at >= $2 order by leaf.leaf_index`
@@ -44,10 +50,14 @@ export function members({ ask }: Access): Members {
     async ack(id, deviceId, { processedSeq, processedEpoch }) {
       const values = [id, deviceId, processedSeq, processedEpoch]
       const [row] = await ask<{ processed_seq: number; processed_epoch: number }>(ackText, values)
-      if (row === undefined) return "beyond"
+      if (row === undefined) {
+        await refuseIfClosed(ask, "conversation", id)
+        return "beyond"
+      }
       return { processedSeq: BigInt(row.processed_seq), processedEpoch: BigInt(row.processed_epoch) }
     },
 
+    // Whoever reads a place that is held is not told that nobody remembers it.
     async touch(id, deviceId, nowMs) {
       const seen = await ask(seenText, [id, deviceId, at(nowMs)])
       if (seen.length > 0) await ask(memberSeenText, [id, at(nowMs)])

@@ -3,6 +3,7 @@ import { retried } from "../retry.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, createAccess } from "./access.ts"
 import { log } from "./log.ts"
+import { isClosedOf, isClosedOfDevice } from "./moving/gates.ts"
 
 const batch = 1_000
 /** Of each kind in one sweep; the next sweep goes on. */
@@ -23,21 +24,23 @@ export interface SweptMessaging {
 const deleteNonces = `delete from proof_nonce where (device_id, nonce) in (
   select device_id, nonce from proof_nonce where expires_at <= $1
   order by expires_at limit ${batch} for update skip locked) returning 1`
+// Nothing of a place that is being moved: it is to be there as it was.
 const deleteClaims = `delete from claim where id in (
-  select id from claim where claimed_at <= $1 order by claimed_at limit ${batch} for update skip locked) returning 1`
+  select id from claim where claimed_at <= $1 and not ${isClosedOf("claim.conversation_id")} order by claimed_at limit ${batch} for update skip locked) returning 1`
 // Their init keys stay, for good.
 const deleteKeyPackages = `delete from key_package where ref in (
-  select ref from key_package where not_after <= $1
+  select ref from key_package where not_after <= $1 and not ${isClosedOfDevice("key_package.device_id")}
     and not exists (select 1 from claim_package where claim_package.ref = key_package.ref)
   order by not_after limit ${batch} for update skip locked) returning 1`
 const deleteWelcomes = `delete from welcome where id in (
-  select id from welcome where expires_at <= $1 order by expires_at limit ${batch} for update skip locked)
+  select id from welcome where expires_at <= $1 and not ${isClosedOf("welcome.conversation_id")} order by expires_at limit ${batch} for update skip locked)
 returning conversation_id, commit_seq`
 const deleteWelcomeCommits = `delete from welcome_commit common
 where (conversation_id, commit_seq) in (select * from unnest($1::text[], $2::bigint[])) and not exists (
   select 1 from welcome where welcome.conversation_id = common.conversation_id
     and welcome.commit_seq = common.commit_seq)`
-const findTrees = `select conversation_id, hash from tree where check_at <= $1
+const findTrees = `select conversation_id, hash from tree
+where check_at <= $1 and not ${isClosedOf("tree.conversation_id")}
 order by check_at limit ${batch} for update skip locked`
 const deleteTree = `delete from tree where conversation_id = $1 and hash = $2 and not exists (
   select 1 from welcome_commit common join welcome

@@ -4,17 +4,18 @@ import type { WelcomeRecord } from "@signet/kernel/messaging/records"
 import { decideConsume } from "@signet/kernel/messaging/welcome"
 import { at, bytes, bytesOrNull, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, buffers } from "./access.ts"
+import { enter } from "./moving/gates.ts"
 import { forgetTailText } from "./write-welcomes.ts"
 
-const columns = `welcome.id, welcome.device_id, welcome.conversation_id, welcome.commit_seq, welcome.key_package_ref,
+export const welcomeColumns = `welcome.id, welcome.device_id, welcome.conversation_id, welcome.commit_seq, welcome.key_package_ref,
   welcome.head, welcome.status, welcome.consumed_with_key, welcome.created_at, welcome.expires_at,
   common.epoch, common.tail, common.tree_hash, common.receipt, common.proof, common.adder_device_id,
   conversation.mls_group_id, conversation.kind`
-const joins = `join welcome_commit common
+export const welcomeJoins = `join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 join conversation on conversation.id = welcome.conversation_id`
 // Told by its length what is too much, before it is read.
-const listText = `select ${columns}
+const listText = `select ${welcomeColumns}
 from (
   select id as listed_id, place, sum(size) over (order by place) as total from (
     select welcome.id, row_number() over (order by welcome.created_at, welcome.id) as place,
@@ -26,16 +27,16 @@ from (
     order by welcome.created_at, welcome.id limit $5
   ) sized
 ) listed
-join welcome on welcome.id = listed.listed_id ${joins}
+join welcome on welcome.id = listed.listed_id ${welcomeJoins}
 where listed.place = 1 or listed.total <= $6
 order by listed.place`
-const findText = `select ${columns} from welcome ${joins} where welcome.id = $1`
+const findText = `select ${welcomeColumns} from welcome ${welcomeJoins} where welcome.id = $1`
 // With what its commit's welcomes have in common: of two that are consumed at once, the last knows that it is the last.
 const lockText = `select 1 from welcome join welcome_commit common
   on common.conversation_id = welcome.conversation_id and common.commit_seq = welcome.commit_seq
 where welcome.id = $1 for update`
 const consumeText = `update welcome set status = 'CONSUMED', consumed_with_key = $2, head = '' where id = $1`
-const findPendingText = `select ${columns} from welcome ${joins}
+const findPendingText = `select ${welcomeColumns} from welcome ${welcomeJoins}
 where device_id = $1 and welcome.conversation_id = $2 and welcome.status = 'PENDING'
 order by welcome.commit_seq desc limit 1`
 const usedText = `select 1 from welcome
@@ -43,7 +44,7 @@ where conversation_id = $1 and key_package_ref = any($2::bytea[]) limit 1`
 const voidText = `update welcome set status = 'VOID', head = '' where device_id = $1 and status = 'PENDING'
 returning conversation_id, commit_seq`
 
-interface WelcomeRow {
+export interface WelcomeRow {
   id: WelcomeId
   device_id: DeviceId
   conversation_id: ConversationId
@@ -73,6 +74,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
 
     consume: (id, by, nowMs, audit) =>
       transact<Awaited<ReturnType<Welcomes["consume"]>>>(async (trx, log) => {
+        await enter(trx, "welcome", id)
         await run(trx, lockText, [id])
         const welcome = await find(trx, id)
         const decision = decideConsume(welcome, by, nowMs)
@@ -95,6 +97,7 @@ export function welcomes({ ask, transact }: Access): Welcomes {
 
     voidAll: (deviceId) =>
       transact(async (trx) => {
+        await enter(trx, "device", deviceId)
         const rows = await run<Pick<WelcomeRow, "conversation_id" | "commit_seq">>(trx, voidText, [deviceId])
         if (rows.length === 0) return
         await run(trx, forgetTailText, [rows.map((row) => row.conversation_id), rows.map((row) => row.commit_seq)])
@@ -107,7 +110,7 @@ async function find(trx: Database, id: WelcomeId): Promise<WelcomeRecord | undef
   return row && welcomeOf(row)
 }
 
-const welcomeOf = (row: WelcomeRow): WelcomeRecord => ({
+export const welcomeOf = (row: WelcomeRow): WelcomeRecord => ({
   id: row.id,
   deviceId: row.device_id,
   conversationId: row.conversation_id,

@@ -1,0 +1,27 @@
+import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
+import type { Access } from "../access.ts"
+import { cursorOf, parseCursor } from "./page.ts"
+import { requireState, statusOf } from "./place.ts"
+import { sections } from "./sections.ts"
+
+/** Section after section, as long as there is room. Nothing changes meanwhile: writes are refused. */
+export const exportPage =
+  ({ ask, transact }: Access): Moving["exportPage"] =>
+  async ({ place, transferId, cursor, maxBytes }) => {
+    requireState(await transact((trx) => statusOf(trx, place)), ["HELD", "RECEIVING"], transferId)
+    let { section, key } = parseCursor(cursor, sections)
+    const records: StoredRecord[] = []
+    let room = maxBytes
+    for (let current = sections[section]; current !== undefined; current = sections[section]) {
+      const found = await current.page(ask, place, key, { bytes: room, isFirst: records.length === 0 })
+      records.push(...found.records)
+      room -= found.bytes
+      if (found.lastKey !== null) {
+        return { records, next: cursorOf({ section, key: found.lastKey.length === 0 ? null : found.lastKey }) }
+      }
+      section++
+      key = null
+      if (room <= 0) break
+    }
+    return { records, next: section < sections.length ? cursorOf({ section, key: null }) : null }
+  }

@@ -1,0 +1,481 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { Refused } from "@signet/kernel/errors"
+import { type AttachmentId, type ConversationId, idOf, type TenantId } from "@signet/kernel/ids"
+import { decideLease } from "@signet/kernel/messaging/directive"
+import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import type { AttachmentRecord, MessagingDevice, Place } from "@signet/kernel/messaging/records"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
+import { effort } from "../../../../../test/support/effort.ts"
+import { fillPlace, tenantAt } from "../../../../../test/support/messaging-store/full-place.ts"
+import {
+  describeOnEachStore,
+  describeOnPostgres,
+  openTestStore,
+  type TestStore,
+} from "../../../../../test/support/postgres.ts"
+import { freshId } from "../../testing/people.ts"
+import { sweepMessaging } from "../sweep.ts"
+import {
+  changeOf,
+  creatorOf,
+  leavesOf,
+  newAudit,
+  newCommit,
+  newConversation,
+  newDevice,
+  newKeyPackage,
+  newList,
+  newMessage,
+  nowMs,
+  random,
+  signReceipt,
+} from "../testing/world.ts"
+import { enter } from "./gates.ts"
+import { createMoving } from "./moving.ts"
+import { sections } from "./sections.ts"
+
+const newTenant = (): TenantId => idOf("ten", random(16))
+const movingOf = ({ db }: TestStore) => createMoving(db, { audit: testAuditWriting() })
+const step = (moving: Moving, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
+  moving.step({ place, transferId, step: name, nowMs, audit: newAudit("messaging_place.changed") })
+
+async function exported(moving: Moving, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
+  const pages: (readonly StoredRecord[])[] = []
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Awaited<ReturnType<Moving["exportPage"]>> = await moving.exportPage({
+      place,
+      transferId,
+      cursor,
+      maxBytes,
+    })
+    pages.push(page.records)
+    cursor = page.next
+  }
+  return pages
+}
+
+/** Nonces come and go by themselves. */
+const counted = (pages: readonly (readonly StoredRecord[])[]) => pages.flat().filter(({ is }) => is !== "proofNonce")
+
+async function carry(
+  moving: Moving,
+  place: Place,
+  transferId: Uint8Array,
+  pages: readonly (readonly StoredRecord[])[],
+) {
+  for (const records of pages) await moving.importPage({ place, transferId, records })
+}
+
+describeOnEachStore("moving a place", (kind) => {
+  let source: TestStore
+  let target: TestStore
+  beforeAll(async () => {
+    ;[source, target] = await Promise.all([openTestStore(kind), openTestStore(kind)])
+  })
+  afterAll(() => Promise.all([source.close(), target.close()]))
+
+  test("all of it is exported, in pages of any size, and is the same where it was imported", async () => {
+    const place = tenantAt(newTenant())
+    const full = await fillPlace(source.messaging, place)
+    const other = await fillPlace(source.messaging, tenantAt(newTenant()))
+    const [from, to, transferId] = [movingOf(source), movingOf(target), random(16)]
+    expect((await step(from, place, transferId, "HOLD")).state).toBe("HELD")
+    expect((await step(to, place, transferId, "RECEIVE")).state).toBe("RECEIVING")
+    const pages = await exported(from, place, transferId)
+    const records = pages.flat()
+    expect(new Set(records.map(({ is }) => is)).size, "a kind that the sample lacks").toBe(sections.length)
+    expect(JSON.stringify(records, printable)).not.toContain(other.group.id)
+    const small = await exported(from, place, transferId, 1)
+    expect(small.every((page) => page.length <= 1)).toBe(true)
+    expect(small.flat()).toEqual(records)
+
+    await carry(to, place, transferId, small)
+    // Again, and in other pages.
+    await carry(to, place, transferId, pages)
+    expect(counted(await exported(to, place, transferId))).toEqual(counted(pages))
+    await expect(target.messaging.devices.find(full.ana.id)).rejects.toMatchObject({ reason: "PLACE_HELD" })
+    expect((await step(to, place, transferId, "FINISH")).state).toBe("OPEN")
+    expect((await step(from, place, transferId, "RELEASE")).state).toBe("MOVED")
+    await expect(source.messaging.devices.find(full.ana.id)).rejects.toMatchObject({ reason: "PLACE_HELD" })
+    await expect(source.messaging.devices.lists(full.ana.userId, place, 0n, 10)).rejects.toMatchObject({
+      reason: "PLACE_HELD",
+    })
+
+    const { messaging } = target
+    // What was said is answered as before, and the log goes on.
+    const again = await messaging.conversations.append(full.said, signReceipt, nowMs + 9, [])
+    expect(again).toMatchObject({ is: "replayed", answer: { seq: 2n } })
+    const next = await messaging.conversations.append(newMessage(full.group, full.bea), signReceipt, nowMs + 9, [])
+    expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
+    expect((await messaging.devices.dueEffects(10)).map(({ deviceId }) => deviceId)).toEqual([full.old.id])
+    const claimed = await messaging.keyPackages.claim(full.claim, nowMs, newAudit("key_package.claimed"))
+    expect(claimed).toMatchObject({ is: "claimed", low: [] })
+    expect(await messaging.proofNonces.use(full.ana.id, full.nonce, Date.now() + 1_000)).toBe(false)
+    const { state } = full.group
+    const tree = await messaging.conversations.tree(full.group.id, state?.treeHash ?? random(), 0)
+    expect(tree).toMatchObject({ size: 1_000 })
+    const created = await messaging.conversations.create(
+      full.pair,
+      { deviceId: full.ana.id, idempotencyKey: random(16), requestHash: random() },
+      newAudit("conversation.created"),
+    )
+    expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
+  })
+
+  test("a place goes there and back, once what was moved away is erased", async () => {
+    const place = tenantAt(newTenant())
+    const full = await fillPlace(source.messaging, place)
+    const [from, to] = [movingOf(source), movingOf(target)]
+    const move = async (a: Moving, b: Moving) => {
+      const transferId = random(16)
+      await step(a, place, transferId, "HOLD")
+      await step(b, place, transferId, "RECEIVE")
+      await carry(b, place, transferId, await exported(a, place, transferId))
+      await step(b, place, transferId, "FINISH")
+      await step(a, place, transferId, "RELEASE")
+      return transferId
+    }
+    const there = await move(from, to)
+    await expect(step(from, place, random(16), "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    let forgotten: readonly AttachmentId[] = []
+    const ids = new Set<string>()
+    while (!(await from.status(place)).isEmpty) {
+      const left = await from.erase({ place, transferId: there, forgotten })
+      forgotten = left.map(({ id }) => id)
+      for (const id of forgotten) ids.add(id)
+    }
+    expect([...ids].toSorted()).toEqual([full.whole.id, full.begunFile.id].toSorted())
+    await move(to, from)
+    const { messaging } = source
+    const next = await messaging.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
+    expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
+  })
+
+  test("nothing is imported into a place that is open, and nothing of another place is touched", async () => {
+    const place = tenantAt(newTenant())
+    await fillPlace(source.messaging, place)
+    const victims = tenantAt(newTenant())
+    const victim = await fillPlace(target.messaging, victims)
+    const [from, to, transferId] = [movingOf(source), movingOf(target), random(16)]
+    await expect(step(to, victims, transferId, "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    await expect(to.importPage({ place: victims, transferId, records: [] })).rejects.toMatchObject({
+      reason: "STATE_CONFLICT",
+    })
+    await step(from, place, transferId, "HOLD")
+    await step(to, place, transferId, "RECEIVE")
+    await expect(to.exportPage({ place, transferId: random(16), cursor: "", maxBytes: 1 })).rejects.toMatchObject({
+      reason: "STATE_CONFLICT",
+    })
+    const records = (await exported(from, place, transferId)).flat()
+    const forged = records.flatMap((record): StoredRecord[] => {
+      switch (record.is) {
+        case "device":
+          return [{ ...record, device: { ...record.device, id: victim.ana.id } }]
+        case "keyPackage":
+          return [{ ...record, keyPackage: { ...record.keyPackage, deviceId: victim.ana.id } }]
+        case "conversation":
+          return [{ ...record, conversation: { ...record.conversation, id: victim.group.id } }]
+        case "envelope":
+        case "leaf":
+        case "treeChunk":
+        case "groupInfo":
+        case "cursor":
+          return [{ ...record, conversationId: victim.group.id }]
+        case "welcome":
+          return [{ ...record, welcome: { ...record.welcome, conversationId: victim.group.id } }]
+        case "attachment":
+          return [{ ...record, attachment: { ...record.attachment, conversationId: victim.group.id } }]
+        default:
+          return []
+      }
+    })
+    expect(forged.length).toBeGreaterThan(10)
+    for (const record of forged) {
+      await expect(to.importPage({ place, transferId, records: [record] }), record.is).rejects.toMatchObject({
+        reason: "INVALID_FIELD",
+      })
+    }
+    expect((await to.status(place)).isEmpty).toBe(true)
+  })
+
+  test("steps may be taken again, and no other transfer takes them", async () => {
+    const place = tenantAt(newTenant())
+    const full = await fillPlace(source.messaging, place)
+    const [from, transferId, another] = [movingOf(source), random(16), random(16)]
+    await expect(step(from, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    expect(await from.status(place)).toMatchObject({ state: "OPEN", transferId: null })
+    await step(from, place, transferId, "HOLD")
+    expect((await step(from, place, transferId, "HOLD")).state).toBe("HELD")
+    for (const name of ["HOLD", "RELEASE", "ABORT", "RECEIVE"] as const) {
+      await expect(step(from, place, another, name)).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    }
+    expect((await step(from, place, transferId, "ABORT")).state).toBe("OPEN")
+    const sent = await source.messaging.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs, [])
+    expect(sent.is).toBe("appended")
+  })
+
+  test("a cursor that is none is refused", async () => {
+    const place = tenantAt(newTenant())
+    const [from, transferId] = [movingOf(source), random(16)]
+    await step(from, place, transferId, "HOLD")
+    for (const cursor of [
+      "x",
+      "e30",
+      Buffer.from("[1,99]").toString("base64url"),
+      Buffer.from("[1,0,1]").toString("base64url"),
+    ]) {
+      await expect(from.exportPage({ place, transferId, cursor, maxBytes: 1 })).rejects.toMatchObject({
+        reason: "INVALID_FIELD",
+      })
+    }
+    expect(await exported(from, place, transferId)).toEqual([[]])
+  })
+})
+
+const printable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value)
+
+/** A promise and what keeps it. */
+function pause(): [() => void, Promise<void>] {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return [resolve, promise]
+}
+
+describeOnPostgres("a hold", () => {
+  describe.each(["read committed", "serializable"] as const)("%s", (isolationLevel) => {
+    let opened: TestStore
+    beforeAll(async () => {
+      opened = await openTestStore("postgres", { isolationLevel, maxConnections: 16 })
+    })
+    afterAll(() => opened.close())
+
+    test("waits for a write that has entered, and is told to those that waited for something else", async () => {
+      const { messaging: store, db } = opened
+      const moving = createMoving(db, { isolationLevel, audit: testAuditWriting() })
+      const place = tenantAt(newTenant())
+      const { ana, group } = await fillPlace(store, place)
+      const transferId = random(16)
+      const done: string[] = []
+      const gone = (name: string) => () => void done.push(name)
+      const [leave, left] = pause()
+      const [enterNow, entered] = pause()
+      const writer = db.transaction().execute(async (trx) => {
+        await enter(trx, "device", ana.id)
+        enterNow()
+        await left
+        done.push("written")
+      })
+      await entered
+      // These wait for the conversation, and have seen a place that is open.
+      const [unlock, unlocked] = pause()
+      const [lockNow, locked] = pause()
+      const locker = db.transaction().execute(async (trx) => {
+        await sql`select 1 from conversation where id = ${group.id} for update`.execute(trx)
+        lockNow()
+        await unlocked
+      })
+      await locked
+      const waiting = [
+        store.conversations.append(newMessage(group, ana), signReceipt, nowMs, []),
+        store.conversations.append(newCommit(group, ana, group.roster, { membership: null }), signReceipt, nowMs, []),
+        store.conversations.direct(
+          group.id,
+          () => ({ is: "close" }),
+          () => null,
+        ),
+      ].map((one) =>
+        one.then(
+          () => "done",
+          (error: unknown) => (error instanceof Refused ? error.reason : error),
+        ),
+      )
+      await sleep(100)
+      const hold = step(moving, place, transferId, "HOLD").then(gone("held"))
+      await sleep(100)
+      expect(done).toEqual([])
+      await expect(moving.exportPage({ place, transferId, cursor: "", maxBytes: 1 })).rejects.toMatchObject({
+        reason: "STATE_CONFLICT",
+      })
+      leave()
+      await Promise.all([writer, hold])
+      expect(done).toEqual(["written", "held"])
+      unlock()
+      await locker
+      expect(await Promise.all(waiting)).toEqual(["PLACE_HELD", "PLACE_HELD", "PLACE_HELD"])
+    })
+
+    test("lets what is under way end, and nothing begin: what is exported is all there ever was", async () => {
+      const { messaging: store } = opened
+      const moving = createMoving(opened.db, { isolationLevel, audit: testAuditWriting() })
+      for (let round = 0; round < effort(1, 5, 50); round++) {
+        const place = tenantAt(newTenant())
+        const { ana, bea, group } = await fillPlace(store, place)
+        let isOver = false
+        let refused = 0
+        const writers = Array.from({ length: 8 }, async (_, i) => {
+          while (!isOver) {
+            const by = i % 2 === 0 ? ana : bea
+            const work =
+              i < 6
+                ? store.conversations.append(newMessage(group, by), signReceipt, nowMs + 9, [])
+                : store.attachments.create(newAttachment(group.id, by))
+            await work.catch((error: unknown) => {
+              expect(error).toMatchObject({ reason: "PLACE_HELD" })
+              refused++
+            })
+          }
+        })
+        await sleep(20)
+        const transferId = random(16)
+        await step(moving, place, transferId, "HOLD")
+        const before = await exported(moving, place, transferId)
+        await sleep(30)
+        isOver = true
+        await Promise.all(writers)
+        expect(refused).toBeGreaterThan(0)
+        expect(counted(await exported(moving, place, transferId))).toEqual(counted(before))
+      }
+    })
+  })
+})
+
+const newAttachment = (conversationId: ConversationId, owner: MessagingDevice): AttachmentRecord => ({
+  id: idOf("att", random(16)),
+  conversationId,
+  ownerDeviceId: owner.id,
+  ownerUserId: owner.userId,
+  status: "UPLOADING",
+  size: 5,
+  sha256: random(),
+  partSize: 3,
+  parts: [],
+  idempotencyKey: random(16),
+  createdAtMs: nowMs,
+  expiresAtMs: nowMs + 1_000,
+})
+
+describe("a place that is held", () => {
+  let opened: TestStore
+  beforeAll(async () => {
+    opened = await openTestStore("pglite")
+  })
+  afterAll(() => opened.close())
+
+  test("refuses every write there is, answers every read, and remembers no visit", async () => {
+    const { messaging: store } = opened
+    const place = tenantAt(newTenant())
+    const full = await fillPlace(store, place)
+    const transferId = random(16)
+    const moving = movingOf(opened)
+    await step(moving, place, transferId, "HOLD")
+    const before = await exported(moving, place, transferId)
+    const { ana, bea, old, group, pair, whole, begunFile, directiveId } = full
+    const device = { deviceId: ana.id, userId: ana.userId, place }
+    const audit = newAudit()
+    const attempts: { readonly [Part in keyof MessagingStore]: Record<keyof MessagingStore[Part], Attempt> } = {
+      devices: {
+        find: read(() => store.devices.find(ana.id, place)),
+        findByKey: read(() => store.devices.findByKey(ana.leafKey)),
+        ofUser: read(() => store.devices.ofUser(ana.userId, place)),
+        activeOf: read(() => store.devices.activeOf([ana.userId], place)),
+        lists: read(() => store.devices.lists(ana.userId, place, 0n, 10)),
+        change: write(() => store.devices.change(changeOf(newDevice(ana.userId, place), { list: newList(2n) }))),
+        // Of the auth service: a session is not messaging's.
+        bindSession: read(() => store.devices.bindSession(freshId("ses"), ana.id, audit)),
+        dueEffects: read(async () => expect(await store.devices.dueEffects(10)).toEqual([])),
+        effectsDone: write(() => store.devices.effectsDone(old.id)),
+      },
+      keyPackages: {
+        upload: write(() => store.keyPackages.upload([newKeyPackage(ana)], nowMs)),
+        claim: write(() => store.keyPackages.claim({ ...full.claim, id: freshId("clm") }, nowMs, audit)),
+        inventory: read(() => store.keyPackages.inventory(ana.id, nowMs)),
+        retire: write(() => store.keyPackages.retire(bea.id, "all")),
+      },
+      conversations: {
+        create: write(() => store.conversations.create(newConversation([ana.userId], place), creatorOf(ana.id), audit)),
+        find: read(() => store.conversations.find(group.id)),
+        open: read(() => store.conversations.open(group.id, ana.id)),
+        list: read(() => store.conversations.list(device, { size: 10, before: null })),
+        audiences: read(() => store.conversations.audiences(device, { size: 10, after: null, only: null })),
+        standings: read(() => store.conversations.standings(ana.id, [group.id])),
+        append: write(async () => {
+          const commit = newCommit(group, ana, leavesOf([ana, bea]), { membership: null })
+          await expect(store.conversations.append(commit, signReceipt, nowMs, [])).rejects.toMatchObject(held)
+          await store.conversations.append(newMessage(group, ana), signReceipt, nowMs, [])
+        }),
+        commitOf: read(() => store.conversations.commitOf(group.id, 0n)),
+        messages: read(() => store.conversations.messages(group.id, 0n, { limit: 9, maxBytes: 99_999 })),
+        span: read(() => store.conversations.span(group.id, ana.id, 0n)),
+        ack: write(() => store.conversations.ack(group.id, ana.id, { processedSeq: 1n, processedEpoch: 1n })),
+        touch: read(() => store.conversations.touch(group.id, bea.id, nowMs + 99_999)),
+        online: read(() => store.conversations.online(group.id, 0)),
+        groupInfo: read(() => store.conversations.groupInfo(group.id)),
+        tree: read(() => store.conversations.tree(group.id, group.state?.treeHash ?? random(), 0)),
+        direct: write(() =>
+          store.conversations.direct(
+            pair.id,
+            () => ({ is: "close" }),
+            () => null,
+          ),
+        ),
+        lease: write(() =>
+          store.conversations.lease(group.id, (one) => decideLease(one, directiveId, ana.id, nowMs + 99_999)),
+        ),
+        reportFork: write(() =>
+          store.conversations.reportFork(
+            group.id,
+            { ...full.report, seq: 9n },
+            () => true,
+            () => [],
+          ),
+        ),
+        withDevice: read(() => store.conversations.withDevice(ana.id)),
+        prune: read(async () => expect(await store.conversations.prune(nowMs + 9e11, 100)).toBe(0)),
+      },
+      welcomes: {
+        listPending: read(() => store.welcomes.listPending(old.id, nowMs, { size: 9, maxBytes: 99_999, after: null })),
+        consume: write(() =>
+          store.welcomes.consume(full.pendingWelcome, { deviceId: old.id, key: random(16) }, nowMs, audit),
+        ),
+        findPending: read(() => store.welcomes.findPending(old.id, group.id)),
+        wereUsed: read(() => store.welcomes.wereUsed(group.id, [random()])),
+        voidAll: write(() => store.welcomes.voidAll(old.id)),
+      },
+      attachments: {
+        create: write(() => store.attachments.create(newAttachment(group.id, ana))),
+        find: read(() => store.attachments.find(whole.id)),
+        addPart: write(() => store.attachments.addPart(begunFile.id, 0)),
+        complete: write(() => store.attachments.complete(begunFile.id, nowMs, audit)),
+        delete: write(() => store.attachments.delete(whole.id, audit)),
+        due: read(async () => expect(await store.attachments.due(nowMs + 9e11, 100)).toEqual([])),
+        forget: write(() => store.attachments.forget(whole.id)),
+      },
+      // Those of calls that are refused anyway.
+      proofNonces: { use: read(() => store.proofNonces.use(ana.id, random(16), 0)) },
+    }
+    for (const [part, methods] of Object.entries(attempts)) {
+      for (const [name, { isWrite, run }] of Object.entries(methods)) {
+        if (isWrite) await expect(run(), `${part}.${name}`).rejects.toMatchObject(held)
+        else
+          await expect(
+            run().then(() => "answered"),
+            `${part}.${name}`,
+          ).resolves.toBe("answered")
+      }
+    }
+    // Nothing of it has gone, and the sweep takes nothing either.
+    await sweepMessaging(opened.db, nowMs + 9e11)
+    expect(counted(await exported(moving, place, transferId))).toEqual(counted(before))
+  })
+})
+
+const held = { reason: "PLACE_HELD", metadata: { retry_after: "1" } }
+
+interface Attempt {
+  readonly isWrite: boolean
+  readonly run: () => Promise<unknown>
+}
+const read = (run: Attempt["run"]): Attempt => ({ isWrite: false, run })
+const write = (run: Attempt["run"]): Attempt => ({ isWrite: true, run })

@@ -1,0 +1,123 @@
+// One kind of record, page by page: by its key, and no more of it than there is room for.
+import { Refused } from "@signet/kernel/errors"
+import type { StoredRecord } from "@signet/kernel/messaging/moving"
+import type { Place } from "@signet/kernel/messaging/records"
+import { type Access, placeOf } from "../access.ts"
+
+/** A column of the key, by its name in the page and what it is there. */
+export interface KeyColumn {
+  readonly name: string
+  readonly of: string
+  readonly type: "text" | "bigint" | "bytea"
+}
+
+export interface SectionOf<Row> {
+  /** `select` of the rows of the place `$1`, `$2`, without its columns and without an order. */
+  readonly from: string
+  readonly columns: string
+  /** The first column narrows down where a page begins. */
+  readonly key: readonly KeyColumn[]
+  /** About how many bytes a row is, in SQL. */
+  readonly size: string
+  readonly recordOf: (row: Row) => StoredRecord
+}
+
+export interface FoundPage {
+  readonly records: readonly StoredRecord[]
+  readonly bytes: number
+  /** Of the last record; null when there are no more after it. */
+  readonly lastKey: readonly string[] | null
+}
+
+export interface Section {
+  readonly keyLength: number
+  /** @param room Bytes; what is larger comes alone, when it is first and `isFirst`. */
+  page(
+    ask: Access["ask"],
+    place: Place,
+    after: readonly string[] | null,
+    room: { readonly bytes: number; readonly isFirst: boolean },
+  ): Promise<FoundPage>
+}
+
+const rowsAtOnce = 2_000
+/** Of each record besides its long fields. */
+const overheadBytes = 128
+
+const parameter = ({ type }: KeyColumn, i: number) =>
+  type === "bytea" ? `decode($${i + 4}::text, 'hex')` : `$${i + 4}::${type}`
+
+export function section<Row>(of: SectionOf<Row>): Section {
+  const order = of.key.map((column) => column.of).join(", ")
+  const outer = of.key.map(({ name }) => name).join(", ")
+  const keyed = of.key.map((column) => `${column.of} as ${column.name}`).join(", ")
+  const textOf = (condition: string) => `select * from (
+  select source.*, sum(record_size) over (order by ${outer}) as total, count(*) over () as found
+  from (
+    select ${of.columns}, ${keyed}, ${overheadBytes} + ${of.size} as record_size
+    ${of.from} ${condition} order by ${order} limit ${rowsAtOnce}
+  ) source
+) summed where total <= $3::bigint or total = record_size order by ${outer}`
+  const [first] = of.key
+  const firstText = textOf("")
+  const nextText = textOf(
+    `and ${first?.of} >= ${first === undefined ? "" : parameter(first, 0)} and (${order}) > (${of.key.map(parameter).join(", ")})`,
+  )
+  type Found = Row & Record<string, unknown> & { total: number; found: number }
+  return {
+    keyLength: of.key.length,
+    async page(ask, place, after, { bytes, isFirst }) {
+      const values = [...placeOf(place), bytes, ...(after ?? [])]
+      const rows = await ask<Found>(after === null ? firstText : nextText, values)
+      const [one] = rows
+      if (one === undefined) return { records: [], bytes: 0, lastKey: null }
+      if (Number(one.total) > bytes && !isFirst) return { records: [], bytes: 0, lastKey: after ?? [] }
+      const last = rows.at(-1) ?? one
+      const isLast = rows.length === Number(one.found) && rows.length < rowsAtOnce
+      return {
+        records: rows.map(of.recordOf),
+        bytes: Number(last.total),
+        lastKey: isLast ? null : of.key.map(({ name }) => textOfKey(last[name])),
+      }
+    },
+  }
+}
+
+function textOfKey(value: unknown): string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex")
+  return String(value)
+}
+
+interface Reached {
+  readonly section: number
+  /** Null before its first. */
+  readonly key: readonly string[] | null
+}
+
+const format = 1
+
+export const cursorOf = ({ section, key }: Reached): string =>
+  Buffer.from(JSON.stringify([format, section, ...(key ?? [])])).toString("base64url")
+
+/** @throws Refused INVALID_FIELD */
+export function parseCursor(text: string, sections: readonly Section[]): Reached {
+  if (text === "") return { section: 0, key: null }
+  const parsed = parse(text)
+  if (Array.isArray(parsed) && parsed[0] === format) {
+    const [, index, ...key] = parsed
+    const found = typeof index === "number" ? sections[index] : undefined
+    const isKey = key.length === 0 || key.length === found?.keyLength
+    if (found !== undefined && isKey && key.every((part) => typeof part === "string")) {
+      return { section: index, key: key.length === 0 ? null : key }
+    }
+  }
+  throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, "base64url").toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,104 @@
+// Where a place stands, and its steps.
+import { Refused } from "@signet/kernel/errors"
+import { decideStep, type Moving, type PlaceState, type PlaceStatus } from "@signet/kernel/messaging/moving"
+import type { Place } from "@signet/kernel/messaging/records"
+import { at, bytes, type Database, run } from "../../sql.ts"
+import { type Access, appendAudit, placeOf } from "../access.ts"
+import { makeGates, shards } from "./gates.ts"
+
+const statusText = `select place.state, place.transfer_id, place.changed_at,
+  not exists (select 1 from messaging_device where app_id = $1 and tenant_id = $2)
+  and not exists (select 1 from conversation where app_id = $1 and tenant_id = $2) as is_empty
+from (select 1) one left join messaging_place place on place.app_id = $1 and place.tenant_id = $2`
+const beginText = `insert into messaging_place (app_id, tenant_id, state) values ($1, $2, 'OPEN')
+on conflict do nothing`
+const lockText = "select 1 from messaging_place where app_id = $1 and tenant_id = $2 for update"
+const putText = `update messaging_place set state = $3, transfer_id = $4, changed_at = $5
+where app_id = $1 and tenant_id = $2`
+const closeText = `update messaging_gate set is_open = false
+where app_id = $1 and tenant_id = $2 and shard = $3 and is_open`
+const openText = "update messaging_gate set is_open = true where app_id = $1 and tenant_id = $2"
+
+interface StatusRow {
+  state: PlaceState | null
+  transfer_id: Uint8Array | null
+  changed_at: Date | null
+  is_empty: boolean
+}
+
+export async function statusOf(db: Database, place: Place): Promise<PlaceStatus> {
+  const [row] = await run<StatusRow>(db, statusText, placeOf(place))
+  return {
+    state: row?.state ?? "OPEN",
+    transferId: row?.transfer_id == null ? null : bytes(row.transfer_id),
+    changedAtMs: row?.changed_at?.getTime() ?? null,
+    isEmpty: row?.is_empty ?? true,
+  }
+}
+
+/** Nobody takes a step with the place until the transaction ends. */
+export async function lockPlace(trx: Database, place: Place): Promise<PlaceStatus> {
+  await run(trx, lockText, placeOf(place))
+  return statusOf(trx, place)
+}
+
+type StepOf = Parameters<Moving["step"]>[0]
+
+export const takeStep =
+  (access: Access): Moving["step"] =>
+  async (of) => {
+    const closing = await access.transact(async (trx, log) => {
+      await run(trx, beginText, placeOf(of.place))
+      const status = await lockPlace(trx, of.place)
+      const decision = decideStep(of.step, status, of.transferId)
+      if (decision.is === "refuse") throw new Refused("STATE_CONFLICT")
+      if (decision.is === "there") return false
+      if (decision.to === "HELD" || decision.to === "RECEIVING") {
+        // From here on no write begins, once this is committed.
+        await makeGates(trx, of.place)
+        await put(trx, of, decision.to === "HELD" ? "HOLDING" : "RECEIVING")
+        return true
+      }
+      if (decision.to === "OPEN") await run(trx, openText, placeOf(of.place))
+      await put(trx, of, decision.to)
+      await appendAudit(log, [of.audit])
+      return false
+    })
+    if (closing) await drain(access, of)
+    const status = await access.transact((trx) => statusOf(trx, of.place))
+    if (of.step === "RECEIVE" && status.state !== "RECEIVING") throw new Refused("STATE_CONFLICT")
+    return status
+  }
+
+const put = (trx: Database, { place, transferId, nowMs }: StepOf, state: PlaceState) =>
+  run(trx, putText, [...placeOf(place), state, transferId, at(nowMs)])
+
+/** Waits for the writes that are under way: each gate by itself, so that none is held while another is waited for. */
+async function drain({ ask, transact }: Access, of: StepOf): Promise<void> {
+  for (const shard of shards) await ask(closeText, [...placeOf(of.place), shard])
+  await transact(async (trx, log) => {
+    const { state, transferId, isEmpty } = await lockPlace(trx, of.place)
+    // Somebody else may have been here meanwhile.
+    if (transferId === null || Buffer.compare(transferId, of.transferId) !== 0) return
+    if (state === "HOLDING") await put(trx, of, "HELD")
+    else if (state !== "RECEIVING") return
+    else if (!isEmpty) return reopen(trx, of)
+    await appendAudit(log, [of.audit])
+  })
+}
+
+/** Somebody wrote while it was looked whether there is anything. */
+async function reopen(trx: Database, of: StepOf): Promise<void> {
+  await run(trx, openText, placeOf(of.place))
+  await put(trx, of, "OPEN")
+}
+
+/** @throws Refused STATE_CONFLICT */
+export function requireState(
+  { state, transferId }: PlaceStatus,
+  states: readonly PlaceState[],
+  ours: Uint8Array | null,
+): void {
+  const isOurs = ours === null || (transferId !== null && Buffer.compare(transferId, ours) === 0)
+  if (!states.includes(state) || !isOurs) throw new Refused("STATE_CONFLICT")
+}
