@@ -98,3 +98,10 @@ export const settings = [
 ] as const satisfies readonly Setting[]
 
 export type SettingName = (typeof settings)[number]["name"]
+
+declare global {
+  namespace Cloudflare {
+    /** What `env` of `cloudflare:workers` is. */
+    interface Env extends WorkerEnv {}
+  }
+}

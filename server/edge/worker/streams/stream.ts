@@ -19,11 +19,10 @@ export interface StreamOptions {
   readonly open: (deviceId: DeviceId, on: { text(text: string): void; closed(): void }) => Promise<Line>
   readonly clock: Clock
   readonly after: After
+  /** Every object is asked so often: that finds what was lost on its way. 30,000 ms. */
+  readonly askEveryMs?: number
 }
 
-/** Every object is asked so often, in milliseconds: that finds what was told while nobody was told. */
-export const askEveryMs = 30_000
-const tickMs = 5_000
 /** In one message. More that are due wait for the next tick; new ones do not wait. */
 const mostAsked = 128
 /** An answer takes no longer, or nobody is there. */
@@ -40,11 +39,12 @@ interface Target {
 }
 
 export function openStream(
-  { open, clock, after }: StreamOptions,
+  { open, clock, after, askEveryMs = 30_000 }: StreamOptions,
   first: Interest,
   listener: (hint: Hint) => void,
 ): { update(interest: Interest): void; close(): void } {
   const { deviceId } = first
+  const tickMs = askEveryMs / 6
   const targets = new Map<string, Target>()
   const news = createNews()
   const asked = new Map<number, { readonly ids: readonly string[]; readonly atMs: number }>()

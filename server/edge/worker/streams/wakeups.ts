@@ -16,15 +16,15 @@ interface Env {
 }
 
 /** A stream belongs to the call that it is made in: its socket and its timers end with that. */
-export function createWakeups(of: { env: Env; clock: Clock; after: After }): Wakeups {
-  const { env, clock, after } = of
+export function createWakeups(of: { env: Env; clock: Clock; after: After; askEveryMs?: number }): Wakeups {
+  const { env, ...rest } = of
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
   return {
     publish(hints) {
       const work = [...byObject(hints)].map(([name, told]) => tell(env, name, told))
       if (work.length > 0) waitUntil(Promise.allSettled(work))
     },
-    subscribe: (interest, listener) => openStream({ open, clock, after }, interest, listener),
+    subscribe: (interest, listener) => openStream({ open, ...rest }, interest, listener),
   }
 }
 

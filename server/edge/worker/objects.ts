@@ -1,0 +1,87 @@
+// The classes of the objects as they are deployed: the store's, with what only this program has. A class keeps its name
+// for good, because its objects are found by it.
+import type { PrincipalId } from "@signet/kernel/ids"
+import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { BlobStore } from "@signet/kernel/messaging/ports"
+import type { Place } from "@signet/kernel/messaging/records"
+import { endDevicesOf } from "../../rpc/messaging/end-user.ts"
+import { carryOutRevocations } from "../../rpc/messaging/revocation-effects.ts"
+import { AttachmentObject as StoredAttachment } from "../../store/durable/attachment/object.ts"
+import { ConversationObject as StoredConversation } from "../../store/durable/conversation/object.ts"
+import { DeviceObject as StoredDevice } from "../../store/durable/device/object.ts"
+import type { Effects } from "../../store/durable/effects.ts"
+import { NameObject as StoredName } from "../../store/durable/name/object.ts"
+import { PlaceObject as StoredPlace } from "../../store/durable/place/object.ts"
+import { createDurableStore } from "../../store/durable/store.ts"
+import { type Revoked, UserObject as StoredUser } from "../../store/durable/user/object.ts"
+import { type Runtime, runtime } from "./runtime.ts"
+
+export { CounterObject } from "../../store/durable/counter/object.ts"
+export { FeedObject } from "./feed/object.ts"
+
+/** With the issuer's keys looked at: an object may be the first to run in its isolate. */
+async function ready(): Promise<Runtime> {
+  const opened = runtime()
+  await opened.issuerKeys.look()
+  return opened
+}
+
+export class ConversationObject extends StoredConversation {
+  override async append(...of: Parameters<StoredConversation["append"]>): ReturnType<StoredConversation["append"]> {
+    // Before anything is read: the signer itself does not wait.
+    await ready()
+    return super.append(...of)
+  }
+
+  protected override receiptSigner(): ReceiptSigner {
+    return runtime().deps.signReceipt
+  }
+
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}
+
+export class DeviceObject extends StoredDevice {
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}
+
+export class UserObject extends StoredUser {
+  protected override async carryOut(revoked: readonly Revoked[]): Promise<void> {
+    const { deps } = await ready()
+    await carryOutRevocations({ ...deps, store: createDurableStore(this.env, { due: async () => revoked }) })
+  }
+
+  protected override async endDevices(userId: PrincipalId, place: Place): Promise<void> {
+    const { deps } = await ready()
+    await endDevicesOf(deps, userId, place)
+  }
+
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}
+
+export class NameObject extends StoredName {
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}
+
+export class AttachmentObject extends StoredAttachment {
+  protected override blobs(): Pick<BlobStore, "delete"> {
+    return runtime().deps.blobs
+  }
+
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}
+
+export class PlaceObject extends StoredPlace {
+  protected override effects(): Effects {
+    return runtime().auth.effects
+  }
+}

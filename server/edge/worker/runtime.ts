@@ -1,0 +1,78 @@
+// What this isolate acts with: made when it is first called, by the Worker or by an object, and shared by all in it. No
+// call's own (sockets, timers, answers that are under way) is kept in it.
+
+import { env } from "cloudflare:workers"
+import { randomBytes } from "node:crypto"
+import { createKeyValueCache } from "@signet/guard/kv-cache"
+import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import type { Clock, Random } from "@signet/kernel/ports"
+import { createReceiptSigner, createTicketSigner } from "../../keys/authority.ts"
+import { nodeVerify } from "../../keys/ed25519.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
+import { realAfter } from "../../rpc/messaging/timers.ts"
+import { createCounts } from "../../store/durable/counter/counts.ts"
+import { createDurableStore } from "../../store/durable/store.ts"
+import { type AuthService, createAuthService } from "./auth-service.ts"
+import { createR2Blobs } from "./blobs.ts"
+import { createIssuerKeys, type EdgeIssuerKeys } from "./issuer-keys.ts"
+import { report } from "./report.ts"
+import { createServiceClient, ownFetch, type ServiceClient } from "./service-client.ts"
+import { parseSettings, type Settings } from "./settings.ts"
+import { createWakeups } from "./streams/wakeups.ts"
+
+export interface Runtime {
+  readonly settings: Settings
+  readonly client: ServiceClient
+  readonly auth: AuthService
+  readonly issuerKeys: EdgeIssuerKeys
+  readonly deps: MessagingDeps
+}
+
+const clock: Clock = { nowMs: () => Date.now() }
+const random: Random = { bytes: (length) => new Uint8Array(randomBytes(length)) }
+
+let opened: Runtime | undefined
+
+/** @throws SettingsError for a deployment that lacks something: then nobody is answered. */
+export function runtime(): Runtime {
+  opened ??= openRuntime()
+  return opened
+}
+
+function openRuntime(): Runtime {
+  const settings = parseSettings(env)
+  const { issuer, limits } = settings
+  const client = createServiceClient(settings, clock)
+  const issuerKeys = createIssuerKeys({
+    settings,
+    cache: createKeyValueCache(env.KEYS, "signet-issuer-keys"),
+    fetch: ownFetch,
+    clock,
+    report,
+  })
+  const auth = createAuthService({
+    url: settings.authUrl,
+    token: client.token,
+    fetch: ownFetch,
+    issuerKeySet: issuerKeys.bytes,
+  })
+  const deps: MessagingDeps = {
+    store: createDurableStore(env),
+    accounts: auth.accounts,
+    authority: auth.authority,
+    signReceipt: createReceiptSigner(issuerKeys, issuer),
+    signTicket: createTicketSigner(issuerKeys, issuer),
+    issuerKeys: issuerKeys.issuerKeys,
+    verify: nodeVerify,
+    wakeups: createWakeups({ env, clock, after: realAfter }),
+    blobs: createR2Blobs(env.BLOBS),
+    clock,
+    random,
+    secrets: createSecrets(settings.secrets),
+    limiter: limits && { limits, memory: createRefusedMemory() },
+    limits: createCounts(env.COUNTERS),
+    issuer,
+  }
+  return { settings, client, auth, issuerKeys, deps }
+}

@@ -1,0 +1,102 @@
+// The Worker: the messaging services of the Node server, on objects in place of a database.
+import { env, waitUntil } from "cloudflare:workers"
+import { parseBearer } from "@signet/guard/bearer"
+import { createConnectGuard } from "@signet/guard/connect"
+import { Refused } from "@signet/kernel/errors"
+import { healthState } from "../../rpc/health.ts"
+import { deadline } from "../../rpc/interceptors/deadline.ts"
+import { deviceProof } from "../../rpc/interceptors/device-proof.ts"
+import { errors } from "../../rpc/interceptors/errors.ts"
+import { validate } from "../../rpc/interceptors/validate.ts"
+import { messagingRoutes, messagingServices } from "../../rpc/messaging/routes.ts"
+import { withCallerToken } from "./caller-token.ts"
+import { auditDenials } from "./denials.ts"
+import { createFront, type Front } from "./front/front.ts"
+import { createMessagingGuard } from "./guard.ts"
+import { report } from "./report.ts"
+import { type Runtime, runtime } from "./runtime.ts"
+import { SettingsError } from "./settings.ts"
+
+export * from "./objects.ts"
+
+/** The longest that a unary call may take, in milliseconds. */
+const callLimitMs = 30_000
+
+let front: Front | undefined
+
+export default {
+  async fetch(request: Request): Promise<Response> {
+    try {
+      const opened = runtime()
+      front ??= openFront(opened, regionOf(request))
+      await opened.issuerKeys.look()
+      return await withCallerToken(tokenOf(request), () => (front ?? unavailable)(request))
+    } catch (fault) {
+      report(fault)
+      if (fault instanceof SettingsError) return unavailable()
+      throw fault
+    }
+  },
+}
+
+function openFront({ settings, client, issuerKeys, deps }: Runtime, region: string | undefined): Front {
+  const { clock, verify, store } = deps
+  const { guard } = createMessagingGuard({
+    settings,
+    keys: env.KEYS,
+    feeds: env.FEEDS,
+    client,
+    clock,
+    region,
+    report,
+  })
+  const connectGuard = createConnectGuard({
+    services: messagingServices,
+    guard,
+    onDeny: auditDenials(deps, waitUntil, report),
+  })
+  const faults = errors(report)
+  const health = healthState(messagingServices.map(({ typeName }) => typeName))
+  return createFront({
+    routes: messagingRoutes(deps),
+    interceptors: [
+      faults,
+      deadline(callLimitMs),
+      connectGuard.interceptor,
+      validate(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input))),
+      deviceProof({
+        devices: store.devices,
+        proofNonces: store.proofNonces,
+        clock,
+        verify,
+        requirements: connectGuard.requirements,
+      }),
+    ],
+    requestGate: connectGuard.gate,
+    open: { routes: health.routes, interceptors: [faults] },
+    onFault: report,
+    isAllowedOrigin: async (origin) => settings.allowedOrigins.has(origin),
+    isReady: async () => {
+      issuerKeys.signer("RECEIPT")
+      return true
+    },
+    // The platform writes it over whatever a caller sends.
+    addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
+  })
+}
+
+/** What somebody who signs on behalf of the caller is shown. Only the guard says whether it is any good. */
+function tokenOf({ headers }: Request): string {
+  const bearer = parseBearer(headers.get("authorization"))
+  return typeof bearer === "string" ? "" : bearer.token
+}
+
+function regionOf({ cf }: Request): string | undefined {
+  return typeof cf?.continent === "string" ? cf.continent.toLowerCase() : undefined
+}
+
+const unavailable = (): Response =>
+  Response.json(
+    { code: "unavailable" },
+    { status: new Refused("UNAVAILABLE").status, headers: { "retry-after": "30" } },
+  )
