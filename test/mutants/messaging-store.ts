@@ -2,14 +2,15 @@ import type { Mutant } from "./mutant.ts"
 
 const store = "server/store/postgres/messaging"
 const races = `${store}/races.test.ts`
+const suites = "test/support/messaging-store"
 
 /** Faults that somebody could put into how conversations, packages and welcomes are kept, and the test for each. */
 export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "a head is read without its lock",
     file: `${store}/append.ts`,
-    from: "from conversation where id = $1 for update of conversation`",
-    to: "from conversation where id = $1`",
+    from: "where id = $1 for update of conversation for share of gate`",
+    to: "where id = $1 for share of gate`",
     test: races,
     name: "messages of many at once are all there, once, in one order",
   },
@@ -36,6 +37,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: 'return { is: "refused", decision, conversation }',
     test: `${store}/append.test.ts`,
     name: "a commit that was accepted is answered again",
+    table: `${suites}/append.ts`,
   },
   {
     fault: "a retry that overtakes its call fails",
@@ -52,6 +54,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "order by not_after, ref limit 1",
     test: races,
     name: "50 claims of 10 packages at once give each away once",
+    table: `${suites}/races.ts`,
   },
   {
     fault: "a revoked device's packages are given away",
@@ -60,6 +63,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "and app_id = $3 and tenant_id = $4 and id <> $5",
     test: `${store}/key-packages.test.ts`,
     name: "are claimed of each active device of the targets but the caller's",
+    table: `${suites}/key-packages.ts`,
   },
   {
     fault: "an init key may come again in another package",
@@ -67,7 +71,8 @@ export const messagingStoreMutants: readonly Mutant[] = [
     from: "row.device_id === one.deviceId && equalBytes(row.package_hash, hashOf(one))",
     to: "row.device_id === one.deviceId",
     test: `${store}/key-packages.test.ts`,
-    name: "an init key of another package or device is refused",
+    name: "an init key of another package is refused",
+    table: `${suites}/key-packages.ts`,
   },
   {
     fault: "uploads at once do not see each other",
@@ -76,6 +81,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "",
     test: races,
     name: "uploads at once are not more than there may be",
+    table: `${suites}/races.ts`,
   },
   {
     fault: "a device list may skip a version",
@@ -84,6 +90,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "and version < $4::bigint)",
     test: `${store}/devices.test.ts`,
     name: "change only after the list before",
+    table: `${suites}/devices.ts`,
   },
   {
     fault: "a leaf key may be two devices'",
@@ -92,6 +99,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "",
     test: `${store}/devices.test.ts`,
     name: "keep a leaf key for good",
+    table: `${suites}/devices.ts`,
   },
   {
     fault: "a change that lost keeps what it wrote before",
@@ -100,6 +108,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: 'return "lost"',
     test: `${store}/devices.test.ts`,
     name: "keep a leaf key for good",
+    table: `${suites}/devices.ts`,
   },
   {
     fault: "a revoked device's sessions go on",
@@ -148,6 +157,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "1000000",
     test: `${store}/conversations.test.ts`,
     name: "envelopes behind every cursor go after 90 days",
+    table: `${suites}/conversations.ts`,
   },
   {
     fault: "a cursor goes back",
@@ -156,6 +166,7 @@ export const messagingStoreMutants: readonly Mutant[] = [
     to: "processed_seq = excluded.processed_seq",
     test: `${store}/conversations.test.ts`,
     name: "a cursor only rises",
+    table: `${suites}/conversations.ts`,
   },
   {
     fault: "what others publish is told again to them",
