@@ -47,7 +47,7 @@ test.each<[string, () => Promise<object>, string[]]>([
   [
     "@signet/client/platform",
     () => import("@signet/client/platform"),
-    ["fromBase64url", "importSealingKey", "openBytes", "scopeText", "sealBytes", "toBase64url"],
+    ["fromBase64url", "holdKeys", "importSealingKey", "openBytes", "scopeText", "sealBytes", "toBase64url"],
   ],
   [
     "@signet/client-web",

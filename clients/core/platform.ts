@@ -1,4 +1,5 @@
 // @signet/client/platform: for packages that bring a platform of their own.
+export { type Holding, holdKeys, type ScopeKeys } from "./held-keys.ts"
 export {
   fromBase64url,
   importSealingKey,

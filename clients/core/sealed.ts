@@ -98,8 +98,18 @@ export function scopeText({ tenant, app, user, device }: SecretScope): string {
   return JSON.stringify([tenant ?? null, app, user ?? null, device ?? null])
 }
 
-async function hashOf(scope: SecretScope): Promise<Bytes> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(scopeText(scope))))
+/** Of the scopes that were last used: there are as many rows as one likes, and few scopes. */
+const hashes = new Map<string, Promise<Bytes>>()
+const maxHashes = 64
+
+function hashOf(scope: SecretScope): Promise<Bytes> {
+  const text = scopeText(scope)
+  const known = hashes.get(text)
+  if (known !== undefined) return known
+  const made = crypto.subtle.digest("SHA-256", utf8.encode(text)).then((digest) => new Uint8Array(digest))
+  if (hashes.size >= maxHashes) hashes.clear()
+  hashes.set(text, made)
+  return made
 }
 
 function parse(bytes: Bytes) {

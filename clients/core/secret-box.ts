@@ -25,6 +25,20 @@ export interface SecretBox {
   rotate(scope: SecretScope): Promise<void>
   /** Forgets every key of the scope: what they sealed never opens again. Only ever on the user's word. */
   destroy(scope: SecretScope): Promise<void>
+  /**
+   * The same for one scope and somebody who seals and opens a lot: its keys are read once, and stay in memory, as
+   * objects that give no bytes out, until they are let go of. A store that is locked meanwhile, or keys that another
+   * process destroys, are noticed at the next `hold`. Absent where keys do not leave the platform.
+   */
+  hold?(scope: SecretScope): HeldBox
+}
+
+/** A secret box at hand, for one scope. What it refuses is what the box refuses. */
+export interface HeldBox {
+  seal(purpose: string, plaintext: Uint8Array): Promise<Uint8Array>
+  open(purpose: string, sealed: Uint8Array): Promise<Uint8Array>
+  /** Forgets the keys that are in memory. They are read again if anything comes after it. */
+  release(): void
 }
 
 /** Whose secrets. A part that is absent is verified as absent. */

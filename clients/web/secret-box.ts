@@ -1,7 +1,15 @@
 // Keys that scripts can use and cannot take along: non-extractable CryptoKeys in IndexedDB (Web Cryptography API,
 // section 5.2). Made here they are never bytes that anything keeps.
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
-import { importSealingKey, openBytes, type SealingKey, scopeText, sealBytes } from "@signet/client/platform"
+import {
+  holdKeys,
+  importSealingKey,
+  openBytes,
+  type ScopeKeys,
+  type SealingKey,
+  scopeText,
+  sealBytes,
+} from "@signet/client/platform"
 import { changeIn, openDatabase, readIn } from "./idb.ts"
 import { checkSecureContext } from "./secure-context.ts"
 
@@ -64,8 +72,15 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     return { ...kept, newest }
   }
 
+  const holding = holdKeys(description, async (scope): Promise<ScopeKeys | undefined> => {
+    const { keys = [] } = (await load(scope)) ?? {}
+    const newest = keys.at(-1)
+    return newest && { newest, find: (id) => keys.find((key) => key.id === id) }
+  })
+
   return {
     describe: () => description,
+    hold: holding.hold,
     async createKey(scope) {
       if ((await load(scope)) !== undefined) return
       await add(scope, undefined)
@@ -84,10 +99,12 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
       while (!(await add(scope, await keysOf(scope)))) {
         // Another tab has rotated; this one rotates after it.
       }
+      holding.changed()
     },
     async destroy(scope) {
       checkSecureContext()
       await stored(() => changeIn(open, scopeText(scope), (_, at) => at.delete(scopeText(scope))))
+      holding.changed()
     },
   }
 }

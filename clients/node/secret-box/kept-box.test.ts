@@ -64,3 +64,48 @@ test.each(["createKey", "destroy"] as const)(
     expect(await before).toBe(change === "createKey" ? "refused" : "sealed")
   },
 )
+
+test("who holds a scope reads its keys once, for all that it seals and opens", async () => {
+  const keeper = keeperOf()
+  const box = createKeptBox(description, keeper, lock)
+  await box.createKey(scope)
+  const held = box.hold?.(scope)
+  keeper.reads = 0
+  const sealed = await held?.seal("row", bytes)
+  for (let i = 0; i < 3; i++) expect(await held?.open("row", sealed ?? bytes)).toEqual(bytes)
+  expect(keeper.reads).toBe(1)
+  // What it sealed is what the box seals.
+  expect(await box.open(scope, "row", sealed ?? bytes)).toEqual(bytes)
+  await expect(held?.open("another", sealed ?? bytes)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  held?.release()
+  keeper.reads = 0
+  await held?.open("row", sealed ?? bytes)
+  expect(keeper.reads).toBe(1)
+})
+
+test("who holds a scope opens what another process has sealed with a newer key", async () => {
+  const keeper = keeperOf()
+  const box = createKeptBox(description, keeper, lock)
+  await box.createKey(scope)
+  const held = box.hold?.(scope)
+  const before = await held?.seal("row", bytes)
+  const other = createKeptBox(description, keeper, lock)
+  await other.rotate(scope)
+  const sealed = await other.seal(scope, "row", bytes)
+  expect(await held?.open("row", sealed)).toEqual(bytes)
+  expect(await held?.open("row", before ?? bytes)).toEqual(bytes)
+})
+
+test("who holds a scope seals nothing with keys that were destroyed here, and asks again after a refusal", async () => {
+  const keeper = keeperOf()
+  const box = createKeptBox(description, keeper, lock)
+  const held = box.hold?.(scope)
+  await expect(held?.seal("row", bytes)).rejects.toMatchObject({ reason: "KEY_MISSING" })
+  await box.createKey(scope)
+  const sealed = await held?.seal("row", bytes)
+  await box.rotate(scope)
+  await held?.seal("row", bytes)
+  await box.destroy(scope)
+  await expect(held?.seal("row", bytes)).rejects.toMatchObject({ reason: "KEY_MISSING" })
+  await expect(held?.open("row", sealed ?? bytes)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+})

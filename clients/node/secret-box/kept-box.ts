@@ -1,7 +1,7 @@
 // A secret box on anything that keeps a few bytes a scope.
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
-import { openBytes, scopeText, sealBytes } from "@signet/client/platform"
+import { holdKeys, openBytes, scopeText, sealBytes } from "@signet/client/platform"
 import { addKey, type KeptKeys, readKeys } from "./kept-keys.ts"
 
 /** Keeps bytes a scope. What it throws is a SecretBoxError; what is not there is undefined. */
@@ -20,6 +20,8 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
     return kept && readKeys(description, scope, kept).finally(() => kept.fill(0))
   }
 
+  const holding = holdKeys(description, load)
+
   /** Many that seal and open at the same time read the keeper once: a thousand rows are not a thousand reads. */
   function loadTogether(scope: SecretScope): Promise<KeptKeys | undefined> {
     const name = scopeText(scope)
@@ -34,7 +36,10 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
 
   /** What was read before a change is not for who comes after it. */
   async function change(scope: SecretScope, work: () => Promise<void>): Promise<void> {
-    await work().finally(() => loading.delete(scopeText(scope)))
+    await work().finally(() => {
+      loading.delete(scopeText(scope))
+      holding.changed()
+    })
   }
 
   async function add(scope: SecretScope, before: Uint8Array | undefined): Promise<void> {
@@ -72,6 +77,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
           before.fill(0)
         }
       }),
+    hold: holding.hold,
     destroy: (scope) => lock.run(() => change(scope, () => keeper.remove(scope))),
   }
 }

@@ -117,7 +117,7 @@ export async function takeIn(
       }
     }
     const { entries, finishes, warnings, held: next } = batch
-    for (const entry of entries) batch.ops.push(await timelineOp(context.rows, conversationId, entry))
+    batch.ops.push(...(await Promise.all(entries.map((entry) => timelineOp(context.rows, conversationId, entry)))))
     const { seat } = next
     return {
       next,

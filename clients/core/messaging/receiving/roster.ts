@@ -21,9 +21,16 @@ export function credentialBody(credential: Uint8Array): DeviceCredentialBodyV1 {
 /** For the engine: which device a leaf is of. */
 export const deviceIn = (credential: Uint8Array): string => hex(credentialBody(credential).deviceId)
 
+/** By the identity of their bytes, which live as long as their leaf: each message of it asks again. */
+const people = new WeakMap<Uint8Array, Person>()
+
 export function personOf(credential: Uint8Array): Person {
+  const known = people.get(credential)
+  if (known !== undefined) return known
   const { userId, deviceId } = credentialBody(credential)
-  return { userId: idOf("prn", userId), deviceId: idOf("dev", deviceId) }
+  const person = { userId: idOf("prn", userId), deviceId: idOf("dev", deviceId) }
+  people.set(credential, person)
+  return person
 }
 
 /** The users of a group, each once. */

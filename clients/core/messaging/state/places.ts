@@ -8,7 +8,7 @@ type Places = Pick<Context, "has" | "door" | "lane" | "forget">
 export function openPlaces(shared: Parameters<typeof openDoor>[0]): Places {
   const doors = new Map<string, Door>()
   const lanes = new Map<string, Promise<unknown>>()
-  const { store, device } = shared
+  const { store, device, rows } = shared
   return {
     async has(conversationId) {
       if (doors.has(conversationId)) return true
@@ -32,6 +32,7 @@ export function openPlaces(shared: Parameters<typeof openDoor>[0]): Places {
     },
     async forget() {
       device.forget()
+      rows.release()
       await Promise.all([...doors.values()].map((door) => door.forget()))
     },
   }

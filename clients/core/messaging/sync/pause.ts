@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect"
-import { failureOf } from "../../errors.ts"
+import { type FailureReason, failureOf } from "../../errors.ts"
 import type { Clock, Random } from "../../ports.ts"
 
 export const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => clock.after(ms, resolve))
@@ -14,10 +14,13 @@ export function retryDelayMs(random: Random, tries: number): number {
   return full * (1 - byte / 512)
 }
 
+/** PLACE_HELD: the tenant is moving to another backend, which will know what this one knew. */
+const unreachable: readonly FailureReason[] = ["UNAVAILABLE", "UNREACHABLE", "PLACE_HELD"]
+
 /** Whether nothing is known of what the service made of a call: it is made again, the same. */
 export function isUnreachable(error: unknown): boolean {
   const failure = failureOf(error)
-  if (failure !== undefined) return failure.reason === "UNAVAILABLE" || failure.reason === "UNREACHABLE"
+  if (failure !== undefined) return unreachable.includes(failure.reason)
   if (!(error instanceof ConnectError)) return error instanceof TypeError && /fetch/.test(error.message)
   return [Code.Unavailable, Code.DeadlineExceeded, Code.Canceled, Code.Aborted, Code.Unknown, Code.Internal].includes(
     error.code,

@@ -1,0 +1,72 @@
+// What boxes with keys of their own have in common for those who hold a scope.
+import { openBytes, type Pinned, type SealingKey, sealBytes } from "./sealed.ts"
+import { type HeldBox, SecretBoxError, type SecretScope } from "./secret-box.ts"
+
+export interface ScopeKeys {
+  readonly newest: SealingKey
+  find(id: string): SealingKey | undefined
+}
+
+export interface Holding {
+  /** One more that holds a scope. */
+  hold(scope: SecretScope): HeldBox
+  /** The keys of scopes are others now: whoever holds one reads them again. */
+  changed(): void
+}
+
+/** @param load Reads and checks the keys of a scope; undefined where there are none. */
+export function holdKeys(pinned: Pinned, load: (scope: SecretScope) => Promise<ScopeKeys | undefined>): Holding {
+  const held = new Set<() => void>()
+  return {
+    changed() {
+      for (const release of held) release()
+    },
+    hold(scope) {
+      let loading: Promise<ScopeKeys | undefined> | undefined
+      const release = () => {
+        loading = undefined
+        held.delete(release)
+      }
+      /** What was refused, or is not there, is asked for again the next time. */
+      async function keys(): Promise<ScopeKeys | undefined> {
+        held.add(release)
+        loading ??= load(scope)
+        const mine = loading
+        try {
+          const found = await mine
+          if (found === undefined && loading === mine) release()
+          return found
+        } catch (error) {
+          if (loading === mine) release()
+          throw error
+        }
+      }
+      return {
+        async seal(purpose, plaintext) {
+          const found = await keys()
+          if (found === undefined) throw new SecretBoxError("KEY_MISSING", "there is no key for this yet")
+          return sealBytes(pinned, found.newest, { scope, purpose }, plaintext)
+        },
+        async open(purpose, sealed) {
+          const found = await keys()
+          let isMissing = false
+          const find = (id: string) => {
+            const key = found?.find(id)
+            isMissing = key === undefined
+            return key
+          }
+          try {
+            return await openBytes(pinned, find, { scope, purpose }, sealed)
+          } catch (error) {
+            if (!isMissing) throw error
+            // Another process has made a newer key since.
+            release()
+            const now = await keys()
+            return openBytes(pinned, (id) => now?.find(id), { scope, purpose }, sealed)
+          }
+        },
+        release,
+      }
+    },
+  }
+}
