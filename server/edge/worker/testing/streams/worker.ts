@@ -1,0 +1,49 @@
+// Streams without the services around them: who posts an interest reads the hints that a handler would be given.
+import type { ConversationId } from "@signet/kernel/ids"
+import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import { realAfter } from "../../../../rpc/messaging/timers.ts"
+import type { DurableEnv } from "../../../../store/durable/env.ts"
+import { fromText, toText } from "../../../../store/durable/plain.ts"
+import objects from "../../../../store/durable/testing/worker.ts"
+import { createWakeups } from "../../streams/wakeups.ts"
+
+export * from "../../../../store/durable/testing/worker.ts"
+
+/** An interest as text: maps do not travel. */
+export interface InterestText extends Omit<Interest, "conversations"> {
+  readonly conversations: readonly (readonly [ConversationId, bigint])[]
+}
+
+export default {
+  async fetch(request: Request, env: DurableEnv): Promise<Response> {
+    const clock = { nowMs: () => Date.now() }
+    const wakeups = createWakeups({ env, clock, after: realAfter, askEveryMs: 300 })
+    switch (new URL(request.url).pathname) {
+      case "/publish":
+        wakeups.publish(fromText<Hint[]>(await request.text()))
+        return new Response()
+      case "/subscribe": {
+        const asked = fromText<InterestText>(await request.text())
+        const interest: Interest = { ...asked, conversations: new Map(asked.conversations) }
+        const encoder = new TextEncoder()
+        const body = new ReadableStream<Uint8Array>({
+          start(controller) {
+            const write = (text: string) => controller.enqueue(encoder.encode(`${text}\n`))
+            const { close } = wakeups.subscribe(interest, (hint) => write(toText(hint)))
+            // That its reader has gone is seen by writing.
+            const beat = setInterval(() => write(""), 100)
+            write("")
+            request.signal.addEventListener("abort", () => {
+              clearInterval(beat)
+              close()
+            })
+          },
+        })
+        // What is text is compressed on its way, and waits for more.
+        return new Response(body, { headers: { "content-type": "application/connect+json" } })
+      }
+      default:
+        return objects.fetch(request, env)
+    }
+  },
+}
