@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build, type Metafile } from "esbuild"
+import { slimRules } from "./slim-rules.ts"
 
 export interface Bundle {
   /** An ES module: the Worker's handlers, and the classes of its objects. */
@@ -30,14 +31,13 @@ export async function buildWorker(from: string = entry): Promise<Bundle> {
     write: false,
     metafile: true,
     minify: true,
-    // Names of classes are the names of bindings, and errors are told apart by theirs.
-    keepNames: true,
     format: "esm",
     target: "es2024",
     platform: "neutral",
     mainFields: ["module", "main"],
     conditions: ["workerd", "worker", "import"],
     external: ["node:*", "cloudflare:workers"],
+    plugins: [slimRules],
     logLevel: "silent",
   })
   const [file] = outputFiles

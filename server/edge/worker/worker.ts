@@ -7,7 +7,7 @@ import { healthState } from "../../rpc/health.ts"
 import { deadline } from "../../rpc/interceptors/deadline.ts"
 import { deviceProof } from "../../rpc/interceptors/device-proof.ts"
 import { errors } from "../../rpc/interceptors/errors.ts"
-import { validate } from "../../rpc/interceptors/validate.ts"
+import { validatePlain } from "../../rpc/interceptors/validate-plain.ts"
 import { messagingRoutes, messagingServices } from "../../rpc/messaging/routes.ts"
 import { withCallerToken } from "./caller-token.ts"
 import { auditDenials } from "./denials.ts"
@@ -63,7 +63,7 @@ function openFront({ settings, client, issuerKeys, deps }: Runtime, region: stri
       faults,
       deadline(callLimitMs),
       connectGuard.interceptor,
-      validate(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input))),
+      validatePlain(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input))),
       deviceProof({
         devices: store.devices,
         proofNonces: store.proofNonces,

@@ -1,0 +1,32 @@
+// The schema of validation rules without the expressions that its own fields carry: 100 KB that only protovalidate reads,
+// and the Worker has none.
+import { readFile } from "node:fs/promises"
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
+import { type DescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
+import type { Plugin } from "esbuild"
+
+const descriptor = /(fileDesc\(")([A-Za-z0-9+/=]+)(")/
+
+export const slimRules: Plugin = {
+  name: "slim-rules",
+  setup(build) {
+    build.onLoad({ filter: /protovalidate\/.*\/buf\/validate\/validate_pb\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8")
+      if (!descriptor.test(text)) throw new Error(`${path} has another form than it had`)
+      return { contents: text.replace(descriptor, (_, before, base64, after) => before + slim(base64) + after) }
+    })
+  },
+}
+
+function slim(base64: string): string {
+  const file = fromBinary(FileDescriptorProtoSchema, base64Decode(base64))
+  for (const message of file.messageType) forget(message)
+  return base64Encode(toBinary(FileDescriptorProtoSchema, file), "std_raw")
+}
+
+/** The expressions are options that descriptors do not know by themselves. */
+function forget(message: DescriptorProto): void {
+  for (const { options } of message.field) if (options) delete options.$unknown
+  for (const nested of message.nestedType) forget(nested)
+}

@@ -1,0 +1,176 @@
+// The rules of schemas (buf.validate), read once and checked without an expression language: for where a program has to
+// be small. What is found, and in which words, is what protovalidate finds; a rule that is not known stops the program.
+import { type DescField, type DescMessage, type DescOneof, getOption, type Message } from "@bufbuild/protobuf"
+import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
+import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt"
+import {
+  FieldRulesSchema,
+  field as fieldOption,
+  Ignore,
+  MessageRulesSchema,
+  message as messageOption,
+  OneofRulesSchema,
+  oneof as oneofOption,
+  type RepeatedRules,
+  RepeatedRulesSchema,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import { rulesIn, UnknownRule } from "./known.ts"
+import { type Check, expressionChecks, valueChecks } from "./values.ts"
+
+export interface Violation {
+  /** The path of the field, by proto names. */
+  readonly field: string
+  readonly description: string
+}
+
+/** All that is wrong with a message; none when it is in order. */
+export type ViolationsOf = (message: Message) => Violation[]
+
+type Tell = (field: string, description: string) => void
+type Plan = (message: ReflectMessage, at: string, tell: Tell) => void
+
+/** @throws UnknownRule */
+export function planOf(desc: DescMessage): ViolationsOf {
+  const plan = messagePlan(desc, new Map())
+  return (message) => {
+    const found: Violation[] = []
+    plan(reflect(desc, message), "", (field, description) => found.push({ field, description }))
+    return found
+  }
+}
+
+function messagePlan(desc: DescMessage, known: Map<DescMessage, Plan>): Plan {
+  const found = known.get(desc)
+  if (found !== undefined) return found
+  rulesIn(MessageRulesSchema, getOption(desc, messageOption), [], desc.typeName)
+  let plans: readonly Plan[] = []
+  const plan: Plan = (message, at, tell) => {
+    for (const each of plans) each(message, at, tell)
+  }
+  // Before its fields: a type may hold itself.
+  known.set(desc, plan)
+  plans = [...desc.fields.flatMap((field) => fieldPlans(field, known)), ...desc.oneofs.flatMap(oneofPlans)]
+  return plan
+}
+
+function oneofPlans(oneof: DescOneof): Plan[] {
+  const rules = getOption(oneof, oneofOption)
+  rulesIn(OneofRulesSchema, rules, ["required"], `${oneof.parent.typeName}.${oneof.name}`)
+  if (!rules.required) return []
+  return [
+    (message, at, tell) => {
+      if (oneof.fields.some((field) => message.isSet(field))) return
+      tell(`${at}${oneof.name}`, "exactly one field is required in oneof")
+    },
+  ]
+}
+
+const typed = ["string", "bytes", "enum", "int32", "int64", "uint32", "uint64"]
+
+function fieldPlans(field: DescField, known: Map<DescMessage, Plan>): Plan[] {
+  const what = `${field.parent.typeName}.${field.name}`
+  const rules = getOption(field, fieldOption)
+  rulesIn(FieldRulesSchema, rules, ["required", "ignore", "cel", "repeated", ...typed], what)
+  if (rules.ignore === Ignore.ALWAYS) return []
+  const expressions = expressionChecks(rules, what)
+  const pass = passOf(field, known, what)
+  const isOnlyWhenSet =
+    field.fieldKind === "message" || field.presence !== Presence.IMPLICIT || rules.ignore === Ignore.IF_ZERO_VALUE
+  const isRepeated = field.fieldKind === "list" || field.fieldKind === "map"
+  const skipsUnset = isRepeated ? rules.ignore === Ignore.IF_ZERO_VALUE : isOnlyWhenSet
+  return [
+    (message, at, tell) => {
+      const isSet = message.isSet(field)
+      const here = `${at}${field.name}`
+      if (rules.required && !isSet) return tell(here, "value is required")
+      if (!isSet && skipsUnset) return
+      const value = message.get(field)
+      for (const sentence of expressions.flatMap((check) => check(value))) tell(here, sentence)
+      pass(value, here, tell)
+    },
+  ]
+}
+
+type Pass = (value: unknown, at: string, tell: Tell) => void
+
+/** What a field's value is held against. */
+function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): Pass {
+  const rules = getOption(field, fieldOption)
+  switch (field.fieldKind) {
+    case "scalar":
+      return told(valueChecks(rules, undefined, what))
+    case "enum":
+      return told(valueChecks(rules, field.enum, what))
+    case "message": {
+      if (rules.type.case !== undefined) throw new UnknownRule(`${what}: rules of ${rules.type.case}`)
+      const plan = messagePlan(field.message, known)
+      return (value, at, tell) => {
+        if (isReflectMessage(value)) plan(value, `${at}.`, tell)
+      }
+    }
+    case "list":
+      return listPass(field, known, what)
+    case "map":
+      if (rules.type.case !== undefined) throw new UnknownRule(`${what}: rules of maps`)
+      if (field.mapKind === "message") throw new UnknownRule(`${what}: messages in a map`)
+      return () => undefined
+  }
+}
+
+const told =
+  (checks: readonly Check[]): Pass =>
+  (value, at, tell) => {
+    for (const check of checks) for (const sentence of check(value)) tell(at, sentence)
+  }
+
+function listPass(field: DescField & { fieldKind: "list" }, known: Map<DescMessage, Plan>, what: string): Pass {
+  const { type } = getOption(field, fieldOption)
+  if (type.case !== undefined && type.case !== "repeated") throw new UnknownRule(`${what}: rules of ${type.case}`)
+  const whole = type.value === undefined ? [] : listChecks(type.value, field, what)
+  const item = itemPass(type.value, field, known, what)
+  return (value, at, tell) => {
+    if (!isReflectList(value)) throw new TypeError(`${what} is no list`)
+    const items = Array.from(value)
+    for (const sentence of whole.flatMap((check) => check(items))) tell(at, sentence)
+    for (const [index, each] of items.entries()) item(each, `${at}[${index}]`, tell)
+  }
+}
+
+function itemPass(
+  rules: RepeatedRules | undefined,
+  field: DescField & { fieldKind: "list" },
+  known: Map<DescMessage, Plan>,
+  what: string,
+): Pass {
+  const items = rules?.items
+  if (items !== undefined) rulesIn(FieldRulesSchema, items, typed, `${what}[]`)
+  if (field.listKind === "message") {
+    if (items !== undefined) throw new UnknownRule(`${what}[]: rules of messages`)
+    const plan = messagePlan(field.message, known)
+    return (value, at, tell) => {
+      if (isReflectMessage(value)) plan(value, `${at}.`, tell)
+    }
+  }
+  return told(items === undefined ? [] : valueChecks(items, field.enum, `${what}[]`))
+}
+
+function listChecks(
+  rules: RepeatedRules,
+  field: DescField & { fieldKind: "list" },
+  what: string,
+): ((items: readonly unknown[]) => string[])[] {
+  const said = rulesIn(RepeatedRulesSchema, rules, ["min_items", "max_items", "unique", "items"], what)
+  const { minItems, maxItems, unique } = rules
+  if (unique && field.listKind === "message") throw new UnknownRule(`${what}: unique messages`)
+  const size = (items: readonly unknown[]) => BigInt(items.length)
+  return [
+    (items) => (said.has("min_items") && size(items) < minItems ? [`must contain at least ${minItems} item(s)`] : []),
+    (items) =>
+      said.has("max_items") && size(items) > maxItems ? [`must contain no more than ${maxItems} item(s)`] : [],
+    (items) =>
+      unique && new Set(items.map(comparable)).size < items.length ? ["repeated value must contain unique items"] : [],
+  ]
+}
+
+/** Equal for equal bytes, too. */
+const comparable = (value: unknown): unknown => (value instanceof Uint8Array ? value.join() : value)
