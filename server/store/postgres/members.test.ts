@@ -61,6 +61,37 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
+  test("who is gone from a place is told from who is suspended there", async () => {
+    const [ada, suspended, removed, deleted] = [
+      await putPerson(store),
+      await putPerson(store),
+      await putPerson(store),
+      await putPerson(store),
+    ]
+    await store.transaction(async (tx) => {
+      const { id: appId } = await putOwnApp(tx)
+      const tenantId = freshId("ten")
+      const put = (of: Person, change: object = {}) =>
+        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId, ...change })
+      await put(ada)
+      await put(ada, { tenantId })
+      await put(suspended)
+      await put(suspended, { tenantId, status: "SUSPENDED" })
+      await put(removed)
+      await put(removed, { tenantId, status: "REMOVED" })
+      await put(deleted)
+      await put(deleted, { tenantId })
+      await tx.principals.end(deleted.principal.id, "DEACTIVATED", 5)
+      const stranger = freshId("prn")
+      const ids = [ada, suspended, removed, deleted].map(({ principal }) => principal.id)
+      const gone = async (place: { appId: typeof appId; tenantId: typeof tenantId | null }) =>
+        (await tx.members.goneUsers([...ids, stranger], place)).toSorted()
+      expect(await gone({ appId, tenantId })).toEqual([...ids.slice(2), stranger].toSorted())
+      expect(await gone({ appId, tenantId: null })).toEqual([...ids.slice(3), stranger].toSorted())
+      expect(await tx.members.goneUsers([], { appId, tenantId })).toEqual([])
+    })
+  })
+
   test("members are listed by tenant, context, status and principal, in one app; a principal's in all of them", async () => {
     const other = await putPerson(store)
     await store.transaction(async (tx) => {

@@ -46,6 +46,27 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     return { ada, bob, app, client, tenantId, contextId, sessions, ended }
   }
 
+  test("with a device, of its user there, but the one that has another now", async () => {
+    const { ada, bob, app, tenantId, sessions, ended } = await world()
+    const [lost, other] = [freshId("dev"), freshId("dev")]
+    const { inTenant, bobInTenant, inApp } = sessions
+    const of = (person: Person) => ({ principalId: person.principal.id, appId: app.id, tenantId })
+    await store.transaction(async (tx) => {
+      await tx.sessions.bindDevice(inTenant.id, lost, of(ada))
+      await tx.sessions.bindDevice(bobInTenant.id, lost, of(bob))
+      // Of another user, and at another place: nothing.
+      await tx.sessions.bindDevice(bobInTenant.id, other, of(ada))
+      await tx.sessions.bindDevice(inApp.id, lost, of(ada))
+      const bound = async (id: Session["id"]) => (await tx.sessions.find(id))?.boundDeviceId
+      expect([await bound(inTenant.id), await bound(bobInTenant.id), await bound(inApp.id)]).toEqual([lost, lost, null])
+    })
+    const end = (except: Session["id"] | null) =>
+      ended((endings) => endings.endByDevices({ ...of(ada), deviceIds: [lost], except }, "device_revoked", 5_000))
+    expect(await end(inTenant.id)).toEqual([])
+    expect(await end(null)).toEqual(["inTenant"])
+    expect(await end(null)).toEqual([])
+  })
+
   test("with an account, wherever it signed in", async () => {
     const { ada, sessions, ended } = await world()
     const end = () => ended((endings) => endings.endByAccount(ada.account.id, "account_blocked", 5_000))

@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto"
+import { newId } from "@signet/kernel/ids"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { app, putApp } from "../../store/postgres/testing/people.ts"
+import { backendScopes, createMessagingBackend } from "./create-backend.ts"
+
+const secrets = createSecrets({
+  peppers: [{ version: 1, key: new Uint8Array(32).fill(1) }],
+  sealingKey: new Uint8Array(32).fill(2),
+})
+const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+let opened: TestStore
+let deps: Parameters<typeof createMessagingBackend>[0]
+beforeAll(async () => {
+  opened = await openTestStore("pglite")
+  deps = { store: opened.store, secrets, random, clock: { nowMs: () => Date.now() }, authAudience: "auth" }
+  await putApp(opened.store)
+})
+afterAll(() => opened.close())
+
+const asked = (change: object = {}) => ({
+  appId: app.id,
+  name: "edge",
+  messagingAudience: "messaging",
+  replaces: true,
+  ...change,
+})
+const find = (clientId: string) => deps.store.transaction((tx) => tx.serviceAccounts.findByClientId(clientId))
+
+test("a backend has its scopes and nothing else, and nobody else holds them", async () => {
+  const { clientId } = await createMessagingBackend(deps, asked())
+  expect(await find(clientId)).toMatchObject({
+    scopes: backendScopes,
+    allowedAudiences: ["auth"],
+    ownedAudiences: ["messaging"],
+  })
+  const scopes = (await deps.store.transaction((tx) => tx.apps.findApp(app.id)))?.scopes ?? []
+  for (const key of backendScopes) expect(scopes).toContainEqual({ key, audience: "auth", isDefault: false })
+})
+
+test("again gives the same account another secret, and two serve at most", async () => {
+  const [first, second] = [
+    await createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" })),
+    await createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" })),
+  ]
+  expect(second.clientId).toBe(first.clientId)
+  expect(second.clientSecret).not.toBe(first.clientSecret)
+  const account = await find(first.clientId)
+  const kept = account && (await deps.store.transaction((tx) => tx.serviceAccounts.secrets(account.id)))
+  const [newer, older] = kept ?? []
+  expect(newer?.expiresAtMs).toBe(second.expiresAtMs)
+  expect(older?.expiresAtMs).toBeLessThanOrEqual(Date.now() + 86_400_000)
+  const third = createMessagingBackend(deps, asked({ name: "again", messagingAudience: "auth" }))
+  await expect(third).rejects.toThrow("Two secrets serve")
+})
+
+test.each<[string, object, string]>([
+  ["of an app that is not there", { appId: newId("app", 1, random.bytes(10)) }, "no such app"],
+  ["that owns another's audience", { name: "a second one" }, "owns messaging's audience"],
+])("no backend is made %s", async (_, change, message) => {
+  await expect(createMessagingBackend(deps, asked(change))).rejects.toThrow(message)
+})
