@@ -17,17 +17,18 @@ import { reportFork } from "./fork.ts"
 import { limitsShape } from "./limits-shape.ts"
 import { ackMessages, groupInfo, listMessages, openSeen, treeChunk } from "./reads.ts"
 import { conversationIdOf, seen } from "./seen.ts"
-import { createStreams } from "./subscribe/streams.ts"
+import { createStreams, type Streams } from "./subscribe/streams.ts"
 import { subscribe } from "./subscribe/subscribe.ts"
 import { type After, realAfter } from "./timers.ts"
 
-/** @param after Timers of the streams. */
+/** @param after Timers of the streams, which `streams` counts. */
 export function conversationService(
   deps: MessagingDeps,
   after: After = realAfter,
+  streams: Streams = createStreams(),
 ): ServiceImpl<typeof ConversationService> {
   const attendance = createAttendance(deps)
-  const streaming = { ...deps, attendance, after, streams: createStreams() }
+  const streaming = { ...deps, attendance, after, streams }
   return {
     getLimits: () => ({ limits: limitsShape() }),
     createConversation: (request, context) => createConversation(deps, context, request),

@@ -9,6 +9,7 @@ import { conversationService } from "./conversation-service.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { deviceService } from "./device-service.ts"
 import { keyPackageService } from "./key-package-service.ts"
+import type { Streams } from "./subscribe/streams.ts"
 import { welcomeService } from "./welcome-service.ts"
 
 /** The services of area B. */
@@ -21,11 +22,11 @@ export const messagingServices = [
 ] as const
 
 export const messagingRoutes =
-  (deps: MessagingDeps): Routes =>
+  (deps: MessagingDeps, streams?: Streams): Routes =>
   (router) => {
     router.service(DeviceService, deviceService(deps))
     router.service(KeyPackageService, keyPackageService(deps))
-    router.service(ConversationService, conversationService(deps))
+    router.service(ConversationService, conversationService(deps, undefined, streams))
     router.service(WelcomeService, welcomeService(deps))
     router.service(AttachmentService, attachmentService(deps))
   }

@@ -36,7 +36,12 @@ describeOnPostgres("many streams", () => {
           .set(kAuth, contextOf(JSON.parse(JSON.stringify(claimsOf(session.accessToken)))))
           .set(kDevice, { ...device, ...place }),
       })
-      const streaming = { ...deps, attendance: createAttendance(deps), after: realAfter, streams: createStreams(200) }
+      const streaming = {
+        ...deps,
+        attendance: createAttendance(deps),
+        after: realAfter,
+        streams: createStreams({ most: 200 }),
+      }
       const streams = Array.from({ length: 200 }, () => subscribe(streaming, context, { includeEnvelopes: false }))
       const told = await Promise.all(streams.map(async (stream) => (await stream.next()).value?.event))
       const { id: conversationId } = group

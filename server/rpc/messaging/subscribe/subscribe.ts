@@ -39,8 +39,8 @@ export async function* subscribe(
 ): AsyncGenerator<{ event: Event }> {
   const device = deviceOf(context)
   const { sessionId, expiresAtMs } = userOf(context)
-  const release = deps.streams.open(device.id)
   const queue = createHintQueue()
+  const release = await deps.streams.open(device.id, () => queue.push({ is: "heartbeat" }))
   const closing: (() => void)[] = [release, queue.close]
   let ended: Refused | undefined
   let untaken = 0
