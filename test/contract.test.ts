@@ -196,6 +196,10 @@ const withoutPath = [
   "AuthorityService.ChangeSessions: SERVICE and scope auth.messaging.backend",
   "AuthorityService.WriteAuditEvents: SERVICE and scope auth.messaging.backend",
   "ConversationService.Subscribe: USER and scope messaging.read and device",
+  "TransferService.GetPlace: SERVICE and scope messaging.transfer",
+  "TransferService.ChangePlace: SERVICE and scope messaging.transfer",
+  "TransferService.ExportPage: SERVICE and scope messaging.transfer",
+  "TransferService.ImportPage: SERVICE and scope messaging.transfer",
 ]
 
 const nameOf = ({ parent, name }: DescMethod) => `${parent.name}.${name}`

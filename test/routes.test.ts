@@ -48,6 +48,7 @@ async function routesOf(hasReflection: boolean): Promise<string[]> {
   const app = await createApp({
     deps: server.deps,
     messaging: server.messaging.deps,
+    moving: server.store.moving,
     messagingAudience: server.deps.authAudience,
     liveness: server.store.liveness,
     revocations: server.revocations.feed,

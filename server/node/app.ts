@@ -8,6 +8,7 @@ import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { createLiveness } from "@signet/guard/liveness"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
+import type { Moving } from "@signet/kernel/messaging/moving"
 import type { Liveness } from "@signet/kernel/ports"
 import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyBaseLogger, FastifyInstance } from "fastify"
@@ -37,6 +38,7 @@ import { traced } from "./tracing.ts"
 export interface AppOptions {
   deps: Deps
   messaging: MessagingDeps
+  moving: Moving
   /** The `aud` of area B's tokens. */
   messagingAudience: string
   liveness: Liveness
@@ -52,7 +54,7 @@ export interface AppOptions {
   callLimitMs: number
 }
 
-const isMessaging = ({ typeName }: DescService): boolean => typeName.startsWith("signet.messaging.")
+const isMessaging = ({ typeName }: DescService): boolean => /^signet\.(messaging|transfer)\./.test(typeName)
 
 /** The server without a socket: the caller listens, and closes. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
@@ -120,7 +122,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
   }
   const revocations = { feed: options.revocations, keys: deps.keys, clock, liveness, closing }
-  const routes = serviceRoutes(tokens, messaging, revocations, messagingGuard)
+  const routes = serviceRoutes(tokens, { ...messaging, moving: options.moving }, revocations, messagingGuard)
   const common = { onFault, contextValues: contextValuesOf, requestGate: options.metrics.gated(guard.gate) }
   await app.register(rpcPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown, closingSignal: closing })
   await app.register(restPlugin, { ...common, routes, interceptors, shutdownSignal: shutdown })

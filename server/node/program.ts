@@ -23,6 +23,7 @@ import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
 import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
 import { missedHints } from "../store/postgres/messaging/missed.ts"
+import { createMoving } from "../store/postgres/messaging/moving/moving.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
@@ -173,6 +174,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     const app = await createApp({
       deps,
       messaging: messaging.deps,
+      moving: createMoving(database.db, revoking),
       messagingAudience: config.messagingAudience,
       liveness: createLiveness(database.db),
       revocations: revocations.feed,

@@ -11,6 +11,7 @@ import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_ser
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
+import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import { accountService } from "../rpc/account-service.ts"
 import { appAuthService } from "../rpc/app-auth-service.ts"
 import { auditService } from "../rpc/audit-service.ts"
@@ -29,6 +30,8 @@ import { serviceAccountService } from "../rpc/service-account-service.ts"
 import { sessionService } from "../rpc/session-service.ts"
 import type { TokenDeps } from "../rpc/token/deps.ts"
 import { tokenService } from "../rpc/token-service.ts"
+import { transferRoutes } from "../rpc/transfer/routes.ts"
+import type { TransferDeps } from "../rpc/transfer/transfer-service.ts"
 
 /** The services of this program. */
 export const services = [
@@ -46,10 +49,16 @@ export const services = [
   PermissionService,
   AuthorityService,
   ...messagingServices,
+  TransferService,
 ] as const
 
 export const serviceRoutes =
-  (deps: TokenDeps, messaging: MessagingDeps, revocations: RevocationDeps, callers: AuthorityDeps["callers"]): Routes =>
+  (
+    deps: TokenDeps,
+    messaging: MessagingDeps & Pick<TransferDeps, "moving">,
+    revocations: RevocationDeps,
+    callers: AuthorityDeps["callers"],
+  ): Routes =>
   (router) => {
     router.service(AuthService, authService(deps))
     router.service(SessionService, sessionService(deps))
@@ -65,4 +74,5 @@ export const serviceRoutes =
     router.service(PermissionService, permissionService(deps))
     router.service(AuthorityService, authorityService({ ...messaging, store: deps.store, callers }))
     messagingRoutes(messaging)(router)
+    transferRoutes(messaging)(router)
   }

@@ -6,6 +6,7 @@ import { sql } from "kysely"
 import { pino } from "pino"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMoving } from "../../server/store/postgres/messaging/moving/moving.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createRevocationLog } from "../../server/store/postgres/revocation-log.ts"
@@ -71,6 +72,7 @@ describeOnPostgres("a database that goes", () => {
       close,
       store: createStore(db, { audit: testAuditWriting() }),
       messaging: createMessagingStore(db, { audit: testAuditWriting() }),
+      moving: createMoving(db, { audit: testAuditWriting() }),
       liveness: createLiveness(db),
       signingKeys: createSigningKeys(db),
       revocationLog: createRevocationLog(db),

@@ -14,6 +14,7 @@ import { every } from "../../server/node/every.ts"
 import { createRevocationFeed } from "../../server/rpc/revocation/feed.ts"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
 import { missedHints } from "../../server/store/postgres/messaging/missed.ts"
+import { createMoving } from "../../server/store/postgres/messaging/moving/moving.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { migrate } from "../../server/store/postgres/migrate.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
@@ -54,6 +55,7 @@ async function startServer(databaseUrl: string): Promise<{ server: TestServer; c
     db,
     store: createStore(db, options),
     messaging: createMessagingStore(db, options),
+    moving: createMoving(db, options),
     liveness: createLiveness(db),
     signingKeys: createSigningKeys(db, told),
     revocationLog: createRevocationLog(db),

@@ -8,6 +8,7 @@ import { ClientDeviceSchema, ExternalLoginRequestSchema } from "@signet/proto/au
 import { RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMoving } from "../../server/store/postgres/messaging/moving/moving.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { createRevocationLog } from "../../server/store/postgres/revocation-log.ts"
@@ -199,6 +200,7 @@ describeOnPostgres("limits in the database", () => {
         close,
         store: createStore(db, { audit: testAuditWriting() }),
         messaging: createMessagingStore(db, { audit: testAuditWriting() }),
+        moving: createMoving(db, { audit: testAuditWriting() }),
         liveness: createLiveness(db),
         signingKeys: createSigningKeys(db),
         revocationLog: createRevocationLog(db),

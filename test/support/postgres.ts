@@ -1,12 +1,14 @@
 // Stores for tests: PGlite in memory, and real PostgreSQL where races matter. Each call gives an empty database.
 import { randomUUID } from "node:crypto"
 import { openAsBlob } from "node:fs"
+import type { Moving } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
 import type { RevocationLog } from "@signet/kernel/revocation/ports"
 import { CompiledQuery, type IsolationLevel } from "kysely"
 import { describe, inject } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
+import { createMoving } from "../../server/store/postgres/messaging/moving/moving.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
 import { type OpenDatabase, type OpenOptions, openPostgres } from "../../server/store/postgres/open.ts"
 import { openMemoryPglite } from "../../server/store/postgres/pglite/open.ts"
@@ -23,6 +25,7 @@ export type StoreKind = "pglite" | "postgres"
 export interface TestStore {
   store: Store
   messaging: MessagingStore
+  moving: Moving
   liveness: Liveness
   signingKeys: SigningKeys
   revocationLog: RevocationLog
@@ -70,6 +73,7 @@ export async function openTestStore(
     db,
     store: createStore(db, { ...options, audit, onRevoked }),
     messaging: createMessagingStore(db, { ...options, audit, onRevoked }),
+    moving: createMoving(db, { ...options, audit, onRevoked }),
     revocationLog: createRevocationLog(db),
     onRevoked: listeners,
     liveness: createLiveness(db),

@@ -165,6 +165,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const server = await createApp({
     deps,
     messaging: messaging.deps,
+    moving: store.moving,
     messagingAudience: options.messagingAudience ?? deps.authAudience,
     liveness: store.liveness,
     revocations: revocations.feed,

@@ -71,6 +71,10 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
   }
 }
 
+/** Records are told of a place that does not change: a source that is held, a target that is filled. */
+export const mayExport = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
+  (state === "HELD" || state === "RECEIVING") && of !== null && isSame(of, transferId)
+
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 
 /** How long a client waits before it tries again, in seconds. */
@@ -196,6 +200,8 @@ export interface Moving {
     readonly place: Place
     readonly transferId: Uint8Array
     readonly forgotten: readonly AttachmentId[]
+    /** Appended with the last part. */
+    readonly audit: AuditEvent
   }): Promise<readonly AttachmentRecord[]>
   /**
    * The next records of a place that is HELD or RECEIVING by this transfer.

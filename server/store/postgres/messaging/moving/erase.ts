@@ -1,7 +1,7 @@
 // What was moved away goes: attachments when their bytes have gone, then conversations, then devices.
 import type { Moving } from "@signet/kernel/messaging/moving"
 import { type Database, run } from "../../sql.ts"
-import { type Access, placeOf } from "../access.ts"
+import { type Access, appendAudit, placeOf } from "../access.ts"
 import { type AttachmentRow, attachmentColumns, attachmentOf } from "../attachments.ts"
 import { lockPlace, requireState } from "./place.ts"
 
@@ -40,12 +40,12 @@ const ofDevices = [
   ),
   "delete from messaging_device where id = any($1::text[])",
 ]
-const listsText = "delete from device_list where app_id = $1 and tenant_id = $2"
+const listsText = "delete from device_list where app_id = $1 and tenant_id = $2 returning version"
 
 export const erase =
   ({ transact }: Access): Moving["erase"] =>
-  ({ place, transferId, forgotten }) =>
-    transact(async (trx) => {
+  ({ place, transferId, forgotten, audit }) =>
+    transact(async (trx, log) => {
       const status = await lockPlace(trx, place)
       requireState(status, ["RECEIVING", "MOVED"], status.state === "MOVED" ? null : transferId)
       const of = placeOf(place)
@@ -57,7 +57,8 @@ export const erase =
       )
         return []
       if (await eraseAll(trx, devicesText, of, ofDevices)) return []
-      await run(trx, listsText, of)
+      const lists = await run(trx, listsText, of)
+      if (lists.length > 0) await appendAudit(log, [audit])
       return []
     })
 

@@ -1,14 +1,15 @@
-import type { Moving, StoredRecord } from "@signet/kernel/messaging/moving"
+import { Refused } from "@signet/kernel/errors"
+import { type Moving, mayExport, type StoredRecord } from "@signet/kernel/messaging/moving"
 import type { Access } from "../access.ts"
 import { cursorOf, parseCursor } from "./page.ts"
-import { requireState, statusOf } from "./place.ts"
+import { statusOf } from "./place.ts"
 import { sections } from "./sections.ts"
 
 /** Section after section, as long as there is room. Nothing changes meanwhile: writes are refused. */
 export const exportPage =
   ({ ask, transact }: Access): Moving["exportPage"] =>
   async ({ place, transferId, cursor, maxBytes }) => {
-    requireState(await transact((trx) => statusOf(trx, place)), ["HELD", "RECEIVING"], transferId)
+    if (!mayExport(await transact((trx) => statusOf(trx, place)), transferId)) throw new Refused("STATE_CONFLICT")
     let { section, key } = parseCursor(cursor, sections)
     const records: StoredRecord[] = []
     let room = maxBytes

@@ -143,7 +143,7 @@ describeOnEachStore("moving a place", (kind) => {
     let forgotten: readonly AttachmentId[] = []
     const ids = new Set<string>()
     while (!(await from.status(place)).isEmpty) {
-      const left = await from.erase({ place, transferId: there, forgotten })
+      const left = await from.erase({ place, transferId: there, forgotten, audit: newAudit() })
       forgotten = left.map(({ id }) => id)
       for (const id of forgotten) ids.add(id)
     }

@@ -8,6 +8,7 @@ import { makeGates, shards } from "./gates.ts"
 
 const statusText = `select place.state, place.transfer_id, place.changed_at,
   not exists (select 1 from messaging_device where app_id = $1 and tenant_id = $2)
+  and not exists (select 1 from device_list where app_id = $1 and tenant_id = $2)
   and not exists (select 1 from conversation where app_id = $1 and tenant_id = $2) as is_empty
 from (select 1) one left join messaging_place place on place.app_id = $1 and place.tenant_id = $2`
 const beginText = `insert into messaging_place (app_id, tenant_id, state) values ($1, $2, 'OPEN')

@@ -1,0 +1,9 @@
+import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
+import type { Routes } from "../collect.ts"
+import { type TransferDeps, transferService } from "./transfer-service.ts"
+
+export const transferRoutes =
+  (deps: TransferDeps): Routes =>
+  (router) => {
+    router.service(TransferService, transferService(deps))
+  }

@@ -1,0 +1,209 @@
+// Records as the contract says them.
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import type { TransferRecord } from "@signet/kernel/messaging/moving"
+import type { Directive, ForkReport } from "@signet/kernel/messaging/records"
+import {
+  AttachmentStatus,
+  ConversationStatus,
+  DirectiveKind,
+  type DirectiveSchema,
+  ForkFault,
+  type ForkReportSchema,
+  KeyPackageStatus,
+  type Record,
+  RecordSchema,
+  WelcomeStatus,
+} from "@signet/proto/transfer/v1/records"
+
+const ms = (time: number): bigint => BigInt(time)
+const msOrNone = (time: number | null) => (time === null ? undefined : BigInt(time))
+const orNone = <T>(value: T | null): T | undefined => value ?? undefined
+const attachmentStatus = {
+  UPLOADING: AttachmentStatus.UPLOADING,
+  COMPLETE: AttachmentStatus.COMPLETE,
+  DELETED: AttachmentStatus.DELETED,
+}
+
+export const recordShape = (of: TransferRecord): Record => create(RecordSchema, { kind: kindOf(of) })
+
+function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind"] {
+  switch (of.is) {
+    case "device": {
+      const { device } = of
+      return {
+        case: "device",
+        value: {
+          id: device.id,
+          userId: device.userId,
+          isRevoked: device.status === "REVOKED",
+          leafKey: device.leafKey,
+          previousLeafKey: device.previousKey?.leafKey,
+          previousExpiresAtMs: msOrNone(device.previousKey?.expiresAtMs ?? null),
+          credential: device.credential,
+          credentialHash: device.credentialHash,
+          expiresAtMs: ms(device.expiresAtMs),
+          platform: device.platform,
+          createdAtMs: ms(device.createdAtMs),
+          changedAtMs: ms(device.changedAtMs),
+          revokedAtMs: msOrNone(device.revokedAtMs),
+          leafKeys: [...of.leafKeys],
+          isRevocationDue: of.isRevocationDue,
+        },
+      }
+    }
+    case "deviceList": {
+      const { userId, list } = of
+      return { case: "deviceList", value: { userId, version: list.version, signed: list.bytes, hash: list.hash } }
+    }
+    case "proofNonce":
+      return {
+        case: "proofNonce",
+        value: { deviceId: of.deviceId, nonce: of.nonce, expiresAtMs: ms(of.expiresAtMs) },
+      }
+    case "keyPackage": {
+      const { bytes, notBeforeMs, notAfterMs, status, ...others } = of.keyPackage
+      return {
+        case: "keyPackage",
+        value: {
+          ...others,
+          package: bytes,
+          notBeforeMs: ms(notBeforeMs),
+          notAfterMs: ms(notAfterMs),
+          status: KeyPackageStatus[status],
+        },
+      }
+    }
+    case "initKey":
+      return { case: "initKey", value: { deviceId: of.deviceId, initKey: of.initKey, packageHash: of.packageHash } }
+    case "conversation":
+      return { case: "conversation", value: conversationShape(of) }
+    case "leaf": {
+      const { conversationId, fromSeq, toSeq, leaf } = of
+      return { case: "leaf", value: { ...leaf, conversationId, fromSeq, toSeq: orNone(toSeq) } }
+    }
+    case "envelope": {
+      const { kind, acceptedAtMs, receipt, ...others } = of.envelope
+      return {
+        case: "envelope",
+        value: {
+          ...others,
+          conversationId: of.conversationId,
+          isCommit: kind === "COMMIT",
+          acceptedAtMs: ms(acceptedAtMs),
+          receipt: orNone(receipt),
+        },
+      }
+    }
+    case "groupInfo":
+      return { case: "groupInfo", value: { conversationId: of.conversationId, epoch: of.epoch, info: of.info } }
+    case "treeChunk": {
+      const { is: _, ...chunk } = of
+      return { case: "treeChunk", value: chunk }
+    }
+    case "cursor":
+      return {
+        case: "cursor",
+        value: {
+          ...of.cursor,
+          conversationId: of.conversationId,
+          deviceId: of.deviceId,
+          seenAtMs: msOrNone(of.seenAtMs),
+        },
+      }
+    case "welcome": {
+      const { conversationKind, status, consumedWithKey, createdAtMs, expiresAtMs, ...others } = of.welcome
+      return {
+        case: "welcome",
+        value: {
+          ...others,
+          isDirect: conversationKind === "DIRECT",
+          status: WelcomeStatus[status],
+          consumedWithKey: orNone(consumedWithKey),
+          createdAtMs: ms(createdAtMs),
+          expiresAtMs: ms(expiresAtMs),
+        },
+      }
+    }
+    case "claim": {
+      const { withoutDeviceIds, claimedAtMs, ...others } = of.claim
+      return {
+        case: "claim",
+        value: {
+          ...others,
+          keyPackageRefs: [...of.keyPackageRefs],
+          withoutDeviceIds: [...withoutDeviceIds],
+          claimedAtMs: ms(claimedAtMs),
+        },
+      }
+    }
+    case "attachment": {
+      const { status, size, parts, createdAtMs, expiresAtMs, ...others } = of.attachment
+      return {
+        case: "attachment",
+        value: {
+          ...others,
+          status: attachmentStatus[status],
+          size: BigInt(size),
+          parts: [...parts],
+          createdAtMs: ms(createdAtMs),
+          expiresAtMs: ms(expiresAtMs),
+        },
+      }
+    }
+    case "attachmentPart": {
+      const { attachmentId, index, data } = of
+      return { case: "attachmentPart", value: { attachmentId, index, data } }
+    }
+  }
+}
+
+function conversationShape({
+  conversation: of,
+  by,
+  askedUserIds,
+}: Extract<TransferRecord, { readonly is: "conversation" }>) {
+  const { state } = of
+  return {
+    id: of.id,
+    mlsGroupId: of.mlsGroupId,
+    isDirect: of.kind === "DIRECT",
+    status: ConversationStatus[of.status],
+    creatorUserId: of.creatorUserId,
+    userIds: [...of.userIds],
+    epoch: of.epoch,
+    headSeq: of.headSeq,
+    firstSeq: of.firstSeq,
+    headAtMs: ms(of.headAtMs),
+    state: state === null ? undefined : { ...state, treeHash: orNone(state.treeHash) },
+    directives: of.directives.map(directiveShape),
+    forkReports: of.forkReports.map(reportShape),
+    memberOnlineAtMs: msOrNone(of.memberOnlineAtMs),
+    maxLeaves: of.maxLeaves,
+    createdAtMs: ms(of.createdAtMs),
+    creatorDeviceId: by.deviceId,
+    creatorKey: by.idempotencyKey,
+    requestHash: by.requestHash,
+    askedUserIds: [...askedUserIds],
+  }
+}
+
+const directiveShape = (of: Directive): MessageInitShape<typeof DirectiveSchema> => ({
+  id: of.id,
+  kind: DirectiveKind[of.kind],
+  isRemoved: of.status === "REMOVED",
+  userId: of.userId,
+  deviceId: orNone(of.deviceId),
+  issuedAtMs: ms(of.issuedAtMs),
+  leaseDeviceId: of.lease?.deviceId,
+  leaseUntilMs: msOrNone(of.lease?.untilMs ?? null),
+})
+
+const reportShape = (of: ForkReport): MessageInitShape<typeof ForkReportSchema> => ({
+  deviceId: of.deviceId,
+  userId: of.userId,
+  epoch: of.epoch,
+  seq: of.seq,
+  fault: ForkFault[of.fault],
+  stateTag: orNone(of.stateTag),
+  reportedAtMs: ms(of.reportedAtMs),
+})
