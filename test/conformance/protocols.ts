@@ -12,4 +12,14 @@ export const protocols: Readonly<Record<string, (baseUrl: string) => Transport>>
   REST: createRestTransport,
 }
 
+/** Those that need HTTP/2, which a server may speak at another address. */
+const needsHttp2: ReadonlySet<string> = new Set(["Connect", "gRPC"])
+
+/** The way to a server. @throws Error for a protocol that there is not. */
+export function transportTo({ url, http2Url = url }: { url: string; http2Url?: string }, name: string): Transport {
+  const open = protocols[name]
+  if (open === undefined) throw new Error(`no protocol ${name}`)
+  return open(needsHttp2.has(name) ? http2Url : url)
+}
+
 export const restProtocol = "REST"

@@ -1,15 +1,16 @@
-// npm run conformance -- --url URL | --backend pglite|postgres [--protocol NAME] [--subject NAME] [--isolation LEVEL]
+// npm run conformance -- --url URL | --backend pglite|postgres|edge [--protocol NAME] [--subject NAME] [--isolation LEVEL]
 // Certifies a running server: every case over every protocol, as a table. The server is in the development profile, so
 // that its stand-in provider gives the suite people, and counts no calls (SIGNET_LIMITS=off).
 import { parseArgs } from "node:util"
+import { serveEdge } from "../support/edge.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, fits } from "./all-cases.ts"
-import { protocols } from "./protocols.ts"
+import { protocols, transportTo } from "./protocols.ts"
 import { type Case, sceneOf } from "./scene.ts"
 import { type Served, serve } from "./serve.ts"
 
-const usage = `npm run conformance -- --url URL | --backend pglite|postgres [--protocol NAME] [--subject NAME]
+const usage = `npm run conformance -- --url URL | --backend pglite|postgres|edge [--protocol NAME] [--subject NAME]
   --isolation LEVEL   default_transaction_isolation of --backend postgres, such as serializable`
 
 const { values } = parseArgs({
@@ -28,11 +29,12 @@ const signs: Record<Outcome, string> = { passed: "✓", failed: "✗", "has none
 async function chosenServer(): Promise<Served> {
   const { url, backend, isolation } = values
   if (url !== undefined && backend === undefined) return { url: new URL(url).origin, close: async () => {} }
-  if (url !== undefined || (backend !== "pglite" && backend !== "postgres")) {
+  if (url !== undefined || (backend !== "pglite" && backend !== "postgres" && backend !== "edge")) {
     console.error(usage)
     process.exit(2)
   }
   if (backend === "pglite") return serve()
+  if (backend === "edge") return serveEdge()
   const postgres = await startPostgres(isolation ? { default_transaction_isolation: isolation } : {})
   if (postgres === undefined) throw new Error("there is no PostgreSQL on this machine")
   const served = await serve(postgres.url)
@@ -53,8 +55,8 @@ if (names.length === 0 || all.length === 0) {
 }
 
 const server = await chosenServer()
-const world = developmentWorld(server.url)
-const scenes = names.map((name) => sceneOf(world, name, protocols[name]?.(server.url) ?? fail(name)))
+const world = developmentWorld(server.url, server)
+const scenes = names.map((name) => sceneOf(world, name, transportTo(server, name)))
 const width = Math.max(...all.map(({ sentence }) => sentence.length))
 const failures: { of: string; error: unknown }[] = []
 const began = performance.now()
@@ -83,8 +85,4 @@ async function outcomeOf(one: Case, scene: (typeof scenes)[number]): Promise<Out
     failures.push({ of: `${one.subject}: ${one.sentence} (${scene.protocol})`, error })
     return "failed"
   }
-}
-
-function fail(name: string): never {
-  throw new Error(`no protocol ${name}`)
 }

@@ -6,6 +6,11 @@ import { freePort, startProgram } from "../support/program.ts"
 
 export interface Served {
   readonly url: string
+  /** Where it speaks HTTP/2 and gRPC, when that is not the same address. */
+  readonly http2Url?: string
+  /** Where its people sign in, when that is not the same address, and what their tokens are for. */
+  readonly authUrl?: string
+  readonly audience?: string
   close(): Promise<void>
 }
 

@@ -22,17 +22,25 @@ export interface World {
   newUser(): Promise<SignedIn>
 }
 
+export interface WorldOptions {
+  /** Where people sign in, when that is another server. */
+  readonly authUrl?: string | undefined
+  /** What tokens are for, when it is not the server of the first audience. */
+  readonly audience?: string | undefined
+}
+
 /** The people of a server in the development profile: its provider takes anybody's word. */
-export function developmentWorld(baseUrl: string): World {
-  const auth = createClient(AuthService, createConnectTransport({ baseUrl, httpVersion: "1.1" }))
+export function developmentWorld(baseUrl: string, options: WorldOptions = {}): World {
+  const { authUrl = baseUrl, audience = "auth" } = options
+  const auth = createClient(AuthService, createConnectTransport({ baseUrl: authUrl, httpVersion: "1.1" }))
   const signIn = async (email: string): Promise<SignedIn> => {
-    const asked = await fetch(`${baseUrl}/dev/idp-a/login-request`, { method: "POST", body: JSON.stringify({ email }) })
-    const response = await fetch(`${baseUrl}/auth/login/idp-a`, {
+    const asked = await fetch(`${authUrl}/dev/idp-a/login-request`, { method: "POST", body: JSON.stringify({ email }) })
+    const response = await fetch(`${authUrl}/auth/login/idp-a`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: await asked.text(),
+      body: options.audience === undefined ? await asked.text() : withAudience(await asked.text(), audience),
     })
-    const answer = parseSignIn(await response.text())
+    const answer = parseSignIn(await response.text(), audience)
     let { accessToken, refreshToken } = answer
     return {
       userId: answer.userId,
@@ -40,9 +48,10 @@ export function developmentWorld(baseUrl: string): World {
         return accessToken
       },
       async refresh() {
-        const next = await auth.refresh({ refreshToken })
+        const audiences = options.audience === undefined ? [] : [audience]
+        const next = await auth.refresh({ refreshToken, audiences })
         refreshToken = next.refreshToken
-        accessToken = next.accessTokens.auth ?? accessToken
+        accessToken = next.accessTokens[audience] ?? accessToken
         return accessToken
       },
       again: () => signIn(email),
@@ -51,10 +60,13 @@ export function developmentWorld(baseUrl: string): World {
   return { baseUrl, newUser: () => signIn(`${crypto.randomUUID()}@example.com`) }
 }
 
+const withAudience = (request: string, audience: string): string =>
+  JSON.stringify({ ...JSON.parse(request), audiences: [audience] })
+
 /** @throws Error when it is no sign-in. */
-function parseSignIn(text: string): { accessToken: string; refreshToken: string; userId: string } {
+function parseSignIn(text: string, audience: string): { accessToken: string; refreshToken: string; userId: string } {
   const body = JSON.parse(text)
-  const accessToken = body.accessTokens?.auth ?? body.accessToken
+  const accessToken = body.accessTokens?.[audience] ?? body.accessToken
   const { refreshToken, principal } = body
   if (typeof accessToken === "string" && typeof refreshToken === "string" && typeof principal?.id === "string") {
     return { accessToken, refreshToken, userId: principal.id }

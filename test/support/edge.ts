@@ -1,0 +1,83 @@
+// The Worker on workerd, beside an auth service in a process of its own, and with the gateway in front: all that a client
+// of the second backend meets, by addresses alone.
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { type Bundle, buildWorker } from "../../server/edge/node/build.ts"
+import { createGateway } from "../../server/edge/node/gateway/gateway.ts"
+import { type Edge, messagingAudience, startEdge } from "../../server/edge/node/local.ts"
+import { messagingServices } from "../../server/rpc/messaging/routes.ts"
+import { fastTmpdir } from "./fast-tmpdir.ts"
+import { freePort, startProgram } from "./program.ts"
+
+export interface ServedEdge {
+  /** Of the Worker: HTTP/1.1. */
+  readonly url: string
+  /** Of the gateway: HTTP/2 and native gRPC too. */
+  readonly http2Url: string
+  readonly authUrl: string
+  readonly audience: string
+  readonly edge: Edge
+  close(): Promise<void>
+}
+
+export interface EdgeServerOptions {
+  /** Of the auth service: an empty PostgreSQL database; without it, PGlite. */
+  readonly databaseUrl?: string
+  /** SIGNET_LIMITS; `off` unless told otherwise. */
+  readonly limits?: string
+  readonly settings?: Readonly<Record<string, string>>
+  readonly onLine?: (line: string) => void
+}
+
+let bundled: Promise<Bundle> | undefined
+
+/** The bundle, made once a process. */
+export function workerBundle(): Promise<Bundle> {
+  bundled ??= buildWorker()
+  return bundled
+}
+
+export async function serveEdge(options: EdgeServerOptions = {}): Promise<ServedEdge> {
+  const { databaseUrl, limits = "off", settings, onLine } = options
+  const folder = mkdtempSync(join(fastTmpdir(), "signet-edge-"))
+  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+  const close = async () => {
+    for (const one of closing.splice(0).toReversed()) await one()
+  }
+  try {
+    const bundle = workerBundle()
+    const auth = await startProgram({
+      SIGNET_PROFILE: "development",
+      SIGNET_LIMITS: limits,
+      SIGNET_MESSAGING_AUDIENCE: messagingAudience,
+      SIGNET_DATA: join(folder, "auth"),
+      PORT: String(await freePort()),
+      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+    })
+    closing.push(() => auth.end("SIGTERM"))
+    const edge = await startEdge({
+      persist: join(folder, "edge"),
+      authUrl: auth.url,
+      limits,
+      bundle: await bundle,
+      ...(settings ? { settings } : {}),
+      ...(onLine ? { onLine } : {}),
+    })
+    closing.push(() => edge.close())
+    const gateway = createGateway({ to: new URL(edge.url), services: messagingServices, drainMs: 500, onFault() {} })
+    const port = await freePort()
+    await new Promise<void>((resolve) => gateway.server.listen(port, "127.0.0.1", resolve))
+    closing.push(() => gateway.close())
+    return {
+      url: edge.url,
+      http2Url: `http://127.0.0.1:${port}`,
+      authUrl: auth.url,
+      audience: messagingAudience,
+      edge,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
