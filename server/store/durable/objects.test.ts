@@ -225,6 +225,7 @@ describe("a claim", () => {
         nowMs,
       )
     const calls = 1 + targets.length + 1
+    const given = new Set()
     for (const stopAt of times(calls, (i) => i)) {
       const of = {
         id: newId("clm", nowMs, random(10)),
@@ -251,6 +252,9 @@ describe("a claim", () => {
           .toSorted(),
       )
       expect((await store.keyPackages.claim(again, nowMs, newAudit())).claim).toEqual(first.claim)
+      // What it took is what it gives, and nobody else gets it.
+      for (const { ref } of first.claim.packages) given.add(hex(ref))
+      expect(given.size).toBe((stopAt + 1) * (targets.length - 1))
       const after = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
       expect(after.map(({ available }, i) => before[i].available - available)).toEqual([0, 1, 1])
     }
@@ -277,6 +281,19 @@ describe("a claim", () => {
     }
     return { ...objects.env, DEVICES }
   }
+
+  test("has its end looked for by the alarm, and so has whatever ends before", async () => {
+    const one = await device()
+    const alarmAt = () => objects.env.DEVICES.getByName(one.id).alarmAt()
+    const slackMs = 600_000
+    const near = async (endMs) => Math.abs((await alarmAt()) - endMs - slackMs) < 60_000
+    await store.keyPackages.upload([newKeyPackage(one, { notAfterMs: nowMs + 20 * day })], nowMs)
+    expect(await near(nowMs + 20 * day)).toBe(true)
+    await store.proofNonces.use(one.id, random(16), nowMs + 2 * day)
+    expect(await near(nowMs + 2 * day)).toBe(true)
+    await store.proofNonces.use(one.id, random(16), nowMs + 3 * day)
+    expect(await near(nowMs + 2 * day)).toBe(true)
+  })
 
   test("and its packages are forgotten in their time, and an init key never is", async () => {
     const [requester, target] = (await putUser(store, 2)).devices

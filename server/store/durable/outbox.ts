@@ -24,7 +24,7 @@ export interface Outbox {
 
 export const outboxSteps = [
   `create table outbox (
-    id integer primary key autoincrement,
+    id integer primary key,
     lane text not null,
     kind text not null,
     body text not null,

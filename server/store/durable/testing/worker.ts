@@ -94,6 +94,11 @@ Object.assign(StoredObject.prototype, {
   blank(this: { isBlank(): boolean }): boolean {
     return this.isBlank()
   },
+  /** By the objects' clock. */
+  async alarmAt(this: { ctx: DurableObjectState; env: TestEnv }): Promise<number | null> {
+    const atMs = await this.ctx.storage.getAlarm()
+    return atMs === null ? null : atMs + this.env.SKEW_MS
+  },
   /** Loses its memory, as when its machine goes away. */
   crash(this: { ctx: DurableObjectState }): void {
     this.ctx.abort("crashed")
