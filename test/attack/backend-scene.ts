@@ -15,6 +15,7 @@ import { type BackendElsewhere, startBackendElsewhere } from "../support/messagi
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
 
 export let server: MessagingServer
@@ -24,19 +25,23 @@ export let authority: Client<typeof AuthorityService>
 export let own: { headers: Record<string, string> }
 export let alice: TestDevice
 export let bob: TestDevice
+/** Alice's other device. */
+export let phone: TestDevice
 
 export async function openScene(): Promise<void> {
   server = await startMessagingServer({ store: "pglite" })
   backend = await startBackendElsewhere(server)
   authority = createClient(AuthorityService, createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" }))
   own = await backend.ownHeaders()
-  const registered = async () => {
-    const device = await newDevice(backend.transport, await server.person(crypto.randomUUID()))
+  const registered = async (of?: SignedIn) => {
+    const session = of ?? (await server.person(crypto.randomUUID()))
+    const device = await newDevice(backend.transport, session)
     await device.register()
     return device
   }
   alice = await registered()
   bob = await registered()
+  phone = await registered(await alice.session.again())
 }
 
 /** "REASON", with `caller_reason`, `code` or `field` where the answer has one; or "taken". */

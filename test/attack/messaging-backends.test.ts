@@ -26,6 +26,7 @@ import {
   openScene,
   own,
   paperOf,
+  phone,
   place,
   proofFor,
   server,
@@ -195,6 +196,11 @@ describe("a proof", () => {
     [
       "somebody else's device",
       () => ({ requester: credentialHash(bob), requesterPaper: paperOf(bob) }),
+      "NOT_THE_CALLERS requester",
+    ],
+    [
+      "a device of the caller's other session",
+      () => ({ requester: credentialHash(phone), requesterPaper: paperOf(phone) }),
       "NOT_THE_CALLERS requester",
     ],
     ["a device whose paper says another", () => ({ requester: credentialHash(bob) }), "NOT_THE_CALLERS requester"],

@@ -1,6 +1,7 @@
 import { administrationMutants } from "./administration.ts"
 import { attachmentMutants } from "./attachments.ts"
 import { auditMutants } from "./audit.ts"
+import { authorityMutants } from "./authority.ts"
 import { authorizationMutants } from "./authorization.ts"
 import { canonicalMutants } from "./canonical.ts"
 import { commandMutants } from "./command.ts"
@@ -44,5 +45,6 @@ export const mutants: readonly Mutant[] = [
   ...permissionMutants,
   ...tabMutants,
   ...messengerFileMutants,
+  ...authorityMutants,
   ...simulationMutants,
 ]

@@ -1,0 +1,90 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { errorToJson } from "@connectrpc/connect/protocol-connect"
+import { connectErrorOf } from "@signet/guard/errors"
+import { createServiceToken } from "@signet/guard/service-token"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import { AuthorityService, GetSessionResponseSchema } from "@signet/proto/authority/v1/authority_service"
+import { beforeEach, expect, test } from "vitest"
+import { type CallAuth, createCallAuth } from "./call.ts"
+
+type Answer = () => Response | Promise<Response>
+
+let answers: Answer[]
+let tokens: string[]
+let clock: { ms: number; nowMs(): number }
+let call: CallAuth
+beforeEach(() => {
+  answers = []
+  tokens = []
+  clock = { ms: 1_800_000_000_000, nowMs: () => clock.ms }
+  let issued = 0
+  const fetcher = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+    if (String(input).endsWith("/auth/token")) {
+      return Response.json({ access_token: `token ${++issued}`, expires_in: 600 })
+    }
+    expect(String(input)).toBe("https://auth.example/signet.authority.v1.AuthorityService/GetSession")
+    tokens.push(new Headers(init.headers).get("authorization") ?? "")
+    return (answers.shift() ?? expect.fail)()
+  }
+  const asking = { audience: "auth", scope: "auth.messaging.backend", fetch: fetcher, clock }
+  const account = { clientId: "sac_1", clientSecret: "sgsec_1" }
+  const token = createServiceToken({ url: "https://auth.example/auth/token", ...account, ...asking })
+  call = createCallAuth({ url: "https://auth.example", token, fetch: fetcher })
+})
+
+const session: Answer = () =>
+  new Response(toBinary(GetSessionResponseSchema, create(GetSessionResponseSchema, { state: 1 })).slice())
+const refused = (reason: Reason, metadata: Record<string, string> = {}): Answer => {
+  const error = new Refused(reason, { metadata })
+  return () => Response.json(errorToJson(connectErrorOf(error), undefined), { status: error.status })
+}
+const ask = () => call(AuthorityService.method.getSession, { sessionId: `ses_${"0".repeat(26)}` })
+
+test("many calls at once are made with one token, which serves until shortly before it ends", async () => {
+  answers = [session, session, session, session]
+  await Promise.all([ask(), ask(), ask()])
+  clock.ms += 569_000
+  await ask()
+  clock.ms += 2_000
+  answers = [session]
+  await ask()
+  expect(tokens).toEqual([...Array(4).fill("Bearer token 1"), "Bearer token 2"])
+})
+
+test("a token that is not taken is asked for again, once", async () => {
+  answers = [refused("TOKEN_REVOKED"), session]
+  expect((await ask()).state).toBe(1)
+  expect(tokens).toEqual(["Bearer token 1", "Bearer token 2"])
+  answers = [refused("TOKEN_REVOKED"), refused("TOKEN_REVOKED")]
+  await expect(ask()).rejects.toMatchObject({ reason: "UNAVAILABLE" })
+})
+
+test.each<[string, Answer, Reason]>([
+  [
+    "a caller who is not taken is told why",
+    refused("CALLER_REFUSED", { caller_reason: "SESSION_REVOKED" }),
+    "SESSION_REVOKED",
+  ],
+  ["and not by a word that is none", refused("CALLER_REFUSED", { caller_reason: "toString" }), "UNAVAILABLE"],
+  ["a device's own mistake is told", refused("CREDENTIAL_INVALID", { code: "REQUEST_EXPIRED" }), "CREDENTIAL_INVALID"],
+  ["what is not there is told", refused("NOT_FOUND"), "NOT_FOUND"],
+  ["what the backend may not ask is its own fault", refused("NOT_THE_CALLERS"), "INTERNAL"],
+  ["and so is what it asked badly", refused("INVALID_FIELD"), "INTERNAL"],
+  ["an account without its scope is no service", refused("MISSING_SCOPE"), "UNAVAILABLE"],
+  ["a service that counts too many calls is away", refused("RATE_LIMITED", { retry_after: "5" }), "UNAVAILABLE"],
+  ["a proxy's page is no answer", () => new Response("<html>", { status: 502 }), "UNAVAILABLE"],
+  [
+    "a redirect is no answer",
+    () => new Response(null, { status: 302, headers: { location: "https://other.example" } }),
+    "UNAVAILABLE",
+  ],
+  ["another message is no answer", () => new Response(new Uint8Array([255, 255, 255])), "UNAVAILABLE"],
+  ["a network that fails is no answer", () => Promise.reject(new TypeError("fetch failed")), "UNAVAILABLE"],
+])("%s", async (_, answer, reason) => {
+  answers = [answer]
+  const error = await ask().catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(Refused)
+  expect(error).toMatchObject({ reason })
+  // What the service said of it is in the cause, for the operator, and not in the message.
+  expect(JSON.stringify(error)).not.toContain("sgsec_")
+})
