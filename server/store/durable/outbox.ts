@@ -14,8 +14,8 @@ export interface Outbox {
   /** Inside the transaction whose effect it is. */
   add(entry: Entry): void
   /**
-   * Delivers what is there, of these lanes or of all; what failed before and is not due again waits for the alarm. Never
-   * throws: what could not be delivered stays.
+   * Delivers what is there: of these lanes all, for whoever waits for it; without them of all lanes what is new or due
+   * again. Never throws: what could not be delivered stays, and the alarm tries.
    */
   drain(lanes?: readonly string[]): Promise<void>
   /** When the alarm is to try; null when there is nothing. Milliseconds since the Unix epoch. */
@@ -42,8 +42,7 @@ const lanesAtOnce = 64
 const heads = "select min(id) from outbox group by lane"
 const nextText = `select min(due_at) as due_at from outbox where id in (${heads})`
 const readyText = `select lane from outbox where id in (${heads}) and (tries = 0 or due_at <= ?) order by id`
-const headText = `select id, kind, body, tries from outbox
-where lane = ? and id = (select min(id) from outbox where lane = ?) and (tries = 0 or due_at <= ?)`
+const headText = "select id, kind, body, tries, due_at from outbox where lane = ? order by id limit 1"
 
 export function createOutbox(of: {
   sql: Sql
@@ -56,12 +55,13 @@ export function createOutbox(of: {
   // Two deliveries of one lane at once could come in the wrong order.
   const running = new Map<string, Promise<void>>()
 
-  async function deliverLane(lane: string): Promise<void> {
+  async function deliverLane(lane: string, isAwaited: boolean): Promise<void> {
     try {
       for (;;) {
-        type Head = { id: number; kind: string; body: string; tries: number }
-        const head = sql.row<Head>(headText, lane, lane, of.nowMs())
+        type Head = { id: number; kind: string; body: string; tries: number; due_at: number }
+        const head = sql.row<Head>(headText, lane)
         if (head === undefined) return
+        if (!isAwaited && head.tries > 0 && head.due_at > of.nowMs()) return
         try {
           await of.deliver({ lane, kind: head.kind, body: fromText(head.body) })
         } catch (fault) {
@@ -77,11 +77,11 @@ export function createOutbox(of: {
     }
   }
 
-  function join(lane: string): Promise<void> {
+  function join(lane: string, isAwaited: boolean): Promise<void> {
     const now = running.get(lane)
     if (now !== undefined) return now
     // In the map before it runs: it may be over before this returns.
-    const begun = Promise.resolve().then(() => deliverLane(lane))
+    const begun = Promise.resolve().then(() => deliverLane(lane, isAwaited))
     running.set(lane, begun)
     return begun
   }
@@ -92,13 +92,15 @@ export function createOutbox(of: {
       sql.run("insert into outbox (lane, kind, body, due_at) values (?, ?, ?, ?)", lane, kind, toText(body), dueAt)
     },
     async drain(lanes) {
-      const ready = sql.rows<{ lane: string }>(readyText, of.nowMs()).map(({ lane }) => lane)
-      const own = new Set(lanes ?? ready)
-      // One that is being delivered has no ready head, or has one that is under way: either way it is waited for.
-      const waiting = [...new Set([...ready, ...running.keys()])].filter((lane) => own.has(lane))
+      // One that is being delivered has nothing that is new, or has: either way it is waited for.
+      const all = lanes ?? [
+        ...sql.rows<{ lane: string }>(readyText, of.nowMs()).map(({ lane }) => lane),
+        ...running.keys(),
+      ]
+      const waiting = [...new Set(all)]
       const next = waiting.values()
       const work = async () => {
-        for (const lane of next) await join(lane)
+        for (const lane of next) await join(lane, lanes !== undefined)
       }
       await Promise.all(Array.from({ length: Math.min(lanesAtOnce, waiting.length) }, work))
     },
