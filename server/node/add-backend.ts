@@ -20,7 +20,7 @@ export interface AddedBackend extends Pick<CreatedBackend, "clientId" | "clientS
  */
 export async function addDevelopmentBackend(
   of: {
-    deps: Deps
+    deps: Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">
     messagingAudience: string
     receiptKeys: ReceiptKeyStore
     issuerKeys: Pick<IssuerKeyRing, "tick">

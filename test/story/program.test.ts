@@ -93,6 +93,7 @@ describeOnPostgres("production", () => {
     expect(await statusOf("/dev/idp-a/.well-known/openid-configuration")).toBe(404)
     expect(await statusOf("/dev/idp-b/login-request", "POST")).toBe(404)
     expect(await statusOf("/dev/idp-b/auth/keys")).toBe(404)
+    expect(await statusOf("/dev/messaging-backend", "POST")).toBe(404)
     const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: program.url }))
     const asked = async () => {
       for await (const _ of reflection.serverReflectionInfo(listServices())) return

@@ -1,4 +1,5 @@
 // POST /dev/messaging-backend: what a messaging backend that runs beside this server needs to be one.
+import { isPublicKey } from "@signet/canonical/ed25519"
 import { decodeBase64url } from "@signet/guard/strict-json"
 import type { FastifyPluginCallback } from "fastify"
 import type { AddedBackend } from "../add-backend.ts"
@@ -29,7 +30,7 @@ function keyIn(body: string): Uint8Array | undefined {
     const json: unknown = JSON.parse(body)
     if (typeof json !== "object" || json === null || !("receiptKey" in json)) return undefined
     const key = typeof json.receiptKey === "string" ? decodeBase64url(json.receiptKey) : undefined
-    return key?.length === 32 ? key : undefined
+    return key !== undefined && isPublicKey(key) ? key : undefined
   } catch {
     return undefined
   }
