@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest"
+import { parseSettings } from "./settings.ts"
+
+const key = (byte: number) => Buffer.alloc(32, byte).toString("base64")
+const good = {
+  SIGNET_ISSUER: "https://auth.example",
+  SIGNET_ROOT_KEY: key(1),
+  SIGNET_CLIENT_ID: "sva_1",
+  SIGNET_CLIENT_SECRET: "the secret",
+  SIGNET_RECEIPT_KEY: key(2),
+  SIGNET_SEALING_KEY: key(3),
+  SIGNET_PEPPERS: `2:${key(4)},1:${key(5)}`,
+}
+const problemsOf = (change: object): readonly string[] => {
+  try {
+    parseSettings({ ...good, ...change })
+    return []
+  } catch (error) {
+    return error instanceof Error ? error.message.split("\n") : []
+  }
+}
+
+test("what is not said is safe: production, the auth service at its issuer, limits on, no origins", () => {
+  const settings = parseSettings(good)
+  expect(settings).toMatchObject({ authUrl: good.SIGNET_ISSUER, authAudience: "auth", messagingAudience: "auth" })
+  expect(settings.limits).not.toBeNull()
+  expect(settings.allowedOrigins.size).toBe(0)
+  expect(settings.secrets.peppers.map(({ version }) => version)).toEqual([2, 1])
+})
+
+test.each(Object.keys(good))("%s must be there", (name) => {
+  expect(problemsOf({ [name]: undefined })).toEqual([`${name} is missing.`])
+  expect(problemsOf({ [name]: "  " })).toEqual([`${name} is missing.`])
+})
+
+describe("what is wrong is said, and no value with it", () => {
+  test.each<[string, object, RegExp]>([
+    ["an issuer without TLS", { SIGNET_ISSUER: "http://auth.example" }, /SIGNET_ISSUER must be https/],
+    ["an issuer with a path", { SIGNET_ISSUER: "https://auth.example/" }, /must be an origin/],
+    ["an auth service without TLS", { SIGNET_AUTH_URL: "http://10.0.0.1" }, /SIGNET_AUTH_URL must be https/],
+    ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must hold 32 bytes as base64\.$/],
+    ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must hold 32 bytes as base64\.$/],
+    ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /names a version twice/],
+    ["limits off in production", { SIGNET_LIMITS: "off" }, /development profile only/],
+    ["limits that are none", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
+    ["an origin with a path", { SIGNET_ALLOWED_ORIGINS: "https://app.example/x" }, /must be origins/],
+    ["a profile that is none", { SIGNET_PROFILE: "staging" }, /development or production/],
+    ["a binding that is no text", { SIGNET_CLIENT_SECRET: { get: () => "" } }, /must be bound as a text/],
+  ])("%s", (_, change, sentence) => {
+    const problems = problemsOf(change)
+    expect(problems.some((each) => sentence.test(each))).toBe(true)
+    expect(problems.join()).not.toMatch(/c2VjcmV0|the secret|staging/)
+  })
+})
+
+test("limits are off in development alone, and addresses without TLS are there too", () => {
+  const settings = parseSettings({
+    ...good,
+    SIGNET_PROFILE: "development",
+    SIGNET_LIMITS: "off",
+    SIGNET_ISSUER: "http://localhost:8080",
+  })
+  expect(settings.limits).toBeNull()
+})
