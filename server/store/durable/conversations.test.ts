@@ -182,15 +182,19 @@ describe("a conversation's object", () => {
     await appended(newCommit(next.conversation, one, next.conversation.roster))
     const hash = added.commit?.tree?.hash ?? expect.fail()
     const tree = () => store.conversations.tree(group.id, hash, 0)
+    const first = () => store.conversations.tree(group.id, group.state?.treeHash ?? expect.fail(), 0)
+    // For as long as a call lasts that has read of the epoch before.
+    await object(group).sweep?.(nowMs + 59_999)
+    expect(await first()).toMatchObject({ size: 1_000 })
     await object(group).sweep?.(nowMs + 60_000)
     expect(await tree()).toMatchObject({ size: 1_000 })
-    expect(await store.conversations.tree(group.id, group.state?.treeHash ?? expect.fail(), 0)).toBeUndefined()
+    expect(await first()).toBeUndefined()
     expect(await store.welcomes.wereUsed(group.id, [added.commit?.welcomes[0]?.keyPackageRef ?? random()])).toBe(true)
     const welcome = await pending(other, group)
     const by = { deviceId: other.id, key: random(16) }
     await store.welcomes.consume(welcome?.id ?? expect.fail(), by, nowMs, newAudit("welcome.consumed"))
     await objects.env.DEVICES.getByName(other.id).wake?.()
-    await object(group).sweep?.(nowMs + 120_000)
+    await object(group).sweep?.(nowMs + 600_000)
     expect(await tree()).toBeUndefined()
   })
 

@@ -3,6 +3,9 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
 import type { Sql } from "../sql.ts"
 
+/** Whoever has read of an epoch that has passed meanwhile finds its tree, and so hears that it has passed. */
+const graceMs = 60_000
+
 const groupInfoText = "insert or replace into group_info (k, epoch, info) values (1, ?, ?)"
 const findGroupInfoText = "select epoch, info from group_info"
 const replacedText = "update tree set check_at = ? where check_at is null and hash is not ?"
@@ -29,7 +32,7 @@ export function groupInfoOf(sql: Sql): { bytes: Uint8Array; epoch: bigint } | un
 
 /** Inside a transaction. The trees before are looked at again: a welcome may still name one. */
 export function writeTree(sql: Sql, tree: VerifiedCommit["tree"], nowMs: number): void {
-  sql.run(replacedText, nowMs, tree?.hash ?? null)
+  sql.run(replacedText, nowMs + graceMs, tree?.hash ?? null)
   if (tree === null) return
   sql.run(treeText, tree.hash, tree.bytes.length)
   for (let position = 0; position * maxBytes.treeChunk < tree.bytes.length; position++) {
@@ -52,7 +55,7 @@ export function sweepTrees(sql: Sql, nowMs: number): void {
   for (const { hash } of sql.rows<{ hash: Uint8Array }>(dueText, nowMs)) {
     const { until } = sql.row<{ until: number | null }>(namedText, hash) ?? { until: null }
     if (until !== null) {
-      sql.run("update tree set check_at = ? where hash = ?", Math.max(until, nowMs + 60_000), hash)
+      sql.run("update tree set check_at = ? where hash = ?", Math.max(until, nowMs + graceMs), hash)
       continue
     }
     sql.run("delete from tree_chunk where hash = ?", hash)
@@ -60,12 +63,12 @@ export function sweepTrees(sql: Sql, nowMs: number): void {
   }
 }
 
-/** Inside a transaction: looks now at trees that a welcome of these commits named. */
+/** Inside a transaction: has the tree looked at that the welcomes of the commit named. */
 export function checkTreesOf(sql: Sql, commitSeq: number, nowMs: number): void {
   sql.run(
     `update tree set check_at = ? where check_at is not null
       and hash = (select tree_hash from welcome_commit where commit_seq = ?)`,
-    nowMs,
+    nowMs + graceMs,
     commitSeq,
   )
 }
