@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto"
+import { toHex } from "@signet/canonical/bytes"
+import { keyIdOf } from "@signet/canonical/hash"
+import { beforeAll, expect, test } from "vitest"
+import { nodeSigner } from "../../keys/ed25519.ts"
+import { type IssuerPublicKey, rootPublicKey, signKeySet } from "../../keys/root-key.ts"
+import { createIssuerKeys } from "./issuer-keys.ts"
+
+const issuer = "https://auth.example"
+const seed = () => new Uint8Array(randomBytes(32))
+const [root, receiptKey] = [seed(), seed()]
+const start = 1_800_000_000_000
+const minute = 60_000
+
+const keyOf = (secret: Uint8Array, purpose: IssuerPublicKey["purpose"] = "RECEIPT"): IssuerPublicKey => ({
+  purpose,
+  generation: 1,
+  publicKey: nodeSigner(secret).publicKey,
+  createdAtMs: start,
+})
+const setOf = async (version: bigint, keys: readonly IssuerPublicKey[], by = root, days = 30): Promise<string> => {
+  const signed = await signKeySet({ seed: by, issuer, keys, version, nowMs: start, days })
+  return Buffer.from(signed.issuerKeySet).toString("base64")
+}
+
+let first: string
+beforeAll(async () => {
+  first = await setOf(1n, [keyOf(receiptKey)])
+})
+
+/** An isolate, an auth service and a key-value store, all of which may be replaced or away. */
+function setUp() {
+  const state = {
+    nowMs: start,
+    set: first,
+    isUp: true,
+    asked: 0,
+    faults: 0,
+    kept: new Map<string, { text: string; fetchedAtMs: number }>(),
+  }
+  const isolate = () =>
+    createIssuerKeys({
+      settings: { issuer, authUrl: issuer, rootKey: rootPublicKey(root), receiptKey },
+      cache: {
+        get: async () => state.kept.get("set"),
+        put: async (entry) => void state.kept.set("set", entry),
+      },
+      fetch: async () => {
+        state.asked++
+        return state.isUp ? Response.json({ issuerKeySet: state.set }) : new Response(null, { status: 503 })
+      },
+      clock: { nowMs: () => state.nowMs },
+      report: () => state.faults++,
+    })
+  return { state, isolate }
+}
+const unavailable = expect.objectContaining({ reason: "UNAVAILABLE" })
+
+test("the set is held for a minute, kept for five, and signs receipts alone", async () => {
+  const { state, isolate } = setUp()
+  const keys = isolate()
+  expect(() => keys.issuerKeys()).toThrow(unavailable)
+  await Promise.all([keys.look(), keys.look()])
+  expect(state.asked).toBe(1)
+  expect(toHex(keyIdOf(keys.signer("RECEIPT").publicKey))).toBe(toHex(keyIdOf(nodeSigner(receiptKey).publicKey)))
+  for (const purpose of ["CREDENTIAL", "PROOF", "LIST"] as const)
+    expect(() => keys.signer(purpose)).toThrow(unavailable)
+  await isolate().look()
+  expect(state.asked).toBe(1)
+  state.nowMs += 5 * minute
+  await keys.look()
+  expect(state.asked).toBe(2)
+})
+
+test("while the auth service is down, what is kept serves until it expires, and then nothing is signed", async () => {
+  const { state, isolate } = setUp()
+  await isolate().look()
+  state.isUp = false
+  state.nowMs += 29 * 86_400_000
+  const keys = isolate()
+  await keys.look()
+  expect(keys.signer("RECEIPT")).toBeDefined()
+  state.nowMs += 2 * 86_400_000
+  await keys.look()
+  expect(() => keys.issuerKeys()).toThrow(unavailable)
+  expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
+})
+
+test("a set of another root, an older one and a fork are not taken, whoever hands them over", async () => {
+  const { state, isolate } = setUp()
+  const keys = isolate()
+  state.set = await setOf(2n, [keyOf(receiptKey)])
+  await keys.look()
+  for (const set of [
+    await setOf(3n, [keyOf(receiptKey)], seed()),
+    first,
+    await setOf(2n, [keyOf(receiptKey), keyOf(seed(), "LIST")]),
+  ]) {
+    const before = state.faults
+    state.set = set
+    state.kept.set("set", { text: set, fetchedAtMs: state.nowMs + minute })
+    state.nowMs += 6 * minute
+    await keys.look()
+    expect(state.faults).toBeGreaterThan(before)
+    expect(keys.issuerKeys().version).toBe(2n)
+  }
+})
+
+test("a set that does not name this backend's key, or names it for something else, signs nothing", async () => {
+  const { state, isolate } = setUp()
+  state.set = await setOf(1n, [keyOf(seed())])
+  const keys = isolate()
+  await keys.look()
+  expect(keys.issuerKeys().version).toBe(1n)
+  expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
+  state.set = await setOf(2n, [keyOf(receiptKey, "LIST")])
+  state.nowMs += 6_000
+  await keys.look()
+  expect(() => keys.signer("RECEIPT")).toThrow(unavailable)
+  // The operator has had it signed: it is found within seconds, whatever the store keeps.
+  state.set = await setOf(3n, [keyOf(receiptKey)])
+  state.nowMs += 6_000
+  await keys.look()
+  expect(keys.signer("RECEIPT")).toBeDefined()
+})
+
+test("while there is nothing to be had, nobody is asked again for five seconds", async () => {
+  const { state, isolate } = setUp()
+  state.isUp = false
+  const keys = isolate()
+  for (let i = 0; i < 50; i++) await keys.look()
+  expect(state.asked).toBe(1)
+  state.nowMs += 5_000
+  await keys.look()
+  expect(state.asked).toBe(2)
+})
