@@ -1,8 +1,9 @@
 import { ed25519 } from "@noble/curves/ed25519.js"
-import { seedSigner, verifyEd25519 } from "@signet/canonical/ed25519"
+import { sha512 } from "@noble/hashes/sha2.js"
+import { isPublicKey, seedSigner, verifyEd25519 } from "@signet/canonical/ed25519"
 import { expect, test } from "vitest"
 import { signatureCases } from "../../proto/canonical/testing/ed25519-cases.ts"
-import { nodeSigner, nodeVerify } from "./ed25519.ts"
+import { isSoundPublicKey, nodeSigner, nodeVerify } from "./ed25519.ts"
 
 const seedOf = (value: number) => new Uint8Array(32).fill(value)
 const message = Uint8Array.of(1, 2, 3)
@@ -51,7 +52,20 @@ test("no point of small order is a key, in any of its encodings", () => {
     const signature = new Uint8Array(64).with(0, 1)
     expect(nodeVerify(key, message, signature)).toBe(false)
     expect(verifyEd25519(key, message, signature)).toBe(false)
+    expect(isSoundPublicKey(key)).toBe(false)
+    expect(isPublicKey(key)).toBe(false)
   }
+})
+
+test("takes for a key what the portable one takes for a key", () => {
+  const keys = Array.from({ length: 200 }, (_, at) => sha512(Uint8Array.of(at)).subarray(0, 32))
+  const isTaken = keys.map(isSoundPublicKey)
+  expect(isTaken).toEqual(keys.map(isPublicKey))
+  // Half of all bytes are the y of a point.
+  expect(isTaken.filter(Boolean).length).toBeGreaterThan(60)
+  expect(isTaken.filter((taken) => !taken).length).toBeGreaterThan(60)
+  expect(isSoundPublicKey(nodeSigner(seedOf(7)).publicKey)).toBe(true)
+  expect(isSoundPublicKey(new Uint8Array(31))).toBe(false)
 })
 
 test("bytes of another length are no key and no signature", () => {

@@ -1,6 +1,6 @@
 // Ed25519 by OpenSSL, some twenty times faster than the portable one, and by the same strict rule.
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto"
-import { type SyncSigner, seedSigner, type Verify } from "@signet/canonical/ed25519"
+import type { SyncSigner, Verify } from "@signet/canonical/ed25519"
 
 // Some versions of OpenSSL take points that are not canonical or of small order as keys; `verifyEd25519` takes neither.
 const p = 2n ** 255n - 19n
@@ -9,8 +9,8 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
   0n,
   1n,
   p - 1n,
-  2707385501144840649318225287225658788936804267575313519463743609750303021418n,
-  p - 2707385501144840649318225287225658788936804267575313519463743609750303021418n,
+  2707385501144840649318225287225658788936804267575313519463743609750303402022n,
+  p - 2707385501144840649318225287225658788936804267575313519463743609750303402022n,
 ])
 
 /** As `verifyEd25519` of proto/canonical: a test holds the two together. */
@@ -27,20 +27,53 @@ export const nodeVerify: Verify = (publicKey, message, signature) => {
 }
 
 function isSoundKey(publicKey: Uint8Array): boolean {
+  const y = yOf(publicKey)
+  return y < p && !smallOrderY.has(y)
+}
+
+function yOf(publicKey: Uint8Array): bigint {
   const bigEndian = Buffer.from(publicKey.toReversed())
   bigEndian.writeUInt8(bigEndian.readUInt8(0) & 0x7f, 0)
-  const y = BigInt(`0x${bigEndian.toString("hex")}`)
-  return y < p && !smallOrderY.has(y)
+  return BigInt(`0x${bigEndian.toString("hex")}`)
+}
+
+/** As `isPublicKey` of proto/canonical: whether the 32 bytes are a point that a signature can verify under. */
+export function isSoundPublicKey(bytes: Uint8Array): boolean {
+  return bytes.length === 32 && isSoundKey(bytes) && hasX(yOf(bytes))
+}
+
+// The curve is -x² + y² = 1 + d·x²·y² (RFC 8032 section 5.1).
+const d = 37095705934669439343138083508754565189542113879843219016388785533085940283555n
+
+/** Whether there is an x for this y: (y² - 1) / (d·y² + 1) is a square, and so is what is multiplied by a square. */
+function hasX(y: bigint): boolean {
+  const y2 = (y * y) % p
+  const product = ((y2 - 1n + p) * (d * y2 + 1n)) % p
+  return power(product, (p - 1n) / 2n) === 1n
+}
+
+function power(base: bigint, exponent: bigint): bigint {
+  let result = 1n
+  let square = base
+  for (let left = exponent; left > 0n; left >>= 1n) {
+    if ((left & 1n) === 1n) result = (result * square) % p
+    square = (square * square) % p
+  }
+  return result
 }
 
 /** A signer over a 32-byte secret seed. Equal input gives equal bytes (RFC 8032 section 5.1.6). */
 export function nodeSigner(seed: Uint8Array): SyncSigner {
-  const { publicKey } = seedSigner(seed)
-  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url")
+  if (seed.length !== 32) throw new Error("a seed has 32 bytes")
   // Imported and not generated: exporting a generated key can hang some versions of Node.
-  const key = createPrivateKey({
-    key: { kty: "OKP", crv: "Ed25519", d: text(seed), x: text(publicKey) },
-    format: "jwk",
-  })
-  return { publicKey, sign: (message) => new Uint8Array(sign(null, message, key)) }
+  const der = Buffer.concat([seedPrefix, seed])
+  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" })
+  const { x = "" } = createPublicKey(key).export({ format: "jwk" })
+  return {
+    publicKey: new Uint8Array(Buffer.from(x, "base64url")),
+    sign: (message) => new Uint8Array(sign(null, message, key)),
+  }
 }
+
+/** A PrivateKeyInfo of Ed25519 up to its seed (RFC 8410 section 7). */
+const seedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build, type Metafile } from "esbuild"
+import { platformCrypto } from "./platform-crypto.ts"
 import { slimRules } from "./slim-rules.ts"
 
 export interface Bundle {
@@ -33,11 +34,12 @@ export async function buildWorker(from: string = entry): Promise<Bundle> {
     minify: true,
     format: "esm",
     target: "es2024",
+    charset: "utf8",
     platform: "neutral",
     mainFields: ["module", "main"],
     conditions: ["workerd", "worker", "import"],
     external: ["node:*", "cloudflare:workers"],
-    plugins: [slimRules],
+    plugins: [slimRules, platformCrypto],
     logLevel: "silent",
   })
   const [file] = outputFiles

@@ -21,9 +21,19 @@ export const slimRules: Plugin = {
 
 function slim(base64: string): string {
   const file = fromBinary(FileDescriptorProtoSchema, base64Decode(base64))
-  for (const message of file.messageType) forget(message)
+  for (const message of file.messageType) {
+    forget(message)
+    // What such rules say is then unknown, and unknown rules are not served.
+    if (message.name.endsWith("Rules") && !checked.has(message.name)) message.field = []
+  }
   return base64Encode(toBinary(FileDescriptorProtoSchema, file), "std_raw")
 }
+
+/** The rules that server/rpc/validation knows. */
+const checked = new Set([
+  ...["MessageRules", "OneofRules", "FieldRules", "RepeatedRules", "StringRules", "BytesRules", "EnumRules"],
+  ...["Int32Rules", "Int64Rules", "UInt32Rules", "UInt64Rules"],
+])
 
 /** The expressions are options that descriptors do not know by themselves. */
 function forget(message: DescriptorProto): void {

@@ -1,0 +1,28 @@
+// SHA-2 of node:crypto, in the form that @noble/hashes has it: for programs that have the one and need not carry the other.
+import { createHash } from "node:crypto"
+
+type Name = "sha256" | "sha512"
+
+/** A hash that takes its bytes one after another. */
+export interface Running {
+  update(bytes: Uint8Array): Running
+  digest(): Uint8Array
+}
+
+function hash(name: Name): { (bytes: Uint8Array): Uint8Array; create(): Running } {
+  const create = (): Running => {
+    const state = createHash(name)
+    const running: Running = {
+      update(bytes) {
+        state.update(bytes)
+        return running
+      },
+      digest: () => new Uint8Array(state.digest()),
+    }
+    return running
+  }
+  return Object.assign((bytes: Uint8Array) => create().update(bytes).digest(), { create })
+}
+
+export const sha256 = hash("sha256")
+export const sha512 = hash("sha512")
