@@ -36,11 +36,12 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "welcome.consumed",
   "attachment.completed",
   "attachment.deleted",
+  "messaging_place.changed",
   "authz.denied",
 ])
 
-/** What an event of a backend may name as its route: messaging's own methods, or none where no call did it. */
-const isRoute = (route: string): boolean => route === "" || route.startsWith("signet.messaging.")
+/** What an event of a backend may name as its route: its own methods, or none where no call did it. */
+const isRoute = (route: string): boolean => route === "" || /^signet\.(messaging|transfer)\./.test(route)
 
 /** How far a backend's clock may be off, in milliseconds. */
 export const backendSkewMs = 120_000

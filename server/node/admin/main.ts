@@ -4,11 +4,12 @@ import { audit } from "./audit.ts"
 import { backend } from "./backend.ts"
 import { type Command, CommandFailed, UsageError } from "./command.ts"
 import { create } from "./create.ts"
+import { messaging } from "./messaging.ts"
 import { migrate } from "./migrate.ts"
 import { keys } from "./open-issuer-keys.ts"
 import { revocations } from "./revocations.ts"
 
-const commands: Readonly<Record<string, Command>> = { audit, backend, create, keys, migrate, revocations }
+const commands: Readonly<Record<string, Command>> = { audit, backend, create, keys, messaging, migrate, revocations }
 
 async function run(said: readonly string[]): Promise<number> {
   const isJson = said.includes("--json")

@@ -1,0 +1,87 @@
+// npm run admin -- messaging …: moves an app, or a tenant of it, from one messaging backend to another.
+import { readFileSync } from "node:fs"
+import { parseArgs } from "node:util"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import { parseId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
+import { type Command, type Said, UsageError } from "./command.ts"
+import { type Backend, backendOver } from "./moving/backend.ts"
+import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
+import { createBearer } from "./moving/token.ts"
+
+const usage = `messaging move --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
+    Holds it at one backend, copies all of it to the other, compares, and opens it there. Ended early, it goes on when it
+    is said again.
+messaging abort --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
+    Erases what was copied and opens the place where it was; not when it is open at the other backend.
+messaging status --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
+messaging erase --from URL --app app_… [--tenant ten_…] CREDENTIALS
+    Erases at that backend what was moved away from it, for good.
+CREDENTIALS: --client ID --secret-file FILE [--audience NAME] of a service account of the app with the scope
+    messaging.transfer; tokens come from the auth service of this configuration (SIGNET_ISSUER).`
+
+const commands = ["move", "abort", "status", "erase"] as const
+
+export const messaging: Command = async ([what = "", ...args], config) => {
+  const command = commands.find((one) => one === what)
+  if (command === undefined) throw new UsageError(usage)
+  const asked = parse(args)
+  const place = placeOf(asked)
+  const { from, to, client, audience = config.messagingAudience } = asked
+  const file = asked["secret-file"]
+  if (place === undefined || from === undefined || client === undefined || file === undefined)
+    throw new UsageError(usage)
+  if (to === undefined && command !== "erase") throw new UsageError(usage)
+  const secret = readFileSync(file, "utf8").trim()
+  const bearer = createBearer({ issuer: config.issuer, clientId: client, secret, audience })
+  const at = (baseUrl: string): Backend =>
+    backendOver(createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: true }), place, bearer)
+  const source = at(from)
+  if (command === "erase" || to === undefined) {
+    await eraseMoved(source)
+    return { text: "It is erased there.", json: { isEmpty: true } }
+  }
+  const backends = { source, target: at(to) }
+  switch (command) {
+    case "move":
+      return saidOf(await move({ ...backends, onProgress: tell() }))
+    case "abort":
+      await abortMove(backends)
+      return { text: "It is open where it was.", json: { state: "OPEN" } }
+    case "status": {
+      const [{ state: source }, { state: target }] = [await backends.source.status(), await backends.target.status()]
+      return { text: `source ${source}, target ${target}`, json: { source, target } }
+    }
+  }
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: "string" } as const
+  const options = { from: text, to: text, app: text, tenant: text, client: text, "secret-file": text, audience: text }
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch {
+    throw new UsageError(usage)
+  }
+}
+
+function placeOf({ app, tenant }: { app?: string | undefined; tenant?: string | undefined }): Place | undefined {
+  const appId = parseId("app", app ?? "")
+  const tenantId = tenant === undefined ? null : parseId("ten", tenant)
+  return appId === undefined || tenantId === undefined ? undefined : { appId, tenantId }
+}
+
+/** Progress goes where it is no answer. */
+function tell(): (progress: Progress) => void {
+  let told = ""
+  return ({ step, records }) => {
+    const line = step === "copying" ? `${step} ${Math.floor(records / 1_000)},000 records` : step
+    if (line !== told) console.error(line)
+    told = line
+  }
+}
+
+const saidOf = (moved: Moved): Said => ({
+  text: `Moved ${moved.records} records, ${moved.conversations} conversations among them. Point the clients' address to the target.`,
+  json: moved,
+})

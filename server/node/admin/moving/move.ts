@@ -1,0 +1,145 @@
+// Moves a place: hold, copy, compare, open, release. It may stop anywhere and be started again; aborted, all is as before.
+import { randomBytes } from "node:crypto"
+import { nothing, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
+import type { Backend, StatusSeen } from "./backend.ts"
+import { createHeads } from "./heads.ts"
+
+export interface Progress {
+  readonly step: "held" | "copying" | "copied" | "compared" | "open" | "released"
+  readonly records: number
+  readonly conversations: number
+}
+
+export interface Moved {
+  readonly transferId: string
+  readonly records: number
+  readonly conversations: number
+  readonly counts: Readonly<Record<string, number>>
+}
+
+export interface MoveOptions {
+  readonly source: Backend
+  readonly target: Backend
+  readonly onProgress?: (progress: Progress) => void
+  /** When the target is open and before the source stops answering reads: switches the address that clients have. */
+  readonly onOpen?: () => Promise<void>
+}
+
+/** @throws Error that says what is in the way; until the target is open, nothing has happened that `abortMove` does not undo. */
+export async function move({ source, target, onProgress = () => {}, onOpen }: MoveOptions): Promise<Moved> {
+  const before = { source: await source.status(), target: await target.status() }
+  const transferId = goesOn(before.source) ?? new Uint8Array(randomBytes(16))
+  const isOpened = before.target.state === "OPEN" && isSame(before.target.transferId, transferId)
+  const tell = (step: Progress["step"], { records, conversations }: Copied) =>
+    onProgress({ step, records, conversations })
+
+  if (before.source.state !== "MOVED") await source.change(transferId, "HOLD")
+  tell("held", begun)
+  let copied: Copied = begun
+  if (!isOpened) {
+    await target.change(transferId, "RECEIVE")
+    copied = await copy({ source, target }, transferId, (so) => tell("copying", so))
+    tell("copied", copied)
+    compare(copied.tally, await tallyAt(target, transferId))
+    tell("compared", copied)
+    await target.change(transferId, "FINISH")
+  }
+  tell("open", copied)
+  await onOpen?.()
+  await source.change(transferId, "RELEASE")
+  tell("released", copied)
+  const { records, conversations } = copied
+  const counts = Object.fromEntries([...copied.tally.counts].map(([kind, count]) => [kind, Number(count)]))
+  return { transferId: Buffer.from(transferId).toString("hex"), records, conversations, counts }
+}
+
+/** The transfer that was begun at the source. */
+const goesOn = ({ state, transferId }: StatusSeen): Uint8Array | undefined =>
+  state === "HOLDING" || state === "HELD" || (state === "MOVED" && transferId.length > 0) ? transferId : undefined
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
+
+interface Copied {
+  readonly records: number
+  readonly conversations: number
+  readonly tally: Tally
+}
+
+const begun: Copied = { records: 0, conversations: 0, tally: nothing }
+
+async function copy(
+  { source, target }: Pick<MoveOptions, "source" | "target">,
+  transferId: Uint8Array,
+  tell: (so: Copied) => void,
+): Promise<Copied> {
+  const heads = createHeads()
+  let tally = nothing
+  let records = 0
+  // The next page is on its way while this one is kept.
+  let next: ReturnType<Backend["page"]> | undefined = source.page(transferId, "", false)
+  while (next !== undefined) {
+    const page: Awaited<ReturnType<Backend["page"]>> = await next
+    next = page.nextCursor === "" ? undefined : source.page(transferId, page.nextCursor, false)
+    // Whoever waits for it hears of it.
+    next?.catch(() => undefined)
+    const own = tallyOf(page.records)
+    compare({ sum: page.sum, counts: page.counts }, own)
+    heads.see(page.records)
+    if (page.records.length > 0) await target.put(transferId, page.records)
+    tally = add(tally, own)
+    records += page.records.length
+    tell({ records, conversations: 0, tally })
+  }
+  return { records, conversations: heads.end(), tally }
+}
+
+async function tallyAt(backend: Backend, transferId: Uint8Array): Promise<Tally> {
+  let tally = nothing
+  for (let cursor = "", isFirst = true; isFirst || cursor !== ""; isFirst = false) {
+    const page = await backend.page(transferId, cursor, true)
+    tally = add(tally, page)
+    cursor = page.nextCursor
+  }
+  return tally
+}
+
+function add(a: Tally, b: Tally): Tally {
+  const counts = new Map(a.counts)
+  for (const [kind, count] of b.counts) counts.set(kind, (counts.get(kind) ?? 0n) + count)
+  return { sum: (a.sum + b.sum) % (1n << 256n), counts }
+}
+
+/** @throws Error that says which kinds differ. */
+function compare(expected: Tally, found: Tally): void {
+  const kinds = [...new Set([...expected.counts.keys(), ...found.counts.keys()])]
+  const other = kinds.filter((kind) => expected.counts.get(kind) !== found.counts.get(kind))
+  if (other.length > 0) throw new Error(`The target has another number of these than the source: ${other.join(", ")}.`)
+  if (expected.sum !== found.sum) throw new Error("The target has other content than the source.")
+}
+
+/**
+ * Undoes what was begun: what the target was given is erased, and the source is open again.
+ *
+ * @throws Error when the target is open: then only `move` goes on.
+ */
+export async function abortMove({ source, target }: Pick<MoveOptions, "source" | "target">): Promise<void> {
+  const before = await source.status()
+  const transferId = goesOn(before)
+  if (transferId === undefined || before.state === "MOVED") throw new Error("No move is under way at the source.")
+  let there = await target.status()
+  if (there.state === "OPEN" && isSame(there.transferId, transferId)) {
+    throw new Error("The target is open already: two backends would go on from one state. Finish the move.")
+  }
+  if (there.state === "RECEIVING" && isSame(there.transferId, transferId)) {
+    while (!there.isEmpty) there = await target.change(transferId, "ERASE")
+    await target.change(transferId, "ABORT")
+  }
+  await source.change(transferId, "ABORT")
+}
+
+/** Erases what was moved away from this backend, for good. */
+export async function eraseMoved(backend: Backend): Promise<void> {
+  let status = await backend.status()
+  if (status.state !== "MOVED") throw new Error("Only what was moved away is erased.")
+  while (!status.isEmpty) status = await backend.change(status.transferId, "ERASE")
+}

@@ -1,0 +1,42 @@
+/** Seconds before its end that a token is not used any more. */
+const spareSeconds = 60
+
+/**
+ * The access token of a service, renewed before it ends.
+ *
+ * @throws Error that says what the auth service answered, without a secret.
+ */
+export function createBearer(of: {
+  readonly issuer: string
+  readonly clientId: string
+  readonly secret: string
+  readonly audience: string
+}): () => Promise<string> {
+  let token = ""
+  let untilMs = 0
+  return async () => {
+    if (Date.now() < untilMs) return token
+    const response = await fetch(`${of.issuer}/auth/token`, {
+      method: "POST",
+      headers: {
+        authorization: `Basic ${Buffer.from(`${encodeURIComponent(of.clientId)}:${encodeURIComponent(of.secret)}`).toString("base64")}`,
+      },
+      body: new URLSearchParams({
+        grant_type: "client_credentials",
+        audience: of.audience,
+        scope: "messaging.transfer",
+      }),
+    })
+    const answer: unknown = await response.json().catch(() => undefined)
+    const { access_token: accessToken, expires_in: seconds, error } = fieldsOf(answer)
+    if (!response.ok || typeof accessToken !== "string" || typeof seconds !== "number") {
+      throw new Error(`The auth service gave no token: ${typeof error === "string" ? error : response.status}.`)
+    }
+    token = accessToken
+    untilMs = Date.now() + (seconds - spareSeconds) * 1_000
+    return token
+  }
+}
+
+const fieldsOf = (answer: unknown): { access_token?: unknown; expires_in?: unknown; error?: unknown } =>
+  typeof answer === "object" && answer !== null ? answer : {}
