@@ -175,16 +175,36 @@ describe("a user", () => {
     await until(async () => (await users()).includes(userId))
   })
 
-  test("who is gone has no device for long, and one without devices is not asked about", async () => {
-    const [gone, stays] = [await device(), await device()]
-    await objects.world({ gone: [gone.userId], passedMs: 301_000 })
-    await Promise.all([user(gone).wake(), user(stays).wake()])
-    expect((await objects.world()).ended).toEqual([{ userId: gone.userId, place }])
-    await revoke(gone)
+  test("who is gone has no device for long: the place asks about all who have devices", async () => {
+    const at = { ...place, tenantId: freshId("ten") }
+    const users = []
+    for (const tenantId of [at.tenantId, at.tenantId, at.tenantId]) {
+      const one = newDevice(freshId("prn"), { tenantId })
+      await store.devices.change(changeOf(one))
+      users.push(one)
+    }
+    const [gone, stays, without] = users
+    const revoked = { ...without, status: "REVOKED", revokedAtMs: nowMs }
+    await store.devices.change(changeOf(revoked, { list: newList(2n), revoked: [without.id] }))
+    const object = objects.env.PLACES.getByName(placeName(at))
+    const asked = () => object.rowsOf("select id from user where has_devices = 1")
+    await until(async () => (await asked()).length === 2)
+    // One that comes late says nothing new.
+    await object.tellUser({ userId: without.userId, place: at, version: 1n, hasDevices: true })
+    expect(await asked()).toHaveLength(2)
+    await objects.world({ gone: [gone.userId, without.userId], passedMs: 301_000 })
+    await object.wake()
+    const ended = async () => (await objects.world()).ended.filter((each) => each.place.tenantId === at.tenantId)
+    expect(await ended()).toEqual([{ userId: gone.userId, place: at }])
+    await object.wake()
+    expect(await ended()).toHaveLength(1)
+    for (const one of [gone, stays]) {
+      await store.devices.change(changeOf({ ...one, status: "REVOKED" }, { list: newList(2n), revoked: [one.id] }))
+    }
+    await until(async () => (await asked()).length === 0)
     await objects.world({ passedMs: 602_000 })
-    await user(gone).wake()
-    expect((await objects.world()).ended).toHaveLength(1)
-    expect(await user(gone).rowsOf("select check_at from self")).toEqual([{ check_at: null }])
+    await object.wake()
+    expect(await object.rowsOf("select at from look")).toEqual([{ at: null }])
     await reset()
   })
 })

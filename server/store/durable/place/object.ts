@@ -1,15 +1,41 @@
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
-import { StoredObject } from "../object.ts"
+import { inParallel } from "../in-parallel.ts"
+import { userName } from "../names.ts"
+import { StoredObject, type Timed } from "../object.ts"
+import { fromText, toText } from "../plain.ts"
 
 const placeSteps = [
   `create table conversation (id text primary key, created_at integer not null) without rowid;
-  create table user (id text primary key) without rowid`,
+  create table user (id text primary key, version integer not null, has_devices integer not null) without rowid;
+  create index user_of_device on user (id) where has_devices = 1;
+  -- Who is gone is asked user by user: after whom, and when.
+  create table look (id integer primary key check (id = 1), place text not null, after text not null, at integer)`,
 ] as const
+
+/** Until it is asked again who is gone, and of how many users at once. */
+const lookEveryMs = 300_000
+const usersPerLook = 500
+
+/** What a user tells of itself. The newest version counts. */
+export interface PlaceUser {
+  readonly userId: PrincipalId
+  readonly place: Place
+  /** Of its device list. */
+  readonly version: bigint
+  /** Active ones. */
+  readonly hasDevices: boolean
+}
+
+const tellText = `insert into user (id, version, has_devices) values (?, ?, ?)
+on conflict (id) do update set version = excluded.version, has_devices = excluded.has_devices
+where version < excluded.version`
+const looksAtText = "select id from user where has_devices = 1 and id > ? order by id limit ?"
 
 /**
  * Which users and conversations there are at a place: the objects tell of themselves, at least once. For whoever has to
- * find them all, such as to move a tenant.
+ * find them all, such as to move a tenant. It asks itself who of the users is gone: of many at once.
  */
 export abstract class PlaceObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
@@ -23,9 +49,14 @@ export abstract class PlaceObject extends StoredObject {
     )
   }
 
-  /** Again is no error. */
-  addUser(id: PrincipalId): void {
-    this.transact(() => this.sql.run("insert into user (id) values (?) on conflict do nothing", id))
+  /** Again, and later than a newer one, is no error. */
+  tellUser({ userId, place, version, hasDevices }: PlaceUser): void {
+    this.transact(() => {
+      this.sql.run(tellText, userId, version, hasDevices)
+      if (!hasDevices || this.#look()?.at != null) return
+      const atMs = this.nowMs() + lookEveryMs
+      this.sql.run("insert or replace into look (id, place, after, at) values (1, ?, '', ?)", toText(place), atMs)
+    })
   }
 
   /** By id, from after that one on. */
@@ -40,5 +71,32 @@ export abstract class PlaceObject extends StoredObject {
     if (this.isBlank()) return []
     const text = "select id from user where id > ? order by id limit ?"
     return this.sql.rows<{ id: PrincipalId }>(text, page.after ?? "", page.size).map(({ id }) => id)
+  }
+
+  protected override timed(): readonly Timed[] {
+    return [{ nextAtMs: () => this.#look()?.at ?? null, run: (nowMs) => this.#endThoseGone(nowMs) }]
+  }
+
+  #look() {
+    return this.sql.row<{ place: string; after: string; at: number | null }>("select place, after, at from look")
+  }
+
+  async #endThoseGone(nowMs: number): Promise<void> {
+    const look = this.#look()
+    if (look === undefined) return
+    const place = fromText<Place>(look.place)
+    const rows = this.sql.rows<{ id: PrincipalId }>(looksAtText, look.after, usersPerLook)
+    const ids = rows.map(({ id }) => id)
+    const gone = ids.length === 0 ? [] : await this.effects().goneUsers(ids, place)
+    await inParallel(gone, async (id) => {
+      // Whoever does not end now is asked about again.
+      await this.env.USERS.getByName(userName(id, place))
+        .end()
+        .catch((fault: unknown) => this.report(fault))
+    })
+    const last = ids.length < usersPerLook ? "" : (ids.at(-1) ?? "")
+    const isAny = last !== "" || this.sql.rows(looksAtText, "", 1).length > 0
+    const atMs = last === "" ? this.nowMs() + lookEveryMs : nowMs
+    this.sql.run("update look set after = ?, at = ?", last, isAny ? atMs : null)
   }
 }

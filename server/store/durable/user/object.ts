@@ -9,6 +9,7 @@ import type { DurableEnv } from "../env.ts"
 import { placeName } from "../names.ts"
 import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
+import type { PlaceUser } from "../place/object.ts"
 import type { UserAsk } from "../stream-asks.ts"
 import { TellingObject } from "../telling.ts"
 import {
@@ -34,18 +35,16 @@ import {
   putEffect,
   putList,
   putSelf,
-  type Self,
   userSteps,
 } from "./rows.ts"
 
 /** A revocation is carried out by the call that made it. What that left is done after this, and again. */
 const effectAfterMs = 5_000
-const checkEveryMs = 300_000
 
 type SessionChange = Parameters<Effects["changeSessions"]>[0]
 const sessionLane = "sessions"
 const placeLane = "place"
-const isOfPlace = (entry: Entry): entry is Entry & { body: Pick<Self, "userId" | "place"> } => entry.kind === placeLane
+const isOfPlace = (entry: Entry): entry is Entry & { body: PlaceUser } => entry.kind === placeLane
 const isOfSessions = (entry: Entry): entry is Entry & { body: SessionChange } => entry.kind === sessionLane
 
 export interface Revoked {
@@ -122,9 +121,12 @@ export abstract class UserObject extends TellingObject<UserAsk> {
       if (device.status !== "REVOKED") continue
       putEffect(sql, device.id, device.revokedAtMs ?? device.changedAtMs, this.nowMs() + effectAfterMs)
     }
-    if (findSelf(sql) === undefined) this.outbox.add({ lane: placeLane, kind: placeLane, body: { userId, place } })
-    const isAlive = activeDevices(sql).length > 0
-    putSelf(sql, { userId, place, checkAtMs: isAlive ? this.nowMs() + checkEveryMs : null })
+    const hasDevices = activeDevices(sql).length > 0
+    if (findSelf(sql)?.hasDevices !== hasDevices) {
+      putSelf(sql, { userId, place, hasDevices })
+      const body: PlaceUser = { userId, place, version: list.version, hasDevices }
+      this.outbox.add({ lane: placeLane, kind: placeLane, body })
+    }
     if (bind !== null || revoked.length > 0) {
       const body: SessionChange = { list: list.bytes, bind, revoked, nowMs }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
@@ -175,12 +177,18 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     })
   }
 
+  /** From its place: the user is gone for good. */
+  async end(): Promise<void> {
+    const self = this.isBlank() ? undefined : findSelf(this.sql)
+    if (self?.hasDevices) await this.endDevices(self.userId, self.place)
+  }
+
   effectsDone(deviceId: DeviceId): void {
     this.transact(() => this.sql.run("delete from effect where device_id = ?", deviceId))
   }
 
   protected override async deliver(entry: Entry): Promise<void> {
-    if (isOfPlace(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).addUser(entry.body.userId)
+    if (isOfPlace(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).tellUser(entry.body)
     if (!isOfSessions(entry)) return super.deliver(entry)
     await this.effects().changeSessions(entry.body)
   }
@@ -194,10 +202,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   protected override timed(): readonly Timed[] {
-    return [
-      { nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) },
-      { nextAtMs: () => findSelf(this.sql)?.checkAtMs ?? null, run: (nowMs) => this.#check(nowMs) },
-    ]
+    return [{ nextAtMs: () => nextEffectAt(this.sql), run: (nowMs) => this.#carryOut(nowMs) }]
   }
 
   async #carryOut(nowMs: number): Promise<void> {
@@ -207,14 +212,5 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     await this.carryOut(dueEffects(this.sql, nowMs).map((deviceId) => ({ deviceId, userId })))
     // What is not done by now is done again.
     this.sql.run("update effect set due_at = ? where due_at <= ?", this.nowMs() + effectAfterMs, nowMs)
-  }
-
-  async #check(nowMs: number): Promise<void> {
-    const self = findSelf(this.sql)
-    if (self === undefined) return
-    const isAlive = activeDevices(this.sql).length > 0
-    const gone = isAlive ? await this.effects().goneUsers([self.userId], self.place) : []
-    if (gone.includes(self.userId)) await this.endDevices(self.userId, self.place)
-    putSelf(this.sql, { ...self, checkAtMs: isAlive ? nowMs + checkEveryMs : null })
   }
 }

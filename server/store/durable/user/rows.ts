@@ -5,7 +5,7 @@ import type { Sql } from "../sql.ts"
 
 export const userSteps = [
   `create table self (id integer primary key check (id = 1), user_id text not null, place text not null,
-    check_at integer);
+    has_devices integer not null);
   create table device (id text primary key, status text not null, created_at integer not null, record text not null);
   create table leaf_key (leaf_key blob primary key, device_id text not null);
   -- Pairs that may not be written any more: another device has the key, or is about to.
@@ -78,22 +78,22 @@ export const putList = (sql: Sql, { version, bytes, hash }: SignedDeviceList): v
 export interface Self {
   readonly userId: PrincipalId
   readonly place: Place
-  /** When to ask whether the user is gone; null while there is nothing that would end. */
-  readonly checkAtMs: number | null
+  /** Active ones. */
+  readonly hasDevices: boolean
 }
 
 export function findSelf(sql: Sql): Self | undefined {
-  type Row = { user_id: PrincipalId; place: string; check_at: number | null }
-  const row = sql.row<Row>("select user_id, place, check_at from self")
-  return row && { userId: row.user_id, place: fromText(row.place), checkAtMs: row.check_at }
+  type Row = { user_id: PrincipalId; place: string; has_devices: number }
+  const row = sql.row<Row>("select user_id, place, has_devices from self")
+  return row && { userId: row.user_id, place: fromText(row.place), hasDevices: row.has_devices === 1 }
 }
 
-export const putSelf = (sql: Sql, { userId, place, checkAtMs }: Self): void =>
+export const putSelf = (sql: Sql, { userId, place, hasDevices }: Self): void =>
   sql.run(
-    "insert or replace into self (id, user_id, place, check_at) values (1, ?, ?, ?)",
+    "insert or replace into self (id, user_id, place, has_devices) values (1, ?, ?, ?)",
     userId,
     toText(place),
-    checkAtMs,
+    hasDevices,
   )
 
 export const putEffect = (sql: Sql, deviceId: DeviceId, revokedAtMs: number, dueAtMs: number): void =>
