@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build, type Metafile } from "esbuild"
+import { packDescriptors } from "./pack-descriptors.ts"
 import { platformCrypto } from "./platform-crypto.ts"
 import { slimRules } from "./slim-rules.ts"
 
@@ -45,10 +46,11 @@ export async function buildWorker(from: string = entry): Promise<Bundle> {
   const [file] = outputFiles
   const output = Object.values(metafile.outputs)[0]
   if (file === undefined || output === undefined) throw new Error("esbuild wrote nothing")
+  const code = packDescriptors(file.text)
   return {
-    code: file.text,
-    bytes: file.contents.length,
-    gzipBytes: gzipSync(file.contents, { level: 9 }).length,
+    code,
+    bytes: Buffer.byteLength(code),
+    gzipBytes: gzipSync(code, { level: 9 }).length,
     parts: Object.fromEntries(
       Object.entries(metafile.inputs).filter(([path]) => (output.inputs[path]?.bytesInOutput ?? 0) > 0),
     ),

@@ -1,0 +1,65 @@
+// What is deployed, what is started locally and what the code asks for are one and the same.
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { beforeAll, expect, test } from "vitest"
+import { buckets, compatibility, keyValueNamespaces, objects } from "../node/bindings.ts"
+import { type Bundle, buildWorker, bundleFile, maxGzipBytes } from "../node/build.ts"
+import { settings } from "./env.ts"
+
+const file = join(import.meta.dirname, "../wrangler.jsonc")
+const text = readFileSync(file, "utf8")
+const deployed = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ""))
+const classes = Object.values(objects)
+
+let bundle: Bundle
+beforeAll(async () => {
+  bundle = await buildWorker()
+})
+
+test("the deployment binds what the local start binds", () => {
+  const bound = deployed.durable_objects.bindings.map(({ name, class_name }) => [name, class_name])
+  expect(bound).toEqual(Object.entries(objects))
+  expect(deployed.kv_namespaces.map(({ binding }) => binding)).toEqual([...keyValueNamespaces])
+  expect(deployed.r2_buckets.map(({ binding }) => binding)).toEqual([...buckets])
+  expect(deployed.compatibility_date).toBe(compatibility.date)
+  expect(deployed.compatibility_flags).toEqual([...compatibility.flags])
+  expect(join(file, "..", deployed.main)).toBe(bundleFile)
+})
+
+test("every class was made by a migration, once, with a database of its own", () => {
+  const made = deployed.migrations.flatMap((each) => each.new_sqlite_classes)
+  expect(made.toSorted()).toEqual(classes.toSorted())
+  expect(deployed.migrations.map(({ tag }) => tag)).toEqual(["v1"])
+})
+
+test("the code asks for these bindings, and for no others", () => {
+  const asked = ["../../store/durable/env.ts", "env.ts"]
+    .map((path) => readFileSync(join(import.meta.dirname, path), "utf8"))
+    .flatMap((source) => [...source.matchAll(/^ {2}readonly ([A-Z]+): /gm)].map(([, name]) => name))
+  expect(asked.toSorted()).toEqual([...Object.keys(objects), ...keyValueNamespaces, ...buckets].toSorted())
+})
+
+test("the Worker exports every class that is bound", () => {
+  const [, names = ""] = /export\{([^}]*)\};?\s*$/.exec(bundle.code) ?? []
+  const exported = names.split(",").map((each) => each.split(" as ").at(-1))
+  expect(exported.toSorted()).toEqual([...classes, "default"].toSorted())
+})
+
+test("secrets are named and not written down, and the other settings are settings", () => {
+  const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name)
+  const head = text.slice(0, text.indexOf("\n{"))
+  expect([...head.matchAll(/\bSIGNET_\w+/g)].map(([name]) => name)).toEqual(secrets)
+  const open = settings.filter(({ isSecret }) => !isSecret).map(({ name }) => name)
+  expect(Object.keys(deployed.vars).filter((name) => !open.includes(name))).toEqual([])
+  // Without a default it has to be said.
+  const needed = open.filter((name) => ["SIGNET_ISSUER", "SIGNET_ROOT_KEY", "SIGNET_CLIENT_ID"].includes(name))
+  expect(needed.filter((name) => !(name in deployed.vars))).toEqual([])
+})
+
+test("the bundle is small, and carries nothing that the platform has or nothing needs", () => {
+  console.log(`the Worker: ${bundle.bytes} bytes, ${bundle.gzipBytes} in gzip`)
+  expect(bundle.gzipBytes).toBeLessThanOrEqual(maxGzipBytes)
+  const parts = Object.keys(bundle.parts)
+  expect(parts.filter((path) => /@noble|@bufbuild\/(cel|re2)|protovalidate\/dist\/esm\/(?!gen)/.test(path))).toEqual([])
+  expect(parts.some((path) => path.endsWith("/conversation/object.ts"))).toBe(true)
+})
