@@ -1,14 +1,21 @@
 // The ways of calling the service.
+import { Agent } from "node:http"
 import type { Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { createRestTransport } from "../support/rest-transport.ts"
 
+/** Lets idle connections go before a server does: one that is closed while it is taken up again is nobody's answer. */
+export const http1 = {
+  httpVersion: "1.1",
+  nodeOptions: { agent: new Agent({ keepAlive: true, timeout: 3_000 }) },
+} as const
+
 /** JSON and binary, HTTP/1.1 and HTTP/2, and each frame that there is. */
 export const protocols: Readonly<Record<string, (baseUrl: string) => Transport>> = {
-  "Connect JSON": (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  "Connect JSON": (baseUrl) => createConnectTransport({ baseUrl, ...http1 }),
   Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true, useHttpGet: true }),
   gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
-  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, ...http1 }),
   REST: createRestTransport,
 }
 
