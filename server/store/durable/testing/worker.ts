@@ -1,4 +1,5 @@
 // A Worker that hands out its objects to tests: whoever calls it calls their methods, and their insides.
+import { createHash } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
@@ -108,12 +109,11 @@ Object.assign(StoredObject.prototype, {
 export class Conversation extends ConversationObject {
   /** A signer whose receipts say what they were made of, for whoever wants to look. */
   protected override receiptSigner(): ReceiptSigner {
-    return (facts) => ({
-      bytes: new TextEncoder().encode(
-        JSON.stringify(facts, (_, value) => (typeof value === "bigint" ? String(value) : value)),
-      ),
-      hash: crypto.getRandomValues(new Uint8Array(32)),
-    })
+    return (facts) => {
+      const text = JSON.stringify(facts, (_, value) => (typeof value === "bigint" ? String(value) : value))
+      const bytes = new TextEncoder().encode(text)
+      return { bytes, hash: new Uint8Array(createHash("sha256").update(bytes).digest()) }
+    }
   }
   protected override effects(): Effects {
     return effects
