@@ -311,6 +311,45 @@ test("everything in a store but its header and the names of rows went through th
 const inConversation = (id: string) =>
   (["conversation", "state", "tree", "outbox", "timeline"] as const).map((table) => [id, table] as const)
 
+test("a sync opens the states of those conversations that have something new, and no others", async () => {
+  const gil = await messengers.newcomer("gil")
+  const ids: string[] = []
+  for (let i = 0; i < 4; i++) {
+    ids.push((await ben.messenger.createGroupConversation([gil.person.userId])).id)
+  }
+  await gil.messenger.sync()
+  const [options, primitives] = messengers.optionsFor(gil.person, gil)
+  const opened: string[] = []
+  const counting = {
+    ...primitives,
+    async openEngine(given: Parameters<typeof uncheckedEngine>[0]) {
+      const engine = uncheckedEngine(given)
+      const decodeState: typeof engine.decodeState = (...args) => {
+        opened.push("one")
+        return engine.decodeState(...args)
+      }
+      return { ...engine, decodeState }
+    },
+  }
+  const again = await createMessengerWith(options, counting)
+  const heard: string[] = []
+  again.subscribe((event) => event.is === "entry" && heard.push(event.conversationId))
+  await again.sync()
+  expect(opened).toHaveLength(0)
+  const [first = "", second = ""] = ids
+  await ben.messenger.send(second, utf8("news"))
+  await again.sync()
+  expect([opened.length, heard]).toEqual([1, [second]])
+  await again.send(first, utf8("an answer"))
+  expect(opened).toHaveLength(2)
+  // What another process of the store took in is told here, too, of a state that was never opened here.
+  const third = ids[2] ?? ""
+  await ben.messenger.send(third, utf8("for the other process"))
+  await gil.messenger.sync()
+  await again.sync()
+  expect([opened.length, heard]).toEqual([2, [second, first, third]])
+})
+
 test.each(["close", "destroyLocalState"] as const)(
   "after %s no secret of a conversation or device is in memory",
   async (end) => {

@@ -17,7 +17,13 @@ export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Pro
 
 /** Lets the user's other devices into every conversation that this one is in. */
 export async function addOwnDevices(context: Context): Promise<void> {
-  await addMissing(context, context.owner.userId, () => true)
+  const { door, owner } = context
+  await addMissing(context, owner.userId, async (conversationId, active) => {
+    const { outline } = (await door(conversationId).glance()) ?? {}
+    // All of them are in: the state is not opened for that.
+    if (outline !== undefined && active.every((id) => outline.ownDeviceIds.includes(id))) return undefined
+    return door(conversationId).held()
+  })
 }
 
 /** The user's own devices come first: theirs is the shorter way. */
@@ -27,19 +33,24 @@ const longestWaitMs = 10_000
 export async function addDevicesOf(context: Context, userId: string): Promise<void> {
   const [byte = 0] = context.random.bytes(1)
   await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
-  await addMissing(context, userId, ({ record, seat }) => {
+  await addMissing(context, userId, async (conversationId) => {
+    const held = await context.door(conversationId).held()
+    const { record, seat } = held
     const isMember = seat !== undefined && [...rosterOf(seat.group).values()].some((member) => member.userId === userId)
-    return isMember || record?.directUserIds.includes(userId) === true
+    return isMember || record?.directUserIds.includes(userId) === true ? held : undefined
   })
 }
 
-async function addMissing(context: Context, userId: string, isTheirs: (held: Held) => boolean): Promise<void> {
+/** What is held of a conversation that their devices belong into; undefined for another one. */
+type Opening = (conversationId: string, active: readonly string[]) => Promise<Held | undefined>
+
+async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<void> {
   const devices = await listDevices(context, userId)
   const active = devices.filter(({ status }) => status === Device_Status.ACTIVE).map(({ id }) => id)
   for (const conversationId of await context.store.spaces()) {
     if (conversationId === deviceSpace) continue
-    const held = await context.door(conversationId).held()
-    if (held.seat === undefined || held.record?.status !== Status.ACTIVE || !isTheirs(held)) continue
+    const held = await openIfTheirs(conversationId, active)
+    if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) continue
     const roster = rosterOf(held.seat.group)
     const deviceIds = active.filter((id) => !roster.has(id))
     if (deviceIds.length === 0) continue

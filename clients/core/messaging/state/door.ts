@@ -3,6 +3,9 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import {
   type ConversationRecord,
+  type ConversationRecord_Due,
+  type ConversationRecord_Outline,
+  ConversationRecord_OutlineSchema,
   ConversationRecordSchema,
   type StagedCommit,
   StagedCommitSchema,
@@ -11,6 +14,7 @@ import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
 import { encodeEpoch, wipeState } from "../mls.ts"
+import { rosterOf } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
 import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"
@@ -37,6 +41,8 @@ export interface Change<Result> {
  */
 export interface Door {
   held(): Promise<Held>
+  /** The record alone: what was written with the state, without opening that. Undefined for one of before there was an outline. */
+  glance(): Promise<ConversationRecord | undefined>
   /**
    * @param work Runs again, on what is stored then, when somebody else has written meanwhile. It must not wait for this
    *   door, and what it does besides its result must bear to be done twice.
@@ -118,15 +124,14 @@ export function openDoor(context: Needs, conversationId: string): Door {
     if (cached !== undefined) return cached
     const loaded = await load()
     cached = loaded
-    await tellOthers(loaded.held)
+    await tellOthers(loaded.held.record, loaded.held.seat?.processedSeq)
     return loaded
   }
 
   /** What others wrote since, or this one without learning that it had. */
-  async function tellOthers({ record, seat }: Held): Promise<void> {
+  async function tellOthers(record: Held["record"], seq = 0n): Promise<void> {
     const before = told
     const status = statusOf(record)
-    const seq = seat?.processedSeq ?? 0n
     told = { seq: before === undefined || seq > before.seq ? seq : before.seq, status }
     if (before === undefined) return
     if (status !== before.status) tellStatus(record)
@@ -197,7 +202,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
         changes,
       )
       // With every write, as the snapshot: each carries the generation, so a row from before would be noticed.
-      const record = after.record && create(ConversationRecordSchema, { ...after.record, generation: written, due })
+      const record = after.record && bind(after.record, { generation: written, due, outline: outlineOf(after, held) })
       const next = { ...after, record }
       const own = [...(await opsOf(held, next, written)), ...dueOps]
       // Until it is known what the transaction came to, nothing in memory counts.
@@ -246,6 +251,32 @@ export function openDoor(context: Needs, conversationId: string): Door {
     throw tampered("the store never stays as it is")
   }
 
+  async function glanceNow(): Promise<ConversationRecord | undefined> {
+    const place = { space, table: "conversation", key: keys.record } as const
+    const { generation, values } = await store.read(space, [place])
+    if (cached?.generation === generation) return cached.held.record
+    const [row] = values
+    if (row === undefined) return undefined
+    const record = await rows.read(place, ConversationRecordSchema, row)
+    if (record.generation === 0n) return undefined
+    if (record.generation !== generation) throw tampered("the record is of another generation than its store")
+    await tellOthers(record, record.outline?.processedSeq)
+    return record
+  }
+
+  function outlineOf({ seat, staged }: Held, before: Held): ConversationRecord_Outline | undefined {
+    if (seat === undefined) return undefined
+    const { processedSeq, group, leafRenewedAt, treeHash } = seat
+    const known = before.seat?.treeHash === treeHash ? before.record?.outline : undefined
+    const ownDeviceIds =
+      known?.ownDeviceIds ??
+      [...rosterOf(group).values()].filter(({ userId }) => userId === owner.userId).map(({ deviceId }) => deviceId)
+    const isStaged = staged !== undefined
+    const { epoch } = group
+    const said = { processedSeq, epoch, leafRenewedAt: BigInt(leafRenewedAt), isStaged, ownDeviceIds }
+    return create(ConversationRecord_OutlineSchema, said)
+  }
+
   async function forgetNow(): Promise<void> {
     const { seat, staged } = cached?.held ?? nothingHeld
     cached = undefined
@@ -255,6 +286,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
 
   return {
     held: () => inTurn(refreshed),
+    glance: () => inTurn(glanceNow),
     forget: () => inTurn(forgetNow),
     due: (table, schema) => inTurn(() => dueNow(table, schema)),
     change: (work) => inTurn(() => changeNow(work)),
@@ -268,6 +300,16 @@ export function openDoor(context: Needs, conversationId: string): Door {
         context.emit({ is: "lagged" })
       }),
   }
+}
+
+interface Bound {
+  readonly generation: bigint
+  readonly due: ConversationRecord_Due[]
+  readonly outline: ConversationRecord_Outline | undefined
+}
+
+function bind({ outline: _, ...record }: ConversationRecord, { generation, due, outline }: Bound): ConversationRecord {
+  return create(ConversationRecordSchema, { ...record, generation, due, ...(outline && { outline }) })
 }
 
 const tampered = (message: string): MessagingError => new MessagingError("STATE_TAMPERED", message)

@@ -39,9 +39,28 @@ export async function sync(context: Context): Promise<void> {
   const here = (await context.store.spaces()).filter((space) => space !== deviceSpace)
   // What is shown and not here has no way in but a welcome.
   for (const id of here) {
-    await trying(context, id, () => context.lane(id, () => settle(context, id, shown.get(id))))
+    await trying(context, id, async () => {
+      if (await isQuiet(context, id, shown.get(id))) return
+      await context.lane(id, () => settle(context, id, shown.get(id)))
+    })
   }
   await trying(context, undefined, () => addOwnDevices(context))
+}
+
+/**
+ * Whether nothing is to be done for a conversation, here or there: then its state is not opened. Of many, most are quiet.
+ * The record says so, which is of the state's own moment.
+ */
+async function isQuiet(context: Context, id: string, shown: Conversation | undefined): Promise<boolean> {
+  const record = await context.door(id).glance()
+  if (shown?.status !== Conversation_Status.ACTIVE || record?.status !== Status.ACTIVE) return false
+  const { outline, due, pendingConsume } = record
+  if (outline === undefined || outline.isStaged || due.length > 0 || pendingConsume !== undefined) return false
+  const { epoch, processedSeq } = outline
+  const isThere = shown.headSeq === processedSeq && shown.epoch === epoch
+  const isAhead = shown.cursor !== undefined && shown.cursor.processedSeq > processedSeq
+  const isFresh = nowSeconds(context) - Number(outline.leafRenewedAt) < leafAgeSeconds
+  return isThere && !isAhead && isFresh && shown.directives.length === 0
 }
 
 /** One conversation, as far as it can be brought. Part of a lane. */
