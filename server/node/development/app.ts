@@ -43,6 +43,7 @@ export function developmentClients(origin: string): readonly DevelopmentClient[]
 /** @param authAudience The service's own audience. Everybody who signs in administers the development app. */
 export function buildDevelopmentApp(origin: string, authAudience: string, messagingAudience = authAudience): App {
   const administration = ["service_accounts.read", "service_accounts.write", "delegation.write", "introspect"]
+  const backends = ["auth.messaging.backend", "auth.revocations.read"]
   return {
     id: developmentAppId,
     name: "Notes (development)",
@@ -54,6 +55,8 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
       { key: "messaging.read", audience: messagingAudience, isDefault: true },
       { key: "messaging.write", audience: messagingAudience, isDefault: true },
       ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
+      // A messaging backend's account keeps them when the server is started again.
+      ...backends.map((key) => ({ key, audience: authAudience, isDefault: false })),
     ],
     settings: {
       signupEnabled: true,
