@@ -46,7 +46,8 @@ function nameOf(hint: Hint): Name | undefined {
     case "directive":
       return `conversation ${hint.conversationId}`
     case "deviceList":
-      // The user's object tells of its lists by itself: who is told depends on the place, which the hint does not say.
+    case "welcome":
+      // The object that keeps it tells of it by itself.
       return undefined
     default:
       return `device ${hint.deviceId}`
