@@ -1,0 +1,274 @@
+// What a device keeps for others, on the real runtime: key packages, claims and welcomes.
+import { newId } from "@signet/kernel/ids"
+import { hex } from "@signet/kernel/messaging/bytes"
+import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import { nowMs, place } from "@signet/kernel/messaging/testing/records"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { keyPackageSuite } from "../../../test/support/messaging-store/key-packages.ts"
+import { claimRaceSuite } from "../../../test/support/messaging-store/races.ts"
+import { newAudit, newKeyPackage, putGroup, putUser, random } from "../postgres/messaging/testing/world.ts"
+import { createDurableStore } from "./store.ts"
+import { type StartedObjects, startObjects } from "./testing/start.ts"
+
+const day = 86_400_000
+let objects: StartedObjects
+let store: MessagingStore
+
+beforeAll(async () => {
+  objects = await startObjects()
+  store = createDurableStore(objects.env)
+})
+afterAll(() => objects?.close())
+
+const device = async () => (await putUser(store)).devices[0] ?? expect.fail()
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i))
+const reset = () => objects.world({ faults: 0, gone: [], passedMs: 0 })
+const until = async (isDone) => {
+  while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+describe("key packages in objects", () => keyPackageSuite(() => store))
+describe("claims in objects, at once", () => claimRaceSuite(() => store))
+
+describe("a claim", () => {
+  test("takes what the kernel would choose, until nothing is left", async () => {
+    const [requester, target] = (await putUser(store, 2)).devices
+    const pool = times(16, (i) =>
+      newKeyPackage(target, {
+        isLastResort: i === 0,
+        notBeforeMs: nowMs + ([-day, 0, 1][i % 3] ?? 0),
+        notAfterMs: nowMs + ([3 * day, day, day + 1, 2 * day, 3 * day][i % 5] ?? 0),
+      }),
+    )
+    await store.keyPackages.upload(pool, nowMs)
+    for (const _ of pool) {
+      const claimId = newId("clm", nowMs, random(10))
+      const { taken } = await objects.env.DEVICES.getByName(target.id).take(
+        { claimId, requesterDeviceId: requester.id },
+        nowMs,
+      )
+      const chosen = chooseKeyPackage(pool, nowMs)
+      expect(taken?.notAfterMs).toBe(chosen?.notAfterMs)
+      expect(taken?.isLastResort).toBe(chosen?.isLastResort)
+      // Of those that end together any.
+      const i = pool.findIndex(({ ref }) => hex(ref) === hex(taken?.ref ?? []))
+      if (taken?.isLastResort === false) pool[i] = { ...pool[i], status: "CLAIMED" }
+    }
+    expect(pool.filter(({ status }) => status === "CLAIMED").length).toBe(pool.filter((one) => isOfUse(one)).length)
+  })
+
+  const isOfUse = (one) =>
+    !one.isLastResort && one.notBeforeMs <= nowMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
+
+  test("that stopped at any place is finished by the retry, with the packages that it took", async () => {
+    const [requester, ...targets] = (await putUser(store, 4)).devices
+    for (const one of targets)
+      await store.keyPackages.upload(
+        times(2, () => newKeyPackage(one)),
+        nowMs,
+      )
+    const calls = 1 + targets.length + 1
+    const given = new Set()
+    for (const stopAt of times(calls, (i) => i)) {
+      const of = {
+        id: newId("clm", nowMs, random(10)),
+        requester: { deviceId: requester.id, userId: requester.userId },
+        conversationId: newId("cnv", nowMs, random(10)),
+        targets: { userIds: [], deviceIds: targets.slice(1).map(({ id }) => id) },
+        place,
+        requestHash: random(),
+      }
+      for (const one of targets) await store.keyPackages.upload([newKeyPackage(one)], nowMs)
+      const before = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
+      const stopped = createDurableStore(stoppingAfter(stopAt))
+      await stopped.keyPackages.claim(of, nowMs, newAudit("key_package.claimed")).catch(() => undefined)
+      // By now one more device is asked for: a claim is of those that it was begun with.
+      const again = {
+        ...of,
+        targets: { userIds: [], deviceIds: targets.slice(stopAt === 0 ? 1 : 0).map(({ id }) => id) },
+      }
+      const first = await store.keyPackages.claim(again, nowMs, newAudit("key_package.claimed"))
+      expect(first.claim.packages.map(({ deviceId }) => deviceId)).toEqual(
+        targets
+          .slice(1)
+          .map(({ id }) => id)
+          .toSorted(),
+      )
+      expect((await store.keyPackages.claim(again, nowMs, newAudit())).claim).toEqual(first.claim)
+      // What it took is what it gives, and nobody else gets it.
+      for (const { ref } of first.claim.packages) given.add(hex(ref))
+      expect(given.size).toBe((stopAt + 1) * (targets.length - 1))
+      const after = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
+      expect(after.map(({ available }, i) => before[i].available - available)).toEqual([0, 1, 1])
+    }
+  })
+
+  /** An environment in which the Worker ends after so many calls that write a claim; the last was carried out unheard. */
+  function stoppingAfter(count) {
+    let left = count
+    const writing = ["beginClaim", "take", "finishClaim"]
+    const DEVICES = {
+      getByName: (name) =>
+        new Proxy(objects.env.DEVICES.getByName(name), {
+          get:
+            (stub, method) =>
+            async (...args) => {
+              if (!writing.includes(method)) return stub[method](...args)
+              if (left === 0) throw new Error("stopped")
+              left--
+              const answer = await stub[method](...args)
+              if (left === 0) throw new Error("stopped")
+              return answer
+            },
+        }),
+    }
+    return { ...objects.env, DEVICES }
+  }
+
+  test("has its end looked for by the alarm, and so has whatever ends before", async () => {
+    const one = await device()
+    const alarmAt = () => objects.env.DEVICES.getByName(one.id).alarmAt()
+    const slackMs = 600_000
+    const near = async (endMs) => Math.abs((await alarmAt()) - endMs - slackMs) < 60_000
+    await store.keyPackages.upload([newKeyPackage(one, { notAfterMs: nowMs + 20 * day })], nowMs)
+    expect(await near(nowMs + 20 * day)).toBe(true)
+    await store.proofNonces.use(one.id, random(16), nowMs + 2 * day)
+    expect(await near(nowMs + 2 * day)).toBe(true)
+    await store.proofNonces.use(one.id, random(16), nowMs + 3 * day)
+    expect(await near(nowMs + 2 * day)).toBe(true)
+  })
+
+  test("and its packages are forgotten in their time, and an init key never is", async () => {
+    const [requester, target] = (await putUser(store, 2)).devices
+    const [one, other] = times(2, () => newKeyPackage(target))
+    await store.keyPackages.upload([one, other], nowMs)
+    const of = {
+      id: newId("clm", nowMs, random(10)),
+      requester: { deviceId: requester.id, userId: requester.userId },
+      conversationId: newId("cnv", nowMs, random(10)),
+      targets: { userIds: [], deviceIds: [target.id] },
+      place,
+      requestHash: random(),
+    }
+    await store.keyPackages.claim(of, nowMs, newAudit())
+    await store.proofNonces.use(target.id, random(16), nowMs + 60_000)
+    const stored = (one, table) => objects.env.DEVICES.getByName(one.id).rowsOf(`select 1 from ${table}`)
+    const wake = (one) => objects.env.DEVICES.getByName(one.id).wake()
+    await objects.world({ passedMs: 15 * day })
+    await Promise.all([wake(requester), wake(target)])
+    for (const table of ["claim", "claim_package"]) expect(await stored(requester, table)).toEqual([])
+    for (const table of ["taken", "nonce"]) expect(await stored(target, table)).toEqual([])
+    await objects.world({ passedMs: 40 * day })
+    await wake(target)
+    expect(await stored(target, "key_package")).toEqual([])
+    expect(await stored(target, "init_key")).toHaveLength(2)
+    await reset()
+    const again = newKeyPackage(target, { initKey: one.initKey })
+    expect(await store.keyPackages.upload([again], nowMs)).toEqual({ is: "duplicate" })
+  })
+})
+
+describe("a welcome", () => {
+  const welcomeOf = (one, change = {}) => ({
+    id: newId("wel", nowMs, random(10)),
+    deviceId: one.id,
+    conversationId: newId("cnv", nowMs, random(10)),
+    mlsGroupId: random(),
+    conversationKind: "GROUP",
+    epoch: 1n,
+    commitSeq: 5n,
+    keyPackageRef: random(),
+    welcome: random(100),
+    treeHash: random(),
+    receipt: random(50),
+    proof: random(50),
+    adderDeviceId: one.id,
+    status: "PENDING",
+    consumedWithKey: null,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + day,
+    ...change,
+  })
+  const notice = ({ conversationId }, change = {}) => ({
+    conversationId,
+    createdAtMs: nowMs,
+    revision: 1,
+    isMember: true,
+    isClosed: false,
+    voidBeforeSeq: null,
+    ...change,
+  })
+  const tell = (welcome, change = {}, sent = undefined) =>
+    objects.env.DEVICES.getByName(welcome.deviceId).tellConversation(notice(welcome, change), sent)
+  const put = (welcome) => tell(welcome, {}, welcome)
+  const list = (one, change = {}) =>
+    store.welcomes.listPending(one.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })
+  const consume = (welcome, key = random(16)) =>
+    store.welcomes.consume(welcome.id, { deviceId: welcome.deviceId, key }, nowMs, newAudit("welcome.consumed"))
+
+  test("comes as it was put, in pages, and again is no second one, whatever became of it", async () => {
+    const one = await device()
+    const all = times(3, (i) => welcomeOf(one, { createdAtMs: nowMs + i }))
+    for (const each of [...all, ...all]) await put(each)
+    expect(await list(one)).toEqual(all)
+    expect(await list(one, { size: 2 })).toEqual(all.slice(0, 2))
+    expect(await list(one, { maxBytes: 1 })).toEqual(all.slice(0, 1))
+    expect(await list(one, { maxBytes: 400 })).toEqual(all.slice(0, 2))
+    expect(await list(one, { after: all[1] })).toEqual(all.slice(2))
+    expect(await store.welcomes.listPending(one.id, nowMs + day, { size: 1, maxBytes: 1, after: null })).toEqual([])
+    expect(await store.welcomes.findPending(one.id, all[0].conversationId)).toEqual(all[0])
+    await consume(all[0])
+    await store.welcomes.voidAll(one.id)
+    await store.welcomes.voidAll(one.id)
+    for (const each of all) await put(each)
+    expect(await list(one)).toEqual([])
+    expect(await consume(all[1])).toBe("NOT_FOUND")
+  })
+
+  test("is consumed with one key of many at once, erased with it, and given again with the same", async () => {
+    const one = await device()
+    const welcome = welcomeOf(one)
+    await put(welcome)
+    const keys = times(8, () => random(16))
+    const outcomes = await Promise.all(keys.map((key) => consume(welcome, key)))
+    const won = outcomes.findIndex((each) => typeof each !== "string")
+    expect(outcomes.filter((each) => each === "WELCOME_ALREADY_CONSUMED")).toHaveLength(7)
+    const consumed = { ...welcome, status: "CONSUMED", consumedWithKey: keys[won], welcome: new Uint8Array() }
+    expect(outcomes[won]).toEqual(consumed)
+    expect(await consume(welcome, keys[won])).toEqual(consumed)
+    expect(await consume({ ...welcome, deviceId: (await device()).id })).toBe("NOT_FOUND")
+  })
+
+  test("that leads to a leaf that is gone is void, also when it comes late; a newer one is not", async () => {
+    const one = await device()
+    const [old, late] = [welcomeOf(one), welcomeOf(one)]
+    const [conversationId, commitSeq] = [old.conversationId, 6n]
+    const newer = welcomeOf(one, { conversationId, commitSeq: 7n })
+    await put(old)
+    await tell(old, { voidBeforeSeq: commitSeq })
+    await tell(old, { voidBeforeSeq: 3n })
+    await put({ ...late, conversationId })
+    await put(newer)
+    expect(await list(one)).toEqual([newer])
+    expect(await consume(old)).toBe("NOT_FOUND")
+  })
+
+  test("that is used up lets its conversation forget it", async () => {
+    const { devices } = await putUser(store, 3)
+    const [creator, one, other] = devices
+    const group = await putGroup(store, devices)
+    const statuses = async () =>
+      (await objects.env.CONVERSATIONS.getByName(group.id).rowsOf("select status from welcome")).map(
+        ({ status }) => status,
+      )
+    expect(await statuses()).toEqual(["SENT", "SENT"])
+    expect(await list(creator)).toEqual([])
+    const [welcome] = await list(one)
+    await consume(welcome)
+    await until(async () => (await statuses()).includes("ENDED"))
+    await store.welcomes.voidAll(other.id)
+    await until(async () => (await statuses()).every((status) => status === "ENDED"))
+  })
+})
