@@ -15,7 +15,7 @@ import { inTime, readinessMs } from "../../../rpc/in-time.ts"
 import { type UnaryOptions, type UnaryRequest, unaryCall } from "../../../rpc/unary-call.ts"
 import { framingOf } from "../../../rpc/wire/unary-body.ts"
 import { restAnswer, unaryAnswer, universalAnswer } from "./answers.ts"
-import { readBody } from "./read-body.ts"
+import { dropRest, readBody } from "./read-body.ts"
 import { decodedPath, restRouter } from "./rest-router.ts"
 
 export interface FrontOptions extends UnaryOptions {
@@ -84,6 +84,7 @@ export function createFront(options: FrontOptions): Front {
       ? new Response(null, { status: 204 })
       : await route(arrived).catch((thrown: unknown) => failed(thrown, arrived, onFault))
     for (const [name, value] of Object.entries(crossed.headers)) answer.headers.set(name, value)
+    await dropRest(request)
     return answer
   }
 }

@@ -10,23 +10,52 @@ export async function readBody(request: Request, maxBytes: number, timeoutMs = 3
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw new Refused("BODY_TOO_LARGE")
   if (request.body === null) return new Uint8Array()
   const reader = request.body.getReader()
-  const late = Promise.withResolvers<never>()
-  // Heard even when nothing waits for it any more.
-  late.promise.catch(() => undefined)
-  const timer = setTimeout(() => late.reject(new Refused("DEADLINE_EXCEEDED")), timeoutMs)
   const chunks: Uint8Array[] = []
   let length = 0
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read().catch(gone), late.promise])
-      if (done) return joined(chunks, length)
+    await within(timeoutMs, async () => {
+      for (;;) {
+        const { done, value } = await reader.read().catch(gone)
+        if (done) return
+        length += value.length
+        if (length > maxBytes) throw new Refused("BODY_TOO_LARGE")
+        chunks.push(value)
+      }
+    })
+  } finally {
+    // What is left may be dropped by whoever sends the answer.
+    reader.releaseLock()
+  }
+  return joined(chunks, length)
+}
+
+/** How long a caller may take to end a request that is answered, in milliseconds, and how much of it is looked at. */
+const lenienceMs = 1_000
+const lenienceBytes = 16_777_216
+
+/**
+ * Reads and drops what nobody read of a request's body: a caller who is still sending would lose the answer. Not for long,
+ * and it is no matter when it fails.
+ */
+export async function dropRest(request: Request): Promise<void> {
+  if (request.body === null || request.body.locked) return
+  const reader = request.body.getReader()
+  let length = 0
+  await within(lenienceMs, async () => {
+    while (length < lenienceBytes) {
+      const { done, value } = await reader.read()
+      if (done) return
       length += value.length
-      if (length > maxBytes) throw new Refused("BODY_TOO_LARGE")
-      chunks.push(value)
     }
-  } catch (thrown) {
-    reader.cancel().catch(() => undefined)
-    throw thrown
+  }).catch(() => undefined)
+}
+
+/** @throws Refused DEADLINE_EXCEEDED when the work takes longer. */
+async function within(timeoutMs: number, work: () => Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Refused("DEADLINE_EXCEEDED")), timeoutMs)
+  try {
+    await Promise.race([work(), late.promise])
   } finally {
     clearTimeout(timer)
   }
