@@ -47,13 +47,17 @@ describe.skipIf(effort(true, false, false))(`of the seed "${seed}"`, () => {
     await postgres?.close()
   })
 
-  test("both stores answer the same", async () => {
-    const history = createHistory(seeded(seed), [postgres.messaging, createDurableStore(objects.env)], objects)
-    await history.begin()
-    for (let step = 0; step < effort(0, 400, 5_000); step++) await history.step()
-    const { appended, replayed, mismatch, refused, consume, lease } = Object.fromEntries(history.counts())
-    for (const often of [appended, replayed, mismatch, refused, consume, lease]) expect(often).toBeGreaterThan(2)
-  })
+  test(
+    "both stores answer the same",
+    async () => {
+      const history = createHistory(seeded(seed), [postgres.messaging, createDurableStore(objects.env)], objects)
+      await history.begin()
+      for (let step = 0; step < effort(0, 400, 5_000); step++) await history.step()
+      const { appended, replayed, mismatch, refused, consume, lease } = Object.fromEntries(history.counts())
+      for (const often of [appended, replayed, mismatch, refused, consume, lease]) expect(often).toBeGreaterThan(2)
+    },
+    effort(60_000, 180_000, 3_600_000),
+  )
 })
 
 type Ask = (store: MessagingStore) => Promise<unknown>
@@ -120,7 +124,9 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
     async ack() {
       const conversation = await found()
       const { id } = random.chance(0.9) ? memberOf(conversation) : device()
-      const processedSeq = BigInt(random.below(Number(conversation.headSeq) + 2))
+      const processedSeq = random.chance(0.7)
+        ? conversation.headSeq
+        : BigInt(random.below(Number(conversation.headSeq) + 2))
       const cursor = { processedSeq, processedEpoch: BigInt(random.below(Number(conversation.epoch) + 1)) }
       await same("ack", (store) => store.conversations.ack(conversation.id, id, cursor))
     },
@@ -202,12 +208,14 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
         find: (store) => store.conversations.find(id),
         open: (store) => store.conversations.open(id, by.id, key),
         messages: (store) => store.conversations.messages(id, afterSeq, page),
-        span: (store) => store.conversations.span(id, by.id, afterSeq),
         commitOf: (store) => store.conversations.commitOf(id, conversation.epoch - 1n),
         groupInfo: (store) => store.conversations.groupInfo(id),
         tree: (store) => store.conversations.tree(id, hash, offset),
       }
       for (const [what, ask] of Object.entries(asks)) await same(what, ask)
+      for (let after = 0n; after <= conversation.headSeq; after++) {
+        await same("span", (store) => store.conversations.span(id, by.id, after))
+      }
     },
     async list() {
       const by = device()
@@ -227,8 +235,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       await same("withDevice", (store) => store.conversations.withDevice(by.id))
     },
     async time() {
-      nowMs += random.chance(0.1) ? random.below(60 * day) : random.below(30_000)
-      if (!random.chance(0.2)) return
+      nowMs += random.chance(0.3) ? random.below(60 * day) : random.below(30_000)
       const most = 1 + random.below(30)
       for (const { id } of rooms) await objects.env.CONVERSATIONS.getByName(id).sweep?.(nowMs, most)
       await stores[0]?.conversations.prune(nowMs, 100_000)
@@ -276,7 +283,18 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
       while (rooms.length < 2) await acts.create?.()
     },
     async step() {
-      const weights = { message: 6, commit: 4, read: 4, ack: 3, list: 3, again: 2, welcome: 2, direct: 2, lease: 2 }
+      const weights = {
+        message: 6,
+        commit: 4,
+        read: 4,
+        ack: 3,
+        list: 3,
+        again: 2,
+        welcome: 2,
+        direct: 2,
+        lease: 2,
+        time: 2,
+      }
       const names = Object.keys(acts).flatMap((name) =>
         Array.from({ length: Reflect.get(weights, name) ?? 1 }, () => name),
       )
