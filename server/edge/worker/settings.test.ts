@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs"
 import { describe, expect, test } from "vitest"
+import { settings } from "./env.ts"
 import { parseSettings } from "./settings.ts"
 
 const key = (byte: number) => Buffer.alloc(32, byte).toString("base64")
@@ -61,4 +63,10 @@ test("limits are off in development alone, and addresses without TLS are there t
     SIGNET_ISSUER: "http://localhost:8080",
   })
   expect(settings.limits).toBeNull()
+})
+
+test("docs/edge.md has every setting as it is, and no other", () => {
+  const page = readFileSync(new URL("../../../docs/edge.md", import.meta.url), "utf8")
+  const rows = settings.map((each) => `| \`${each.name}\` | ${each.default} | ${each.what} |`)
+  expect([...page.matchAll(/^\| `SIGNET_[A-Z_]+` \|.*$/gm)].map(([row]) => row)).toEqual(rows)
 })
