@@ -3,25 +3,40 @@ import { gzipSync } from "node:zlib"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { RefreshRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
+import { startFrontWorker } from "../edge/node/testing/front-worker.ts"
 import { type Ask, ask, enveloped, isJsonProtocol, type Protocol, protocols, utf8 } from "./testing/ask.ts"
 import { startFront, startTransports } from "./testing/transport-server.ts"
 
 interface Served {
   readonly url: string
-  readonly faults: unknown[]
-  readonly reached: string[]
+  /** The handlers that were reached since the last look, and how many faults were heard of. */
+  seen(): Promise<{ reached: string[]; faults: number }>
   close(): Promise<unknown>
 }
 let server: Served
+const seenIn = (of: { faults: unknown[]; reached: string[] }) => async () => ({
+  reached: of.reached.splice(0),
+  faults: of.faults.splice(0).length,
+})
 const served = async (unary: "ours" | "connect"): Promise<Served> => {
   const started = await startTransports({ unary })
-  return { ...started, close: () => started.app.close() }
+  return { url: started.url, seen: seenIn(started), close: () => started.app.close() }
 }
+const workerd = { name: "workerd", start: startFrontWorker, isHttp2: false }
 /** The same answers whoever takes the call. */
 const servers: readonly { name: string; start: () => Promise<Served>; isHttp2: boolean }[] = [
   { name: "Node, unary calls by ours", start: () => served("ours"), isHttp2: true },
   { name: "Node, unary calls by Connect", start: () => served("connect"), isHttp2: true },
-  { name: "fetch", start: () => startFront(), isHttp2: false },
+  {
+    name: "fetch",
+    async start() {
+      const started = await startFront()
+      return { ...started, seen: seenIn(started) }
+    },
+    isHttp2: false,
+  },
+  ...effort([], [workerd], [workerd]),
 ]
 const refresh = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "/auth/session/refresh" }
 const binary = (fields: { refreshToken?: string; retryKey?: string }) =>
@@ -98,14 +113,14 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
   beforeAll(async () => {
     server = await start()
   })
-  beforeEach(() => void server.reached.splice(0))
+  beforeEach(() => server.seen())
   afterAll(() => server.close())
 
   describe.each(protocols.filter(spoken))("%s", (protocol) => {
     test("takes what is in order", async () => {
       const body = sentOver(protocol, fine) ?? new Uint8Array()
       expect(await ask(server.url, protocol, { ...refresh, body })).toEqual({ status: 200, reason: "" })
-      expect(server.reached).toEqual(["refresh"])
+      expect((await server.seen()).reached).toEqual(["refresh"])
     })
 
     test.each(cases.filter(([, , sent]) => sentOver(protocol, sent) !== null))(
@@ -120,7 +135,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
             : {}
         const answer = await ask(server.url, protocol, { ...refresh, body, ...sent.more, ...more })
         expect(answer.reason).toBe(reason)
-        expect(server.reached).toEqual([])
+        expect((await server.seen()).reached).toEqual([])
       },
     )
 
@@ -129,16 +144,15 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
       const header = protocol.startsWith("gRPC") ? "grpc-encoding" : "content-encoding"
       const answer = await ask(server.url, protocol, { ...refresh, body, headers: { [header]: "gzip" } })
       expect(answer.reason).toBe("UNSUPPORTED_MEDIA_TYPE")
-      expect(server.reached).toEqual([])
+      expect((await server.seen()).reached).toEqual([])
     })
 
     test.each(["fault", "null"])("says nothing of a %s", async (refreshToken) => {
       const body = sentOver(protocol, { json: JSON.stringify({ refreshToken }), proto: binary({ refreshToken }) })
-      const heard = server.faults.length
       const logout = { rpc: "/signet.auth.v1.AuthService/Logout", rest: "/auth/session/logout" }
       const answer = await ask(server.url, protocol, { ...logout, body: body ?? new Uint8Array() })
       expect(answer.reason).toBe("INTERNAL")
-      expect(server.faults.length).toBe(heard + 1)
+      expect((await server.seen()).faults).toBe(1)
     })
   })
 
@@ -166,7 +180,7 @@ describe.each(servers)("by $name", ({ start, isHttp2 }) => {
     ])("%s is refused", async (_, body) => {
       const answer = await ask(server.url, protocol, { ...refresh, body, unframed: true })
       expect(answer.reason).toBe("MALFORMED_REQUEST")
-      expect(server.reached).toEqual([])
+      expect((await server.seen()).reached).toEqual([])
     })
   })
 })
