@@ -114,13 +114,13 @@ export type TransferRecord =
       readonly is: "conversation"
       /** With an empty roster: its leaves come apart. */
       readonly conversation: Conversation
-      readonly by: {
-        readonly deviceId: DeviceId
-        readonly idempotencyKey: Uint8Array
-        readonly requestHash: Uint8Array
-      }
-      /** Whom it was made for, until its first commit; in order. */
-      readonly askedUserIds: readonly PrincipalId[]
+    }
+  | {
+      readonly is: "groupKey"
+      readonly deviceId: DeviceId
+      readonly key: Uint8Array
+      readonly requestHash: Uint8Array
+      readonly conversationId: ConversationId
     }
   | {
       readonly is: "leaf"
@@ -156,8 +156,8 @@ export type TransferRecord =
   | {
       readonly is: "claim"
       readonly claim: Omit<ClaimRecord, "packages">
-      /** In order of their bytes. */
-      readonly keyPackageRefs: readonly Uint8Array[]
+      /** In order of their devices. */
+      readonly packages: readonly { readonly deviceId: DeviceId; readonly ref: Uint8Array }[]
     }
   | { readonly is: "attachment"; readonly attachment: AttachmentRecord }
   /** Kept in the blob store: whoever exports adds it, whoever imports puts it there. */
@@ -226,9 +226,11 @@ export interface Moving {
     readonly transferId: Uint8Array
     readonly records: readonly StoredRecord[]
   }): Promise<void>
-  /** Attachments of the place, whatever its state: those of the ids, or else those after one, in the order of their ids. */
+  /** Attachments of the place, whatever its state, page by page. @param cursor `next` of the page before, or empty. */
   attachments(
     place: Place,
-    of: { readonly ids: readonly AttachmentId[] } | { readonly after: AttachmentId | null; readonly limit: number },
-  ): Promise<readonly AttachmentRecord[]>
+    cursor: string,
+  ): Promise<{ readonly attachments: readonly AttachmentRecord[]; readonly next: string | null }>
+  /** Those of these that are at the place. */
+  attachmentsOf(place: Place, ids: readonly AttachmentId[]): Promise<readonly AttachmentRecord[]>
 }

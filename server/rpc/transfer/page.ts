@@ -1,6 +1,5 @@
 // A page of an export: what the store has, then the bytes of attachments, which are kept elsewhere.
 import { Refused } from "@signet/kernel/errors"
-import { type AttachmentId, parseId } from "@signet/kernel/ids"
 import { blobKey, partBytes } from "@signet/kernel/messaging/attachment"
 import { type Moving, mayExport, type TransferRecord } from "@signet/kernel/messaging/moving"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -21,7 +20,6 @@ interface Page {
 const maxPageBytes = 2 << 20
 /** Cursors of the store have no such character. */
 const ofParts = "parts:"
-const attachmentsAtOnce = 100
 
 /** @throws Refused STATE_CONFLICT, INVALID_FIELD */
 export async function exportedPage(
@@ -34,53 +32,51 @@ export async function exportedPage(
   }
   // Only who may export sees bytes.
   if (!mayExport(await deps.moving.status(of.place), of.transferId)) throw new Refused("STATE_CONFLICT")
-  return partsPage(deps, of.place, afterOf(of.cursor))
+  return partsPage(deps, of.place, positionOf(of.cursor))
 }
 
-/** The last part that was told. */
-interface After {
-  readonly id: AttachmentId
+/** The page of attachments that was told in part, and its last part that was told. */
+interface Position {
+  readonly page: string
+  readonly id: string
   readonly index: number
 }
 
-function afterOf(cursor: string): After | null {
-  if (cursor === ofParts) return null
-  const [id = "", index = ""] = cursor.slice(ofParts.length).split("/")
-  const parsed = parseId("att", id)
-  if (parsed === undefined || !/^\d{1,4}$/.test(index)) {
-    throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
-  }
-  return { id: parsed, index: Number(index) }
+/** @throws Refused INVALID_FIELD */
+function positionOf(cursor: string): Position {
+  const [id = "", index = "", page = ""] = cursor.slice(ofParts.length).split("/")
+  if (!/^\d{0,4}$/.test(index)) throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
+  return { page, id, index: index === "" ? -1 : Number(index) }
 }
 
-async function partsPage({ moving, blobs }: TransferParts, place: Place, after: After | null): Promise<Page> {
+async function partsPage({ moving, blobs }: TransferParts, place: Place, from: Position): Promise<Page> {
   const records: TransferRecord[] = []
   let room = maxPageBytes
-  let last = after
-  // The one that was told in part, then those after it.
-  let attachments: readonly AttachmentRecord[] =
-    after === null ? [] : await moving.attachments(place, { ids: [after.id] })
-  for (;;) {
-    for (const attachment of attachments) {
+  let last = from
+  for (let page: string | null = from.page; page !== null; ) {
+    const { attachments, next }: Awaited<ReturnType<Moving["attachments"]>> = await moving.attachments(place, page)
+    const begun = attachments.findIndex(({ id }) => id === last.id)
+    for (const attachment of attachments.slice(Math.max(0, begun))) {
       for (const index of keptParts(attachment)) {
-        if (last !== null && attachment.id === last.id && index <= last.index) continue
+        if (attachment.id === last.id && index <= last.index) continue
         const size = partBytes(attachment, index) ?? 0
-        if (size > room && records.length > 0) return { records, next: nextOf(last) }
+        if (size > room && records.length > 0) {
+          // Of this page the last one, or, when it was told on the page before, all of it.
+          const at = last.page === page ? last : { id: "", index: -1 }
+          return { records, next: `${ofParts}${at.id}/${at.index < 0 ? "" : at.index}/${page}` }
+        }
         const data = await blobs.get(blobKey(attachment, index))
-        last = { id: attachment.id, index }
+        last = { page, id: attachment.id, index }
         // Gone by itself: there is nothing to tell.
         if (data === undefined) continue
         records.push({ is: "attachmentPart", attachmentId: attachment.id, index, data })
         room -= data.length
       }
-      last = { id: attachment.id, index: 9_999 }
     }
-    attachments = await moving.attachments(place, { after: last?.id ?? null, limit: attachmentsAtOnce })
-    if (attachments.length === 0) return { records, next: null }
+    page = next
   }
+  return { records, next: null }
 }
-
-const nextOf = (last: After | null): string => (last === null ? ofParts : `${ofParts}${last.id}/${last.index}`)
 
 /** The bytes of one that was deleted are going. */
 const keptParts = ({ status, parts }: AttachmentRecord): readonly number[] => (status === "DELETED" ? [] : parts)
@@ -97,7 +93,7 @@ export async function putParts(
 ): Promise<void> {
   if (parts.length === 0) return
   const ids = [...new Set(parts.map(({ attachmentId }) => attachmentId))]
-  const found = new Map((await moving.attachments(place, { ids })).map((one) => [one.id, one]))
+  const found = new Map((await moving.attachmentsOf(place, ids)).map((one) => [one.id, one]))
   for (const { attachmentId, index, data } of parts) {
     const attachment = found.get(attachmentId)
     if (attachment === undefined || !keptParts(attachment).includes(index)) throw invalid()

@@ -102,6 +102,11 @@ export function recordOf({ kind: of }: Record, place: Place): TransferRecord {
     }
     case "conversation":
       return conversationOf(of.value, place)
+    case "groupKey": {
+      const { deviceId, key, requestHash, conversationId } = of.value
+      const ids = { deviceId: id("dev", deviceId), conversationId: id("cnv", conversationId) }
+      return { is: "groupKey", ...ids, key, requestHash }
+    }
     case "leaf": {
       const { value } = of
       return {
@@ -192,7 +197,7 @@ export function recordOf({ kind: of }: Record, place: Place): TransferRecord {
           withoutDeviceIds: ids("dev", value.withoutDeviceIds),
           claimedAtMs: time(value.claimedAtMs),
         },
-        keyPackageRefs: value.keyPackageRefs,
+        packages: value.packages.map(({ deviceId, ref }) => ({ deviceId: id("dev", deviceId), ref })),
       }
     }
     case "attachment": {
@@ -257,12 +262,6 @@ function conversationOf(value: Conversation, place: Place): TransferRecord {
       maxLeaves: value.maxLeaves,
       createdAtMs: time(value.createdAtMs),
     },
-    by: {
-      deviceId: id("dev", value.creatorDeviceId),
-      idempotencyKey: value.creatorKey,
-      requestHash: value.requestHash,
-    },
-    askedUserIds: ids("prn", value.askedUserIds),
   }
 }
 

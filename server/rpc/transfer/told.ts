@@ -1,9 +1,10 @@
 // Records as the contract says them.
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import type { TransferRecord } from "@signet/kernel/messaging/moving"
-import type { Directive, ForkReport } from "@signet/kernel/messaging/records"
+import type { Conversation, Directive, ForkReport } from "@signet/kernel/messaging/records"
 import {
   AttachmentStatus,
+  type ConversationSchema,
   ConversationStatus,
   DirectiveKind,
   type DirectiveSchema,
@@ -76,7 +77,11 @@ function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind
     case "initKey":
       return { case: "initKey", value: { deviceId: of.deviceId, initKey: of.initKey, packageHash: of.packageHash } }
     case "conversation":
-      return { case: "conversation", value: conversationShape(of) }
+      return { case: "conversation", value: conversationShape(of.conversation) }
+    case "groupKey": {
+      const { is: _, ...value } = of
+      return { case: "groupKey", value }
+    }
     case "leaf": {
       const { conversationId, fromSeq, toSeq, leaf } = of
       return { case: "leaf", value: { ...leaf, conversationId, fromSeq, toSeq: orNone(toSeq) } }
@@ -130,7 +135,7 @@ function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind
         case: "claim",
         value: {
           ...others,
-          keyPackageRefs: [...of.keyPackageRefs],
+          packages: [...of.packages],
           withoutDeviceIds: [...withoutDeviceIds],
           claimedAtMs: ms(claimedAtMs),
         },
@@ -157,11 +162,7 @@ function kindOf(of: TransferRecord): MessageInitShape<typeof RecordSchema>["kind
   }
 }
 
-function conversationShape({
-  conversation: of,
-  by,
-  askedUserIds,
-}: Extract<TransferRecord, { readonly is: "conversation" }>) {
+function conversationShape(of: Conversation): MessageInitShape<typeof ConversationSchema> {
   const { state } = of
   return {
     id: of.id,
@@ -180,10 +181,6 @@ function conversationShape({
     memberOnlineAtMs: msOrNone(of.memberOnlineAtMs),
     maxLeaves: of.maxLeaves,
     createdAtMs: ms(of.createdAtMs),
-    creatorDeviceId: by.deviceId,
-    creatorKey: by.idempotencyKey,
-    requestHash: by.requestHash,
-    askedUserIds: [...askedUserIds],
   }
 }
 

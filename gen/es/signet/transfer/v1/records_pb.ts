@@ -11,7 +11,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/transfer/v1/records.proto.
  */
 export const file_signet_transfer_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("CiBzaWduZXQvdHJhbnNmZXIvdjEvcmVjb3Jkcy5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIpoGCgZSZWNvcmQSLAoGZGV2aWNlGAEgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUgAEjUKC2RldmljZV9saXN0GAIgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUxpc3RIABI1Cgtwcm9vZl9ub25jZRgDIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5Qcm9vZk5vbmNlSAASNQoLa2V5X3BhY2thZ2UYBCABKAsyHi5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZUgAEi8KCGluaXRfa2V5GAUgASgLMhsuc2lnbmV0LnRyYW5zZmVyLnYxLkluaXRLZXlIABI4Cgxjb252ZXJzYXRpb24YBiABKAsyIC5zaWduZXQudHJhbnNmZXIudjEuQ29udmVyc2F0aW9uSAASKAoEbGVhZhgHIAEoCzIYLnNpZ25ldC50cmFuc2Zlci52MS5MZWFmSAASMAoIZW52ZWxvcGUYCCABKAsyHC5zaWduZXQudHJhbnNmZXIudjEuRW52ZWxvcGVIABIzCgpncm91cF9pbmZvGAkgASgLMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkdyb3VwSW5mb0gAEjMKCnRyZWVfY2h1bmsYCiABKAsyHS5zaWduZXQudHJhbnNmZXIudjEuVHJlZUNodW5rSAASLAoGY3Vyc29yGAsgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkN1cnNvckgAEi4KB3dlbGNvbWUYDCABKAsyGy5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZUgAEioKBWNsYWltGA0gASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLkNsYWltSAASNAoKYXR0YWNobWVudBgOIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5BdHRhY2htZW50SAASPQoPYXR0YWNobWVudF9wYXJ0GA8gASgLMiIuc2lnbmV0LnRyYW5zZmVyLnYxLkF0dGFjaG1lbnRQYXJ0SABCDQoEa2luZBIFukgCCAEi3gMKBkRldmljZRIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhIKCmlzX3Jldm9rZWQYAyABKAgSGQoIbGVhZl9rZXkYBCABKAxCB7pIBHoCaCASJwoRcHJldmlvdXNfbGVhZl9rZXkYBSABKAxCB7pIBHoCaCBIAIgBARIjChZwcmV2aW91c19leHBpcmVzX2F0X21zGAYgASgDSAGIAQESHAoKY3JlZGVudGlhbBgHIAEoDEIIukgFegMYgCASIAoPY3JlZGVudGlhbF9oYXNoGAggASgMQge6SAR6AmggEhUKDWV4cGlyZXNfYXRfbXMYCSABKAMSGgoIcGxhdGZvcm0YCiABKAlCCLpIBXIDKIACEhUKDWNyZWF0ZWRfYXRfbXMYCyABKAMSFQoNY2hhbmdlZF9hdF9tcxgMIAEoAxIaCg1yZXZva2VkX2F0X21zGA0gASgDSAKIAQESHwoJbGVhZl9rZXlzGA4gAygMQgy6SAmSAQYiBHoCaCASGQoRaXNfcmV2b2NhdGlvbl9kdWUYDyABKAhCFAoSX3ByZXZpb3VzX2xlYWZfa2V5QhkKF19wcmV2aW91c19leHBpcmVzX2F0X21zQhAKDl9yZXZva2VkX2F0X21zIlUKCkRldmljZUxpc3QSDwoHdXNlcl9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgEEg4KBnNpZ25lZBgDIAEoDBIVCgRoYXNoGAQgASgMQge6SAR6AmggIk4KClByb29mTm9uY2USEQoJZGV2aWNlX2lkGAEgASgJEhYKBW5vbmNlGAIgASgMQge6SAR6AhhAEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMipQIKCktleVBhY2thZ2USFAoDcmVmGAEgASgMQge6SAR6AmggEhkKCGluaXRfa2V5GAIgASgMQge6SAR6AmggEhEKCWRldmljZV9pZBgDIAEoCRIPCgd1c2VyX2lkGAQgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgFIAEoDEIHukgEegJoIBIZCgdwYWNrYWdlGAYgASgMQgi6SAV6AxiAQBIWCg5pc19sYXN0X3Jlc29ydBgHIAEoCBIVCg1ub3RfYmVmb3JlX21zGAggASgDEhQKDG5vdF9hZnRlcl9tcxgJIAEoAxJACgZzdGF0dXMYCiABKA4yJC5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZVN0YXR1c0IKukgHggEEEAEgACJWCgdJbml0S2V5EhEKCWRldmljZV9pZBgBIAEoCRIZCghpbml0X2tleRgCIAEoDEIHukgEegJoIBIdCgxwYWNrYWdlX2hhc2gYAyABKAxCB7pIBHoCaCAi8AQKDENvbnZlcnNhdGlvbhIKCgJpZBgBIAEoCRIdCgxtbHNfZ3JvdXBfaWQYAiABKAxCB7pIBHoCaCASEQoJaXNfZGlyZWN0GAMgASgIEkIKBnN0YXR1cxgEIAEoDjImLnNpZ25ldC50cmFuc2Zlci52MS5Db252ZXJzYXRpb25TdGF0dXNCCrpIB4IBBBABIAASFwoPY3JlYXRvcl91c2VyX2lkGAUgASgJEhAKCHVzZXJfaWRzGAYgAygJEg0KBWVwb2NoGAcgASgEEhAKCGhlYWRfc2VxGAggASgEEhEKCWZpcnN0X3NlcRgJIAEoBBISCgpoZWFkX2F0X21zGAogASgDEi0KBXN0YXRlGAsgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkVwb2NoU3RhdGUSMQoKZGlyZWN0aXZlcxgMIAMoCzIdLnNpZ25ldC50cmFuc2Zlci52MS5EaXJlY3RpdmUSNAoMZm9ya19yZXBvcnRzGA0gAygLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtSZXBvcnQSIAoTbWVtYmVyX29ubGluZV9hdF9tcxgOIAEoA0gAiAEBEhIKCm1heF9sZWF2ZXMYDyABKA0SFQoNY3JlYXRlZF9hdF9tcxgQIAEoAxIZChFjcmVhdG9yX2RldmljZV9pZBgRIAEoCRIcCgtjcmVhdG9yX2tleRgSIAEoDEIHukgEegIYQBIdCgxyZXF1ZXN0X2hhc2gYEyABKAxCB7pIBHoCGEASFgoOYXNrZWRfdXNlcl9pZHMYFCADKAlCFgoUX21lbWJlcl9vbmxpbmVfYXRfbXMipQEKCkVwb2NoU3RhdGUSGgoJc3RhdGVfdGFnGAEgASgMQge6SAR6AmggEh0KDHJlY2VpcHRfaGFzaBgCIAEoDEIHukgEegJoIBIVCg1ncm91cF9jb250ZXh0GAMgASgMEh8KF2ludGVyaW1fdHJhbnNjcmlwdF9oYXNoGAQgASgMEhYKCXRyZWVfaGFzaBgFIAEoDEgAiAEBQgwKCl90cmVlX2hhc2gilwIKCURpcmVjdGl2ZRIKCgJpZBgBIAEoCRI7CgRraW5kGAIgASgOMiEuc2lnbmV0LnRyYW5zZmVyLnYxLkRpcmVjdGl2ZUtpbmRCCrpIB4IBBBABIAASEgoKaXNfcmVtb3ZlZBgDIAEoCBIPCgd1c2VyX2lkGAQgASgJEhYKCWRldmljZV9pZBgFIAEoCUgAiAEBEhQKDGlzc3VlZF9hdF9tcxgGIAEoAxIcCg9sZWFzZV9kZXZpY2VfaWQYByABKAlIAYgBARIbCg5sZWFzZV91bnRpbF9tcxgIIAEoA0gCiAEBQgwKCl9kZXZpY2VfaWRCEgoQX2xlYXNlX2RldmljZV9pZEIRCg9fbGVhc2VfdW50aWxfbXMixAEKCkZvcmtSZXBvcnQSEQoJZGV2aWNlX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSCwoDc2VxGAQgASgEEjgKBWZhdWx0GAUgASgOMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtGYXVsdEIKukgHggEEEAEgABIWCglzdGF0ZV90YWcYBiABKAxIAIgBARIWCg5yZXBvcnRlZF9hdF9tcxgHIAEoA0IMCgpfc3RhdGVfdGFnIsEBCgRMZWFmEhcKD2NvbnZlcnNhdGlvbl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEAoIZnJvbV9zZXEYAyABKAQSEwoGdG9fc2VxGAQgASgESACIAQESEgoKbGVhZl9pbmRleBgFIAEoDRIPCgd1c2VyX2lkGAYgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgHIAEoDEIHukgEegJoIBIUCgxqb2luZWRfZXBvY2gYCCABKARCCQoHX3RvX3NlcSKNAgoIRW52ZWxvcGUSFwoPY29udmVyc2F0aW9uX2lkGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIRCglpc19jb21taXQYBCABKAgSGgoHbWVzc2FnZRgFIAEoDEIJukgGegQYgIBgEh0KDGNvbnRlbnRfaGFzaBgGIAEoDEIHukgEegJoIBIYChBzZW5kZXJfZGV2aWNlX2lkGAcgASgJEiAKD2lkZW1wb3RlbmN5X2tleRgIIAEoDEIHukgEegIYQBIWCg5hY2NlcHRlZF9hdF9tcxgJIAEoAxIeCgdyZWNlaXB0GAogASgMQgi6SAV6AxiAIEgAiAEBQgoKCF9yZWNlaXB0IkwKCUdyb3VwSW5mbxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoEaW5mbxgDIAEoDEIJukgGegQYgIAEInIKCVRyZWVDaHVuaxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSFQoEaGFzaBgCIAEoDEIHukgEegJoIBIMCgRzaXplGAMgASgNEg0KBWluZGV4GAQgASgNEhgKBWNodW5rGAUgASgMQgm6SAZ6BBiAgEAijAEKBkN1cnNvchIXCg9jb252ZXJzYXRpb25faWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhUKDXByb2Nlc3NlZF9zZXEYAyABKAQSFwoPcHJvY2Vzc2VkX2Vwb2NoGAQgASgEEhcKCnNlZW5fYXRfbXMYBSABKANIAIgBAUINCgtfc2Vlbl9hdF9tcyLhAwoHV2VsY29tZRIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDG1sc19ncm91cF9pZBgEIAEoDEIHukgEegJoIBIRCglpc19kaXJlY3QYBSABKAgSDQoFZXBvY2gYBiABKAQSEgoKY29tbWl0X3NlcRgHIAEoBBIgCg9rZXlfcGFja2FnZV9yZWYYCCABKAxCB7pIBHoCaCASGgoHd2VsY29tZRgJIAEoDEIJukgGegQYgIBAEhoKCXRyZWVfaGFzaBgKIAEoDEIHukgEegJoIBIZCgdyZWNlaXB0GAsgASgMQgi6SAV6AxiAIBIYCgVwcm9vZhgMIAEoDEIJukgGegQYhIECEhcKD2FkZGVyX2RldmljZV9pZBgNIAEoCRI9CgZzdGF0dXMYDiABKA4yIS5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZVN0YXR1c0IKukgHggEEEAEgABIeChFjb25zdW1lZF93aXRoX2tleRgPIAEoDEgAiAEBEhUKDWNyZWF0ZWRfYXRfbXMYECABKAMSFQoNZXhwaXJlc19hdF9tcxgRIAEoA0IUChJfY29uc3VtZWRfd2l0aF9rZXkiwwEKBUNsYWltEgoKAmlkGAEgASgJEhsKE3JlcXVlc3Rlcl9kZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDHJlcXVlc3RfaGFzaBgEIAEoDEIHukgEegJoIBImChBrZXlfcGFja2FnZV9yZWZzGAUgAygMQgy6SAmSAQYiBHoCaCASGgoSd2l0aG91dF9kZXZpY2VfaWRzGAYgAygJEhUKDWNsYWltZWRfYXRfbXMYByABKAMi1QIKCkF0dGFjaG1lbnQSCgoCaWQYASABKAkSFwoPY29udmVyc2F0aW9uX2lkGAIgASgJEhcKD293bmVyX2RldmljZV9pZBgDIAEoCRIVCg1vd25lcl91c2VyX2lkGAQgASgJEkAKBnN0YXR1cxgFIAEoDjIkLnNpZ25ldC50cmFuc2Zlci52MS5BdHRhY2htZW50U3RhdHVzQgq6SAeCAQQQASAAEhgKBHNpemUYBiABKARCCrpIBzIFGICAgDISFwoGc2hhMjU2GAcgASgMQge6SAR6AmggEh4KCXBhcnRfc2l6ZRgIIAEoDUILukgIKgYYgIBAKAESDQoFcGFydHMYCSADKA0SIAoPaWRlbXBvdGVuY3lfa2V5GAogASgMQge6SAR6AhhAEhUKDWNyZWF0ZWRfYXRfbXMYCyABKAMSFQoNZXhwaXJlc19hdF9tcxgMIAEoAyJZCg5BdHRhY2htZW50UGFydBIVCg1hdHRhY2htZW50X2lkGAEgASgJEhcKBWluZGV4GAIgASgNQgi6SAUqAxCACBIXCgRkYXRhGAMgASgMQgm6SAZ6BBiAgEAqmAEKEEtleVBhY2thZ2VTdGF0dXMSIgoeS0VZX1BBQ0tBR0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASIAocS0VZX1BBQ0tBR0VfU1RBVFVTX0FWQUlMQUJMRRABEh4KGktFWV9QQUNLQUdFX1NUQVRVU19DTEFJTUVEEAISHgoaS0VZX1BBQ0tBR0VfU1RBVFVTX1JFVElSRUQQAyqeAQoSQ29udmVyc2F0aW9uU3RhdHVzEiMKH0NPTlZFUlNBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIeChpDT05WRVJTQVRJT05fU1RBVFVTX0FDVElWRRABEiMKH0NPTlZFUlNBVElPTl9TVEFUVVNfUVVBUkFOVElORUQQAhIeChpDT05WRVJTQVRJT05fU1RBVFVTX0NMT1NFRBADKoMBCg1EaXJlY3RpdmVLaW5kEh4KGkRJUkVDVElWRV9LSU5EX1VOU1BFQ0lGSUVEEAASHQoZRElSRUNUSVZFX0tJTkRfUkVWT0NBVElPThABEhgKFERJUkVDVElWRV9LSU5EX0xFQVZFEAISGQoVRElSRUNUSVZFX0tJTkRfUkVKT0lOEAMqsgEKCUZvcmtGYXVsdBIaChZGT1JLX0ZBVUxUX1VOU1BFQ0lGSUVEEAASIwofRk9SS19GQVVMVF9DT01NSVRfVU5QUk9DRVNTQUJMRRABEiEKHUZPUktfRkFVTFRfU1RBVEVfVEFHX01JU01BVENIEAISHgoaRk9SS19GQVVMVF9SRUNFSVBUX0lOVkFMSUQQAxIhCh1GT1JLX0ZBVUxUX01FTUJFUlNISVBfSU5WQUxJRBAEKoEBCg1XZWxjb21lU3RhdHVzEh4KGldFTENPTUVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGgoWV0VMQ09NRV9TVEFUVVNfUEVORElORxABEhsKF1dFTENPTUVfU1RBVFVTX0NPTlNVTUVEEAISFwoTV0VMQ09NRV9TVEFUVVNfVk9JRBADKpUBChBBdHRhY2htZW50U3RhdHVzEiEKHUFUVEFDSE1FTlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHwobQVRUQUNITUVOVF9TVEFUVVNfVVBMT0FESU5HEAESHgoaQVRUQUNITUVOVF9TVEFUVVNfQ09NUExFVEUQAhIdChlBVFRBQ0hNRU5UX1NUQVRVU19ERUxFVEVEEANiBnByb3RvMw", [file_buf_validate_validate]);
+  fileDesc("CiBzaWduZXQvdHJhbnNmZXIvdjEvcmVjb3Jkcy5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIs0GCgZSZWNvcmQSLAoGZGV2aWNlGAEgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUgAEjUKC2RldmljZV9saXN0GAIgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUxpc3RIABI1Cgtwcm9vZl9ub25jZRgDIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5Qcm9vZk5vbmNlSAASNQoLa2V5X3BhY2thZ2UYBCABKAsyHi5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZUgAEi8KCGluaXRfa2V5GAUgASgLMhsuc2lnbmV0LnRyYW5zZmVyLnYxLkluaXRLZXlIABI4Cgxjb252ZXJzYXRpb24YBiABKAsyIC5zaWduZXQudHJhbnNmZXIudjEuQ29udmVyc2F0aW9uSAASKAoEbGVhZhgHIAEoCzIYLnNpZ25ldC50cmFuc2Zlci52MS5MZWFmSAASMAoIZW52ZWxvcGUYCCABKAsyHC5zaWduZXQudHJhbnNmZXIudjEuRW52ZWxvcGVIABIzCgpncm91cF9pbmZvGAkgASgLMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkdyb3VwSW5mb0gAEjMKCnRyZWVfY2h1bmsYCiABKAsyHS5zaWduZXQudHJhbnNmZXIudjEuVHJlZUNodW5rSAASLAoGY3Vyc29yGAsgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkN1cnNvckgAEi4KB3dlbGNvbWUYDCABKAsyGy5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZUgAEioKBWNsYWltGA0gASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLkNsYWltSAASNAoKYXR0YWNobWVudBgOIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5BdHRhY2htZW50SAASPQoPYXR0YWNobWVudF9wYXJ0GA8gASgLMiIuc2lnbmV0LnRyYW5zZmVyLnYxLkF0dGFjaG1lbnRQYXJ0SAASMQoJZ3JvdXBfa2V5GBAgASgLMhwuc2lnbmV0LnRyYW5zZmVyLnYxLkdyb3VwS2V5SABCDQoEa2luZBIFukgCCAEi3gMKBkRldmljZRIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhIKCmlzX3Jldm9rZWQYAyABKAgSGQoIbGVhZl9rZXkYBCABKAxCB7pIBHoCaCASJwoRcHJldmlvdXNfbGVhZl9rZXkYBSABKAxCB7pIBHoCaCBIAIgBARIjChZwcmV2aW91c19leHBpcmVzX2F0X21zGAYgASgDSAGIAQESHAoKY3JlZGVudGlhbBgHIAEoDEIIukgFegMYgCASIAoPY3JlZGVudGlhbF9oYXNoGAggASgMQge6SAR6AmggEhUKDWV4cGlyZXNfYXRfbXMYCSABKAMSGgoIcGxhdGZvcm0YCiABKAlCCLpIBXIDKIACEhUKDWNyZWF0ZWRfYXRfbXMYCyABKAMSFQoNY2hhbmdlZF9hdF9tcxgMIAEoAxIaCg1yZXZva2VkX2F0X21zGA0gASgDSAKIAQESHwoJbGVhZl9rZXlzGA4gAygMQgy6SAmSAQYiBHoCaCASGQoRaXNfcmV2b2NhdGlvbl9kdWUYDyABKAhCFAoSX3ByZXZpb3VzX2xlYWZfa2V5QhkKF19wcmV2aW91c19leHBpcmVzX2F0X21zQhAKDl9yZXZva2VkX2F0X21zIlUKCkRldmljZUxpc3QSDwoHdXNlcl9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgEEg4KBnNpZ25lZBgDIAEoDBIVCgRoYXNoGAQgASgMQge6SAR6AmggIk4KClByb29mTm9uY2USEQoJZGV2aWNlX2lkGAEgASgJEhYKBW5vbmNlGAIgASgMQge6SAR6AhhAEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMipQIKCktleVBhY2thZ2USFAoDcmVmGAEgASgMQge6SAR6AmggEhkKCGluaXRfa2V5GAIgASgMQge6SAR6AmggEhEKCWRldmljZV9pZBgDIAEoCRIPCgd1c2VyX2lkGAQgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgFIAEoDEIHukgEegJoIBIZCgdwYWNrYWdlGAYgASgMQgi6SAV6AxiAQBIWCg5pc19sYXN0X3Jlc29ydBgHIAEoCBIVCg1ub3RfYmVmb3JlX21zGAggASgDEhQKDG5vdF9hZnRlcl9tcxgJIAEoAxJACgZzdGF0dXMYCiABKA4yJC5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZVN0YXR1c0IKukgHggEEEAEgACJWCgdJbml0S2V5EhEKCWRldmljZV9pZBgBIAEoCRIZCghpbml0X2tleRgCIAEoDEIHukgEegJoIBIdCgxwYWNrYWdlX2hhc2gYAyABKAxCB7pIBHoCaCAigAQKDENvbnZlcnNhdGlvbhIKCgJpZBgBIAEoCRIdCgxtbHNfZ3JvdXBfaWQYAiABKAxCB7pIBHoCaCASEQoJaXNfZGlyZWN0GAMgASgIEkIKBnN0YXR1cxgEIAEoDjImLnNpZ25ldC50cmFuc2Zlci52MS5Db252ZXJzYXRpb25TdGF0dXNCCrpIB4IBBBABIAASFwoPY3JlYXRvcl91c2VyX2lkGAUgASgJEhAKCHVzZXJfaWRzGAYgAygJEg0KBWVwb2NoGAcgASgEEhAKCGhlYWRfc2VxGAggASgEEhEKCWZpcnN0X3NlcRgJIAEoBBISCgpoZWFkX2F0X21zGAogASgDEi0KBXN0YXRlGAsgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkVwb2NoU3RhdGUSMQoKZGlyZWN0aXZlcxgMIAMoCzIdLnNpZ25ldC50cmFuc2Zlci52MS5EaXJlY3RpdmUSNAoMZm9ya19yZXBvcnRzGA0gAygLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtSZXBvcnQSIAoTbWVtYmVyX29ubGluZV9hdF9tcxgOIAEoA0gAiAEBEhIKCm1heF9sZWF2ZXMYDyABKA0SFQoNY3JlYXRlZF9hdF9tcxgQIAEoA0IWChRfbWVtYmVyX29ubGluZV9hdF9tcyJrCghHcm91cEtleRIRCglkZXZpY2VfaWQYASABKAkSFAoDa2V5GAIgASgMQge6SAR6AhhAEh0KDHJlcXVlc3RfaGFzaBgDIAEoDEIHukgEegIYQBIXCg9jb252ZXJzYXRpb25faWQYBCABKAkipQEKCkVwb2NoU3RhdGUSGgoJc3RhdGVfdGFnGAEgASgMQge6SAR6AmggEh0KDHJlY2VpcHRfaGFzaBgCIAEoDEIHukgEegJoIBIVCg1ncm91cF9jb250ZXh0GAMgASgMEh8KF2ludGVyaW1fdHJhbnNjcmlwdF9oYXNoGAQgASgMEhYKCXRyZWVfaGFzaBgFIAEoDEgAiAEBQgwKCl90cmVlX2hhc2gilwIKCURpcmVjdGl2ZRIKCgJpZBgBIAEoCRI7CgRraW5kGAIgASgOMiEuc2lnbmV0LnRyYW5zZmVyLnYxLkRpcmVjdGl2ZUtpbmRCCrpIB4IBBBABIAASEgoKaXNfcmVtb3ZlZBgDIAEoCBIPCgd1c2VyX2lkGAQgASgJEhYKCWRldmljZV9pZBgFIAEoCUgAiAEBEhQKDGlzc3VlZF9hdF9tcxgGIAEoAxIcCg9sZWFzZV9kZXZpY2VfaWQYByABKAlIAYgBARIbCg5sZWFzZV91bnRpbF9tcxgIIAEoA0gCiAEBQgwKCl9kZXZpY2VfaWRCEgoQX2xlYXNlX2RldmljZV9pZEIRCg9fbGVhc2VfdW50aWxfbXMixAEKCkZvcmtSZXBvcnQSEQoJZGV2aWNlX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSCwoDc2VxGAQgASgEEjgKBWZhdWx0GAUgASgOMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtGYXVsdEIKukgHggEEEAEgABIWCglzdGF0ZV90YWcYBiABKAxIAIgBARIWCg5yZXBvcnRlZF9hdF9tcxgHIAEoA0IMCgpfc3RhdGVfdGFnIsEBCgRMZWFmEhcKD2NvbnZlcnNhdGlvbl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEAoIZnJvbV9zZXEYAyABKAQSEwoGdG9fc2VxGAQgASgESACIAQESEgoKbGVhZl9pbmRleBgFIAEoDRIPCgd1c2VyX2lkGAYgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgHIAEoDEIHukgEegJoIBIUCgxqb2luZWRfZXBvY2gYCCABKARCCQoHX3RvX3NlcSKNAgoIRW52ZWxvcGUSFwoPY29udmVyc2F0aW9uX2lkGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIRCglpc19jb21taXQYBCABKAgSGgoHbWVzc2FnZRgFIAEoDEIJukgGegQYgIBgEh0KDGNvbnRlbnRfaGFzaBgGIAEoDEIHukgEegJoIBIYChBzZW5kZXJfZGV2aWNlX2lkGAcgASgJEiAKD2lkZW1wb3RlbmN5X2tleRgIIAEoDEIHukgEegIYQBIWCg5hY2NlcHRlZF9hdF9tcxgJIAEoAxIeCgdyZWNlaXB0GAogASgMQgi6SAV6AxiAIEgAiAEBQgoKCF9yZWNlaXB0IkwKCUdyb3VwSW5mbxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoEaW5mbxgDIAEoDEIJukgGegQYgIAEInIKCVRyZWVDaHVuaxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSFQoEaGFzaBgCIAEoDEIHukgEegJoIBIMCgRzaXplGAMgASgNEg0KBWluZGV4GAQgASgNEhgKBWNodW5rGAUgASgMQgm6SAZ6BBiAgEAijAEKBkN1cnNvchIXCg9jb252ZXJzYXRpb25faWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhUKDXByb2Nlc3NlZF9zZXEYAyABKAQSFwoPcHJvY2Vzc2VkX2Vwb2NoGAQgASgEEhcKCnNlZW5fYXRfbXMYBSABKANIAIgBAUINCgtfc2Vlbl9hdF9tcyLhAwoHV2VsY29tZRIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDG1sc19ncm91cF9pZBgEIAEoDEIHukgEegJoIBIRCglpc19kaXJlY3QYBSABKAgSDQoFZXBvY2gYBiABKAQSEgoKY29tbWl0X3NlcRgHIAEoBBIgCg9rZXlfcGFja2FnZV9yZWYYCCABKAxCB7pIBHoCaCASGgoHd2VsY29tZRgJIAEoDEIJukgGegQYgIBAEhoKCXRyZWVfaGFzaBgKIAEoDEIHukgEegJoIBIZCgdyZWNlaXB0GAsgASgMQgi6SAV6AxiAIBIYCgVwcm9vZhgMIAEoDEIJukgGegQYhIECEhcKD2FkZGVyX2RldmljZV9pZBgNIAEoCRI9CgZzdGF0dXMYDiABKA4yIS5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZVN0YXR1c0IKukgHggEEEAEgABIeChFjb25zdW1lZF93aXRoX2tleRgPIAEoDEgAiAEBEhUKDWNyZWF0ZWRfYXRfbXMYECABKAMSFQoNZXhwaXJlc19hdF9tcxgRIAEoA0IUChJfY29uc3VtZWRfd2l0aF9rZXki0QEKBUNsYWltEgoKAmlkGAEgASgJEhsKE3JlcXVlc3Rlcl9kZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDHJlcXVlc3RfaGFzaBgEIAEoDEIHukgEegJoIBI0CghwYWNrYWdlcxgFIAMoCzIiLnNpZ25ldC50cmFuc2Zlci52MS5DbGFpbWVkUGFja2FnZRIaChJ3aXRob3V0X2RldmljZV9pZHMYBiADKAkSFQoNY2xhaW1lZF9hdF9tcxgHIAEoAyI5Cg5DbGFpbWVkUGFja2FnZRIRCglkZXZpY2VfaWQYASABKAkSFAoDcmVmGAIgASgMQge6SAR6AmggItUCCgpBdHRhY2htZW50EgoKAmlkGAEgASgJEhcKD2NvbnZlcnNhdGlvbl9pZBgCIAEoCRIXCg9vd25lcl9kZXZpY2VfaWQYAyABKAkSFQoNb3duZXJfdXNlcl9pZBgEIAEoCRJACgZzdGF0dXMYBSABKA4yJC5zaWduZXQudHJhbnNmZXIudjEuQXR0YWNobWVudFN0YXR1c0IKukgHggEEEAEgABIYCgRzaXplGAYgASgEQgq6SAcyBRiAgIAyEhcKBnNoYTI1NhgHIAEoDEIHukgEegJoIBIeCglwYXJ0X3NpemUYCCABKA1CC7pICCoGGICAQCgBEg0KBXBhcnRzGAkgAygNEiAKD2lkZW1wb3RlbmN5X2tleRgKIAEoDEIHukgEegIYQBIVCg1jcmVhdGVkX2F0X21zGAsgASgDEhUKDWV4cGlyZXNfYXRfbXMYDCABKAMiWQoOQXR0YWNobWVudFBhcnQSFQoNYXR0YWNobWVudF9pZBgBIAEoCRIXCgVpbmRleBgCIAEoDUIIukgFKgMQgAgSFwoEZGF0YRgDIAEoDEIJukgGegQYgIBAKpgBChBLZXlQYWNrYWdlU3RhdHVzEiIKHktFWV9QQUNLQUdFX1NUQVRVU19VTlNQRUNJRklFRBAAEiAKHEtFWV9QQUNLQUdFX1NUQVRVU19BVkFJTEFCTEUQARIeChpLRVlfUEFDS0FHRV9TVEFUVVNfQ0xBSU1FRBACEh4KGktFWV9QQUNLQUdFX1NUQVRVU19SRVRJUkVEEAMqngEKEkNvbnZlcnNhdGlvblN0YXR1cxIjCh9DT05WRVJTQVRJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHgoaQ09OVkVSU0FUSU9OX1NUQVRVU19BQ1RJVkUQARIjCh9DT05WRVJTQVRJT05fU1RBVFVTX1FVQVJBTlRJTkVEEAISHgoaQ09OVkVSU0FUSU9OX1NUQVRVU19DTE9TRUQQAyqDAQoNRGlyZWN0aXZlS2luZBIeChpESVJFQ1RJVkVfS0lORF9VTlNQRUNJRklFRBAAEh0KGURJUkVDVElWRV9LSU5EX1JFVk9DQVRJT04QARIYChRESVJFQ1RJVkVfS0lORF9MRUFWRRACEhkKFURJUkVDVElWRV9LSU5EX1JFSk9JThADKrIBCglGb3JrRmF1bHQSGgoWRk9SS19GQVVMVF9VTlNQRUNJRklFRBAAEiMKH0ZPUktfRkFVTFRfQ09NTUlUX1VOUFJPQ0VTU0FCTEUQARIhCh1GT1JLX0ZBVUxUX1NUQVRFX1RBR19NSVNNQVRDSBACEh4KGkZPUktfRkFVTFRfUkVDRUlQVF9JTlZBTElEEAMSIQodRk9SS19GQVVMVF9NRU1CRVJTSElQX0lOVkFMSUQQBCqBAQoNV2VsY29tZVN0YXR1cxIeChpXRUxDT01FX1NUQVRVU19VTlNQRUNJRklFRBAAEhoKFldFTENPTUVfU1RBVFVTX1BFTkRJTkcQARIbChdXRUxDT01FX1NUQVRVU19DT05TVU1FRBACEhcKE1dFTENPTUVfU1RBVFVTX1ZPSUQQAyqVAQoQQXR0YWNobWVudFN0YXR1cxIhCh1BVFRBQ0hNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEh8KG0FUVEFDSE1FTlRfU1RBVFVTX1VQTE9BRElORxABEh4KGkFUVEFDSE1FTlRfU1RBVFVTX0NPTVBMRVRFEAISHQoZQVRUQUNITUVOVF9TVEFUVVNfREVMRVRFRBADYgZwcm90bzM", [file_buf_validate_validate]);
 
 /**
  * One thing that a messaging backend keeps of a place, whole in itself. Times are milliseconds since the Unix epoch; what
@@ -21,7 +21,8 @@ export const file_signet_transfer_v1_records: GenFile = /*@__PURE__*/
  */
 export type Record = Message<"signet.transfer.v1.Record"> & {
   /**
-   * What it is. Records come in the order of these numbers, so that nothing is named before it is there.
+   * What it is. Nothing is told before what it names: devices before their packages, conversations before their logs,
+   * packages before claims.
    *
    * @generated from oneof signet.transfer.v1.Record.kind
    */
@@ -115,6 +116,12 @@ export type Record = Message<"signet.transfer.v1.Record"> & {
      */
     value: AttachmentPart;
     case: "attachmentPart";
+  } | {
+    /**
+     * @generated from field: signet.transfer.v1.GroupKey group_key = 16;
+     */
+    value: GroupKey;
+    case: "groupKey";
   } | { case: undefined; value?: undefined };
 };
 
@@ -384,7 +391,7 @@ export const InitKeySchema: GenMessage<InitKey> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 5);
 
 /**
- * A conversation's head, and who made it with which request.
+ * A conversation's head.
  *
  * @generated from message signet.transfer.v1.Conversation
  */
@@ -470,28 +477,6 @@ export type Conversation = Message<"signet.transfer.v1.Conversation"> & {
    * @generated from field: int64 created_at_ms = 16;
    */
   createdAtMs: bigint;
-
-  /**
-   * @generated from field: string creator_device_id = 17;
-   */
-  creatorDeviceId: string;
-
-  /**
-   * @generated from field: bytes creator_key = 18;
-   */
-  creatorKey: Uint8Array;
-
-  /**
-   * @generated from field: bytes request_hash = 19;
-   */
-  requestHash: Uint8Array;
-
-  /**
-   * Whom it was made for, until its first commit; in order.
-   *
-   * @generated from field: repeated string asked_user_ids = 20;
-   */
-  askedUserIds: string[];
 };
 
 /**
@@ -500,6 +485,40 @@ export type Conversation = Message<"signet.transfer.v1.Conversation"> & {
  */
 export const ConversationSchema: GenMessage<Conversation> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 6);
+
+/**
+ * With which key a device made a group: the same call again gives the same group.
+ *
+ * @generated from message signet.transfer.v1.GroupKey
+ */
+export type GroupKey = Message<"signet.transfer.v1.GroupKey"> & {
+  /**
+   * @generated from field: string device_id = 1;
+   */
+  deviceId: string;
+
+  /**
+   * @generated from field: bytes key = 2;
+   */
+  key: Uint8Array;
+
+  /**
+   * @generated from field: bytes request_hash = 3;
+   */
+  requestHash: Uint8Array;
+
+  /**
+   * @generated from field: string conversation_id = 4;
+   */
+  conversationId: string;
+};
+
+/**
+ * Describes the message signet.transfer.v1.GroupKey.
+ * Use `create(GroupKeySchema)` to create a new message.
+ */
+export const GroupKeySchema: GenMessage<GroupKey> = /*@__PURE__*/
+  messageDesc(file_signet_transfer_v1_records, 7);
 
 /**
  * What is kept of an epoch to check the commit that ends it.
@@ -540,7 +559,7 @@ export type EpochState = Message<"signet.transfer.v1.EpochState"> & {
  * Use `create(EpochStateSchema)` to create a new message.
  */
 export const EpochStateSchema: GenMessage<EpochState> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 7);
+  messageDesc(file_signet_transfer_v1_records, 8);
 
 /**
  * A change of members that is to be committed.
@@ -598,7 +617,7 @@ export type Directive = Message<"signet.transfer.v1.Directive"> & {
  * Use `create(DirectiveSchema)` to create a new message.
  */
 export const DirectiveSchema: GenMessage<Directive> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 8);
+  messageDesc(file_signet_transfer_v1_records, 9);
 
 /**
  * What a device reported of the state that members are in.
@@ -647,7 +666,7 @@ export type ForkReport = Message<"signet.transfer.v1.ForkReport"> & {
  * Use `create(ForkReportSchema)` to create a new message.
  */
 export const ForkReportSchema: GenMessage<ForkReport> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 9);
+  messageDesc(file_signet_transfer_v1_records, 10);
 
 /**
  * A leaf that is, or was: from the commit that brought it to the one that took it.
@@ -701,7 +720,7 @@ export type Leaf = Message<"signet.transfer.v1.Leaf"> & {
  * Use `create(LeafSchema)` to create a new message.
  */
 export const LeafSchema: GenMessage<Leaf> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 10);
+  messageDesc(file_signet_transfer_v1_records, 11);
 
 /**
  * One place of a log. It is also the memory of what was answered: by key and by content.
@@ -769,7 +788,7 @@ export type Envelope = Message<"signet.transfer.v1.Envelope"> & {
  * Use `create(EnvelopeSchema)` to create a new message.
  */
 export const EnvelopeSchema: GenMessage<Envelope> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 11);
+  messageDesc(file_signet_transfer_v1_records, 12);
 
 /**
  * The newest GroupInfo.
@@ -798,7 +817,7 @@ export type GroupInfo = Message<"signet.transfer.v1.GroupInfo"> & {
  * Use `create(GroupInfoSchema)` to create a new message.
  */
 export const GroupInfoSchema: GenMessage<GroupInfo> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 12);
+  messageDesc(file_signet_transfer_v1_records, 13);
 
 /**
  * A piece of a tree, 1 MiB but for the last.
@@ -839,7 +858,7 @@ export type TreeChunk = Message<"signet.transfer.v1.TreeChunk"> & {
  * Use `create(TreeChunkSchema)` to create a new message.
  */
 export const TreeChunkSchema: GenMessage<TreeChunk> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 13);
+  messageDesc(file_signet_transfer_v1_records, 14);
 
 /**
  * How far a device has read, and when it called.
@@ -878,7 +897,7 @@ export type Cursor = Message<"signet.transfer.v1.Cursor"> & {
  * Use `create(CursorSchema)` to create a new message.
  */
 export const CursorSchema: GenMessage<Cursor> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 14);
+  messageDesc(file_signet_transfer_v1_records, 15);
 
 /**
  * A newcomer's welcome; without its bytes once it was consumed or is void.
@@ -977,7 +996,7 @@ export type Welcome = Message<"signet.transfer.v1.Welcome"> & {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 15);
+  messageDesc(file_signet_transfer_v1_records, 16);
 
 /**
  * What one claim gave.
@@ -1006,11 +1025,11 @@ export type Claim = Message<"signet.transfer.v1.Claim"> & {
   requestHash: Uint8Array;
 
   /**
-   * In order of their bytes.
+   * In order of their devices.
    *
-   * @generated from field: repeated bytes key_package_refs = 5;
+   * @generated from field: repeated signet.transfer.v1.ClaimedPackage packages = 5;
    */
-  keyPackageRefs: Uint8Array[];
+  packages: ClaimedPackage[];
 
   /**
    * @generated from field: repeated string without_device_ids = 6;
@@ -1028,7 +1047,31 @@ export type Claim = Message<"signet.transfer.v1.Claim"> & {
  * Use `create(ClaimSchema)` to create a new message.
  */
 export const ClaimSchema: GenMessage<Claim> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 16);
+  messageDesc(file_signet_transfer_v1_records, 17);
+
+/**
+ * A key package that a claim gave.
+ *
+ * @generated from message signet.transfer.v1.ClaimedPackage
+ */
+export type ClaimedPackage = Message<"signet.transfer.v1.ClaimedPackage"> & {
+  /**
+   * @generated from field: string device_id = 1;
+   */
+  deviceId: string;
+
+  /**
+   * @generated from field: bytes ref = 2;
+   */
+  ref: Uint8Array;
+};
+
+/**
+ * Describes the message signet.transfer.v1.ClaimedPackage.
+ * Use `create(ClaimedPackageSchema)` to create a new message.
+ */
+export const ClaimedPackageSchema: GenMessage<ClaimedPackage> = /*@__PURE__*/
+  messageDesc(file_signet_transfer_v1_records, 18);
 
 /**
  * A file, or one that is being uploaded.
@@ -1104,7 +1147,7 @@ export type Attachment = Message<"signet.transfer.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 17);
+  messageDesc(file_signet_transfer_v1_records, 19);
 
 /**
  * A piece of a file.
@@ -1133,7 +1176,7 @@ export type AttachmentPart = Message<"signet.transfer.v1.AttachmentPart"> & {
  * Use `create(AttachmentPartSchema)` to create a new message.
  */
 export const AttachmentPartSchema: GenMessage<AttachmentPart> = /*@__PURE__*/
-  messageDesc(file_signet_transfer_v1_records, 18);
+  messageDesc(file_signet_transfer_v1_records, 20);
 
 /**
  * What became of a key package.

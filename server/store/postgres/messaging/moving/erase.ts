@@ -75,12 +75,10 @@ async function eraseAll(
   return true
 }
 
-export const attachmentsOf =
-  ({ ask }: Access): Moving["attachments"] =>
-  async (place, of) => {
-    const rows =
-      "ids" in of
-        ? await ask<AttachmentRow>(byIdText, [...placeOf(place), of.ids])
-        : await ask<AttachmentRow>(nextText, [...placeOf(place), of.after, of.limit])
-    return rows.map(attachmentOf)
-  }
+export const listAttachments = ({ ask }: Access): Pick<Moving, "attachments" | "attachmentsOf"> => ({
+  async attachments(place, cursor) {
+    const rows = await ask<AttachmentRow>(nextText, [...placeOf(place), cursor || null, attachmentsAtOnce])
+    return { attachments: rows.map(attachmentOf), next: rows.at(attachmentsAtOnce - 1)?.id ?? null }
+  },
+  attachmentsOf: async (place, ids) => (await ask<AttachmentRow>(byIdText, [...placeOf(place), ids])).map(attachmentOf),
+})

@@ -11,6 +11,8 @@ const devicesText = `select count(*) as count from messaging_device
 where id = any($3::text[]) and app_id = $1 and tenant_id = $2`
 const conversationsText = `select count(*) as count from conversation
 where id = any($3::text[]) and app_id = $1 and tenant_id = $2`
+const groupKeyText = `update conversation set creator_device_id = $2, creator_key = $3, request_hash = $4
+where id = $1 and kind = 'GROUP'`
 const currentTreesText = `update tree set check_at = null from conversation
 where tree.conversation_id = any($1::text[]) and conversation.id = tree.conversation_id
   and conversation.tree_hash = tree.hash and tree.check_at is not null`
@@ -68,8 +70,13 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
   await into.initKey(trx, of("initKey"))
   await into.asked(
     trx,
-    conversations.flatMap((one) => one.askedUserIds.map((userId) => ({ conversationId: one.conversation.id, userId }))),
+    conversations.flatMap(({ conversation: { id, epoch, userIds } }) =>
+      epoch === 0n ? [...new Set(userIds)].map((userId) => ({ conversationId: id, userId })) : [],
+    ),
   )
+  for (const { deviceId, key, requestHash, conversationId } of of("groupKey")) {
+    await run(trx, groupKeyText, [conversationId, deviceId, key, requestHash])
+  }
   await into.leaf(trx, of("leaf"))
   await into.envelope(trx, of("envelope"))
   await into.groupInfo(trx, of("groupInfo"))
@@ -88,7 +95,7 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
   )
   await into.claimPackage(
     trx,
-    claims.flatMap((one) => one.keyPackageRefs.map((ref) => ({ claimId: one.claim.id, ref }))),
+    claims.flatMap((one) => one.packages.map(({ ref }) => ({ claimId: one.claim.id, ref }))),
   )
   await into.attachment(
     trx,
@@ -114,6 +121,7 @@ function deviceNamedIn(record: StoredRecord): readonly string[] {
       return [record.welcome.deviceId]
     case "claim":
       return [record.claim.requesterDeviceId]
+    case "groupKey":
     case "proofNonce":
     case "initKey":
     case "leaf":
@@ -128,6 +136,7 @@ function conversationNamedIn(record: StoredRecord): readonly string[] {
   switch (record.is) {
     case "conversation":
       return [record.conversation.id]
+    case "groupKey":
     case "leaf":
     case "envelope":
     case "groupInfo":

@@ -1,7 +1,7 @@
 import type { Moving } from "@signet/kernel/messaging/moving"
 import type { Database } from "../../sql.ts"
 import { type AccessOptions, createAccess } from "../access.ts"
-import { attachmentsOf, erase } from "./erase.ts"
+import { erase, listAttachments } from "./erase.ts"
 import { exportPage } from "./export.ts"
 import { importPage } from "./import.ts"
 import { statusOf, takeStep } from "./place.ts"
@@ -15,6 +15,6 @@ export function createMoving(db: Database, options: AccessOptions): Moving {
     erase: erase(access),
     exportPage: exportPage(access),
     importPage: importPage(access),
-    attachments: attachmentsOf(access),
+    ...listAttachments(access),
   }
 }

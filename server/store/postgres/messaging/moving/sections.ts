@@ -77,29 +77,32 @@ const initKey = section<{ device_id: DeviceId; init_key: Uint8Array; package_has
   }),
 })
 
-interface OwnColumns {
-  creator_device_id: DeviceId
-  creator_key: Uint8Array
-  request_hash: Uint8Array
-  asked_user_ids: PrincipalId[]
-}
-const conversation = section<ConversationRow & OwnColumns>({
-  columns: `${conversationColumns()}, creator_device_id, creator_key, request_hash, array(
-    select user_id from conversation_asked asked where asked.conversation_id = conversation.id order by user_id
-  ) as asked_user_ids`,
+const conversation = section<ConversationRow>({
+  columns: conversationColumns(),
   from: `from conversation where ${atPlace("conversation")}`,
   key: [ofConversation],
   size: `1024 + coalesce(octet_length(group_context), 0) + octet_length(directives::text)
     + octet_length(fork_reports::text)`,
+  recordOf: (row) => ({ is: "conversation", conversation: conversationOf({ ...row, roster: null }) }),
+})
+
+interface GroupKeyRow {
+  id: ConversationId
+  creator_device_id: DeviceId
+  creator_key: Uint8Array
+  request_hash: Uint8Array
+}
+const groupKey = section<GroupKeyRow>({
+  columns: "conversation.id, creator_device_id, creator_key, request_hash",
+  from: `from conversation where ${atPlace("conversation")} and kind = 'GROUP'`,
+  key: [ofConversation],
+  size: "64",
   recordOf: (row) => ({
-    is: "conversation",
-    conversation: conversationOf({ ...row, roster: null }),
-    by: {
-      deviceId: row.creator_device_id,
-      idempotencyKey: bytes(row.creator_key),
-      requestHash: bytes(row.request_hash),
-    },
-    askedUserIds: row.asked_user_ids.toSorted(),
+    is: "groupKey",
+    deviceId: row.creator_device_id,
+    key: bytes(row.creator_key),
+    requestHash: bytes(row.request_hash),
+    conversationId: row.id,
   }),
 })
 
@@ -215,11 +218,16 @@ interface ClaimRow {
   conversation_id: ConversationId
   request_hash: Uint8Array
   refs: Uint8Array[]
+  owners: DeviceId[]
   without_device_ids: DeviceId[]
   claimed_at: Date
 }
+const given = (
+  column: string,
+) => `select ${column} from claim_package join key_package on key_package.ref = claim_package.ref
+  where claim_package.claim_id = claim.id order by key_package.device_id collate "C"`
 const claim = section<ClaimRow>({
-  columns: `claim.*, array(select ref from claim_package given where given.claim_id = claim.id order by ref) as refs`,
+  columns: `claim.*, array(${given("key_package.ref")}) as refs, array(${given("key_package.device_id")}) as owners`,
   from: withDevice("claim", "requester_device_id"),
   key: [ofDevice, key("k_claim", "claim.id")],
   size: "32 * cardinality(without_device_ids)",
@@ -233,7 +241,10 @@ const claim = section<ClaimRow>({
       withoutDeviceIds: row.without_device_ids,
       claimedAtMs: row.claimed_at.getTime(),
     },
-    keyPackageRefs: buffersOf(row.refs),
+    packages: row.owners.flatMap((deviceId, i) => {
+      const ref = row.refs[i]
+      return ref === undefined ? [] : [{ deviceId, ref: bytes(ref) }]
+    }),
   }),
 })
 
@@ -253,6 +264,7 @@ export const sections: readonly Section[] = [
   keyPackage,
   initKey,
   conversation,
+  groupKey,
   leaf,
   envelope,
   groupInfo,

@@ -94,9 +94,10 @@ const conversation = inserting<ConversationRecord>("conversation", [
   text("creator_user_id", ({ record }) => record.conversation.creatorUserId),
   { name: "user_ids", type: "texts", of: ({ record }) => record.conversation.userIds },
   text("direct_key", ({ place, record }) => directKeyOf({ ...record.conversation, ...place })),
-  text("creator_device_id", ({ record }) => record.by.deviceId),
-  bytea("creator_key", ({ record }) => record.by.idempotencyKey),
-  bytea("request_hash", ({ record }) => record.by.requestHash),
+  // A group's come with its key. A pair's are asked by nobody: it is found by its users.
+  text("creator_device_id", () => ""),
+  bytea("creator_key", ({ record }) => record.conversation.mlsGroupId),
+  bytea("request_hash", () => new Uint8Array()),
   number("epoch", ({ record }) => record.conversation.epoch),
   number("head_seq", ({ record }) => record.conversation.headSeq),
   number("first_seq", ({ record }) => record.conversation.firstSeq),
