@@ -2,16 +2,18 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf"
 import { pathToString, reflect } from "@bufbuild/protobuf/reflect"
 import { createValidator } from "@bufbuild/protovalidate"
+import { CreateAppRequestSchema } from "@signet/proto/auth/v1/apps"
 import { CreateProviderClientRequestSchema } from "@signet/proto/auth/v1/provider_clients"
-import { CreatePermissionRequestSchema } from "@signet/proto/auth/v1/roles"
 import { RotateSecretRequestSchema } from "@signet/proto/auth/v1/service_account_service"
+import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
 import { messagingServices } from "../messaging/routes.ts"
 import { planOf } from "./plan.ts"
 
-const inputs = [...new Set(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input)))]
+const services = [...messagingServices, TransferService]
+const inputs = [...new Set(services.flatMap(({ methods }) => methods.map(({ input }) => input)))]
 const validator = createValidator()
 
 function expected(desc: DescMessage, message: Message): { field: string; description: string }[] {
@@ -73,6 +75,18 @@ function scalars(type: ScalarType): fc.Arbitrary<unknown> {
       return fc.boolean()
     case ScalarType.UINT32:
       return wholes.map(Number)
+    case ScalarType.INT32:
+      return fc
+        .oneof(
+          wholes,
+          wholes.map((value) => -value),
+        )
+        .map((value) => Number(BigInt.asIntN(32, value)))
+    case ScalarType.INT64:
+      return fc.oneof(
+        wholes,
+        wholes.map((value) => -value),
+      )
     case ScalarType.UINT64:
       return fc.oneof(wholes, large)
     default:
@@ -152,7 +166,7 @@ describe.each(inputs.map((desc) => [desc.name, desc] as const))("%s", (_, desc) 
 test.each<[string, DescMessage, RegExp]>([
   ["of a duration", RotateSecretRequestSchema, /overlap: buf.validate.FieldRules says duration/],
   ["of a format", CreateProviderClientRequestSchema, /redirect_uris\[\]: buf.validate.StringRules says uri/],
-  ["of a pattern that two engines may read differently", CreatePermissionRequestSchema, /key: pattern/],
+  ["of a pattern that two engines may read differently", CreateAppRequestSchema, /key: pattern/],
 ])("a rule %s, which is not known, is not passed over", (_, desc, why) => {
   expect(() => planOf(desc)).toThrow(why)
 })

@@ -60,8 +60,13 @@ const isNumber = (value: unknown): value is number | bigint => typeof value === 
 const isEnum = (value: unknown): value is number => typeof value === "number"
 
 function stringChecks(rules: StringRules, what: string): Check[] {
-  const said = rulesIn(StringRulesSchema, rules, ["len", "min_len", "max_len", "pattern"], what)
-  const { len, minLen, maxLen, pattern } = rules
+  const said = rulesIn(
+    StringRulesSchema,
+    rules,
+    ["len", "min_len", "max_len", "min_bytes", "max_bytes", "pattern"],
+    what,
+  )
+  const { len, minLen, maxLen, minBytes, maxBytes, pattern } = rules
   return [
     ...(said.has("len") ? [unless(isString, (text) => characters(text) === len, `must be ${len} characters`)] : []),
     ...(said.has("min_len")
@@ -70,17 +75,27 @@ function stringChecks(rules: StringRules, what: string): Check[] {
     ...(said.has("max_len")
       ? [unless(isString, (text) => characters(text) <= maxLen, `must be at most ${maxLen} characters`)]
       : []),
+    ...(said.has("min_bytes")
+      ? [unless(isString, (text) => bytesIn(text) >= minBytes, `must be at least ${minBytes} bytes`)]
+      : []),
+    ...(said.has("max_bytes")
+      ? [unless(isString, (text) => bytesIn(text) <= maxBytes, `must be at most ${maxBytes} bytes`)]
+      : []),
     ...(said.has("pattern") ? [patternCheck(pattern, what)] : []),
   ]
 }
 
 const characters = (text: string): bigint => BigInt(Array.from(text).length)
 
+const utf8 = new TextEncoder()
+const bytesIn = (text: string): bigint => BigInt(utf8.encode(text).length)
+
 /**
- * Patterns that RE2 and the platform's expressions read alike, and that take no longer than the text: fixed text, classes
- * of ASCII, groups that may be missing, and fixed counts.
+ * Patterns that RE2 and the platform's expressions read alike: of the whole text, with classes of ASCII, counts, and
+ * groups that are not repeated, so that no text takes long.
  */
-const plainPattern = /^\^(?:[A-Za-z0-9_:/@ -]|\[[A-Za-z0-9_.:-]+\](?:\{\d+(?:,\d+)?\}|[?*+])?|\((?!\?)|\)\??|\|)*\$$/
+const plainPattern =
+  /^\^(?:[A-Za-z0-9_:/@ -]|\\\.|\[[A-Za-z0-9_.:-]+\](?:\{\d+(?:,\d+)?\}|[?*+])?|\((?!\?)|\)\??|\|)*\$$/
 
 function patternCheck(pattern: string, what: string): Check {
   if (!plainPattern.test(pattern)) throw new UnknownRule(`${what}: pattern ${pattern}`)
