@@ -9,7 +9,7 @@ import { refusal } from "../conformance/scene.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
-import { expectWhole, isGone, type Writer, writeOnce, writersIn } from "../support/messaging/writers.ts"
+import { comeBack, isGone, untilGone, type Writer, writeOnce, writersIn } from "../support/messaging/writers.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
@@ -23,22 +23,6 @@ const settingsFor = (folder: string, port: number) => ({
   PORT: String(port),
 })
 
-/** All write until the server is gone. @param onAnswer Called for each answer. */
-async function untilGone(writers: readonly Writer[], onAnswer: () => void): Promise<void> {
-  await Promise.all(
-    writers.map(async (writer) => {
-      try {
-        for (let i = 0; ; i++) {
-          await writeOnce(writer, i % 8 === 7)
-          onAnswer()
-        }
-      } catch (error) {
-        if (!isGone(error)) throw error
-      }
-    }),
-  )
-}
-
 /** Kills the program at some moment after so many answers. */
 async function killAtWork(program: RunningProgram, writers: readonly Writer[], answers: number): Promise<void> {
   const warm = Promise.withResolvers<void>()
@@ -51,17 +35,6 @@ async function killAtWork(program: RunningProgram, writers: readonly Writer[], a
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
   await program.end("SIGKILL")
   await working
-}
-
-/** Tokens outlive a start, and not a night. Then what was not answered is sent again, under its key. */
-async function comeBack(writers: readonly Writer[]): Promise<void> {
-  for (const writer of writers) {
-    const { device } = writer
-    device.credentials.token = await device.session.refresh()
-    if (writer.pending !== undefined) await writeOnce(writer, false)
-    await device.sync(writer.room)
-  }
-  await expectWhole(writers)
 }
 
 describeOnPostgres("messaging, killed at random under eight writers", () => {

@@ -2,7 +2,7 @@
 // of the second backend meets, by addresses alone.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { type Bundle, buildWorker } from "../../server/edge/node/build.ts"
+import { type Bundle, buildWorker, entry } from "../../server/edge/node/build.ts"
 import { createGateway } from "../../server/edge/node/gateway/gateway.ts"
 import { type Edge, messagingAudience, startEdge } from "../../server/edge/node/local.ts"
 import { messagingServices } from "../../server/rpc/messaging/routes.ts"
@@ -27,14 +27,17 @@ export interface EdgeServerOptions {
   readonly limits?: string
   readonly settings?: Readonly<Record<string, string>>
   readonly onLine?: (line: string) => void
+  /** Another Worker than the one that is deployed. */
+  readonly entry?: string
 }
 
-let bundled: Promise<Bundle> | undefined
+const bundled = new Map<string, Promise<Bundle>>()
 
 /** The bundle, made once a process. */
-export function workerBundle(): Promise<Bundle> {
-  bundled ??= buildWorker()
-  return bundled
+export function workerBundle(from: string = entry): Promise<Bundle> {
+  const made = bundled.get(from) ?? buildWorker(from)
+  bundled.set(from, made)
+  return made
 }
 
 export async function serveEdge(options: EdgeServerOptions = {}): Promise<ServedEdge> {
@@ -45,7 +48,7 @@ export async function serveEdge(options: EdgeServerOptions = {}): Promise<Served
     for (const one of closing.splice(0).toReversed()) await one()
   }
   try {
-    const bundle = workerBundle()
+    const bundle = workerBundle(options.entry)
     const auth = await startProgram({
       SIGNET_PROFILE: "development",
       SIGNET_LIMITS: limits,

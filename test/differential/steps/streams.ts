@@ -11,14 +11,16 @@ import { append } from "./conversations.ts"
 type Event = SubscribeResponse["event"]
 
 /** No event for so long, and a stream has said what it had to say. */
-const quietMs = 250
+const quietMs = 400
 
 class Heard {
   readonly heads = new Map<string, bigint>()
   readonly #others = new Map<string, Event>()
   #lastMs = performance.now()
+  #isBegun = false
 
   add(event: Event): void {
+    this.#isBegun = true
     if (event.case === "heartbeat" || event.case === undefined) return
     this.#lastMs = performance.now()
     if (event.case === "envelopeAvailable") {
@@ -29,6 +31,10 @@ class Heard {
     }
     // Of what is told again only the newest counts.
     this.#others.set(keyOf(event), event)
+  }
+
+  get isBegun(): boolean {
+    return this.#isBegun
   }
 
   async quiet(): Promise<void> {
@@ -79,6 +85,8 @@ async function listening(act: Act, device: TestDevice, during: (heard: Heard) =>
   })().catch((error: unknown) => {
     end = error
   })
+  // Nearly every device has too few key packages, and is told so first.
+  await heard.until(() => heard.isBegun || end !== undefined)
   await heard.quiet()
   act.write("subscribe, opened", heard.seen(act))
   if (end === undefined) await during(heard)

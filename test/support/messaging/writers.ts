@@ -89,3 +89,30 @@ export async function expectWhole(writers: readonly Writer[]): Promise<void> {
   }
   assert.equal(states.size, 1, [...states].join())
 }
+
+/** All write until the server is gone. @param onAnswer Called for each answer. */
+export async function untilGone(writers: readonly Writer[], onAnswer: () => void): Promise<void> {
+  await Promise.all(
+    writers.map(async (writer) => {
+      try {
+        for (let i = 0; ; i++) {
+          await writeOnce(writer, i % 8 === 7)
+          onAnswer()
+        }
+      } catch (error) {
+        if (!isGone(error)) throw error
+      }
+    }),
+  )
+}
+
+/** Tokens outlive a start, and not a night. Then what was not answered is sent again, under its key. */
+export async function comeBack(writers: readonly Writer[]): Promise<void> {
+  for (const writer of writers) {
+    const { device } = writer
+    device.credentials.token = await device.session.refresh()
+    if (writer.pending !== undefined) await writeOnce(writer, false)
+    await device.sync(writer.room)
+  }
+  await expectWhole(writers)
+}

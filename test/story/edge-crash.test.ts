@@ -1,0 +1,133 @@
+// What the Worker acknowledged is there, whatever ended in the middle: its process, or one of its objects.
+import { join } from "node:path"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { http1 } from "../conformance/protocols.ts"
+import { type ServedEdge, serveEdge } from "../support/edge.ts"
+import { effort } from "../support/effort.ts"
+import { callsOver } from "../support/messaging/calls.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { developmentWorld } from "../support/messaging/world.ts"
+import { comeBack, untilGone, type Writer, writersIn } from "../support/messaging/writers.ts"
+
+vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000), hookTimeout: 120_000 })
+
+const entry = join(import.meta.dirname, "../../server/edge/worker/testing/evictable/worker.ts")
+let served: ServedEdge
+beforeAll(async () => {
+  served = await serveEdge({ entry })
+})
+afterAll(() => served?.close())
+
+const transport = () => createConnectTransport({ baseUrl: served.url, ...http1, useBinaryFormat: true })
+
+/** Kills the runtime at some moment after so many answers, and starts it again on what it had written. */
+async function killAtWork(writers: readonly Writer[], answers: number): Promise<void> {
+  const warm = Promise.withResolvers<void>()
+  let left = answers
+  const working = untilGone(writers, () => {
+    left--
+    if (left === 0) warm.resolve()
+  })
+  await Promise.race([warm.promise, working])
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
+  process.kill(served.edge.pid, "SIGKILL")
+  await served.edge.kill()
+  await working
+  await served.edge.again()
+}
+
+test("killed at random under eight writers, it has every acknowledged write, none twice, and no gap", async () => {
+  const writers = await writersIn(developmentWorld(served.url, served), transport(), 8)
+  for (let round = 0; round < effort(1, 20, 200); round++) {
+    await killAtWork(writers, 40)
+    await comeBack(writers)
+  }
+  expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
+})
+
+async function pair(): Promise<[TestDevice, TestDevice]> {
+  const world = developmentWorld(served.url, served)
+  const one = await newDevice(transport(), await world.newUser())
+  const two = await newDevice(transport(), await world.newUser())
+  for (const device of [one, two]) {
+    await device.register()
+    await device.upload(2)
+  }
+  const { id } = await one.createGroup([two.userId])
+  await two.join()
+  expect(two.room(id).isMember).toBe(true)
+  return [one, two]
+}
+
+interface Ear {
+  /** The newest place that was told. */
+  head(): bigint
+  ended: Promise<unknown>
+  close(): void
+}
+
+function listen(device: TestDevice): Ear {
+  const stop = new AbortController()
+  let head = 0n
+  const hear = ({ event }: SubscribeResponse) => {
+    if (event.case === "envelopeAvailable" && event.value.headSeq > head) head = event.value.headSeq
+  }
+  const { conversations } = callsOver(transport(), device.credentials)
+  const ended = (async () => {
+    for await (const event of conversations.subscribe({}, { signal: stop.signal })) hear(event)
+  })().catch((error: unknown) => error)
+  return { head: () => head, ended, close: () => stop.abort() }
+}
+
+const evict = (kind: string, name: string) => fetch(`${served.url}/evict/${kind}/${name}`, { method: "POST" })
+
+// Nobody tells a stream that the object of its device lost its memory: it asks every 30 seconds, and waits for 15.
+const kinds = effort(["CONVERSATIONS"], ["CONVERSATIONS", "DEVICES"], ["CONVERSATIONS", "DEVICES"])
+
+test.each(kinds)(
+  "a stream goes on when its object of %s loses its memory, and the cursor finds what came meanwhile",
+  async (kind) => {
+    const [one, two] = await pair()
+    const [room] = one.rooms.values()
+    if (room === undefined) throw new Error("no room")
+    await one.send(room, "before")
+    const ear = listen(two)
+    await expect.poll(ear.head, { timeout: 10_000 }).toBe(2n)
+    const rounds = kind === "DEVICES" ? effort(1, 2, 20) : effort(1, 5, 50)
+    for (let round = 0; round < rounds; round++) {
+      await evict(kind, kind === "DEVICES" ? two.id : room.id)
+      const { seq } = await one.send(room, `after ${round}`)
+      await expect.poll(ear.head, { timeout: 60_000 }).toBe(seq)
+    }
+    ear.close()
+    // A place that was acknowledged is kept where the object keeps it.
+    const cursor = { conversationId: room.id, processedSeq: 1n, processedEpoch: 1n }
+    await two.calls.conversations.ackMessages(cursor)
+    await evict(kind, kind === "DEVICES" ? two.id : room.id)
+    const { conversation } = await two.calls.conversations.getConversation({ conversationId: room.id })
+    expect(conversation?.cursor).toMatchObject({ processedSeq: 1n })
+    await two.sync(two.room(room.id))
+    expect(two.room(room.id).seq).toBe(2n + BigInt(rounds))
+  },
+)
+
+test("a stream that ends with the runtime is opened again, and tells what was missed", async () => {
+  const [one, two] = await pair()
+  const [room] = one.rooms.values()
+  if (room === undefined) throw new Error("no room")
+  const before = listen(two)
+  await one.send(room, "one")
+  await expect.poll(before.head, { timeout: 10_000 }).toBe(2n)
+  process.kill(served.edge.pid, "SIGKILL")
+  await served.edge.kill()
+  expect(await before.ended).toBeInstanceOf(Error)
+  await served.edge.again()
+  await one.send(room, "two")
+  const after = listen(two)
+  await expect.poll(after.head, { timeout: 10_000 }).toBe(3n)
+  after.close()
+  await two.sync(two.room(room.id))
+  expect(two.room(room.id).read.map(({ text }) => text)).toEqual(["one", "two"])
+})
