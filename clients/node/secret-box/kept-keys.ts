@@ -10,7 +10,7 @@ export interface KeptKeys {
 
 const format = 1
 const keyBytes = 32
-/** What credential stores take is small: 2,560 bytes on Windows. */
+/** What credential stores take is small. */
 const maxKeys = 64
 const canary = new TextEncoder().encode("signet canary")
 

@@ -3,13 +3,15 @@ import type { AsyncEntry } from "@napi-rs/keyring"
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
 import { scopeText } from "@signet/client/platform"
+import { type DpapiOptions, dpapiKeeper } from "./dpapi.ts"
 import { createKeptBox, type Keeper } from "./kept-box.ts"
 
 const backends: Readonly<Record<string, string>> = {
   linux: "secret-service",
   // Tested with a stand-in for the library, and never run.
   darwin: "macos-keychain",
-  win32: "windows-credentials",
+  // Tested with a stand-in for PowerShell, and never run.
+  win32: "windows-dpapi",
 }
 
 export interface OsSecretBoxOptions {
@@ -17,21 +19,23 @@ export interface OsSecretBoxOptions {
   readonly lock: Lock
   /** As process.platform says it. */
   readonly platform?: string
+  /** Of Windows alone: where keys are kept that it has wrapped, and how it is called. */
+  readonly dpapi?: DpapiOptions
 }
 
 /**
  * On Linux the Secret Service and nothing else: the library's own choice falls back to the kernel's keyring, which
- * forgets at a restart.
+ * forgets at a restart. On Windows the user's data protection (DPAPI).
  *
  * @throws SecretBoxError SECURE_STORE_UNAVAILABLE where there is none; the first use tells of one that does not answer.
  */
-export async function openOsSecretBox({ lock, platform = process.platform }: OsSecretBoxOptions): Promise<SecretBox> {
+export async function openOsSecretBox({
+  lock,
+  platform = process.platform,
+  dpapi,
+}: OsSecretBoxOptions): Promise<SecretBox> {
   const backend = backends[platform]
   if (backend === undefined) throw unavailable(`there is no store for ${platform}`)
-  // Here, because the library is machine code that is not there for every machine.
-  const library = await import("@napi-rs/keyring").catch((error: unknown) => {
-    throw unavailable("the store's library does not load on this machine", error)
-  })
   const description: SecretBoxDescription = {
     backend,
     version: 1,
@@ -39,6 +43,11 @@ export async function openOsSecretBox({ lock, platform = process.platform }: OsS
     deviceBound: false,
     persistent: true,
   }
+  if (platform === "win32") return createKeptBox(description, dpapiKeeper(dpapi), lock)
+  // Here, because the library is machine code that is not there for every machine.
+  const library = await import("@napi-rs/keyring").catch((error: unknown) => {
+    throw unavailable("the store's library does not load on this machine", error)
+  })
   return createKeptBox(description, keeperOf(library.AsyncEntry), lock)
 }
 

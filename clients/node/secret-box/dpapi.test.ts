@@ -1,0 +1,140 @@
+// Windows data protection by what PowerShell and DPAPI are known to do: none of it has been run on Windows.
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { createFileShelf } from "../file-shelf.ts"
+import type { DpapiOptions } from "./dpapi.ts"
+import { openOsSecretBox } from "./os-store.ts"
+
+const scope = { app: "app_1", user: "ada" }
+const bytes = (text: string) => new TextEncoder().encode(text)
+const lock = { run: <T>(work: () => Promise<T>) => work() }
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signet-dpapi-"))
+  const fake = join(import.meta.dirname, "testing/fake-powershell.mjs")
+  writeFileSync(join(folder, "powershell"), `#!/bin/sh\nexec "${process.execPath}" "${fake}" "${folder}" "$@"\n`)
+  chmodSync(join(folder, "powershell"), 0o700)
+  become("fine")
+  signIn("ada")
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const become = (mood: string) => writeFileSync(join(folder, "mood"), mood)
+const signIn = (user: string) => writeFileSync(join(folder, "user"), user)
+const kept = () => readdirSync(join(folder, "keys")).map((name) => readFileSync(join(folder, "keys", name)))
+const boxWith = (change: DpapiOptions = {}) => {
+  const shelf = createFileShelf(join(folder, "keys"))
+  return openOsSecretBox({ lock, platform: "win32", dpapi: { shelf, program: join(folder, "powershell"), ...change } })
+}
+
+test("what was sealed opens for its scope alone, after a restart and a rotation too", async () => {
+  const box = await boxWith()
+  expect(box.describe()).toEqual({
+    backend: "windows-dpapi",
+    version: 1,
+    hardware: false,
+    deviceBound: false,
+    persistent: true,
+  })
+  await box.createKey(scope)
+  const sealed = await box.seal(scope, "token", bytes("secret"))
+  await box.rotate(scope)
+  const again = await boxWith()
+  expect(await again.open(scope, "token", sealed)).toEqual(bytes("secret"))
+  const other = { ...scope, user: "eve" }
+  await again.createKey(other)
+  await expect(again.open(other, "token", sealed)).rejects.toMatchObject({ reason: "WRONG_USER" })
+  await expect(again.open(scope, "state", sealed)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  await again.destroy(scope)
+  await expect(again.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+})
+
+test("keys and what is sealed are on no command line, and PowerShell runs without profile, questions and window", async () => {
+  const box = await boxWith()
+  await box.createKey(scope)
+  await box.seal(scope, "token", bytes("secret"))
+  const calls = readFileSync(join(folder, "calls"), "utf8").trim().split("\n")
+  expect(calls.length).toBeGreaterThan(1)
+  const scripts = new Set<string>()
+  for (const call of calls) {
+    const { args, script, input } = JSON.parse(call)
+    expect(args).toEqual(["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand"])
+    expect(input).toMatch(/^(un)?protect\n[A-Za-z0-9+/]{43}=\n[A-Za-z0-9+/=]+\n$/)
+    scripts.add(script)
+  }
+  // The same each time: nothing of a call is in it.
+  expect(scripts.size).toBe(1)
+})
+
+test("what is kept holds no key as it is", async () => {
+  const box = await boxWith()
+  await box.createKey(scope)
+  const [call = "{}"] = readFileSync(join(folder, "calls"), "utf8").split("\n")
+  const key = Buffer.from(JSON.parse(call).input.split("\n")[2], "base64")
+  expect(key.length).toBeGreaterThan(34)
+  expect(kept().map((file) => file.includes(key.subarray(2, 34)))).toEqual([false])
+})
+
+test.each<[string, string]>([
+  ["constrained", "locked down"],
+  ["blocked", "something else"],
+  ["garbage", "something else"],
+  ["half", "something else"],
+  ["empty", "no whole bytes"],
+  ["endless", "does not stop"],
+  ["slow", "in time"],
+  ["no profile", "-2147024894"],
+])("a PowerShell that is %s is typed, and nothing is made anew or thrown away", async (mood, message) => {
+  await (await boxWith()).createKey(scope)
+  const before = kept()
+  const box = await boxWith({ timeoutMs: mood === "slow" ? 300 : 30_000 })
+  become(mood)
+  const reason = {
+    name: "SecretBoxError",
+    reason: "SECURE_STORE_UNAVAILABLE",
+    message: expect.stringContaining(message),
+  }
+  for (const use of [() => box.createKey(scope), () => box.createKey({ ...scope, user: "eve" })]) {
+    await expect(use()).rejects.toMatchObject(reason)
+  }
+  expect(kept()).toEqual(before)
+})
+
+test("where there is no PowerShell nothing is kept", async () => {
+  const box = await boxWith({ program: join(folder, "none.exe") })
+  await expect(box.createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
+  expect(existsSync(join(folder, "keys"))).toBe(false)
+})
+
+test("another Windows user does not open it", async () => {
+  await (await boxWith()).createKey(scope)
+  const before = kept()
+  signIn("eve")
+  const box = await boxWith()
+  for (const use of [() => box.createKey(scope), () => box.seal(scope, "token", bytes("x")), () => box.rotate(scope)]) {
+    await expect(use()).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_USER" })
+  }
+  expect(kept()).toEqual(before)
+})
+
+test("a file that was changed, or is another scope's, is noticed and left", async () => {
+  const box = await boxWith()
+  await box.createKey(scope)
+  const [name = ""] = readdirSync(join(folder, "keys"))
+  await box.createKey({ ...scope, user: "eve" })
+  const other = readdirSync(join(folder, "keys")).find((one) => one !== name) ?? ""
+  const path = join(folder, "keys", name)
+  const whole = readFileSync(path)
+  const changed = Buffer.from(whole)
+  changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1
+  for (const bent of [changed, readFileSync(join(folder, "keys", other)), whole.subarray(0, 60)]) {
+    writeFileSync(path, bent)
+    await expect(box.createKey(scope)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+    expect(readFileSync(path)).toEqual(bent)
+  }
+  writeFileSync(path, whole)
+  await box.createKey(scope)
+})

@@ -1,0 +1,112 @@
+// Windows data protection (DPAPI) for the user: the system wraps a few bytes under keys of the user that are signed in.
+import { createHash } from "node:crypto"
+import { homedir } from "node:os"
+import { join } from "node:path"
+import { SecretBoxError, type SecretScope, type Shelf } from "@signet/client"
+import { scopeText } from "@signet/client/platform"
+import { createFileShelf } from "../file-shelf.ts"
+import type { Keeper } from "./kept-box.ts"
+import { type PowershellOptions, powershell } from "./powershell.ts"
+
+export interface DpapiOptions extends PowershellOptions {
+  /** Where what was wrapped is kept. Default: a folder in the user's local application data, which does not roam. */
+  readonly shelf?: Shelf
+}
+
+/**
+ * Line by line from standard input: what to do, the scope's hash, the bytes; each in base64. The scope is mixed in
+ * (optional entropy), so what was wrapped for one opens for no other. Calls of .NET alone and no cmdlets: those are
+ * loaded by a path that whoever started this program may have changed. Written to the stream and not to the host: what
+ * is transcribed by policy does not have it.
+ */
+const script = `
+$ErrorActionPreference = 'Stop'
+if ($ExecutionContext.SessionState.LanguageMode -ne 'FullLanguage') { 'signet-constrained'; exit 3 }
+try {
+  [void][Reflection.Assembly]::LoadWithPartialName('System.Security')
+  $what = [Console]::In.ReadLine()
+  $entropy = [Convert]::FromBase64String([Console]::In.ReadLine())
+  $data = [Convert]::FromBase64String([Console]::In.ReadLine())
+  $user = [Security.Cryptography.DataProtectionScope]::CurrentUser
+  if ($what -ceq 'protect') { $made = [Security.Cryptography.ProtectedData]::Protect($data, $entropy, $user) }
+  elseif ($what -ceq 'unprotect') { $made = [Security.Cryptography.ProtectedData]::Unprotect($data, $entropy, $user) }
+  else { exit 2 }
+  [Array]::Clear($data, 0, $data.Length)
+  [Console]::Out.Write('signet-ok ' + [Convert]::ToBase64String($made))
+  [Array]::Clear($made, 0, $made.Length)
+  exit 0
+} catch {
+  $error0 = $_.Exception
+  while ($error0.InnerException) { $error0 = $error0.InnerException }
+  [Console]::Out.Write('signet-failed ' + $error0.HResult)
+  exit 1
+}
+`
+
+/** @throws SecretBoxError what DPAPI refuses, and whatever else PowerShell does instead. */
+export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
+  const shelf = options.shelf ?? createFileShelf(join(homedir(), "AppData", "Local", "signet", "keys"))
+  return {
+    async read(scope) {
+      const kept = await shelf.read(nameOf(scope))
+      return kept && call("unprotect", scope, kept.bytes)
+    },
+    async write(scope, bytes) {
+      const wrapped = await call("protect", scope, bytes)
+      // The box's lock is held, and what it read was read under it.
+      await shelf.write(nameOf(scope), wrapped, "any")
+    },
+    async remove(scope) {
+      await shelf.remove(nameOf(scope), "any")
+    },
+  }
+
+  async function call(what: "protect" | "unprotect", scope: SecretScope, bytes: Uint8Array): Promise<Uint8Array> {
+    const entropy = createHash("sha256")
+      .update(`signet dpapi v1\0${scopeText(scope)}`)
+      .digest("base64")
+    const said = await powershell(script, `${what}\n${entropy}\n${base64(bytes)}\n`, options)
+    const [, word, value = ""] = /^signet-(ok|failed|constrained) ?([A-Za-z0-9+/=-]*)\s*$/.exec(said) ?? []
+    switch (word) {
+      case "ok":
+        return parse(value)
+      case "failed":
+        throw refusal(Number(value))
+      case "constrained":
+        throw unavailable("PowerShell is locked down on this machine (constrained language mode)")
+      default:
+        throw unavailable("PowerShell said something else than was asked for")
+    }
+  }
+}
+
+const nameOf = (scope: SecretScope): string => `dpapi ${scopeText(scope)}`
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64")
+
+function parse(value: string): Uint8Array {
+  const bytes = Buffer.from(value, "base64")
+  if (bytes.length === 0 || bytes.toString("base64") !== value) throw unavailable("PowerShell gave no whole bytes")
+  return Uint8Array.from(bytes)
+}
+
+/** NTE_BAD_KEY_STATE: under a key that this user does not have. */
+const badKeyState = 0x8009000b | 0
+/** ERROR_INVALID_DATA: not what was wrapped, or wrapped for another scope. */
+const invalidData = 0x8007000d | 0
+
+function refusal(hresult: number): SecretBoxError {
+  switch (hresult) {
+    case badKeyState:
+      return new SecretBoxError(
+        "WRONG_USER",
+        "this was protected by another Windows user, or before an administrator has set a new password",
+      )
+    case invalidData:
+      return new SecretBoxError("STATE_TAMPERED", "what Windows has protected was changed, or is of another scope")
+    default:
+      return unavailable(`Windows data protection refused (${hresult})`)
+  }
+}
+
+const unavailable = (message: string) => new SecretBoxError("SECURE_STORE_UNAVAILABLE", message)

@@ -1,0 +1,139 @@
+// Browsers that cannot keep a CryptoKey, by stand-ins for their IndexedDB: each is refused with a reason, and no key is
+// kept in any other way. What a real one does is in test/interop.
+import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { createWebSecretBox } from "./secret-box.ts"
+
+const scope = { app: "app_1", user: "ada" }
+const bytes = new TextEncoder().encode("secret")
+
+type Flaw =
+  | "none"
+  /** Private windows of some browsers, and pages that may not have storage. */
+  | "refuses to open"
+  /** An engine that has CryptoKey, and no structured clone of it. */
+  | "cannot clone keys"
+  /** Keeps the object around a key, and gives an empty one back. */
+  | "loses keys"
+  | "gives raw keys back"
+  | "has no room"
+
+/** As much of IndexedDB as one store needs. */
+function indexedDbThat(flaw: Flaw, kept: Map<string, unknown>): Pick<IDBFactory, "open"> {
+  const later = (work: () => void) => setTimeout(work)
+  function transaction() {
+    const before = new Map(kept)
+    const made: Record<string, unknown> = { error: null }
+    let isAborted = false
+    const call = (name: string) => later(() => typeof made[name] === "function" && made[name]())
+    const abort = (error: unknown = null) => {
+      if (isAborted) return
+      isAborted = true
+      made.error = error
+      kept.clear()
+      for (const [key, value] of before) kept.set(key, value)
+      call("onabort")
+    }
+    const request = (result: unknown) => {
+      const asked: { result: unknown; onsuccess?: () => void } = { result }
+      later(() => {
+        asked.onsuccess?.()
+        if (!isAborted) call("oncomplete")
+      })
+      return asked
+    }
+    return Object.assign(made, {
+      abort,
+      objectStore: () => ({
+        get: (key: string) => request(structuredClone(kept.get(key))),
+        put(value: { keys: { key: unknown }[] }, key: string) {
+          if (flaw === "cannot clone keys") throw new DOMException("a CryptoKey could not be cloned", "DataCloneError")
+          if (flaw === "has no room") return abort(new DOMException("full", "QuotaExceededError"))
+          const strange = (instead: unknown) => ({
+            ...value,
+            keys: value.keys.map((one) => ({ ...one, key: instead })),
+          })
+          if (flaw === "loses keys") kept.set(key, strange({}))
+          else if (flaw === "gives raw keys back") kept.set(key, strange(new Uint8Array(32)))
+          else kept.set(key, structuredClone(value))
+        },
+        delete: (key: string) => kept.delete(key),
+      }),
+    })
+  }
+  const open = () => {
+    const request: Record<string, unknown> = {}
+    later(() => {
+      if (flaw === "refuses to open") {
+        request.error = new DOMException("not in this window", "SecurityError")
+        return typeof request.onerror === "function" && request.onerror()
+      }
+      request.result = { transaction, close: () => undefined }
+      return typeof request.onsuccess === "function" && request.onsuccess()
+    })
+    return request as unknown as IDBOpenDBRequest
+  }
+  return { open }
+}
+
+let kept: Map<string, unknown>
+beforeEach(() => {
+  kept = new Map()
+  vi.stubGlobal("isSecureContext", true)
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+const boxIn = (flaw: Flaw) => {
+  vi.stubGlobal("indexedDB", indexedDbThat(flaw, kept))
+  return createWebSecretBox()
+}
+
+test("a browser that keeps keys seals and opens, also for one who holds the scope", async () => {
+  const box = boxIn("none")
+  await box.createKey(scope)
+  const sealed = await box.seal(scope, "row", bytes)
+  expect(await boxIn("none").open(scope, "row", sealed)).toEqual(bytes)
+  const held = boxIn("none").hold?.(scope)
+  expect(await held?.open("row", (await held?.seal("row", bytes)) ?? bytes)).toEqual(bytes)
+})
+
+test.each<[Flaw, string]>([
+  ["refuses to open", "SECURE_STORE_UNAVAILABLE"],
+  ["cannot clone keys", "SECURE_STORE_UNAVAILABLE"],
+  ["has no room", "SECURE_STORE_UNAVAILABLE"],
+  ["loses keys", "SECURE_STORE_CHANGED"],
+  ["gives raw keys back", "SECURE_STORE_CHANGED"],
+])("a browser whose IndexedDB %s is refused, and seals nothing", async (flaw, reason) => {
+  const box = boxIn(flaw)
+  const refused = { name: "SecretBoxError", reason }
+  await expect(box.createKey(scope)).rejects.toMatchObject(refused)
+  // Again, too: what is there now is not taken for a key.
+  await expect(box.createKey(scope)).rejects.toMatchObject(refused)
+  await expect(box.seal(scope, "row", bytes)).rejects.toMatchObject({ name: "SecretBoxError" })
+  await expect(box.hold?.(scope).seal("row", bytes)).rejects.toMatchObject({ name: "SecretBoxError" })
+  const isNothing = flaw !== "loses keys" && flaw !== "gives raw keys back"
+  if (isNothing) expect([...kept]).toEqual([])
+})
+
+test("a browser without IndexedDB is refused", async () => {
+  vi.stubGlobal("indexedDB", undefined)
+  await expect(createWebSecretBox().createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_UNAVAILABLE" })
+})
+
+test("a browser that lost its keys overnight opens nothing with new ones", async () => {
+  await boxIn("none").createKey(scope)
+  const sealed = await boxIn("none").seal(scope, "row", bytes)
+  const [[name = "", value] = []] = [...kept]
+  kept.set(name, Object.assign({}, value, { keys: [{ id: "x", key: {} }] }))
+  const before = structuredClone(kept.get(name))
+  const box = boxIn("none")
+  await expect(box.createKey(scope)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+  await expect(box.open(scope, "row", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+  expect(kept.get(name)).toEqual(before)
+})
+
+test("a page that is not in a secure context is refused before anything is asked", async () => {
+  vi.stubGlobal("isSecureContext", false)
+  await expect(boxIn("none").createKey(scope)).rejects.toMatchObject({ reason: "INSECURE_CONTEXT" })
+  expect([...kept]).toEqual([])
+})
