@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const append = "server/rpc/messaging/append"
 const attacks = "test/attack/messaging.test.ts"
+const commits = "test/attack/messaging-commits.test.ts"
 const appends = "server/rpc/messaging/append/append.test.ts"
 const service = "server/rpc/messaging/conversation-service.test.ts"
 const streams = "server/rpc/messaging/subscribe/subscribe.test.ts"
@@ -13,7 +14,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/change.ts`,
     from: "      added: claimed,",
     to: "      added: claimed.slice(0, verified?.body.added.length),",
-    test: attacks,
+    test: commits,
     name: "that adds a ghost beside whom its proof names is refused",
   },
   {
@@ -21,7 +22,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/credential.ts`,
     from: "if (found.deviceId !== device.id || found.userId !== device.userId) {",
     to: "if (found.userId === undefined) {",
-    test: attacks,
+    test: commits,
     name: "that was first in a group whose creator is somebody else is refused",
   },
   {
@@ -29,7 +30,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/frame.ts`,
     from: 'if (!equalBytes(groupId, mlsGroupId)) throw new Refused("MLS_WRONG_GROUP")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "of another group is refused",
   },
   {
@@ -37,7 +38,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/group-info.ts`,
     from: 'if (!equalBytes(info.proof ?? new Uint8Array(), proof)) throw mismatch("the GroupInfo has another proof")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "whose GroupInfo has another proof than itself is refused",
   },
   {
@@ -45,7 +46,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/group-info.ts`,
     from: 'if (!verifyGroupInfo(info, signerKey, verify)) throw mismatch("the GroupInfo is not signed by the committer")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "with the GroupInfo of another epoch, group or commit is refused",
   },
   {
@@ -53,7 +54,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/group-info.ts`,
     from: "judging(() => checkConversationBinding(binding, { ...papersOf(judge), kind: ConversationKind[kind] }))",
     to: "",
-    test: attacks,
+    test: commits,
     name: "that was first in a group for another conversation is refused",
   },
   {
@@ -61,7 +62,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/tree.ts`,
     from: 'if (!equalBytes(treeHash(tree), expected)) throw mismatch("the tree does not have the tree hash")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "with a tree that is not the epoch's, or without the tree that newcomers need, is refused",
   },
   {
@@ -69,7 +70,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/tree.ts`,
     from: 'if (credential === undefined) throw new Refused("GHOST_MEMBER")',
     to: "if (credential === undefined) continue",
-    test: attacks,
+    test: commits,
     name: "whose signed tree has one leaf more than its members is refused",
   },
   {
@@ -77,7 +78,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/welcomes.ts`,
     from: 'if (!isClaimed) throw new Refused("KEY_PACKAGE_NOT_CLAIMED")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "with a package that was not claimed, or by somebody else, is refused",
   },
   {
@@ -85,7 +86,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/welcomes.ts`,
     from: 'if (parts.size !== added.length) throw new Refused("WELCOME_RECIPIENT_MISMATCH")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "with a welcome for a device that is not added, or for none, is refused",
   },
   {
@@ -93,7 +94,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/verify-commit.ts`,
     from: 'if (key === undefined) throw unsigned("the commit")',
     to: "if (key === undefined) return { leaf, key: judge.device.leafKey }",
-    test: attacks,
+    test: commits,
     name: "whose signature does not verify is refused",
   },
   {
@@ -101,7 +102,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/verify-commit.ts`,
     from: 'if (tree === undefined && change.added.length > 0) throw mismatch("those who are added need the tree")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "with a tree that is not the epoch's, or without the tree that newcomers need, is refused",
   },
   {
@@ -163,9 +164,9 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a proof is for whoever has it",
     file: "server/rpc/messaging/authorize.ts",
-    from: "requester: directive === null ? (own?.credentialHash ?? device.credentialHash) : null",
+    from: "requester: directive === null ? requester : null",
     to: "requester: null",
-    test: attacks,
+    test: commits,
     name: "by another member than the one its proof was given to is refused",
   },
   {
@@ -179,7 +180,7 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a device streams as often as it likes",
     file: "server/rpc/messaging/subscribe/streams.ts",
-    from: 'if (count >= most) throw limitExceeded("streams_per_device", most)',
+    from: 'if (isFull(deviceId)) throw limitExceeded("streams_per_device", most)',
     to: "",
     test: streams,
     name: "a device has four streams at once, and a fifth when one has ended",
@@ -189,7 +190,7 @@ export const conversationMutants: readonly Mutant[] = [
     file: `${append}/change.ts`,
     from: 'if (path !== undefined && !verifyLeafNode(path.leafNode, place, verify)) throw unsigned("the new leaf")',
     to: "",
-    test: attacks,
+    test: commits,
     name: "whose path has a leaf that nobody signed, or another device's, is refused",
   },
 ]

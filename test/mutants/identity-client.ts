@@ -153,7 +153,7 @@ export const identityClientMutants: readonly Mutant[] = [
   },
   {
     fault: "a file is opened by others",
-    file: "clients/node/file-shelf.ts",
+    file: "clients/node/durable-file.ts",
     from: 'await open(path, "wx", 0o600)',
     to: 'await open(path, "wx", 0o644)',
     test: "clients/node/file-shelf.test.ts",

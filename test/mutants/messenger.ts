@@ -162,8 +162,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit is done when the service says so",
     file: `${client}/sending/commits.ts`,
-    from: "if (!isStaged && intent === undefined) return",
-    to: "if (!isStaged || intent) return",
+    from: "if (!isStaged && !isToDo) return",
+    to: "if (!isStaged || isToDo) return",
     test: answers,
     name: "what the service says it took, and its log does not have, waits",
   },
