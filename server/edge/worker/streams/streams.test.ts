@@ -73,15 +73,15 @@ const listenersOf = (conversation: Conversation) =>
 const isHeard = (conversation: Conversation, { id }: MessagingDevice) =>
   until(async () => JSON.stringify(await listenersOf(conversation)).includes(id))
 
-test("what is published reaches who listens, once, and nobody else", async () => {
+test("what is told or published reaches who listens, once, and nobody else", async () => {
   const [one, other] = [await group(), await group()]
   const stream = await listen(one.device, [[one.conversation, one.conversation.headSeq]])
   const elsewhere = await listen(other.device, [[other.conversation, other.conversation.headSeq]])
   await isHeard(one.conversation, one.device)
   const headSeq = await append(one.conversation, one.device)
   const hint: Hint = { is: "envelopes", conversationId: one.conversation.id, headSeq }
-  await publish([hint, hint])
   await until(() => stream.hints.length > 0)
+  await objects.env.CONVERSATIONS.getByName(one.conversation.id).tell?.([hint])
   await publish([hint, { is: "keyPackageLow", deviceId: one.device.id }])
   await until(() => stream.hints.length > 1)
   expect(stream.hints).toEqual([hint, { is: "keyPackageLow", deviceId: one.device.id }])
@@ -93,6 +93,7 @@ test("what nobody told, or was told to nobody, is found by asking again", async 
   await append(conversation, device)
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await until(() => stream.hints.length === 1)
+  await objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf?.("delete from listener")
   const headSeq = await append(conversation, device)
   const issued: Directive = { ...directive, issuedAtMs: Date.now() }
   const done = await store.conversations.direct(
@@ -134,7 +135,6 @@ test.each(["DEVICES", "CONVERSATIONS"] as const)(
     const hint: Hint = { is: "envelopes", conversationId: conversation.id, headSeq }
     // The one that lost its sockets says so, and what was told meanwhile is found.
     const all: Hint[] = kind === "DEVICES" ? [{ is: "member", deviceId: device.id }, hint] : [hint]
-    if (kind === "CONVERSATIONS") await publish([hint])
     await until(() => stream.hints.length >= all.length)
     expect(stream.hints).toEqual(expect.arrayContaining(all))
   },
@@ -147,7 +147,7 @@ test("who has left is told nothing, and soon not looked for", async () => {
   stream.leave()
   const own = objects.env.DEVICES.getByName(device.id)
   await until(async () => (await own.hear?.([])) === false)
-  await publish([{ is: "envelopes", conversationId: conversation.id, headSeq: 99n }])
+  await append(conversation, device)
   await until(async () => JSON.stringify(await listenersOf(conversation)) === "[]")
 })
 

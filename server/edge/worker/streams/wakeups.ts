@@ -42,9 +42,9 @@ function byObject(hints: readonly Hint[]): ReadonlyMap<Name, readonly Hint[]> {
 
 function nameOf(hint: Hint): Name | undefined {
   switch (hint.is) {
-    case "envelopes":
     case "directive":
       return `conversation ${hint.conversationId}`
+    case "envelopes":
     case "deviceList":
     case "welcome":
       // The object that keeps it tells of it by itself.

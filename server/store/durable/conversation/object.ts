@@ -111,6 +111,13 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   }
 
   async append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
+    const outcome = await this.#append(append, nowMs, audit)
+    if (outcome.is !== "appended") return outcome
+    this.tell([{ is: "envelopes", conversationId: append.conversationId, headSeq: outcome.answer.seq }])
+    return outcome
+  }
+
+  async #append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
     const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
     // One row, which needs no transaction, no alarm and nobody who is told.
     if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
