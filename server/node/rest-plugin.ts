@@ -30,7 +30,7 @@ export const restPlugin: FastifyPluginCallback<RestPluginOptions> = (app, option
 }
 
 /** `{name}` as the router takes it; before a custom verb it ends at the colon, which elsewhere is a part of a value. */
-function routerPath(path: string): string {
+export function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}(?::(\w+))?/g, (_, name: string, verb?: string) =>
     verb === undefined ? `:${name}` : `:${name}(^[^/:]+)::${verb}`,
   )

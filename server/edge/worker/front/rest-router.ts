@@ -16,15 +16,37 @@ export function decodedPath(path: string): readonly string[] {
   }
 }
 
-/** @returns Finds the route of a verb and a decoded path; undefined when there is none. */
-export function restRouter(
-  routes: readonly RestRoute[],
-): (verb: string, path: readonly string[]) => RestRoute | undefined {
-  const found = Map.groupBy(routes.toSorted(bySpecificity), keyOf)
-  return (verb, path) =>
-    found
+/**
+ * Finds the route of a verb and a decoded path; undefined when there is none.
+ *
+ * @throws Refused MALFORMED_REQUEST when there is none because of a variable that is too long.
+ */
+export type FindRoute = (verb: string, path: readonly string[]) => RestRoute | undefined
+
+export function restRouter(routes: readonly RestRoute[]): FindRoute {
+  const sorted = routes.toSorted(bySpecificity)
+  const found = Map.groupBy(sorted, keyOf)
+  return (verb, path) => {
+    const route = found
       .get(`${verb} ${path.length}`)
       ?.find(({ binding }) => binding.segments.every((segment, at) => isMatch(segment, path[at] ?? "")))
+    if (route === undefined && sorted.some((each) => each.verb === verb && isTooLong(each, path))) {
+      throw new Refused("MALFORMED_REQUEST")
+    }
+    return route
+  }
+}
+
+/** Whether the path is the route's as far as to a variable that is too long. */
+function isTooLong({ binding }: RestRoute, path: readonly string[]): boolean {
+  for (const [at, text] of path.entries()) {
+    const segment = binding.segments[at]
+    if (segment === undefined || isMatch(segment, text)) continue
+    // Longer than any name with the verb after it: not even looked at.
+    const isLong = text.length > maxVariable + segment.verb.length
+    return segment.literal === undefined && (isLong || isMatch(segment, text, Number.POSITIVE_INFINITY))
+  }
+  return false
 }
 
 const keyOf = ({ verb, binding }: RestRoute): string => `${verb} ${binding.segments.length}`
@@ -40,9 +62,9 @@ function bySpecificity(a: RestRoute, b: RestRoute): number {
   return 0
 }
 
-function isMatch({ literal, verb }: Segment, text: string): boolean {
+function isMatch({ literal, verb }: Segment, text: string, longest = maxVariable): boolean {
   if (literal !== undefined) return text === literal + verb
-  if (verb === "") return text.length <= maxVariable
+  if (verb === "") return text.length <= longest
   const name = text.endsWith(verb) ? text.slice(0, -verb.length) : ""
-  return name !== "" && name.length <= maxVariable && !/[/:]/.test(name)
+  return name !== "" && name.length <= longest && !/[/:]/.test(name)
 }
