@@ -3,6 +3,7 @@ import { env, waitUntil } from "cloudflare:workers"
 import { parseBearer } from "@signet/guard/bearer"
 import { createConnectGuard } from "@signet/guard/connect"
 import { Refused } from "@signet/kernel/errors"
+import { type CallLine, callLines } from "../../rpc/call-log.ts"
 import { healthState } from "../../rpc/health.ts"
 import { deadline } from "../../rpc/interceptors/deadline.ts"
 import { deviceProof } from "../../rpc/interceptors/device-proof.ts"
@@ -63,6 +64,7 @@ function openFront({ settings, client, issuerKeys, deps }: Runtime, region: stri
     // The platform sees that a caller has gone when something is written to it.
     routes: messagingRoutes(deps, createStreams({ unseen: { after: realAfter, waitMs: 500 } })),
     interceptors: [
+      callLines(() => logCall),
       faults,
       deadline(callLimitMs),
       connectGuard.interceptor,
@@ -86,6 +88,13 @@ function openFront({ settings, client, issuerKeys, deps }: Runtime, region: stri
     // The platform writes it over whatever a caller sends.
     addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
   })
+}
+
+/** One line a call, as the Node server writes it. */
+function logCall(line: CallLine): void {
+  const text = JSON.stringify({ ...line, msg: "call" })
+  if (line.outcome === "INTERNAL") console.error(text)
+  else console.log(text)
 }
 
 /** What somebody who signs on behalf of the caller is shown. Only the guard says whether it is any good. */
