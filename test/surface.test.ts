@@ -73,7 +73,11 @@ test.each<[string, () => Promise<object>, string[]]>([
       ...["openFolderStore", "openMemoryStore", "openSqliteStore"],
     ],
   ],
-  ["@signet/client-react-native", () => import("@signet/client-react-native"), ["createMessenger"]],
+  [
+    "@signet/client-react-native",
+    () => import("@signet/client-react-native"),
+    ["MessagingError", "createMessenger", "isMessagingError", "messagingReasons"],
+  ],
   [
     "@signet/client-node",
     () => import("@signet/client-node"),
@@ -93,6 +97,55 @@ test.each<[string, () => Promise<object>, string[]]>([
 ])("%s has these functions and values, and no others", async (_, load, names) => {
   expect(Object.keys(await load()).sort()).toEqual(names.sort())
 })
+
+/** What an app names of conversations, files and comparisons. */
+const messengerTypes = [
+  ...["AttachmentOptions", "AttachmentSource", "ComparedBy", "ConversationInfo", "ConversationStatus"],
+  ...["DeviceFingerprint", "DeviceInfo", "Incoming", "IncomingEnvelope", "MessagingConfig", "MessagingReason"],
+  ...["MessengerEvent", "OpenedAttachment", "Person", "Range", "ReadOptions", "SentMessage", "TimelineEntry"],
+  ...["UploadInfo", "UserVerification", "Verification", "VerificationStatus"],
+]
+const ofStores = ["MessagingSession", "MessagingStore", "Messenger", "OutgoingEnvelope"]
+const ofPlatforms = ["MessengerOptions", "Named", "Op", "Row", "SignedInOptions", "Space", "Table", "Transacted"]
+
+test.each<[string, string, string[]]>([
+  ["@signet/client/messaging", "clients/core/messaging/index.ts", [...messengerTypes, ...ofStores, ...ofPlatforms]],
+  [
+    "@signet/client-web/messaging",
+    "clients/web/messaging/index.ts",
+    [...messengerTypes, ...ofStores, ...ofPlatforms, "WebMessengerOptions"],
+  ],
+  [
+    "@signet/client-node/messaging",
+    "clients/node/messaging/index.ts",
+    [...messengerTypes, ...ofStores, "NodeMessengerOptions"],
+  ],
+  [
+    "@signet/client-react-native",
+    "clients/react-native/index.ts",
+    [
+      ...[...messengerTypes, "ReactNativeMessenger", "ReactNativeOptions"],
+      ...["Handle", "NativeConversation", "NativeDevice", "NativeEntry", "NativeEvent", "NativeMessenger"],
+      ...["NativeOptions", "NativePerson"],
+    ],
+  ],
+])("%s has these types, and no others", (_, file, names) => {
+  expect(typesOf(readFileSync(join(root, file), "utf8")).sort()).toEqual(names.sort())
+})
+
+/** The names of types that an index lets others import. */
+function typesOf(index: string): string[] {
+  const all = index.includes('export * from "@signet/client/messaging"')
+    ? typesOf(readFileSync(join(root, "clients/core/messaging/index.ts"), "utf8"))
+    : []
+  for (const [, isType, list = ""] of index.matchAll(/export (type )?\{([^}]*)\}/g)) {
+    for (const name of list.split(",").map((part) => part.trim())) {
+      if (name.startsWith("type ")) all.push(name.slice("type ".length))
+      else if (isType && name !== "") all.push(name)
+    }
+  }
+  return all
+}
 
 test("no client package exports the engine, its crypto, its state or a key", () => {
   for (const folder of workspaces.filter((path) => path.startsWith("clients/"))) {

@@ -1,10 +1,10 @@
 import { toBinary } from "@bufbuild/protobuf"
-import type { MessagingConfig, Messenger, MessengerEvent } from "@signet/client/messaging"
+import type { MessagingConfig, Messenger, MessengerEvent, MessengerOptions } from "@signet/client/messaging"
 import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { conversationFrom, entryFrom, errorFrom, eventFrom, toBase64 } from "./crossing.ts"
 import type { Handle, NativeMessenger } from "./native-messenger.ts"
 
-export interface ReactNativeOptions {
+export interface ReactNativeOptions extends Pick<MessengerOptions, "whenKeysChange"> {
   readonly messaging: MessagingConfig
   /** A sign-in of the native identity client. */
   readonly session: Handle
@@ -43,11 +43,11 @@ export interface ReactNativeMessenger extends Pick<Messenger, Shared | "deviceId
 /** @throws MessagingError, SecretBoxError as the messenger of any platform. */
 export async function createMessenger(
   native: NativeMessenger,
-  { messaging, session }: ReactNativeOptions,
+  { messaging, session, whenKeysChange = "warn" }: ReactNativeOptions,
 ): Promise<ReactNativeMessenger> {
   const { baseUrl, issuerRootKeys } = messaging
   const { handle, deviceId } = await asked(() =>
-    native.open({ baseUrl, issuerRootKeys: issuerRootKeys.map(toBase64), session }),
+    native.open({ baseUrl, issuerRootKeys: issuerRootKeys.map(toBase64), session, whenKeysChange }),
   )
   const listeners = new Set<(event: MessengerEvent) => void>()
   const subscription = native.onEvent((event) => {

@@ -1,4 +1,31 @@
 // @signet/client-react-native: the messenger in React Native, over a native module that the app brings.
+export {
+  type AttachmentOptions,
+  type AttachmentSource,
+  type ComparedBy,
+  type ConversationInfo,
+  type ConversationStatus,
+  type DeviceFingerprint,
+  type DeviceInfo,
+  type Incoming,
+  type IncomingEnvelope,
+  isMessagingError,
+  type MessagingConfig,
+  MessagingError,
+  type MessagingReason,
+  type MessengerEvent,
+  messagingReasons,
+  type OpenedAttachment,
+  type Person,
+  type Range,
+  type ReadOptions,
+  type SentMessage,
+  type TimelineEntry,
+  type UploadInfo,
+  type UserVerification,
+  type Verification,
+  type VerificationStatus,
+} from "@signet/client/messaging"
 export { createMessenger, type ReactNativeMessenger, type ReactNativeOptions } from "./create-messenger.ts"
 export type {
   Handle,

@@ -11,6 +11,8 @@ export interface NativeOptions {
   readonly issuerRootKeys: readonly string[]
   /** Of the native identity client: the refresh token stays there. */
   readonly session: Handle
+  /** "warn" or "refuse": what becomes of a message to somebody whose keys are others than those that were compared. */
+  readonly whenKeysChange: string
 }
 
 export interface NativePerson {

@@ -37,7 +37,8 @@ async function phone(name: string, isLeaky = false): Promise<Phone> {
   const taint = createTaint()
   let identityKey = new Uint8Array()
   const { native, crossed } = nativeDouble({
-    async open({ session }) {
+    async open({ session, whenKeysChange }) {
+      expect(whenKeysChange).toBe("refuse")
       if (session !== `session of ${name}`) throw new Error("no such sign-in")
       taint.add("an access token", person.accessToken)
       const [options, primitives] = messengers.optionsFor(person, { store: openMemoryStore(), box: testBox() })
@@ -52,7 +53,8 @@ async function phone(name: string, isLeaky = false): Promise<Phone> {
     safetyNumber: async () => (isLeaky ? Buffer.from(identityKey).toString("base64") : safetyNumber),
   })
   const messaging = { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] }
-  const messenger = await createMessenger(native, { messaging, session: `session of ${name}` })
+  const asked = { messaging, session: `session of ${name}`, whenKeysChange: "refuse" } as const
+  const messenger = await createMessenger(native, asked)
   await messenger.sync()
   return { userId: person.userId, native, messenger, taint, crossed }
 }

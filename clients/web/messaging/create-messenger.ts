@@ -12,7 +12,7 @@ import { createWebSecretBox } from "../secret-box.ts"
 import { checkSecureContext } from "../secure-context.ts"
 import { openIdbStore } from "./idb-store.ts"
 
-export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session"> {
+export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
   /** Default: in IndexedDB, one for each user of the browser. */
   readonly store?: MessagingStore
   /** Default: keys in IndexedDB that no script takes along. */
@@ -34,7 +34,7 @@ export async function createMessenger(options: WebMessengerOptions): Promise<Mes
   const store = options.store ?? (await openIdbStore(storeNameOf(session)))
   const { secretBox = createWebSecretBox(), transport = connectTo(messaging.baseUrl) } = options
   try {
-    const given = { messaging, session, store, secretBox, transport, clock, random, platform: "web" }
+    const given = { ...options, store, secretBox, transport, clock, random, platform: "web" }
     return await createPortableMessenger(given)
   } catch (error) {
     if (options.store === undefined) await store.close()

@@ -82,12 +82,14 @@ export async function settle(context: Context, conversationId: string, shown: Co
   }
   const isIn = record?.status === Status.ACTIVE || record?.status === Status.CREATING
   if (seat === undefined || !isIn) return
-  const isTaking = shown?.status === undefined || shown.status === Conversation_Status.ACTIVE
-  if (!isTaking) return
-  if (staged !== undefined || dueIn(record, "intent").length > 0) {
+  if (shown?.status === Conversation_Status.CLOSED) return
+  // A quarantined one takes nothing but what directives ask for: that is how its quarantine ends.
+  const isTaking = shown?.status !== Conversation_Status.QUARANTINED
+  if (isTaking && (staged !== undefined || dueIn(record, "intent").length > 0)) {
     await carryOutIntents(context, conversationId)
   }
   if (shown === undefined || shown.directives.length > 0) await carryOutDue(context, conversationId)
+  if (!isTaking) return
   if (dueIn(record, "outbox").length > 0) await flush(context, conversationId)
   const now = (await door.held()).seat
   if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
