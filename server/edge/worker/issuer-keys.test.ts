@@ -38,8 +38,9 @@ function setUp() {
     faults: 0,
     kept: new Map<string, { text: string; fetchedAtMs: number }>(),
   }
-  const isolate = () =>
-    createIssuerKeys({
+  const isolate = () => {
+    let looking: Promise<unknown> = Promise.resolve()
+    const keys = createIssuerKeys({
       settings: { issuer, authUrl: issuer, rootKey: rootPublicKey(root), receiptKey },
       cache: {
         get: async () => state.kept.get("set"),
@@ -50,8 +51,17 @@ function setUp() {
         return state.isUp ? Response.json({ issuerKeySet: state.set }) : new Response(null, { status: 503 })
       },
       clock: { nowMs: () => state.nowMs },
+      background: (work) => {
+        looking = work
+      },
       report: () => state.faults++,
     })
+    const look = async () => {
+      await keys.look()
+      await looking
+    }
+    return { ...keys, look, call: keys.look }
+  }
   return { state, isolate }
 }
 const unavailable = expect.objectContaining({ reason: "UNAVAILABLE" })
@@ -133,4 +143,16 @@ test("while there is nothing to be had, nobody is asked again for five seconds",
   state.nowMs += 5_000
   await keys.look()
   expect(state.asked).toBe(2)
+})
+
+test("who holds a set does not wait for the next, and takes it when it has come", async () => {
+  const { state, isolate } = setUp()
+  const keys = isolate()
+  await keys.look()
+  state.set = await setOf(2n, [keyOf(receiptKey)])
+  state.nowMs += 6 * minute
+  await keys.call()
+  expect(keys.issuerKeys().version).toBe(1n)
+  await keys.look()
+  expect(keys.issuerKeys().version).toBe(2n)
 })

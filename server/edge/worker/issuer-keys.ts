@@ -17,7 +17,10 @@ import type { Settings } from "./settings.ts"
 export type ReceiptKeys = Parameters<typeof createReceiptSigner>[0]
 
 export interface EdgeIssuerKeys extends ReceiptKeys {
-  /** Looks whether there is another set, when the one that is held is older than a minute. Never rejects. */
+  /**
+   * Looks whether there is another set, when the one that is held is older than a minute. Who has one does not wait for
+   * that. Never rejects.
+   */
   look(): Promise<void>
   /** @throws Refused UNAVAILABLE when there is no set. */
   issuerKeys(): IssuerKeys
@@ -41,6 +44,8 @@ export function createIssuerKeys(of: {
   cache: KeySetCache
   fetch: typeof fetch
   clock: Clock
+  /** Lets a call's work go on when it has been answered. */
+  background: (work: Promise<unknown>) => void
   /** Told why a set was not taken. */
   report: (fault: unknown) => void
 }): EdgeIssuerKeys {
@@ -75,9 +80,11 @@ export function createIssuerKeys(of: {
     }
   }
 
+  const isDue = () => clock.nowMs() - lookedAtMs >= (hasReceiptKey() ? memoryMs : cooldownMs)
+
   async function lookNow(): Promise<void> {
     const nowMs = clock.nowMs()
-    if (nowMs - lookedAtMs < (hasReceiptKey() ? memoryMs : cooldownMs)) return
+    if (!isDue()) return
     lookedAtMs = nowMs
     // What is held may have expired: nobody takes it any more, so nothing is signed under it either.
     const before = held?.bytes
@@ -105,7 +112,12 @@ export function createIssuerKeys(of: {
   }
 
   return {
-    look: () => shared("", lookNow).catch(report),
+    async look() {
+      if (hasReceiptKey() && !isDue()) return
+      const looked = shared("", lookNow).catch(report)
+      if (hasReceiptKey()) of.background(looked)
+      else await looked
+    },
     issuerKeys,
     bytes: () => held?.bytes,
     keySet: () => held && { rootKey: settings.rootKey, issuerKeySet: held.bytes },

@@ -1,7 +1,7 @@
 // What this isolate acts with: made when it is first called, by the Worker or by an object, and shared by all in it. No
 // call's own (sockets, timers, answers that are under way) is kept in it.
 
-import { env } from "cloudflare:workers"
+import { env, waitUntil } from "cloudflare:workers"
 import { randomBytes } from "node:crypto"
 import { createKeyValueCache } from "@signet/guard/kv-cache"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
@@ -49,6 +49,7 @@ function openRuntime(): Runtime {
     cache: createKeyValueCache(env.KEYS, "signet-issuer-keys"),
     fetch: ownFetch,
     clock,
+    background: waitUntil,
     report,
   })
   const auth = createAuthService({
