@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { build } from "esbuild"
 import type { Request as WorkerRequest } from "miniflare"
 import { expect, onTestFinished, test } from "vitest"
-import { clientsOver, protocols } from "../support/clients.ts"
+import { bearer, clientsOver, protocols } from "../support/clients.ts"
 import { effort } from "../support/effort.ts"
 import { addReader } from "../support/followed.ts"
 import { startTestServer } from "../support/server.ts"
@@ -60,19 +60,26 @@ async function setUp() {
   const restart = () => worker.setOptions(options(++isolates))
 
   const { auth } = clientsOver((protocols.gRPC ?? expect.unreachable)(server.url))
-  const token = async () => {
+  const signIn = async () => {
     const login = { ...(await server.login("ada")), audiences: ["svc-notes", "auth"] }
     const { accessTokens } = await auth.externalLogin(login)
-    return accessTokens["svc-notes"] ?? ""
+    const logout = () => auth.logout({}, bearer(accessTokens.auth ?? ""))
+    return { token: accessTokens["svc-notes"] ?? "", logout }
   }
-  const get = async (bearer: string): Promise<string> => {
-    const headers = { authorization: `Bearer ${bearer}` }
+  const token = async () => (await signIn()).token
+  const get = async (token: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}` }
     const answer = await worker.dispatchFetch("https://notes.example/notes", { headers })
     if (answer.status === 200) return "allowed"
     const problem: unknown = await answer.json()
     return typeof problem === "object" && problem !== null ? String(Reflect.get(problem, "reason")) : ""
   }
-  return { server, worker, restart, asked, down, token, get }
+  const untilRefused = async (token: string): Promise<number> => {
+    const beganAtMs = performance.now()
+    while ((await get(token)) === "allowed") await new Promise((resolve) => setTimeout(resolve, 50))
+    return performance.now() - beganAtMs
+  }
+  return { server, restart, asked, down, signIn, token, get, untilRefused }
 }
 
 const kidOf = (token: string): string =>
@@ -86,7 +93,7 @@ function withKid(token: string, kid: string): string {
 }
 
 test.skipIf(!hasWorkerd)("in workerd the guard outlives its issuer, floods, rotations and thieves", async () => {
-  const { server, restart, asked, down, token, get } = await setUp()
+  const { server, restart, asked, down, signIn, token, get, untilRefused } = await setUp()
   const first = await token()
   expect(await get(first)).toBe("allowed")
   expect(asked.get(keysPath)).toBe(1)
@@ -120,10 +127,16 @@ test.skipIf(!hasWorkerd)("in workerd the guard outlives its issuer, floods, rota
   expect(kidOf(second)).not.toBe(kidOf(first))
   expect(await get(second)).toBe("allowed")
 
-  // A thief has it: within the feed's time its tokens count for nothing, also those that were verified before.
-  const compromisedAtMs = performance.now()
+  // Who leaves is gone within the feed's time, and nobody else is.
+  const leaving = await signIn()
+  expect(await get(leaving.token)).toBe("allowed")
+  await leaving.logout()
+  expect(await untilRefused(leaving.token)).toBeLessThan(4_000)
+  expect(await get(leaving.token)).toBe("SESSION_REVOKED")
+  expect(await get(second)).toBe("allowed")
+
+  // A thief has the key: its tokens count for nothing, also those that were verified before.
   await server.keys.compromise(kidOf(second))
-  while ((await get(second)) === "allowed") await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await untilRefused(second)).toBeLessThan(4_000)
   expect(await get(second)).toBe("KEY_UNKNOWN")
-  expect(performance.now() - compromisedAtMs).toBeLessThan(4_000)
 })
