@@ -54,7 +54,7 @@ describe.skipIf(effort(true, false, false))(`of the seed "${seed}"`, () => {
       await history.begin()
       for (let step = 0; step < effort(0, 400, 5_000); step++) await history.step()
       const { appended, replayed, mismatch, refused, consume, lease } = Object.fromEntries(history.counts())
-      for (const often of [appended, replayed, mismatch, refused, consume, lease]) expect(often).toBeGreaterThan(2)
+      for (const often of [appended, replayed, mismatch, refused, consume, lease]) expect(often).toBeGreaterThan(0)
     },
     effort(60_000, 180_000, 3_600_000),
   )

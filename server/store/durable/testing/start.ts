@@ -62,7 +62,9 @@ export async function startObjects(
   let url = await miniflare.ready
 
   async function post(path: string, body: unknown): Promise<string> {
-    const response = await fetch(new URL(path, url), { method: "POST", body: toText(body) })
+    // A connection each: the runtime closes those that wait, and may do so when the next call is on its way.
+    const headers = { connection: "close" }
+    const response = await fetch(new URL(path, url), { method: "POST", body: toText(body), headers })
     if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
     return response.text()
   }

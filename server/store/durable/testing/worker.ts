@@ -86,8 +86,11 @@ Object.assign(StoredObject.prototype, {
     Object.assign(this.sql, { rows: counting(rows), row: counting(row), run: counting(run) })
     try {
       const called: unknown = Reflect.get(this, method)
-      if (typeof called === "function") await called.apply(this, args)
-      return statements
+      const answer: unknown = typeof called === "function" ? called.apply(this, args) : undefined
+      // Before anything is waited for: the outbox goes on by itself.
+      const counted = statements
+      await answer
+      return counted
     } finally {
       Object.assign(this.sql, { rows, row, run })
     }
