@@ -14,22 +14,23 @@ import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
 import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
 import { sync } from "../../clients/core/messaging/sync/sync.ts"
 import { plaintextOf } from "../../clients/core/messaging/testing/attachment-bytes.ts"
+import { type Fault, faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
 const mib = 1_048_576
 const bytes = plaintextOf(1_100_000)
 const file = new Blob([bytes])
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 let id: string
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
   ben = await messengers.newcomer("ben")
@@ -188,6 +189,89 @@ describe.each(["before", "after"] as const)("a network that ends %s the service 
     const there = concat(...got)
     const rest = await (await ben.messenger.openAttachment(id, seq)).stream({ from: there.length })
     expectSame(concat(there, await readAll(rest)), bytes)
+  })
+})
+
+const storeFaults: readonly Pick<Fault, "when" | "ends">[] = [
+  { when: "before", ends: true },
+  { when: "after", ends: true },
+  { when: "before", ends: false },
+  { when: "after", ends: false },
+]
+
+/** All places of so many operations, each in every way; a share of them by day, another one each time. */
+function troubles(count: number): Fault[] {
+  const all = Array.from({ length: count }, (_, at) => storeFaults.map((kind) => ({ at, ...kind }))).flat()
+  const step = effort(Math.ceil(all.length / 6), Math.ceil(all.length / 40), 1)
+  const first = Math.floor(Math.random() * step)
+  return all.filter((_, i) => i % step === first)
+}
+
+describe("whatever operation of the store fails, or is the last one of a process,", () => {
+  const small = new Blob([bytes.slice(0, 90_000)])
+  /** Opened on a store that fails so; with no fault, it counts. */
+  async function openOn({ person, store, box }: Seated, fault?: Fault) {
+    const failing = faultyStore(store, fault)
+    return { failing, messenger: (await messengers.open(person, { store: failing, box, clock })).messenger }
+  }
+  const namesOf = async (messenger: Messenger, fileName: string) =>
+    (await messenger.timeline(id, { limit: 10_000 })).filter(
+      (entry) => entry.is === "attachment" && entry.fileName === fileName,
+    )
+
+  test("a file that is sent comes once, and whole", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
+    async function run(fileName: string, fault?: Fault): Promise<number> {
+      const failing = faultyStore(ann.store, fault)
+      let messenger: Messenger | undefined
+      try {
+        messenger = (await messengers.open(ann.person, { store: failing, box: ann.box, clock })).messenger
+        await messenger.sendAttachment(id, small, { fileName })
+      } catch {
+        // What it failed with is not what this is about.
+      }
+      const { count } = failing
+      failing.calm()
+      const goesOn = messenger !== undefined && !failing.isDead
+      const again = goesOn && messenger ? messenger : (await openOn(ann)).messenger
+      for (const left of await again.uploads(id)) {
+        expect(left).toMatchObject({ fileName, size: small.size })
+        await again.sendAttachment(id, small, { resume: left.id })
+      }
+      await again.sync()
+      // Nothing was begun, or all of it was done.
+      if ((await namesOf(again, fileName)).length === 0) await again.sendAttachment(id, small, { fileName })
+      expect(await again.uploads(id)).toEqual([])
+      await ben.messenger.sync()
+      const [entry, ...more] = await namesOf(ben.messenger, fileName)
+      expect(more).toEqual([])
+      expect(await namesOf(again, fileName)).toHaveLength(1)
+      const opened = await ben.messenger.openAttachment(id, entry?.seq ?? 0n)
+      expectSame(await opened.read(0, small.size), bytes.slice(0, small.size))
+      return count
+    }
+    const count = await run("untroubled")
+    for (const [i, fault] of troubles(count).entries()) {
+      await run(`troubled ${i}`, fault).catch((cause: unknown) => {
+        throw new Error(`with ${JSON.stringify(fault)} of ${count}`, { cause })
+      })
+    }
+  })
+
+  test("a file is read whole or not at all, and again", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
+    await ann.messenger.sendAttachment(id, small, { fileName: "to be read" })
+    const { seq } = await newest(ben.messenger)
+    const read = async (messenger: Messenger) => (await messenger.openAttachment(id, seq)).read(0, small.size)
+    const counting = await openOn(ben)
+    expectSame(await read(counting.messenger), bytes.slice(0, small.size))
+    const { count } = counting.failing
+    for (const fault of troubles(count)) {
+      const failing = faultyStore(ben.store, fault)
+      const opening = messengers.open(ben.person, { store: failing, box: ben.box, clock })
+      const got = await opening.then(({ messenger }) => read(messenger)).catch((error: unknown) => error)
+      if (got instanceof Uint8Array) expectSame(got, bytes.slice(0, small.size))
+      else expect(got, JSON.stringify(fault)).toBeInstanceOf(StoreFault)
+      expectSame(await read((await openOn(ben)).messenger), bytes.slice(0, small.size))
+    }
   })
 })
 

@@ -4,21 +4,21 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
   let app: Awaited<ReturnType<typeof servePage>>
-  let server: MessagingServer
+  let server: Deployment
   let messengers: Messengers
   let browser: Browser
   beforeAll(async () => {
     app = await servePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"))
-    server = await startMessagingServer({ store: "pglite", settings: { allowedOrigins: [app.origin] } })
+    server = await startDeployment({ store: "pglite", settings: { allowedOrigins: [app.origin] } })
     messengers = messengersOn(server)
     browser = await launchChromium()
   })
@@ -35,7 +35,8 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     return context
   }
   const settings = (): MessengerSettings => ({
-    ...{ appId: server.app.id, baseUrl: server.url, issuerRootKey: server.issuerRootKey },
+    ...{ appId: server.app.id, authUrl: server.url, messagingUrl: server.messagingUrl, audience: server.audience },
+    issuerRootKey: server.issuerRootKey,
   })
   const idTokenOf = async (subject: string) => {
     const { credential } = await server.login(subject)

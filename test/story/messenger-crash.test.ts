@@ -5,18 +5,18 @@ import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { type Fault, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { faultyTransport, type LostCall } from "../support/messaging/faulty-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 let cid: Seated
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
 })
 // Others for each flow: what they are in grows with every run.

@@ -6,16 +6,16 @@ import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/cl
 import { createMessenger, openSqliteStore } from "@signet/client-node/messaging"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, systemClock } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 const folder = mkdtempSync(join(fastTmpdir(), "signet-messenger-"))
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
 })
 afterAll(async () => {
@@ -42,7 +42,7 @@ const boxOf = (passphrase: string) =>
   })
 
 test("a messenger in Node with its file and its box, and a portable one, write to each other", async () => {
-  const messaging = { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] }
+  const messaging = { baseUrl: server.messagingUrl, issuerRootKeys: [server.issuerRootKey] }
   const person = await server.person("ann in Node")
   const open = (passphrase: string) =>
     createMessenger({

@@ -24,17 +24,17 @@ import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore, Row, Table } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
   ben = await messengers.newcomer("ben")

@@ -10,11 +10,11 @@ import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
@@ -22,7 +22,7 @@ let id: string
 let lying: LyingTransport
 let told: MessengerEvent[]
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
 }, 30_000)
 // Others for each test: what was compared stays.

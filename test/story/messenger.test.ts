@@ -2,14 +2,14 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
 })
 afterAll(async () => {

@@ -5,7 +5,10 @@ import { createMessenger, type Messenger, messagingSession, openIdbStore } from 
 
 export interface MessengerSettings {
   readonly appId: string
-  readonly baseUrl: string
+  readonly authUrl: string
+  readonly messagingUrl: string
+  /** Of the messaging service's tokens. */
+  readonly audience: string
   readonly issuerRootKey: Uint8Array
   /** Signs in first. */
   readonly idToken?: string
@@ -48,9 +51,9 @@ const messenger = () => opened ?? Promise.reject(new Error("not opened"))
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 window.messenger = {
-  async open({ appId, baseUrl, issuerRootKey, idToken, database, isFollowing = false }) {
+  async open({ appId, authUrl, messagingUrl, audience, issuerRootKey, idToken, database, isFollowing = false }) {
     try {
-      const messaging = { baseUrl, issuerRootKeys: [issuerRootKey] }
+      const messaging = { baseUrl: messagingUrl, issuerRootKeys: [issuerRootKey] }
       if (!isSecureContext) {
         const session = {
           ...{ appId, tenantId: undefined, userId: "prn_01kdvdna00edmtevk5ehj6axhg" },
@@ -58,9 +61,9 @@ window.messenger = {
         }
         return (await createMessenger({ messaging, session })).deviceId
       }
-      signet ??= configure({ appId, authBaseUrl: baseUrl, providers: ["IDP_A"] })
+      signet ??= configure({ appId, authBaseUrl: authUrl, providers: ["IDP_A"], audiences: [audience] })
       if (idToken !== undefined) await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
-      const session = await messagingSession(signet.session, { appId })
+      const session = await messagingSession(signet.session, { appId, audience })
       const store = database === undefined ? {} : { store: await openIdbStore(database) }
       opened = await createMessenger({ messaging, session, ...store })
       opened.subscribe((event) => {

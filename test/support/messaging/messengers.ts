@@ -1,7 +1,6 @@
 // Messengers on a test server: real clients, each with a store of its own unless a test gives it one.
 import { randomBytes } from "node:crypto"
 import type { Transport } from "@connectrpc/connect"
-import { createGrpcTransport } from "@connectrpc/connect-node"
 import { createMessengerWith } from "../../../clients/core/messaging/create-messenger.ts"
 import type { Messenger, MessengerOptions } from "../../../clients/core/messaging/messenger.ts"
 import { type Engine, uncheckedEngine } from "../../../clients/core/messaging/mls.ts"
@@ -52,10 +51,13 @@ export const systemClock: MessengerOptions["clock"] = {
 /** Without the proof of the engine, which is a test of its own. */
 const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise<Engine> => uncheckedEngine(options)
 
-export function messengersOn(server: MessagingServer): Messengers {
+/** What messengers need of a deployment. */
+export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messagingUrl" | "person" | "transport">
+
+export function messengersOn(server: Serving): Messengers {
   const opened: Messenger[] = []
-  const grpc = createGrpcTransport({ baseUrl: server.url })
-  const optionsFor: Messengers["optionsFor"] = (person, { store, box, transport = grpc, clock = systemClock }) => {
+  const optionsFor: Messengers["optionsFor"] = (person, seating) => {
+    const { store, box, transport = server.transport, clock = systemClock } = seating
     const session: MessagingSession = {
       appId: server.app.id,
       tenantId: undefined,
@@ -64,7 +66,7 @@ export function messengersOn(server: MessagingServer): Messengers {
       renewToken: () => person.refresh(),
     }
     const options: MessengerOptions = {
-      messaging: { baseUrl: server.url, issuerRootKeys: [server.issuerRootKey] },
+      messaging: { baseUrl: server.messagingUrl, issuerRootKeys: [server.issuerRootKey] },
       session,
       transport,
       store,
@@ -82,7 +84,7 @@ export function messengersOn(server: MessagingServer): Messengers {
     return { person, store, box, messenger }
   }
   return {
-    transport: grpc,
+    transport: server.transport,
     optionsFor,
     open,
     async newcomer(name, seating) {

@@ -1,4 +1,6 @@
 // A test server whose app has messaging, and people of it: for stories and attacks that look behind the wire too.
+import type { Transport } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import type { TenantId } from "@signet/kernel/ids"
 import { clientsOver, protocols } from "../clients.ts"
 import { signIn } from "../people.ts"
@@ -6,6 +8,10 @@ import { startTestServer, type TestServer, type TestServerOptions } from "../ser
 import type { SignedIn } from "./world.ts"
 
 export interface MessagingServer extends TestServer {
+  /** Where messaging answers, which may be another program than the auth service. */
+  readonly messagingUrl: string
+  /** What messengers call it over. */
+  readonly transport: Transport
   /** A new session of a person, over the protocol that carries most: what differs is the calls of the tests. */
   person(subject: string, options?: { tenantId?: TenantId; audience?: string }): Promise<SignedIn>
 }
@@ -46,5 +52,5 @@ export async function startMessagingServer(options: TestServerOptions): Promise<
       again: () => person(subject, { audience: asked, ...place }),
     }
   }
-  return { ...server, person }
+  return { ...server, messagingUrl: server.url, transport: createGrpcTransport({ baseUrl: server.url }), person }
 }

@@ -1,0 +1,120 @@
+// A test server with the messaging Worker beside it: people sign in at the one and write to each other by the other.
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import { startWorkerd } from "../../server/edge/node/workerd.ts"
+import { nodeSigner } from "../../server/keys/ed25519.ts"
+import { createMessagingBackend } from "../../server/rpc/admin/create-backend.ts"
+import { createReceiptKeyStore } from "../../server/store/postgres/receipt-keys.ts"
+import { run } from "../../server/store/postgres/sql.ts"
+import { workerBundle } from "./edge.ts"
+import { fastTmpdir } from "./fast-tmpdir.ts"
+import { type MessagingServer, startMessagingServer } from "./messaging/test-server.ts"
+import { openTestStore, type StoreKind } from "./postgres.ts"
+import type { TestServerOptions } from "./server.ts"
+
+/** What a client's story knows of a deployment: it looks behind no wire. */
+export interface Deployment
+  extends Pick<MessagingServer, "app" | "issuerRootKey" | "login" | "messagingUrl" | "person" | "transport" | "url"> {
+  /** Of the tokens for messaging. */
+  readonly audience: string
+  close(): Promise<void>
+}
+
+export interface EdgeServer extends Deployment {
+  /** Ends workerd as a crash does, and starts another one, at the same address, on what was kept. */
+  crash(): Promise<void>
+}
+
+export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
+  readonly store: StoreKind
+}
+
+/** Messaging where it is asked for: by the auth service itself, or, with SIGNET_MESSAGING=edge, by the Worker beside it. */
+export async function startDeployment(options: DeploymentOptions): Promise<Deployment> {
+  if (process.env.SIGNET_MESSAGING === "edge") return startEdgeServer(options)
+  return { ...(await startMessagingServer(options)), audience: "auth" }
+}
+
+const audience = "messaging"
+
+export async function startEdgeServer({ store: kind, settings }: DeploymentOptions): Promise<EdgeServer> {
+  const closing: (() => unknown)[] = []
+  const close = async () => {
+    for (const one of closing.splice(0).toReversed()) await one()
+  }
+  try {
+    const bundling = workerBundle()
+    const folder = mkdtempSync(join(fastTmpdir(), "signet-edge-"))
+    closing.push(() => rmSync(folder, { recursive: true, force: true }))
+    const store = await openTestStore(kind, { maxConnections: 20 })
+    closing.push(() => store.close())
+    const receiptKey = randomBytes(32)
+    const { publicKey } = nodeSigner(receiptKey)
+    // Before the server starts: so it is in the first key set that the issuer signs.
+    await createReceiptKeyStore(store.db).add({ publicKey, name: "edge", createdAtMs: Date.now() })
+    const server = await startMessagingServer({
+      store,
+      messagingAudience: audience,
+      ...(settings ? { settings } : {}),
+    })
+    closing.push(() => server.close())
+    const { clientId, clientSecret } = await createMessagingBackend(server.deps, {
+      ...{ appId: server.app.id, name: "edge", messagingAudience: audience, replaces: false },
+    })
+    const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
+    const texts = {
+      SIGNET_PROFILE: "development",
+      SIGNET_ISSUER: server.deps.issuer,
+      SIGNET_AUTH_URL: server.url,
+      SIGNET_AUTH_AUDIENCE: server.deps.authAudience,
+      SIGNET_MESSAGING_AUDIENCE: audience,
+      SIGNET_ROOT_KEY: text(server.issuerRootKey),
+      SIGNET_ALLOWED_ORIGINS: (settings?.allowedOrigins ?? []).join(","),
+      SIGNET_LIMITS: "off",
+      SIGNET_CLIENT_ID: clientId,
+      SIGNET_CLIENT_SECRET: clientSecret,
+      SIGNET_RECEIPT_KEY: text(receiptKey),
+      SIGNET_SEALING_KEY: text(randomBytes(32)),
+      SIGNET_PEPPERS: `1:${text(randomBytes(32))}`,
+    }
+    const { code } = await bundling
+    const start = (port: number) => startWorkerd({ code, persist: folder, port, texts, onLine })
+    let worker = await start(0)
+    closing.push(() => worker.close())
+    const { url: messagingUrl } = worker
+    return {
+      ...server,
+      messagingUrl,
+      transport: createConnectTransport({ baseUrl: messagingUrl, httpVersion: "1.1", useBinaryFormat: true }),
+      audience,
+      async crash() {
+        process.kill(worker.pid, "SIGKILL")
+        await worker.kill()
+        worker = await start(Number(new URL(messagingUrl).port))
+      },
+      async close() {
+        try {
+          await expectUnused(server)
+        } finally {
+          await close()
+        }
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** What the Worker says, for who asks for the log. */
+const onLine = (line: string) => {
+  if (process.env.TEST_LOG_LEVEL !== undefined) process.stderr.write(`${line}\n`)
+}
+
+/** @throws Error when the auth service, which could, has registered a device: then a story was told to it. */
+async function expectUnused({ store: { db } }: MessagingServer): Promise<void> {
+  const [device] = await run(db, "select id from messaging_device limit 1", [])
+  if (device !== undefined) throw new Error("a device was registered with the auth service")
+}
