@@ -15,22 +15,22 @@ import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
 import { sync } from "../../clients/core/messaging/sync/sync.ts"
 import { plaintextOf } from "../../clients/core/messaging/testing/attachment-bytes.ts"
 import { type Fault, faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 
 const mib = 1_048_576
 const bytes = plaintextOf(1_100_000)
 const file = new Blob([bytes])
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 let id: string
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
   ben = await messengers.newcomer("ben")
