@@ -1,17 +1,34 @@
+import { createConnectRouter, type MethodImpl } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { Refused } from "@signet/kernel/errors"
+import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyReply, FastifyRequest } from "fastify"
-import { refuseCall as refusalOf } from "../rest/refuse-call.ts"
+import { envelopeOf, refuseCall as refusalOf } from "../rest/refuse-call.ts"
+import { refusalError } from "../rpc/errors.ts"
 import { sendResponse } from "./rest-plugin.ts"
 
 /** Answers with a refusal: a problem to REST, an error to Connect, a status to gRPC and gRPC-Web. */
 export async function refuseCall(refused: Refused, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const [path = ""] = request.url.split("?")
-  const contentType = request.headers["content-type"] ?? ""
-  const answer = refusalOf(refused, { id: request.id, verb: request.method, path, contentType })
-  if (typeof answer !== "function") return void sendResponse(reply, answer)
+  const refusing = { id: request.id, verb: request.method, path, contentType: request.headers["content-type"] ?? "" }
+  if (envelopeOf(refusing) !== undefined) return refuseEnveloped(refused, request, reply)
+  sendResponse(reply, refusalOf(refused, refusing))
+}
+
+/** A gRPC status needs Connect's serializers, so a method that always refuses stands in for the one that is not there. */
+async function refuseEnveloped(refused: Refused, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const never: MethodImpl<typeof Health.method.watch> = () => {
+    throw refusalError(refused)
+  }
+  const router = createConnectRouter({
+    requestGate() {
+      throw refusalError(refused)
+    },
+  }).rpc(Health.method.watch, never)
+  const [handler] = router.handlers
+  if (handler === undefined) return
   reply.hijack()
   request.raw.resume()
-  const response = await answer(universalRequestFromNodeRequest(request.raw, reply.raw, undefined, undefined))
+  const response = await handler(universalRequestFromNodeRequest(request.raw, reply.raw, undefined, undefined))
   await universalResponseToNodeResponse(response, reply.raw)
 }

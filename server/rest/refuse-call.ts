@@ -1,11 +1,8 @@
 // Refusals of calls that belong to no method, in the words of the protocol that the caller speaks.
-import { createConnectRouter, type MethodImpl } from "@connectrpc/connect"
-import type { UniversalHandler } from "@connectrpc/connect/protocol"
 import { errorToJson } from "@connectrpc/connect/protocol-connect"
 import type { Refused } from "@signet/kernel/errors"
-import { Health } from "@signet/proto/grpc/health/v1/health"
 import { refusalError } from "../rpc/errors.ts"
-import { framingOf } from "../rpc/wire/unary-body.ts"
+import { type Framing, framingOf } from "../rpc/wire/unary-body.ts"
 import { type RestResponse, refusal } from "./rest.ts"
 
 export interface RefusedRequest {
@@ -17,10 +14,15 @@ export interface RefusedRequest {
   readonly contentType: string
 }
 
-/** A problem to REST, an error to Connect; to gRPC, gRPC-Web and Connect's streams what the handler answers. */
-export function refuseCall(refused: Refused, request: RefusedRequest): RestResponse | UniversalHandler {
-  if (request.verb === "POST" && framingOf(request.contentType)?.isEnveloped) return refusing(refused)
-  if (!isRpcPath(request.path)) return refusal(refused, request.id)
+/** The framing that a refusal has to be in: of gRPC, gRPC-Web and Connect's streams. */
+export function envelopeOf({ verb, contentType }: Pick<RefusedRequest, "verb" | "contentType">): Framing | undefined {
+  const framing = verb === "POST" ? framingOf(contentType) : undefined
+  return framing?.isEnveloped ? framing : undefined
+}
+
+/** A problem to REST, an error to Connect. */
+export function refuseCall(refused: Refused, { id, path }: RefusedRequest): RestResponse {
+  if (!isRpcPath(path)) return refusal(refused, id)
   const error = refusalError(refused)
   const headers = new Headers(error.metadata)
   headers.set("content-type", "application/json")
@@ -30,18 +32,3 @@ export function refuseCall(refused: Refused, request: RefusedRequest): RestRespo
 
 /** `/package.Service/Method`: what no REST path looks like. */
 const isRpcPath = (path: string): boolean => /^\/[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+\/[A-Za-z0-9_]+$/.test(path)
-
-/** A gRPC status needs Connect's serializers, so a method that always refuses stands in for the one that is not there. */
-function refusing(refused: Refused): UniversalHandler {
-  const never: MethodImpl<typeof Health.method.watch> = () => {
-    throw refusalError(refused)
-  }
-  const router = createConnectRouter({
-    requestGate() {
-      throw refusalError(refused)
-    },
-  }).rpc(Health.method.watch, never)
-  const [handler] = router.handlers
-  if (handler === undefined) throw new Error("the router made no handler")
-  return handler
-}

@@ -19,8 +19,10 @@ export interface UnaryOptions {
   readonly onFault: (fault: unknown) => void
 }
 
-/** A POST whose headers have arrived, whatever server it came to. */
+/** A request whose headers have arrived, whatever server it came to. */
 export interface UnaryRequest {
+  /** POST unless told otherwise: a Connect GET has its message in the address, and `readBody` gives it. */
+  readonly verb?: "GET" | "POST"
   readonly framing: Framing
   readonly url: string
   readonly header: (name: string) => string | undefined
@@ -54,7 +56,7 @@ export function unaryCall(spec: UnarySpec, options: UnaryOptions): (request: Una
       context = callContext({
         method,
         protocolName: framing.protocol,
-        requestMethod: "POST",
+        requestMethod: request.verb ?? "POST",
         url: request.url,
         requestHeader: request.headers,
         timeoutMs: parseTimeout(header),
@@ -114,17 +116,23 @@ function grpcAnswer(
   error: ConnectError | undefined,
 ): UnaryAnswer {
   const fields = new Headers(written?.writtenTrailer)
-  setTrailerStatus(fields, error)
-  const trailer = Object.fromEntries(fields)
   headers["content-type"] = `application/${protocol}+${isJson ? "json" : "proto"}`
   const framed = message && enveloped(0, message)
-  if (protocol === "grpc") return { status: 200, headers, body: framed, trailer }
-  const lines = Object.entries(trailer).map(([name, value]) => `${name}: ${value}\r\n`)
-  const last = enveloped(0x80, encoded(lines.join("")))
+  if (protocol === "grpc") {
+    setTrailerStatus(fields, error)
+    return { status: 200, headers, body: framed, trailer: Object.fromEntries(fields) }
+  }
+  const last = enveloped(0x80, grpcTrailer(fields, error))
   return { status: 200, headers, body: framed ? joined(framed, last) : last, trailer: {} }
 }
 
-function enveloped(flags: number, message: Uint8Array): Uint8Array<ArrayBuffer> {
+/** What gRPC-Web says last: the trailer with its status, as text. */
+export function grpcTrailer(fields: Headers, error: ConnectError | undefined): Uint8Array<ArrayBuffer> {
+  setTrailerStatus(fields, error)
+  return encoded(Array.from(fields, ([name, value]) => `${name}: ${value}\r\n`).join(""))
+}
+
+export function enveloped(flags: number, message: Uint8Array): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(envelopeBytes + message.length)
   frame[0] = flags
   new DataView(frame.buffer).setUint32(1, message.length)
@@ -139,7 +147,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> 
   return all
 }
 
-function fieldsOf(headers: Headers | undefined, prefix = ""): HeaderFields {
+export function fieldsOf(headers: Headers | undefined, prefix = ""): HeaderFields {
   const out: HeaderFields = {}
   headers?.forEach((value, name) => {
     out[prefix + name] = name === "set-cookie" ? headers.getSetCookie() : value

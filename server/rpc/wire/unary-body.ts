@@ -68,6 +68,14 @@ const queryParameters = new Set(["connect", "encoding", "message", "base64", "co
  * @throws Refused
  */
 export function checkQuery({ input }: DescMethod, query: URLSearchParams, maxBytes: number): void {
+  const bytes = queryBytes(query, maxBytes)
+  if (query.get("encoding") === "json") messageFromJson(input, parseStrictJson(bytes))
+  else if (query.get("encoding") === "proto") messageFromBinary(input, bytes)
+  else throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+}
+
+/** The message of a Connect GET, unread. @throws Refused when the address says anything else besides. */
+export function queryBytes(query: URLSearchParams, maxBytes: number): Uint8Array {
   const seen = new Set<string>()
   for (const name of query.keys()) {
     if (!queryParameters.has(name)) throw new Refused("UNKNOWN_FIELD", { metadata: { field: shown(name) } })
@@ -77,9 +85,7 @@ export function checkQuery({ input }: DescMethod, query: URLSearchParams, maxByt
   if ((query.get("compression") ?? "identity") !== "identity") throw new Refused("UNSUPPORTED_MEDIA_TYPE")
   const bytes = queryMessage(query)
   if (bytes.length > maxBytes) throw new Refused("BODY_TOO_LARGE")
-  if (query.get("encoding") === "json") messageFromJson(input, parseStrictJson(bytes))
-  else if (query.get("encoding") === "proto") messageFromBinary(input, bytes)
-  else throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+  return bytes
 }
 
 function queryMessage(query: URLSearchParams): Uint8Array {

@@ -1,7 +1,7 @@
 // What a call comes to, as fetch's Response.
-import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import type { RestResponse } from "../../../rest/rest.ts"
-import type { UnaryAnswer } from "../../../rpc/unary-call.ts"
+import type { StreamAnswer } from "../../../rpc/stream-call.ts"
+import type { HeaderFields } from "../../../rpc/unary-call.ts"
 
 /** An answer of REST's. */
 export function restAnswer({ status, headers, body }: RestResponse): Response {
@@ -10,32 +10,32 @@ export function restAnswer({ status, headers, body }: RestResponse): Response {
   return new Response(status === 204 || status === 304 ? null : body, { status, headers: sent })
 }
 
-/** An answer of Connect's or gRPC-Web's. */
-export function unaryAnswer({ status, headers, body }: UnaryAnswer): Response {
-  const sent = new Headers({ "cache-control": "no-store" })
-  for (const [name, value] of Object.entries(headers)) {
-    if (typeof value === "string") sent.set(name, value)
-    else for (const each of value) sent.append(name, each)
-  }
-  return new Response(body ?? null, { status, headers: sent })
+/** An answer of Connect's or gRPC-Web's, in one piece. */
+export function wholeAnswer(status: number, fields: HeaderFields, body: Uint8Array<ArrayBuffer> | undefined): Response {
+  return new Response(body ?? null, { status, headers: headersOf(fields) })
 }
 
 /**
- * An answer of Connect's handlers, which may be a stream.
+ * A stream of Connect's or gRPC-Web's.
  *
  * @param left Is called when the caller does not want the rest of it.
  * @param onFault Hears why a stream broke off.
  */
-export function universalAnswer(
-  { status, header, body }: UniversalServerResponse,
+export function streamAnswer(
+  { headers, body }: StreamAnswer,
   left: () => void,
   onFault: (fault: unknown) => void,
 ): Response {
+  return new Response(streamed(body, left, onFault), { status: 200, headers: headersOf(headers) })
+}
+
+function headersOf(fields: HeaderFields): Headers {
   const headers = new Headers({ "cache-control": "no-store" })
-  header?.forEach((value, name) => {
-    headers.append(name, value)
-  })
-  return new Response(body === undefined ? null : streamed(body, left, onFault), { status, headers })
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === "string") headers.set(name, value)
+    else for (const each of value) headers.append(name, each)
+  }
+  return headers
 }
 
 const awakeMs = 10_000

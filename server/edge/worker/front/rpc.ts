@@ -1,0 +1,105 @@
+// Connect and gRPC-Web: which method a request is for, in which form, and what comes of it.
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
+import type { MethodImplSpec } from "@connectrpc/connect"
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
+import { Refused } from "@signet/kernel/errors"
+import { collectMethods, type Routes } from "../../../rpc/collect.ts"
+import { refusalError } from "../../../rpc/errors.ts"
+import { refusedStream, streamCall } from "../../../rpc/stream-call.ts"
+import { type UnaryOptions, type UnaryRequest, unaryCall } from "../../../rpc/unary-call.ts"
+import { type Framing, framingOf, queryBytes } from "../../../rpc/wire/unary-body.ts"
+import { streamAnswer, wholeAnswer } from "./answers.ts"
+import type { Arrived } from "./arrived.ts"
+import { readBody } from "./read-body.ts"
+
+export type Answer = (arrived: Arrived) => Promise<Response>
+
+/** The answers to calls, by verb and path. @throws Error for a method whose requests are a stream. */
+export function rpcAnswers(options: UnaryOptions, routes: Routes): Map<string, Answer> {
+  const answers = new Map<string, Answer>()
+  for (const spec of collectMethods(routes)) {
+    const { method } = spec
+    const path = `/${method.parent.typeName}/${method.name}`
+    answers.set(`POST ${path}`, posted(spec, options))
+    if (spec.kind === "unary" && method.idempotency === Idempotency.NO_SIDE_EFFECTS) {
+      answers.set(`GET ${path}`, asked(spec, options))
+    }
+  }
+  return answers
+}
+
+/** Types as Connect reads them: with a charset for JSON, and only one. */
+const known =
+  /^application\/(?:(?:connect\+|grpc-web\+)?json(?:; ?charset=utf-?8)?|(?:connect\+|grpc-web\+)?proto|grpc-web)$/i
+
+function posted(spec: MethodImplSpec, options: UnaryOptions): Answer {
+  const answer = answerOf(spec, options)
+  const isStream = spec.kind === "server_streaming"
+  return async (arrived) => {
+    const type = arrived.request.headers.get("content-type") ?? ""
+    // gRPC ends with trailers, which there are none of here: a gateway speaks it and asks for gRPC-Web.
+    const framing = known.test(type) ? framingOf(type) : undefined
+    const other = isStream ? "connect" : "connect-stream"
+    if (framing === undefined || framing.protocol === other) throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+    return answer(arrived, framing)
+  }
+}
+
+function answerOf(
+  spec: MethodImplSpec,
+  options: UnaryOptions,
+): (arrived: Arrived, framing: Framing) => Promise<Response> {
+  if (spec.kind === "unary") {
+    const call = unaryCall(spec, options)
+    return async (arrived, framing) => {
+      const { status, headers, body } = await call(requestOf(arrived, framing))
+      return wholeAnswer(status, headers, body)
+    }
+  }
+  if (spec.kind !== "server_streaming") throw new Error(`${spec.method.name}: requests that stream are not served here`)
+  const call = streamCall(spec, options)
+  return async (arrived, framing) =>
+    streamAnswer(await call(requestOf(arrived, framing)), arrived.left, options.onFault)
+}
+
+/** A Connect GET, whose message is in the address. */
+function asked(spec: MethodImplSpec & { kind: "unary" }, options: UnaryOptions): Answer {
+  const call = unaryCall(spec, options)
+  return async (arrived) => {
+    const { searchParams } = arrived.url
+    const encoding = searchParams.get("encoding")
+    if (encoding !== "json" && encoding !== "proto") throw new Refused("UNSUPPORTED_MEDIA_TYPE")
+    const framing: Framing = { protocol: "connect", isJson: encoding === "json", isEnveloped: false }
+    const { status, headers, body } = await call({
+      ...requestOf(arrived, framing),
+      verb: "GET",
+      readBody: async (maxBytes) => queryBytes(searchParams, maxBytes),
+    })
+    return wholeAnswer(status, headers, body)
+  }
+}
+
+function requestOf({ request, values, gone }: Arrived, framing: Framing): UnaryRequest {
+  return {
+    framing,
+    url: request.url,
+    header: (name) => request.headers.get(name) ?? undefined,
+    headers: () => request.headers,
+    gone,
+    values,
+    readBody: (maxBytes) => readBody(request, maxBytes),
+  }
+}
+
+/** A refusal in the frame of gRPC, gRPC-Web or a Connect stream. */
+export function refusedAnswer(refused: Refused, framing: Framing): Response {
+  const error = refusalError(refused)
+  if (framing.protocol !== "grpc") {
+    const { headers, body } = refusedStream(framing, error)
+    return wholeAnswer(200, headers, new Uint8Array(body))
+  }
+  // Its trailers alone may be headers (gRPC over HTTP/2, "Trailers-Only").
+  const headers = new Headers({ "content-type": "application/grpc", "cache-control": "no-store" })
+  setTrailerStatus(headers, error)
+  return new Response(null, { status: 200, headers })
+}
