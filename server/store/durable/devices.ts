@@ -1,9 +1,11 @@
 import type { DeviceId } from "@signet/kernel/ids"
+import { isReadable, placeHeld } from "@signet/kernel/messaging/moving"
 import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
+import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "./asking.ts"
 import type { DurableEnv } from "./env.ts"
 import { inParallel } from "./in-parallel.ts"
-import { keyName, userName } from "./names.ts"
+import { keyName, placeName, userName } from "./names.ts"
 import type { Revoked } from "./user/object.ts"
 
 /** Of how many devices this program remembers whose they are. */
@@ -29,10 +31,18 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
     return found
   }
 
+  /** Nothing was found: it may be elsewhere. @throws Refused PLACE_HELD */
+  async function refuseUnread(place: Place): Promise<void> {
+    const { state } = await ask(() => env.PLACES.getByName(placeName(place)).status())
+    if (!isReadable(state)) throw placeHeld()
+  }
+
   return {
-    async find(id) {
+    async find(id, at) {
       const user = await userOf(id)
-      return user === undefined ? undefined : ask(() => env.USERS.getByName(user).find(id))
+      const found = user === undefined ? undefined : await ask(() => env.USERS.getByName(user).find(id))
+      if (found === undefined && at !== undefined) await refuseUnread(at)
+      return found
     },
 
     async findByKey(leafKey) {
@@ -41,19 +51,31 @@ export function durableDevices(env: DurableEnv, due: () => Promise<readonly Revo
       return ask(() => env.USERS.getByName(holder.at).findByKey(deviceIdOf(holder.owner), leafKey))
     },
 
-    ofUser: (userId, place) => ask(() => env.USERS.getByName(userName(userId, place)).all()),
+    async ofUser(userId, place) {
+      const found = await ask(() => env.USERS.getByName(userName(userId, place)).all())
+      if (found.newest === undefined) await refuseUnread(place)
+      return found
+    },
 
     async activeOf(userIds, place) {
       const names = [...new Set(userIds)].toSorted().map((userId) => userName(userId, place))
       return (await inParallel(names, (name) => ask(() => env.USERS.getByName(name).active()))).flat()
     },
 
-    lists: (userId, place, afterVersion, limit) =>
-      ask(() => env.USERS.getByName(userName(userId, place)).lists(afterVersion, limit)),
+    async lists(userId, place, afterVersion, limit) {
+      const found = await ask(() => env.USERS.getByName(userName(userId, place)).lists(afterVersion, limit))
+      if (found.length === 0) await refuseUnread(place)
+      return found
+    },
 
     async change(change) {
       const name = userName(change.userId, change.place)
       const user = () => env.USERS.getByName(name)
+      // Known to its place before it is there, so that who holds the place finds it.
+      const { userId, place, list } = change
+      const isAdmitted =
+        list.version > 1n || (await ask(() => env.PLACES.getByName(placeName(place)).admit({ userId })))
+      if (!isAdmitted) throw placeHeld()
       const first = await ask(() => user().change(change, false))
       if (first.is !== "prepare") return first.is
       const prepared = await Promise.all(first.devices.map((id) => prepare(env, change, id, name)))

@@ -1,8 +1,19 @@
 import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import { isReadable, isWritable } from "@signet/kernel/messaging/moving"
 import type { Effects } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
+import {
+  findResidence,
+  heldFault,
+  isSameBytes,
+  putResidence,
+  type Residence,
+  residenceSteps,
+  type Settled,
+} from "./moving/residence.ts"
+import { placeName } from "./names.ts"
 import { createOutbox, type Entry, type Outbox, outboxSteps } from "./outbox.ts"
 import { createSql, type Sql } from "./sql.ts"
 
@@ -29,6 +40,8 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   readonly #parts: Parts
   #isMigrated = false
   #isToSend = false
+  /** Null for none; undefined when that is not known. */
+  #residence: Residence | null | undefined
   /** Of the alarm that is set; undefined when that is not known. */
   #alarmAtMs: number | undefined
   #failures = 0
@@ -36,7 +49,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   constructor(ctx: DurableObjectState, env: Env, parts: Parts) {
     super(ctx, env)
-    this.#parts = { outbox: outboxSteps, ...parts }
+    this.#parts = { outbox: outboxSteps, residence: residenceSteps, ...parts }
     this.sql = createSql(ctx.storage.sql, () => this.#migrate())
     const outbox = createOutbox({
       sql: this.sql,
@@ -84,6 +97,94 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return []
   }
 
+  /** What has its time while the place is being moved waits: everything is to be there as it was. */
+  #timedHere(): readonly Timed[] {
+    return this.isOpen() ? this.timed() : []
+  }
+
+  #resident(): Residence | undefined {
+    if (this.#residence === undefined) this.#residence = this.isBlank() ? null : (findResidence(this.sql) ?? null)
+    return this.#residence ?? undefined
+  }
+
+  /** What this object keeps may be written. */
+  protected isOpen(): boolean {
+    return isWritable(this.#resident()?.state ?? "OPEN")
+  }
+
+  /** Of each method that writes for somebody outside, before anything else. */
+  protected requireOpen(): void {
+    if (!this.isOpen()) throw heldFault()
+  }
+
+  /** Of methods that tell which devices there are. */
+  protected requireReadable(): void {
+    if (!isReadable(this.#resident()?.state ?? "OPEN")) throw heldFault()
+  }
+
+  /** Inside the transaction in which what was imported is opened: the others hear that it is there. */
+  protected arrived(): void {}
+
+  /** What is in memory is of what was there. */
+  protected forgetAll(): void {}
+
+  /** From who moves the place. Whatever this object has others do is done by then, or the answer says that it is not. */
+  async setPlace(residence: Residence): Promise<Settled> {
+    const before = this.#resident()?.state ?? "OPEN"
+    const isNew = before !== residence.state
+    if (isNew) {
+      this.#residence = residence
+      try {
+        this.transact(() => {
+          putResidence(this.sql, residence)
+          if (before === "RECEIVING" && residence.state === "OPEN") this.arrived()
+        })
+      } catch (fault) {
+        this.#residence = undefined
+        throw fault
+      }
+    }
+    const text = "select distinct lane from outbox where kind not in ('audit', 'sessions')"
+    const lanes = this.sql.rows<{ lane: string }>(text).map(({ lane }) => lane)
+    await this.outbox.drain(lanes)
+    return { isDirty: isNew || this.sql.rows(text).length > 0 }
+  }
+
+  /** Runs the import, when this object is blank or is being filled by this transfer. @returns whether it is. */
+  protected importing(of: Omit<Residence, "state">, work: () => void): boolean {
+    const there = this.#resident()
+    const isBlank = this.isBlank()
+    const isOurs =
+      there?.state === "RECEIVING" &&
+      isSameBytes(there.transferId, of.transferId) &&
+      placeName(there.place) === placeName(of.place)
+    if (!isBlank && !isOurs) return false
+    const residence: Residence = { ...of, state: "RECEIVING" }
+    this.#residence = residence
+    try {
+      this.transact(() => {
+        if (!isOurs) putResidence(this.sql, residence)
+        work()
+      })
+    } catch (fault) {
+      this.#residence = undefined
+      throw fault
+    }
+    return true
+  }
+
+  /** Nothing is left of it, when it was moved away or is being filled. Again is no error. */
+  async eraseAll(): Promise<void> {
+    const state = this.#resident()?.state
+    if (state !== "MOVED" && state !== "RECEIVING") return
+    await this.ctx.storage.deleteAlarm()
+    await this.ctx.storage.deleteAll()
+    this.#isMigrated = false
+    this.#residence = undefined
+    this.#alarmAtMs = undefined
+    this.forgetAll()
+  }
+
   /** Milliseconds since the Unix epoch, for alarms: what a call writes has the time of the call. */
   protected nowMs(): number {
     return Date.now()
@@ -111,7 +212,9 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   /** Sets the alarm to the first time at which there is something to do, with the write before it. */
   protected schedule(): void {
-    const times = [this.outbox.nextAtMs(), ...this.timed().map((one) => one.nextAtMs())].filter((at) => at !== null)
+    const times = [this.outbox.nextAtMs(), ...this.#timedHere().map((one) => one.nextAtMs())].filter(
+      (at) => at !== null,
+    )
     if (times.length === 0) return
     const atMs = Math.max(Math.min(...times), this.#notBeforeMs)
     // One that comes too early sets the next.
@@ -124,7 +227,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     this.#alarmAtMs = undefined
     const nowMs = this.nowMs()
     let isFaulty = false
-    for (const one of this.timed()) {
+    for (const one of this.#timedHere()) {
       const atMs = one.nextAtMs()
       if (atMs === null || atMs > nowMs) continue
       try {

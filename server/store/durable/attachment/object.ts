@@ -4,6 +4,7 @@ import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
+import type { Residence } from "../moving/residence.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import { fromText, toText } from "../plain.ts"
@@ -28,6 +29,7 @@ export abstract class AttachmentObject extends StoredObject {
 
   /** Makes it, unless it is there. @returns what is there. */
   create(record: AttachmentRecord): AttachmentRecord {
+    this.requireOpen()
     return this.transact(() => this.#find() ?? this.#write(record))
   }
 
@@ -68,6 +70,13 @@ export abstract class AttachmentObject extends StoredObject {
     })
   }
 
+  /** @returns false where it is another place's, or is not being filled. */
+  importRecord(of: Omit<Residence, "state">, record: AttachmentRecord): boolean {
+    return this.importing(of, () => {
+      if (this.#find() === undefined) this.#write(record)
+    })
+  }
+
   protected override async deliver(entry: Entry): Promise<void> {
     if (!isOfKey(entry)) return super.deliver(entry)
     const { id, ownerDeviceId, idempotencyKey } = entry.body
@@ -91,6 +100,7 @@ export abstract class AttachmentObject extends StoredObject {
   /** One change; undefined is the end of it. @returns what is there after it. */
   #change(work: (record: AttachmentRecord) => AttachmentRecord | undefined): AttachmentRecord | undefined {
     if (this.isBlank()) return undefined
+    this.requireOpen()
     return this.transact(() => {
       const before = this.#find()
       if (before === undefined) return undefined

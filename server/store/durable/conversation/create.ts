@@ -5,11 +5,12 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import { type ConversationId, idBytes } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import { placeHeld } from "@signet/kernel/messaging/moving"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
-import { pairName, userName } from "../names.ts"
+import { pairName, placeName, userName } from "../names.ts"
 
 type Create = Conversations["create"]
 type Created = Awaited<ReturnType<Create>>
@@ -61,12 +62,15 @@ async function createGroup(
 }
 
 /** Under the id that is named for it, which the group's id and the audit then have too. */
-function createAs(
+async function createAs(
   env: DurableEnv,
   id: ConversationId,
   conversation: Conversation,
   audit: AuditEvent,
 ): Promise<{ is: "created" | "there"; conversation: Conversation }> {
+  const admitted = { conversationId: id, createdAtMs: conversation.createdAtMs }
+  const there = await ask(() => env.PLACES.getByName(placeName(conversation)).admit(admitted))
+  if (!there) throw placeHeld()
   if (id === conversation.id) return ask(() => env.CONVERSATIONS.getByName(id).create(conversation, audit))
   const mlsGroupId = conversation.mlsGroupId.slice()
   mlsGroupId.set(idBytes(id))

@@ -6,7 +6,7 @@ import type { Envelope } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { Sql } from "../sql.ts"
 
-interface EnvelopeRow {
+export interface EnvelopeRow {
   seq: number
   epoch: number
   kind: Envelope["kind"]
@@ -23,17 +23,18 @@ export interface Answered {
   readonly answer: AppendAnswer
 }
 
-const columns = "seq, epoch, kind, message, content_hash, sender_device_id, idempotency_key, accepted_at, receipt"
-const insertText = `insert into log (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+export const envelopeColumns =
+  "seq, epoch, kind, message, content_hash, sender_device_id, idempotency_key, accepted_at, receipt"
+const insertText = `insert into log (${envelopeColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
 on conflict do nothing returning seq`
 const answerColumns = "seq, epoch, kind, content_hash, accepted_at, receipt"
 const byKeyText = `select ${answerColumns} from log where sender_device_id = ? and idempotency_key = ?`
 const byContentText = `select ${answerColumns} from log where content_hash = ?`
-const commitText = `select ${columns} from log where epoch = ? and kind = 'COMMIT'`
+const commitText = `select ${envelopeColumns} from log where epoch = ? and kind = 'COMMIT'`
 // What is too much is told by its length, before it is read.
 const sizesText = `select seq, length(message) + coalesce(length(receipt), 0) as size from log
 where seq > ? order by seq limit ?`
-const pageText = `select ${columns} from log where seq > ? and seq <= ? order by seq`
+const pageText = `select ${envelopeColumns} from log where seq > ? and seq <= ? order by seq`
 
 /** Inside a transaction. @returns false when key, content or epoch are in the log: nothing was written. */
 export function insertEnvelope(sql: Sql, envelope: Envelope): boolean {
@@ -98,7 +99,7 @@ export function envelopesAfter(
   return last === undefined ? [] : sql.rows<EnvelopeRow>(pageText, afterSeq, last).map(envelopeOf)
 }
 
-const envelopeOf = (row: EnvelopeRow): Envelope => ({
+export const envelopeOf = (row: EnvelopeRow): Envelope => ({
   seq: BigInt(row.seq),
   epoch: BigInt(row.epoch),
   kind: row.kind,

@@ -7,6 +7,9 @@ import type { Conversation, Cursor, Envelope, Place } from "@signet/kernel/messa
 import { leafOf } from "@signet/kernel/messaging/roster"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { DurableEnv } from "../env.ts"
+import { arrivedTold, type ConversationRecord, conversationParts, importConversation } from "../moving/conversation.ts"
+import { type Page, pageOf, type Reached } from "../moving/pages.ts"
+import type { Residence } from "../moving/residence.ts"
 import { placeName, userName } from "../names.ts"
 import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
@@ -59,6 +62,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     conversation: Conversation,
     audit: AuditEvent,
   ): Promise<{ is: "created" | "there"; conversation: Conversation }> {
+    this.requireOpen()
     return this.#change<{ is: "created" | "there"; conversation: Conversation }>("user", () => {
       const there = this.#head.get()
       if (there !== undefined) return { answer: { is: "there", conversation: there.conversation }, told: [] }
@@ -118,6 +122,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   }
 
   async #append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
+    this.requireOpen()
     const of = { sql: this.sql, head: this.#head, sign: this.receiptSigner() }
     // One row, which needs no transaction, no alarm and nobody who is told.
     if (append.commit === null && audit.length === 0) return appendMessage(of, append, nowMs).outcome
@@ -149,6 +154,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   ack(deviceId: DeviceId, cursor: Cursor): Cursor | "beyond" {
     const kept = this.#kept()
     if (kept === undefined) return "beyond"
+    this.requireOpen()
     const { headSeq, epoch } = kept.conversation
     if (cursor.processedSeq > headSeq || cursor.processedEpoch > epoch) return "beyond"
     return raiseCursor(this.sql, deviceId, cursor)
@@ -156,7 +162,8 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
 
   touch(deviceId: DeviceId, nowMs: number): void {
     const kept = this.#kept()
-    if (kept === undefined || leafOf(kept.conversation.roster, deviceId) === undefined) return
+    // Whoever reads what is held is not told that nobody remembers it.
+    if (kept === undefined || !this.isOpen() || leafOf(kept.conversation.roster, deviceId) === undefined) return
     if (!markSeen(this.sql, deviceId, nowMs)) return
     const before = kept.conversation.memberOnlineAtMs
     if (before !== null && before >= nowMs - 10_000) return
@@ -191,6 +198,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
    * @returns the conversation after it, without its roster, which is the snapshot's.
    */
   async swap(revision: number, change: Change, audit: readonly AuditEvent[]): Promise<Conversation | "lost"> {
+    this.requireOpen()
     return this.#change<Conversation | "lost">("device", () => {
       const kept = this.#head.get()
       if (kept?.revision !== revision) return { answer: "lost", told: [] }
@@ -212,7 +220,7 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
 
   /** Removes what has had its time. @returns how many envelopes went. */
   sweep(nowMs: number, limit = envelopesPerSweep): number {
-    if (this.#kept() === undefined) return 0
+    if (this.#kept() === undefined || !this.isOpen()) return 0
     return this.#safely(() =>
       this.transact(() => {
         sweepWelcomes(this.sql, nowMs)
@@ -220,6 +228,30 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
         return prune(this.sql, this.#head, nowMs, limit)
       }),
     )
+  }
+
+  exportPage(from: Reached | null, room: Parameters<typeof pageOf>[2]): Page {
+    const kept = this.#kept()
+    if (kept === undefined) return { records: [], bytes: 0, next: null }
+    return pageOf(conversationParts(this.sql, kept.conversation), from, room)
+  }
+
+  /** @returns false where it is another place's, or is not being filled. */
+  importRecords(of: Omit<Residence, "state">, records: readonly ConversationRecord[]): boolean {
+    const isDone = this.importing(of, () => {
+      for (const record of records) importConversation(this.sql, record)
+    })
+    this.#head.forget()
+    return isDone
+  }
+
+  protected override arrived(): void {
+    const kept = this.#head.get()
+    if (kept !== undefined) putTold(this.outbox, arrivedTold(kept.conversation, kept.revision))
+  }
+
+  protected override forgetAll(): void {
+    this.#head.forget()
   }
 
   protected override newsFor(ask: ConversationAsk): readonly Hint[] {

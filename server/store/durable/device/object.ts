@@ -5,6 +5,17 @@ import type { Hint, KeyPackages, Welcomes } from "@signet/kernel/messaging/ports
 import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
+import {
+  attachmentIds,
+  type ClaimGiven,
+  conversationalParts,
+  type DeviceRecord,
+  findPackage,
+  importDevice,
+  packageParts,
+} from "../moving/device.ts"
+import { type Page, pageOf, type Reached } from "../moving/pages.ts"
+import type { Residence } from "../moving/residence.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import {
@@ -107,6 +118,7 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
+    this.requireOpen()
     return this.transact(() => {
       this.#endsAt(Math.min(...packages.map(({ notAfterMs }) => notAfterMs)))
       return upload(this.sql, packages, nowMs)
@@ -118,11 +130,13 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   retire(refs: readonly Uint8Array[] | "all"): void {
+    this.requireOpen()
     this.transact(() => retire(this.sql, refs))
   }
 
   /** Gives a package to a claim; the same again to the same claim. */
   take(of: { readonly claimId: ClaimId; readonly requesterDeviceId: DeviceId }, nowMs: number): Taken {
+    this.requireOpen()
     return this.transact(() => {
       this.#endsAt(nowMs + claimMs)
       return take(this.sql, of, nowMs)
@@ -131,6 +145,7 @@ export abstract class DeviceObject extends StoredObject {
 
   /** Begins a claim of this device. */
   beginClaim(asked: ClaimAsked, nowMs: number): Begun {
+    this.requireOpen()
     return this.transact(() => {
       this.#endsAt(nowMs + claimMs)
       return beginClaim(this.sql, asked, nowMs)
@@ -143,6 +158,7 @@ export abstract class DeviceObject extends StoredObject {
     packages: readonly KeyPackageRecord[],
     audit: AuditEvent,
   ): { isFirst: boolean; claim: ClaimRecord } | undefined {
+    this.requireOpen()
     return this.transact(() => {
       const finished = finishClaim(this.sql, of.id, of.requesterDeviceId, packages)
       if (finished?.isFirst) this.audit([audit])
@@ -164,6 +180,7 @@ export abstract class DeviceObject extends StoredObject {
     nowMs: number,
     audit: AuditEvent,
   ): Awaited<ReturnType<Welcomes["consume"]>> {
+    this.requireOpen()
     return this.transact(() => {
       const done = consume(this.sql, id, by, nowMs)
       if (done.is === "consumed") {
@@ -175,6 +192,7 @@ export abstract class DeviceObject extends StoredObject {
   }
 
   voidAll(): void {
+    this.requireOpen()
     if (!this.isBlank()) this.transact(() => this.#ended(voidAll(this.sql)))
   }
 
@@ -213,11 +231,13 @@ export abstract class DeviceObject extends StoredObject {
 
   /** Gives the key to the group, if it is free. @returns Whose it is now. */
   takeGroupKey(key: Uint8Array, requestHash: Uint8Array, id: ConversationId): ConversationId | "mismatch" {
+    this.requireOpen()
     return this.transact(() => takeGroupKey(this.sql, key, requestHash, id))
   }
 
   /** Gives the key to the attachment, if it is free. @returns Whose it is now. */
   takeAttachmentKey(key: Uint8Array, id: AttachmentId): AttachmentId {
+    this.requireOpen()
     return this.transact(() => takeAttachmentKey(this.sql, key, id))
   }
 
@@ -232,6 +252,44 @@ export abstract class DeviceObject extends StoredObject {
       this.#endsAt(expiresAtMs)
       return useNonce(this.sql, nonce, expiresAtMs)
     })
+  }
+
+  /** @param part What claims take from it, or what names conversations: these come first elsewhere. */
+  exportPage(
+    part: "packages" | "conversational",
+    deviceId: DeviceId,
+    from: Reached | null,
+    room: Parameters<typeof pageOf>[2],
+  ): Page {
+    if (this.isBlank()) return { records: [], bytes: 0, next: null }
+    return pageOf((part === "packages" ? packageParts : conversationalParts)(this.sql, deviceId), from, room)
+  }
+
+  attachmentIds(after: AttachmentId | null, limit: number): readonly AttachmentId[] {
+    return this.isBlank() ? [] : attachmentIds(this.sql, after, limit)
+  }
+
+  findPackage(ref: Uint8Array): KeyPackageRecord | undefined {
+    return this.isBlank() ? undefined : findPackage(this.sql, ref)
+  }
+
+  /** @param user Whose it is, for good. @returns false where it is another's, or is not being filled. */
+  importRecords(of: Omit<Residence, "state">, user: string | null, records: readonly (DeviceRecord | ClaimGiven)[]) {
+    return this.importing(of, () => {
+      if (user !== null) this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user)
+      for (const record of records) importDevice(this.sql, record)
+    })
+  }
+
+  /** At a place that is being filled: the key names the attachment. */
+  importAttachmentKey(of: Omit<Residence, "state">, key: Uint8Array, id: AttachmentId): boolean {
+    return this.importing(of, () => {
+      takeAttachmentKey(this.sql, key, id)
+    })
+  }
+
+  protected override arrived(): void {
+    this.#endsAt(this.nowMs())
   }
 
   /** Inside the transaction that ends these welcomes: a conversation keeps a tree while there is one that needs it. */

@@ -33,6 +33,11 @@ export abstract class NameObject extends StoredObject {
     return this.holder() ?? holder
   }
 
+  /** Nobody has the name any more, when it was that owner's. */
+  release(owner: string): void {
+    if (!this.isBlank()) this.transact(() => this.sql.run("delete from holder where owner = ?", owner))
+  }
+
   /** Gives the name to another, when it is still that owner's. @returns Who has it now. */
   replace(before: string, holder: Holder): Holder {
     this.transact(() =>

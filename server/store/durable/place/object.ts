@@ -1,7 +1,20 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
+import { isWritable, type PlaceStatus } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
+import type { Indexed } from "../device/conversations.ts"
 import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
+import {
+  beginStep,
+  nextWalk,
+  type StepAsked,
+  transferOf,
+  transferSteps,
+  type WalkPage,
+  walked,
+} from "../moving/place.ts"
+import { isSameBytes } from "../moving/residence.ts"
 import { userName } from "../names.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import { fromText, toText } from "../plain.ts"
@@ -39,7 +52,7 @@ const looksAtText = "select id from user where has_devices = 1 and id > ? order 
  */
 export abstract class PlaceObject extends StoredObject {
   constructor(ctx: DurableObjectState, env: DurableEnv) {
-    super(ctx, env, { place: placeSteps })
+    super(ctx, env, { place: placeSteps, transfer: transferSteps })
   }
 
   /** Again is no error. */
@@ -73,7 +86,67 @@ export abstract class PlaceObject extends StoredObject {
     return this.sql.rows<{ id: PrincipalId }>(text, page.after ?? "", page.size).map(({ id }) => id)
   }
 
+  /** Where the place stands. */
+  status(): PlaceStatus {
+    if (this.isBlank()) return { state: "OPEN", transferId: null, changedAtMs: null, isEmpty: true }
+    return transferOf(this.sql)
+  }
+
+  /** Before something new is made at the place: it is known from then on, and told when the place is held. @returns false where the place is not open. */
+  admit(
+    of: { readonly userId: PrincipalId } | { readonly conversationId: ConversationId; readonly createdAtMs: number },
+  ) {
+    if (!isWritable(this.status().state)) return false
+    if ("userId" in of) this.#add("user", of.userId)
+    else this.addConversation(of.conversationId, of.createdAtMs)
+    return true
+  }
+
+  /** The same of what is imported. */
+  admitAll(transferId: Uint8Array, userIds: readonly PrincipalId[], conversations: readonly Indexed[]): boolean {
+    const { state, transferId: of } = this.status()
+    if (state !== "RECEIVING" || of === null || !isSameBytes(of, transferId)) return false
+    for (const userId of userIds) this.#add("user", userId)
+    for (const { id, createdAtMs } of conversations) this.addConversation(id, createdAtMs)
+    return true
+  }
+
+  /** Erased. */
+  forget(userIds: readonly PrincipalId[], conversationIds: readonly ConversationId[]): void {
+    this.transact(() => {
+      for (const id of userIds) this.sql.run("delete from user where id = ?", id)
+      for (const id of conversationIds) this.sql.run("delete from conversation where id = ?", id)
+    })
+  }
+
+  knows(ids: readonly ConversationId[]): readonly ConversationId[] {
+    return ids.filter((id) => this.sql.row("select 1 from conversation where id = ?", id) !== undefined)
+  }
+
+  /** @returns false when the step does not follow. */
+  beginStep(asked: StepAsked): boolean {
+    return this.transact(() => beginStep(this.sql, asked, (events) => this.audit(events)))
+  }
+
+  nextWalk(): WalkPage | undefined {
+    return nextWalk(this.sql)
+  }
+
+  walked(page: WalkPage, isDirty: boolean, nowMs: number): void {
+    this.transact(() => walked(this.sql, page, isDirty, nowMs, (events) => this.audit(events)))
+  }
+
+  erased(event: AuditEvent): void {
+    this.transact(() => this.audit([event]))
+  }
+
+  #add(table: "user", id: PrincipalId): void {
+    const text = `insert into ${table} (id, version, has_devices) values (?, 0, 0) on conflict do nothing`
+    this.transact(() => this.sql.run(text, id))
+  }
+
   protected override timed(): readonly Timed[] {
+    if (!isWritable(transferOf(this.sql).state)) return []
     return [{ nextAtMs: () => this.#look()?.at ?? null, run: (nowMs) => this.#endThoseGone(nowMs) }]
   }
 

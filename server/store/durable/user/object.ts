@@ -6,6 +6,9 @@ import type { UserNotice } from "../conversation/told.ts"
 import type { Indexed } from "../device/conversations.ts"
 import type { Effects } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
+import { type Page, pageOf, type Reached } from "../moving/pages.ts"
+import type { Residence } from "../moving/residence.ts"
+import { deviceIdsOf, importUser, type UserRecord, userParts } from "../moving/user.ts"
 import { placeName } from "../names.ts"
 import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
@@ -70,6 +73,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   protected abstract endDevices(userId: PrincipalId, place: Place): Promise<void>
 
   find(id: DeviceId): MessagingDevice | undefined {
+    this.requireReadable()
     return this.isBlank() ? undefined : findDevice(this.sql, id)
   }
 
@@ -79,15 +83,18 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   all(): { devices: readonly MessagingDevice[]; newest: SignedDeviceList | undefined } {
+    this.requireReadable()
     if (this.isBlank()) return { devices: [], newest: undefined }
     return { devices: allDevices(this.sql), newest: newestList(this.sql) }
   }
 
   active(): readonly MessagingDevice[] {
+    this.requireReadable()
     return this.isBlank() ? [] : activeDevices(this.sql)
   }
 
   lists(afterVersion: bigint, limit: number): readonly SignedDeviceList[] {
+    this.requireReadable()
     return this.isBlank() ? [] : listsAfter(this.sql, afterVersion, limit)
   }
 
@@ -97,6 +104,7 @@ export abstract class UserObject extends TellingObject<UserAsk> {
    * @param isPrepared Each device that was asked for holds the name of its leaf key, and knows its user.
    */
   async change(change: DeviceChange, isPrepared: boolean): Promise<Changed> {
+    this.requireOpen()
     const { sql } = this
     const done = this.transact<Changed>(() => {
       const newest = newestList(sql)
@@ -184,7 +192,41 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   }
 
   effectsDone(deviceId: DeviceId): void {
+    this.requireOpen()
     this.transact(() => this.sql.run("delete from effect where device_id = ?", deviceId))
+  }
+
+  /** Its devices, whatever became of them. */
+  deviceIds(): readonly DeviceId[] {
+    return this.isBlank() ? [] : deviceIdsOf(this.sql)
+  }
+
+  /** Of all its devices. */
+  leafKeys(): readonly Uint8Array[] {
+    if (this.isBlank()) return []
+    return this.sql.rows<{ leaf_key: Uint8Array }>("select leaf_key from leaf_key").map((row) => row.leaf_key)
+  }
+
+  exportPage(userId: PrincipalId, from: Reached | null, room: Parameters<typeof pageOf>[2]): Page {
+    if (this.isBlank()) return { records: [], bytes: 0, next: null }
+    return pageOf(userParts(this.sql, userId), from, room)
+  }
+
+  /** @returns false where it is not being filled. */
+  importRecords(of: Omit<Residence, "state">, userId: PrincipalId, records: readonly UserRecord[]): boolean {
+    return this.importing(of, () => {
+      for (const record of records) importUser(this.sql, record, this.nowMs())
+      putSelf(this.sql, { userId, place: of.place, hasDevices: activeDevices(this.sql).length > 0 })
+    })
+  }
+
+  protected override arrived(): void {
+    const self = findSelf(this.sql)
+    const version = newestList(this.sql)?.version
+    if (self === undefined || version === undefined) return
+    const { userId, place, hasDevices } = self
+    const body: PlaceUser = { userId, place, version, hasDevices }
+    this.outbox.add({ lane: placeLane, kind: placeLane, body })
   }
 
   protected override async deliver(entry: Entry): Promise<void> {

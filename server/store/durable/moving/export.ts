@@ -1,0 +1,155 @@
+// All that is kept of a place: users with their devices, what those have for claims, conversations, and what of devices
+// names conversations. Object by object, each page by page.
+import { Refused } from "@signet/kernel/errors"
+import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { type Moving, mayExport, type StoredRecord } from "@signet/kernel/messaging/moving"
+import type { AttachmentRecord, Place } from "@signet/kernel/messaging/records"
+import { ask } from "../asking.ts"
+import type { DurableEnv } from "../env.ts"
+import { placeName, userName } from "../names.ts"
+import { fromText, toText } from "../plain.ts"
+import type { Page, Reached } from "./pages.ts"
+import { allAttachments } from "./telling.ts"
+
+const phases = ["users", "packages", "conversations", "conversational", "attachments"] as const
+type Phase = (typeof phases)[number]
+
+/** Which object is next, and how far its records were told. */
+interface Cursor {
+  readonly phase: Phase
+  /** The user or conversation; null before the first. */
+  readonly of: string | null
+  /** Which of the user's devices. */
+  readonly device: number
+  readonly from: Reached | null
+}
+
+const start: Cursor = { phase: "users", of: null, device: 0, from: null }
+
+export const exportPage =
+  (env: DurableEnv): Moving["exportPage"] =>
+  async ({ place, transferId, cursor, maxBytes }) => {
+    const status = await ask(() => env.PLACES.getByName(placeName(place)).status())
+    if (!mayExport(status, transferId)) throw new Refused("STATE_CONFLICT")
+    const records: StoredRecord[] = []
+    let room = maxBytes
+    for (let at: Cursor | null = cursor === "" ? start : parse(cursor); ; ) {
+      if (at === null) return { records, next: null }
+      if (at.of === null) {
+        at = await next(env, place, at)
+        continue
+      }
+      const page = await pageAt(env, place, at, { bytes: room, isFirst: records.length === 0 })
+      if (page === undefined) {
+        at = await next(env, place, at)
+        continue
+      }
+      records.push(...page.records)
+      room -= page.bytes
+      if (page.next !== null) return { records, next: textOf({ ...at, from: page.next }) }
+      const isOfDevice: boolean = at.phase === "packages" || at.phase === "conversational" || at.phase === "attachments"
+      at = isOfDevice ? { ...at, device: at.device + 1, from: null } : await next(env, place, at)
+      if (at !== null && room < maxBytes / 8) return { records, next: textOf(at) }
+    }
+  }
+
+/** The next user or conversation, or the first of the next phase; null after the last. */
+async function next(env: DurableEnv, place: Place, at: Cursor): Promise<Cursor | null> {
+  const index = env.PLACES.getByName(placeName(place))
+  const [found] =
+    at.phase === "conversations"
+      ? await ask(() => index.conversations({ after: at.of as ConversationId | null, size: 1 }))
+      : await ask(() => index.users({ after: at.of as PrincipalId | null, size: 1 }))
+  if (found !== undefined) return { phase: at.phase, of: found, device: 0, from: null }
+  const phase = phases[phases.indexOf(at.phase) + 1]
+  return phase === undefined ? null : { phase, of: null, device: 0, from: null }
+}
+
+/** Undefined when there is no such device of the user. */
+async function pageAt(
+  env: DurableEnv,
+  place: Place,
+  { phase, of, device, from }: Cursor,
+  room: { readonly bytes: number; readonly isFirst: boolean },
+): Promise<Page | undefined> {
+  if (phase === "conversations") {
+    return ask(() => env.CONVERSATIONS.getByName(String(of)).exportPage(from, room))
+  }
+  const userId = of as PrincipalId
+  const user = env.USERS.getByName(userName(userId, place))
+  if (phase === "users") return ask(() => user.exportPage(userId, from, room))
+  const id: DeviceId | undefined = (await ask(() => user.deviceIds()))[device]
+  if (id === undefined) return undefined
+  if (phase === "attachments") return attachmentsOf(env, id)
+  const page = await ask(() => env.DEVICES.getByName(id).exportPage(phase, id, from, room))
+  return phase === "conversational" ? { ...page, records: await known(env, page.records) } : page
+}
+
+/** A key may have been given to a group that was never made. */
+async function known(env: DurableEnv, records: readonly StoredRecord[]): Promise<readonly StoredRecord[]> {
+  const ids = records.flatMap((one) => (one.is === "groupKey" ? [one.conversationId] : []))
+  if (ids.length === 0) return records
+  const made = await Promise.all(ids.map((id) => ask(() => env.CONVERSATIONS.getByName(id).find())))
+  const isMade = new Set(made.flatMap((one) => one?.id ?? []))
+  return records.filter((one) => one.is !== "groupKey" || isMade.has(one.conversationId))
+}
+
+/** All of the device's: a few hundred bytes each. */
+async function attachmentsOf(env: DurableEnv, id: DeviceId): Promise<Page> {
+  const found = await foundAttachments(env, id)
+  const records = found.map((attachment): StoredRecord => ({ is: "attachment", attachment }))
+  return { records, bytes: records.length * 512, next: null }
+}
+
+async function foundAttachments(env: DurableEnv, id: DeviceId): Promise<readonly AttachmentRecord[]> {
+  const ids = await allAttachments(env, id)
+  const found = await Promise.all(ids.map((one) => ask(() => env.ATTACHMENTS.getByName(one).find())))
+  return found.flatMap((one) => one ?? [])
+}
+
+export const listAttachments = (env: DurableEnv): Pick<Moving, "attachments" | "attachmentsOf"> => ({
+  async attachments(place, cursor) {
+    let at: Cursor | null = cursor === "" ? { ...start, phase: "attachments" } : parse(cursor)
+    for (;;) {
+      if (at?.of === null) at = await next(env, place, at)
+      if (at === null || at.of === null) return { attachments: [], next: null }
+      const user = env.USERS.getByName(userName(at.of as PrincipalId, place))
+      const id: DeviceId | undefined = (await ask(() => user.deviceIds()))[at.device]
+      if (id === undefined) {
+        at = await next(env, place, at)
+        if (at === null) return { attachments: [], next: null }
+        continue
+      }
+      const attachments = await foundAttachments(env, id)
+      at = { ...at, device: at.device + 1 }
+      if (attachments.length > 0) return { attachments, next: textOf(at) }
+    }
+  },
+
+  /** They are asked where they are: an object that was imported knows its place. */
+  async attachmentsOf(place, ids) {
+    const found = await Promise.all(ids.map((id) => ask(() => env.ATTACHMENTS.getByName(id).find())))
+    const all = found.flatMap((one) => one ?? [])
+    const conversations = await Promise.all(
+      all.map((one) => ask(() => env.CONVERSATIONS.getByName(one.conversationId).find())),
+    )
+    return all.filter((_, i) => {
+      const of = conversations[i]
+      return of?.appId === place.appId && of.tenantId === place.tenantId
+    })
+  },
+})
+
+const textOf = (cursor: Cursor): string => Buffer.from(toText(cursor)).toString("base64url")
+
+/** @throws Refused INVALID_FIELD */
+function parse(text: string): Cursor {
+  try {
+    const cursor = fromText<Cursor>(Buffer.from(text, "base64url").toString())
+    const isObject = cursor.of === null || (typeof cursor.of === "string" && /^[a-z]{3}_[0-9a-z]{26}$/.test(cursor.of))
+    if (phases.includes(cursor.phase) && isObject && Number.isSafeInteger(cursor.device)) return cursor
+  } catch {
+    // Answered below.
+  }
+  throw new Refused("INVALID_FIELD", { metadata: { field: "cursor" } })
+}

@@ -1,0 +1,201 @@
+// The same place in both stores: from tables to objects and back it is the same, record by record.
+import { idOf } from "@signet/kernel/ids"
+import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import type { Place } from "@signet/kernel/messaging/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
+import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
+import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { newAudit, newMessage, nowMs, random, signReceipt } from "../../postgres/messaging/testing/world.ts"
+import { createDurableStore } from "../store.ts"
+import { type StartedObjects, startObjects } from "../testing/start.ts"
+import { durableMoving } from "./moving.ts"
+
+let objects: StartedObjects
+let postgres: TestStore
+let store: MessagingStore
+let moving: Moving
+beforeAll(async () => {
+  ;[objects, postgres] = await Promise.all([startObjects(), openTestStore("pglite")])
+  store = createDurableStore(objects.env)
+  moving = durableMoving(objects.env, { nowMs: () => Date.now() })
+}, 60_000)
+afterAll(async () => {
+  await objects?.close()
+  await postgres?.close()
+})
+
+const newPlace = () => tenantAt(idOf("ten", random(16)))
+const step = (on: Moving, place: Place, transferId: Uint8Array, name: Exclude<TransferStep, "ERASE">) =>
+  on.step({ place, transferId, step: name, nowMs, audit: newAudit("messaging_place.changed") })
+
+async function exported(on: Moving, place: Place, transferId: Uint8Array, maxBytes = 1 << 20) {
+  const pages: (readonly StoredRecord[])[] = []
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Awaited<ReturnType<Moving["exportPage"]>> = await on.exportPage({ place, transferId, cursor, maxBytes })
+    pages.push(page.records)
+    cursor = page.next
+  }
+  return pages
+}
+
+/** In an order of their own: each store has another. */
+const sorted = (pages: readonly (readonly StoredRecord[])[]) =>
+  pages
+    .flat()
+    .filter(({ is }) => is !== "proofNonce")
+    .map((record) => JSON.stringify(record, printable))
+    .toSorted()
+function printable(_: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex")
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) {
+  const transferId = random(16)
+  expect((await step(from, place, transferId, "HOLD")).state).toBe("HELD")
+  expect((await step(to, place, transferId, "RECEIVE")).state).toBe("RECEIVING")
+  const pages = await exported(from, place, transferId, maxBytes)
+  for (const records of pages) await to.importPage({ place, transferId, records })
+  // Again is no error, in whatever pages.
+  await to.importPage({ place, transferId, records: pages.flat() })
+  expect(sorted(await exported(to, place, transferId))).toEqual(sorted(pages))
+  expect((await step(to, place, transferId, "FINISH")).state).toBe("OPEN")
+  expect((await step(from, place, transferId, "RELEASE")).state).toBe("MOVED")
+  return { transferId, pages }
+}
+
+async function erased(on: Moving, place: Place, transferId: Uint8Array) {
+  let forgotten: Awaited<ReturnType<Moving["erase"]>> = []
+  while (!(await on.status(place)).isEmpty || forgotten.length > 0) {
+    const ids = forgotten.map(({ id }) => id)
+    forgotten = await on.erase({ place, transferId, forgotten: ids, audit: newAudit("messaging_place.changed") })
+  }
+}
+
+test("a place goes from tables to objects and back, and people go on in both", async () => {
+  const place = newPlace()
+  const full = await fillPlace(postgres.messaging, place)
+  const there = await move(postgres.moving, moving, place)
+  await erased(postgres.moving, place, there.transferId)
+
+  const again = await store.conversations.append(full.said, signReceipt, nowMs + 9, [])
+  expect(again).toMatchObject({ is: "replayed", answer: { seq: 2n } })
+  const next = await store.conversations.append(newMessage(full.group, full.bea), signReceipt, nowMs + 9, [])
+  expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
+  const of = { deviceId: full.ana.id, userId: full.ana.userId, place }
+  const listed = await store.conversations.list(of, { size: 10, before: null })
+  expect(listed.map(({ conversation }) => conversation.id).toSorted()).toEqual([full.group.id, full.pair.id].toSorted())
+  expect((await store.devices.find(full.ana.id))?.leafKey).toEqual(full.ana.leafKey)
+  expect((await store.devices.findByKey(full.ana.leafKey))?.id).toBe(full.ana.id)
+  const claimed = await store.keyPackages.claim(full.claim, nowMs, newAudit("key_package.claimed"))
+  expect(claimed.is === "claimed" && claimed.claim.packages.length).toBe(2)
+  expect(await store.proofNonces.use(full.ana.id, full.nonce, Date.now() + 1_000)).toBe(false)
+  expect(await store.welcomes.wereUsed(full.group.id, [random()])).toBe(false)
+  const created = await store.conversations.create(
+    full.pair,
+    { deviceId: full.ana.id, idempotencyKey: random(16), requestHash: random() },
+    newAudit("conversation.created"),
+  )
+  expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
+
+  const back = await move(moving, postgres.moving, place, 2_000)
+  await erased(moving, place, back.transferId)
+  expect(await store.conversations.find(full.group.id)).toBeUndefined()
+  await expect(store.devices.find(full.ana.id, place)).rejects.toMatchObject(held)
+  const last = await postgres.messaging.conversations.append(
+    newMessage(full.group, full.ana),
+    signReceipt,
+    nowMs + 10,
+    [],
+  )
+  expect(last).toMatchObject({ is: "appended", answer: { seq: 5n } })
+  // And there once more, where it was.
+  await move(postgres.moving, moving, place)
+}, 60_000)
+
+test("objects of a place that is held refuse every write there is, answer every read, and remember no visit", async () => {
+  const place = newPlace()
+  const full = await fillPlace(store, place)
+  const transferId = random(16)
+  await step(moving, place, transferId, "HOLD")
+  const before = await exported(moving, place, transferId)
+  for (const [name, { isWrite, run }] of attemptsOn(store, full)) {
+    if (isWrite) await expect(run(), name).rejects.toMatchObject(held)
+    else
+      await expect(
+        run().then(() => "answered"),
+        name,
+      ).resolves.toBe("answered")
+  }
+  expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
+  expect((await step(moving, place, transferId, "ABORT")).state).toBe("OPEN")
+  const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
+  expect(sent.is).toBe("appended")
+}, 60_000)
+
+test("what is written while a place is held is told before, or refused: what is exported is all there ever was", async () => {
+  const place = newPlace()
+  const { ana, bea, group } = await fillPlace(store, place)
+  let isOver = false
+  let refused = 0
+  const writers = Array.from({ length: 6 }, async (_, i) => {
+    const by = i % 2 === 0 ? ana : bea
+    while (!isOver) {
+      const work =
+        i < 5
+          ? store.conversations.append(newMessage(group, by), signReceipt, nowMs + 9, [])
+          : store.attachments.create(newAttachment(group.id, by))
+      await work.catch((error: unknown) => {
+        expect(error).toMatchObject(held)
+        refused++
+      })
+    }
+  })
+  const transferId = random(16)
+  await step(moving, place, transferId, "HOLD")
+  const before = await exported(moving, place, transferId)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  isOver = true
+  await Promise.all(writers)
+  expect(refused).toBeGreaterThan(0)
+  expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
+}, 60_000)
+
+test("nothing of another place is touched", async () => {
+  const [place, victims] = [newPlace(), newPlace()]
+  await fillPlace(postgres.messaging, place)
+  const victim = await fillPlace(store, victims)
+  const transferId = random(16)
+  await expect(step(moving, victims, transferId, "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+  await step(postgres.moving, place, transferId, "HOLD")
+  await step(moving, place, transferId, "RECEIVE")
+  const records = (await exported(postgres.moving, place, transferId)).flat()
+  const forged = records.flatMap((record): StoredRecord[] => {
+    switch (record.is) {
+      case "device":
+        return [{ ...record, device: { ...record.device, id: victim.ana.id } }]
+      case "keyPackage":
+        return [{ ...record, keyPackage: { ...record.keyPackage, deviceId: victim.ana.id } }]
+      case "conversation":
+        return [{ ...record, conversation: { ...record.conversation, id: victim.group.id } }]
+      case "envelope":
+      case "leaf":
+      case "treeChunk":
+      case "groupInfo":
+      case "cursor":
+        return [{ ...record, conversationId: victim.group.id }]
+      default:
+        return []
+    }
+  })
+  expect(forged.length).toBeGreaterThan(8)
+  for (const record of forged) {
+    await expect(moving.importPage({ place, transferId, records: [record] }), record.is).rejects.toMatchObject({
+      reason: "INVALID_FIELD",
+    })
+  }
+}, 60_000)

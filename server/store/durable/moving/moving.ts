@@ -1,0 +1,36 @@
+// Moves places from and to objects. A place's own object says where it stands, and which objects there are; whoever calls
+// tells them, because no object waits for others.
+import { Refused } from "@signet/kernel/errors"
+import type { Moving } from "@signet/kernel/messaging/moving"
+import type { Place } from "@signet/kernel/messaging/records"
+import { ask } from "../asking.ts"
+import type { DurableEnv } from "../env.ts"
+import { placeName } from "../names.ts"
+import { erase } from "./erase.ts"
+import { exportPage, listAttachments } from "./export.ts"
+import { importPage } from "./import.ts"
+import { tellAll } from "./telling.ts"
+
+/** How long one call tells objects; the next one goes on. */
+const tellingMs = 20_000
+
+export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => number }): Moving {
+  const object = (place: Place) => env.PLACES.getByName(placeName(place))
+  const status = (place: Place) => ask(() => object(place).status())
+  return {
+    status,
+
+    async step({ place, ...asked }) {
+      if (!(await ask(() => object(place).beginStep(asked)))) throw new Refused("STATE_CONFLICT")
+      const { transferId } = asked
+      const isDone = await tellAll(env, { place, transferId }, { ...clock, untilMs: clock.nowMs() + tellingMs })
+      if (!isDone) throw new Refused("UNAVAILABLE", { message: "there is more to be told: call again" })
+      return status(place)
+    },
+
+    erase: erase(env),
+    exportPage: exportPage(env),
+    importPage: importPage(env),
+    ...listAttachments(env),
+  }
+}

@@ -1,0 +1,121 @@
+// Where a place stands, inside its object; and how far its objects were told, one page of them after the other.
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
+import { decideStep, type PlaceState, type PlaceStatus, type TransferStep } from "@signet/kernel/messaging/moving"
+import { fromText, toText } from "../plain.ts"
+import type { Sql } from "../sql.ts"
+
+export const transferSteps = [
+  `create table transfer (
+    id integer primary key check (id = 1), state text not null, transfer_id blob not null, changed_at integer not null
+  );
+  -- What the objects are told, after which of them, and whether all were as they are to be by then.
+  create table walk (
+    id integer primary key check (id = 1), state text not null, phase text not null, after text not null,
+    is_dirty integer not null, audit text not null
+  )`,
+] as const
+
+export type Told = Exclude<PlaceState, "HOLDING">
+
+/** Objects that are to be told next, of which state. */
+export type WalkPage =
+  | { readonly phase: "users"; readonly ids: readonly PrincipalId[]; readonly state: Told }
+  | { readonly phase: "conversations"; readonly ids: readonly ConversationId[]; readonly state: Told }
+
+const usersAtOnce = 20
+const conversationsAtOnce = 50
+
+export function transferOf(sql: Sql): PlaceStatus {
+  type Row = { state: PlaceState; transfer_id: Uint8Array; changed_at: number }
+  const row = sql.row<Row>("select state, transfer_id, changed_at from transfer")
+  const isEmpty = sql.row("select 1 from conversation union all select 1 from user limit 1") === undefined
+  if (row === undefined) return { state: "OPEN", transferId: null, changedAtMs: null, isEmpty }
+  return { state: row.state, transferId: row.transfer_id, changedAtMs: row.changed_at, isEmpty }
+}
+
+const put = (sql: Sql, state: PlaceState, transferId: Uint8Array, nowMs: number): void =>
+  sql.run(
+    "insert or replace into transfer (id, state, transfer_id, changed_at) values (1, ?, ?, ?)",
+    state,
+    transferId,
+    nowMs,
+  )
+
+export interface StepAsked {
+  readonly step: Exclude<TransferStep, "ERASE">
+  readonly transferId: Uint8Array
+  readonly nowMs: number
+  readonly audit: AuditEvent
+}
+
+/** Inside a transaction. @returns false when the step does not follow. */
+export function beginStep(
+  sql: Sql,
+  { step, transferId, nowMs, audit }: StepAsked,
+  append: (events: readonly AuditEvent[]) => void,
+): boolean {
+  const decision = decideStep(step, transferOf(sql), transferId)
+  if (decision.is === "refuse") return false
+  if (decision.is === "there") return true
+  const { to } = decision
+  if (to === "HOLDING") return true
+  put(sql, to === "HELD" ? "HOLDING" : to, transferId, nowMs)
+  if (to !== "HELD") append([audit])
+  const isKnown = to === "HELD" && sql.row("select 1 from walk where state = 'HELD'") !== undefined
+  // At a target that is begun there is nobody to be told, and what is aborted there is gone.
+  if (step !== "RECEIVE" && !(step === "ABORT" && to === "MOVED") && !isKnown) {
+    sql.run(
+      `insert or replace into walk (id, state, phase, after, is_dirty, audit) values (1, ?, 'users', '', 0, ?)`,
+      to,
+      toText(audit),
+    )
+  }
+  return true
+}
+
+interface WalkRow {
+  state: Told
+  phase: WalkPage["phase"]
+  after: string
+  is_dirty: number
+  audit: string
+}
+
+/** Undefined when everybody was told. */
+export function nextWalk(sql: Sql): WalkPage | undefined {
+  const row = sql.row<WalkRow>("select * from walk")
+  if (row === undefined) return undefined
+  const { phase, state } = row
+  if (phase === "users") return { phase, state, ids: after<PrincipalId>(sql, "user", row.after, usersAtOnce) }
+  return { phase, state, ids: after<ConversationId>(sql, "conversation", row.after, conversationsAtOnce) }
+}
+
+const after = <Id extends string>(sql: Sql, table: string, id: string, limit: number): Id[] =>
+  sql.rows<{ id: Id }>(`select id from ${table} where id > ? order by id limit ?`, id, limit).map((row) => row.id)
+
+/**
+ * Inside a transaction: these were told. When all were, and some were not yet as they are to be, all are told again: what
+ * one has the others do may come to those that were told before.
+ */
+export function walked(
+  sql: Sql,
+  page: WalkPage,
+  isDirty: boolean,
+  nowMs: number,
+  append: (events: readonly AuditEvent[]) => void,
+) {
+  const row = sql.row<WalkRow>("select * from walk")
+  // Another call was faster.
+  if (row === undefined || row.state !== page.state || row.phase !== page.phase) return
+  const dirty = isDirty || row.is_dirty === 1
+  const last = page.ids.at(-1)
+  if (last !== undefined) return sql.run("update walk set after = ?, is_dirty = ?", last, dirty)
+  if (page.phase === "users") return sql.run("update walk set phase = 'conversations', after = '', is_dirty = ?", dirty)
+  if (dirty) return sql.run("update walk set phase = 'users', after = '', is_dirty = 0")
+  sql.run("delete from walk")
+  const { state, transferId } = transferOf(sql)
+  if (state !== "HOLDING" || transferId === null) return
+  put(sql, "HELD", transferId, nowMs)
+  append([fromText<AuditEvent>(row.audit)])
+}

@@ -1,0 +1,58 @@
+// Tells every object of a place what becomes of it, a page of them after the other, until nobody has anything to do.
+import { ask } from "../asking.ts"
+import type { DurableEnv } from "../env.ts"
+import { inParallel } from "../in-parallel.ts"
+import { placeName, userName } from "../names.ts"
+import type { WalkPage } from "./place.ts"
+import type { Residence } from "./residence.ts"
+
+/** @returns whether it came to its end before that time; it goes on when it is called again. */
+export async function tellAll(
+  env: DurableEnv,
+  of: Pick<Residence, "place" | "transferId">,
+  clock: { readonly nowMs: () => number; readonly untilMs: number },
+): Promise<boolean> {
+  const place = () => env.PLACES.getByName(placeName(of.place))
+  for (;;) {
+    const page = await ask(() => place().nextWalk())
+    if (page === undefined) return true
+    const isDirty = await tellPage(env, { ...of, state: page.state }, page)
+    await ask(() => place().walked(page, isDirty, clock.nowMs()))
+    if (clock.nowMs() >= clock.untilMs) return false
+  }
+}
+
+async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): Promise<boolean> {
+  if (page.phase === "conversations") {
+    const told = await inParallel(page.ids, (id) => ask(() => env.CONVERSATIONS.getByName(id).setPlace(residence)))
+    return told.some(({ isDirty }) => isDirty)
+  }
+  const told = await inParallel(page.ids, async (userId) => {
+    const user = env.USERS.getByName(userName(userId, residence.place))
+    const { isDirty } = await ask(() => user.setPlace(residence))
+    // No more of them come once the user was told, and no more attachments once the device was.
+    const ofDevices = await Promise.all(
+      (await ask(() => user.deviceIds())).map(async (id) => {
+        const device = env.DEVICES.getByName(id)
+        const settled = await ask(() => device.setPlace(residence))
+        const ids = await allAttachments(env, id)
+        const ofFiles = await inParallel(ids, (one) => ask(() => env.ATTACHMENTS.getByName(one).setPlace(residence)))
+        return [settled, ...ofFiles].some((one) => one.isDirty)
+      }),
+    )
+    return isDirty || ofDevices.includes(true)
+  })
+  return told.includes(true)
+}
+
+const idsAtOnce = 500
+
+export async function allAttachments(env: DurableEnv, deviceId: Parameters<DurableEnv["DEVICES"]["getByName"]>[0]) {
+  const device = env.DEVICES.getByName(deviceId)
+  const all: Awaited<ReturnType<typeof device.attachmentIds>>[number][] = []
+  for (;;) {
+    const page = await ask(() => device.attachmentIds(all.at(-1) ?? null, idsAtOnce))
+    all.push(...page)
+    if (page.length < idsAtOnce) return all
+  }
+}
