@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { Agent, get, type IncomingMessage } from "node:http"
 import { join } from "node:path"
+import type { Transport } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { callsOver } from "../../support/messaging/calls.ts"
 import type { World } from "../../support/messaging/world.ts"
@@ -13,7 +14,7 @@ const streamsOfDevice = 4
 
 /** @param streams At most four times the leaves that a commit adds. */
 export async function fanOut(world: World, { streams, appends }: { streams: number; appends: number }): Promise<Row[]> {
-  const ours = await signet(world, streams, appends)
+  const ours = await heardOn(world, { streams, appends, open: () => createGrpcTransport({ baseUrl: world.baseUrl }) })
   const bare = await bareStreams(streams, appends)
   const [of, to] = [quantiles(ours), quantiles(bare)]
   return [
@@ -22,10 +23,16 @@ export async function fanOut(world: World, { streams, appends }: { streams: numb
   ]
 }
 
+export interface FanOut {
+  readonly streams: number
+  readonly appends: number
+  /** A connection, which fifty streams share. */
+  readonly open: () => Transport
+}
+
 /** Milliseconds from the call until each stream has heard of it. */
-async function signet(world: World, streams: number, appends: number): Promise<number[]> {
-  const { baseUrl } = world
-  const transport = createGrpcTransport({ baseUrl })
+export async function heardOn(world: World, { streams, appends, open: connect }: FanOut): Promise<number[]> {
+  const transport = connect()
   const devices = await inBatches(Math.ceil(streams / streamsOfDevice), () => newcomer(world, transport, 1))
   const [sender, ...others] = devices
   if (sender === undefined) throw new Error("nobody sends")
@@ -39,7 +46,7 @@ async function signet(world: World, streams: number, appends: number): Promise<n
   let missing = 0
   let done = () => {}
   // A connection for fifty streams each, as a gateway in front has them.
-  const connections = Array.from({ length: Math.ceil(streams / 50) }, () => createGrpcTransport({ baseUrl }))
+  const connections = Array.from({ length: Math.ceil(streams / 50) }, connect)
   const open = async (i: number) => {
     const device = devices[Math.floor(i / streamsOfDevice)] ?? sender
     const { conversations } = callsOver(connections[i % connections.length] ?? transport, device.credentials)
