@@ -28,6 +28,7 @@ async function refuseEnveloped(refused: Refused, request: FastifyRequest, reply:
   const [handler] = router.handlers
   if (handler === undefined) return
   reply.hijack()
+  reply.raw.setHeader("cache-control", "no-store")
   request.raw.resume()
   const response = await handler(universalRequestFromNodeRequest(request.raw, reply.raw, undefined, undefined))
   await universalResponseToNodeResponse(response, reply.raw)

@@ -6,7 +6,10 @@ export function frontUnderTest(options: UnderTestOptions) {
   const { faults, reached, health, called } = underTest(options)
   const front = createFront({
     ...called,
-    open: { routes: health.routes, interceptors: called.interceptors },
+    routes(router) {
+      called.routes(router)
+      health.routes(router)
+    },
     isAllowedOrigin: async (origin) => origin === "https://app.example",
     isReady: async () => true,
     addressOf: () => "203.0.113.7",
