@@ -12,6 +12,7 @@ import { framingMutants } from "./framing.ts"
 import { identityClientMutants } from "./identity-client.ts"
 import { idpBMutants } from "./idp-b.ts"
 import { idpCMutants } from "./idp-c.ts"
+import { localStoreMutants } from "./local-stores.ts"
 import { mailboxMutants } from "./mailboxes.ts"
 import { messagingStoreMutants } from "./messaging-store.ts"
 import { messengerMutants } from "./messenger.ts"
@@ -47,4 +48,5 @@ export const mutants: readonly Mutant[] = [
   ...messengerFileMutants,
   ...authorityMutants,
   ...simulationMutants,
+  ...localStoreMutants,
 ]

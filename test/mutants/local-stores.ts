@@ -1,0 +1,116 @@
+import type { Mutant } from "./mutant.ts"
+
+const core = "clients/core/messaging"
+const node = "clients/node"
+const answers = "test/attack/messenger-answers.test.ts"
+const state = "test/story/messenger-state.test.ts"
+const folder = { file: `${node}/messaging/folder-store.ts`, test: `${node}/messaging/folder-store.test.ts` }
+
+/** Faults that somebody could put into what clients keep, and the test that notices each. */
+export const localStoreMutants: readonly Mutant[] = [
+  {
+    ...folder,
+    fault: "a folder is told to be written before its names are on the disk",
+    from: "  await files.sync()\n",
+    to: "",
+    name: "a transaction is whole: before it, ends: true, none of them stays",
+    row: "none of them stays",
+  },
+  {
+    ...folder,
+    fault: "a writer that comes back late is told that it has written",
+    from: "isWithin(span, other)",
+    to: "other.to < span.from && isWithin(span, other)",
+    name: "who held the lock for too long and comes back writes nothing over what came since",
+  },
+  {
+    ...folder,
+    fault: "a merge forgets what was removed",
+    from: "whole.from > 1",
+    to: "whole.from < 1",
+    name: "what was removed does not come back with a merge, nor in who had it",
+  },
+  {
+    ...folder,
+    file: `${node}/messaging/folder-file.ts`,
+    fault: "a file's checksum is not compared",
+    from: "version !== format || !timingSafeEqual(checksumOf(body), file.subarray(hashAt, bodyAt))",
+    to: "version !== format || !timingSafeEqual(checksumOf(body), checksumOf(body))",
+    name: "a changed byte",
+  },
+  {
+    fault: "a record of another moment is taken",
+    file: `${core}/state/door.ts`,
+    from: "if (isBound || found.generation !== 0n) throw",
+    to: "if (isBound && found.generation === generation) throw",
+    test: state,
+    name: "a conversation that was quarantined does not become active by a record from before",
+  },
+  {
+    fault: "what waits is sealed for its place alone",
+    file: `${core}/store/sealed-rows.ts`,
+    from: "generation === 0n ?",
+    to: "generation >= 0n ?",
+    test: `${core}/state/due.test.ts`,
+    name: "a row that waits as it was before it was written anew is noticed",
+    row: "as it was before it was written anew",
+  },
+  {
+    fault: "the tab that comes last keeps its issuer keys",
+    file: `${core}/device/device.ts`,
+    from: "versionOf(issuerKeySet) > versionOf(kept)",
+    to: "versionOf(issuerKeySet) !== versionOf(kept)",
+    test: `${core}/device/device.test.ts`,
+    name: "of key sets that tabs keep, the older one last, the newest stays",
+    row: "the older one last",
+  },
+  {
+    fault: "a hint opens a door, whatever it names",
+    file: `${core}/sync/stream.ts`,
+    from: "      if (!(await context.has(conversationId))) return\n      const { processedSeq }",
+    to: "      const { processedSeq }",
+    test: answers,
+    name: "hints about conversations that nobody has heard of open no door, and malformed ones are refused",
+  },
+  {
+    fault: "a conversation is closed on the service's word alone",
+    file: `${core}/sync/sync.ts`,
+    from: " && isAlone(context, seat)",
+    to: "",
+    test: answers,
+    name: "a conversation with others in it is not closed because the service says so",
+  },
+  {
+    fault: "secrets stay in memory when a messenger is closed",
+    file: `${core}/create-messenger.ts`,
+    from: "    await context.forget()\n",
+    to: "",
+    test: state,
+    name: "after close no secret of a conversation or device is in memory",
+    row: "no secret of a conversation or device is in memory",
+  },
+  {
+    fault: "a sync passes over what is new",
+    file: `${core}/sync/sync.ts`,
+    from: "shown.headSeq === processedSeq && shown.epoch === epoch",
+    to: "shown.epoch === epoch",
+    test: state,
+    name: "a sync opens the states of those conversations that have something new, and no others",
+  },
+  {
+    fault: "who holds keys never hears of newer ones",
+    file: "clients/core/held-keys.ts",
+    from: "if (!isMissing) throw error",
+    to: "if (!isMissing || found !== undefined) throw error",
+    test: `${node}/secret-box/kept-box.test.ts`,
+    name: "who holds a scope opens what another process has sealed with a newer key",
+  },
+  {
+    fault: "Windows wraps keys for no scope",
+    file: `${node}/secret-box/dpapi.ts`,
+    from: '.digest("base64")',
+    to: '.digest("base64").slice(44)',
+    test: `${node}/secret-box/dpapi.test.ts`,
+    name: "a file that was changed, or is another scope's, is noticed and left",
+  },
+]
