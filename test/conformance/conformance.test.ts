@@ -1,12 +1,16 @@
-// The suite in `npm test`: on PGlite, one case of four, each over one protocol. In the longer form on PostgreSQL too, every case over
-// every protocol; on one that is serializable; and on PostgreSQL 15 where a machine has it.
-import { afterAll, beforeAll, describe, test, vi } from "vitest"
+// The suite in `npm test`: one case of eight on PGlite and another on the Worker, each over one protocol, and a little of
+// the differential script on both. In the longer form every case on the Worker, and on PostgreSQL over every protocol; on
+// PostgreSQL 15 where a machine has it. At night on PGlite too, and on a PostgreSQL that is serializable.
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { play } from "../differential/play.ts"
+import { createSide } from "../differential/side.ts"
+import { serveEdge } from "../support/edge.ts"
 import { effort } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { findPostgresBinaries } from "../support/postgres-binaries.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, everyOne, inTurn } from "./all-cases.ts"
-import { protocols } from "./protocols.ts"
+import { protocols, transportTo } from "./protocols.ts"
 import { type Case, type Scene, sceneOf } from "./scene.ts"
 import { type Served, serve } from "./serve.ts"
 
@@ -14,8 +18,10 @@ vi.setConfig({ testTimeout: effort(60_000, 120_000, 120_000), hookTimeout: 120_0
 
 const cases = await allCases()
 const isLong = effort(false, true, true)
-/** One of four: the whole is a minute of a machine that has more to do. */
-const short = cases.filter(({ slow }) => !slow).filter((_, i) => i % 4 === 0)
+const isNight = effort(false, false, true)
+/** One of eight for each: the whole is a minute of a machine that has more to do. */
+const quick = cases.filter(({ slow }) => !slow)
+const short = (offset: number) => quick.filter((_, i) => i % 8 === offset)
 
 interface Backend {
   readonly name: string
@@ -28,34 +34,45 @@ interface Backend {
 const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was found" : undefined
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
-const backends: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(), runs: inTurn(isLong ? cases : short) },
-  ...(isLong
-    ? [
-        { name: "PostgreSQL", start: () => onPostgres(), runs: everyOne(cases), ...missing(noPostgres) },
-        {
-          name: "PostgreSQL, serializable",
-          start: () => onPostgres({ settings: { default_transaction_isolation: "serializable" } }),
-          runs: inTurn(cases),
-          ...missing(noPostgres),
-        },
-        { name: "PostgreSQL 15", start: () => onPostgres({ version: 15 }), runs: inTurn(cases), ...missing(no15) },
-      ]
-    : []),
+const small: readonly Backend[] = [
+  { name: "PGlite", start: () => serve(), runs: inTurn(short(0)) },
+  { name: "the Worker", start: () => serveEdge(), runs: inTurn(short(4)) },
 ]
+const long: readonly Backend[] = [
+  { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
+  { name: "PostgreSQL", start: () => onPostgres(), runs: everyOne(cases), ...missing(noPostgres) },
+  { name: "PostgreSQL 15", start: () => onPostgres({ version: 15 }), runs: inTurn(cases), ...missing(no15) },
+]
+const night: readonly Backend[] = [
+  { name: "PGlite", start: () => serve(), runs: inTurn(cases) },
+  {
+    name: "PostgreSQL, serializable",
+    start: () => onPostgres({ settings: { default_transaction_isolation: "serializable" } }),
+    runs: inTurn(cases),
+    ...missing(noPostgres),
+  },
+]
+const backends = [...(isLong ? long : small), ...(isNight ? night : [])]
+/** Kept for the differential script. */
+const running = new Map<string, Served>()
+afterAll(async () => {
+  for (const served of running.values()) await served.close()
+})
 
-describe.each(backends)("the messaging service ($name)", ({ missing: why, start, runs }) => {
-  let served: Served
+describe.each(backends)("the messaging service ($name)", ({ name: backend, missing: why, start, runs }) => {
   const scenes = new Map<string, Scene>()
   beforeAll(async () => {
     if (why !== undefined) return
-    served = await start()
-    const world = developmentWorld(served.url)
-    for (const [name, connect] of Object.entries(protocols)) {
-      scenes.set(name, sceneOf(world, name, connect(served.url)))
-    }
+    const served = await start()
+    running.set(backend, served)
+    const world = developmentWorld(served.url, served)
+    for (const name of Object.keys(protocols)) scenes.set(name, sceneOf(world, name, transportTo(served, name)))
   })
-  afterAll(() => served?.close())
+  afterAll(async () => {
+    if (!isLong) return
+    await running.get(backend)?.close()
+    running.delete(backend)
+  })
 
   if (why !== undefined) test.skip(`skipped: ${why}`, () => {})
   else {
@@ -67,6 +84,19 @@ describe.each(backends)("the messaging service ($name)", ({ missing: why, start,
       })
     }
   }
+})
+
+// Where the servers are there already; at length it has servers of its own (../differential).
+test.skipIf(isLong)("one random script is answered alike by PGlite and the Worker", async () => {
+  const [left, right] = ["PGlite", "the Worker"].map((name) => {
+    const served = running.get(name)
+    if (served === undefined) throw new Error(`${name} does not run`)
+    return createSide(name, served)
+  })
+  if (left === undefined || right === undefined) throw new Error("two servers")
+  const { failure, compared } = await play({ seed: "20261122", steps: 60, left, right })
+  expect(failure).toBeUndefined()
+  expect(compared).toBeGreaterThan(50)
 })
 
 function missing(why: string | undefined): { missing?: string } {

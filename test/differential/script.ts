@@ -29,8 +29,9 @@ const total = names.reduce((sum, name) => sum + (steps[name]?.[0] ?? 0), 0)
 const first = 3
 
 /** The name of the step. */
-export function next(rng: Seeded, { devices }: Side): string {
+export function next(rng: Seeded, { devices, conversations: made }: Side): string {
   if (devices.length < first) return "somebodyNew"
+  if (made.length < 2) return "make"
   let left = (rng.below(1_000_000) / 1_000_000) * total
   for (const name of names) {
     left -= steps[name]?.[0] ?? 0

@@ -10,6 +10,8 @@ import { append } from "./conversations.ts"
 
 type Event = SubscribeResponse["event"]
 
+const isAgain: ReadonlySet<string> = new Set(["heartbeat", "deviceListChanged", "directiveIssued"])
+
 /** No event for so long, and a stream has said what it had to say. */
 const quietMs = 400
 
@@ -21,7 +23,8 @@ class Heard {
 
   add(event: Event): void {
     this.#isBegun = true
-    if (event.case === "heartbeat" || event.case === undefined) return
+    // A change of a moment ago may be told again when a stream opens, or not: who listens knows the version.
+    if (event.case === undefined || isAgain.has(event.case)) return
     this.#lastMs = performance.now()
     if (event.case === "envelopeAvailable") {
       const { conversationId, headSeq } = event.value
@@ -60,18 +63,7 @@ class Heard {
   }
 }
 
-function keyOf(event: Event): string {
-  switch (event.case) {
-    case "welcomeAvailable":
-      return event.value.welcomeId
-    case "deviceListChanged":
-      return event.value.userId
-    case "directiveIssued":
-      return event.value.directive?.id ?? ""
-    default:
-      return String(event.case)
-  }
-}
+const keyOf = (event: Event): string => (event.case === "welcomeAvailable" ? event.value.welcomeId : String(event.case))
 
 async function listening(act: Act, device: TestDevice, during: (heard: Heard) => Promise<void>): Promise<void> {
   const stop = new AbortController()
