@@ -71,6 +71,8 @@ export interface Act {
   readonly rng: Seeded
   /** Makes a call and writes down what it gave. @returns undefined when it was refused. */
   see<T>(what: string, call: () => Promise<T>): Promise<T | undefined>
+  /** Writes down only whether it was refused: of a turned bit it is chance what it breaks. */
+  seeIf<T>(what: string, call: () => Promise<T>): Promise<T | undefined>
   /** The same for calls at once, of which nobody knows who comes first. @returns Those that were taken. */
   seeAll<T>(what: string, calls: readonly (() => Promise<T>)[]): Promise<T[]>
   /** Writes something down. */
@@ -110,6 +112,11 @@ export function actOn(side: Side, rng: Seeded, { lines, faults }: Notes): Act {
       lines.push({ what, seen: seen() })
       return value
     },
+    async seeIf(what, call) {
+      const { seen, value } = await outcome(call)
+      lines.push({ what, seen: value !== undefined ? "taken" : seer.looked(() => refusal(seen())) })
+      return value
+    },
     async seeAll(what, calls) {
       const outcomes = await Promise.all(calls.map(outcome))
       // Without names: those depend on who came first.
@@ -120,6 +127,10 @@ export function actOn(side: Side, rng: Seeded, { lines, faults }: Notes): Act {
     write: (what, seen) => void lines.push({ what, seen }),
   }
 }
+
+/** Refused, or a fault of the service. */
+const refusal = (seen: Seen): Seen =>
+  typeof seen === "object" && seen !== null && "code" in seen && seen.code === "Internal" ? seen : "refused"
 
 /** What does not depend on who came first. REST tells no Denial, and which call goes over what is drawn by chance. */
 function alike(seen: Seen): string {

@@ -13,6 +13,7 @@ const mostLeaves = 8
 
 export const append = async (act: Act, what: string, device: TestDevice, request: Append): Promise<boolean> => {
   const call = () => device.calls.conversations.appendMessage(request)
+  if (what.endsWith("a bit turned")) return (await act.seeIf(what, call)) !== undefined
   const answer = await act.see(what, call)
   act.side.again.push({ what, call })
   return answer !== undefined

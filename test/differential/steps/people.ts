@@ -89,10 +89,11 @@ const badRequests: Step = async (act) => {
   ]
   const [what, make] = rng.pick(requests)
   const bytes = await make()
-  if (rng.chance(0.5)) await act.see(`registerDevice, ${what}`, () => devices.registerDevice({ deviceRequest: bytes }))
+  const see = what === "with a bit turned" ? act.seeIf : act.see
+  if (rng.chance(0.5)) await see(`registerDevice, ${what}`, () => devices.registerDevice({ deviceRequest: bytes }))
   else {
     const deviceId = rng.chance(0.5) ? device.id : other.id
-    await act.see(`renewCredential, ${what}`, () => devices.renewCredential({ deviceId, deviceRequest: bytes }))
+    await see(`renewCredential, ${what}`, () => devices.renewCredential({ deviceId, deviceRequest: bytes }))
   }
 }
 
