@@ -1,143 +1,193 @@
 // An app moves from one messaging backend to another, and back, while its people write: they notice a moment in which
 // nothing is taken, and nothing else.
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { abortMove, eraseMoved } from "../../server/node/admin/moving/move.ts"
+import { startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { backendAt, connectTo, moveBehind, moverOf, startLoad } from "../support/messaging/moving.ts"
-import { type SecondBackend, startSecondBackend } from "../support/messaging/second-backend.ts"
+import { startSecondBackend } from "../support/messaging/second-backend.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { expectWhole, writersIn } from "../support/messaging/writers.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { type Switchable, startSwitchable } from "../support/switchable.ts"
 
 const kind = noPostgres === undefined ? "postgres" : "pglite"
-let server: MessagingServer
-let second: SecondBackend
-let address: Switchable
-let messengers: Messengers
-let bearer: () => Promise<string>
-beforeAll(async () => {
-  server = await startMessagingServer({ store: kind })
-  second = await startSecondBackend(server, kind)
-  address = await startSwitchable(server.url)
-  messengers = messengersOn(server)
-  bearer = await moverOf(server)
-}, 60_000)
-afterAll(async () => {
-  await messengers?.close()
-  await address?.close()
-  await second?.close()
-  await server?.close()
-})
 
-const place = () => ({ appId: server.app.id, tenantId: null })
-const backends = () => ({
-  first: backendAt(server.url, place(), bearer),
-  other: backendAt(second.url, place(), bearer),
-})
-const utf8 = (text: string) => new TextEncoder().encode(text)
-const textsOf = async ({ messenger }: Seated, id: string) => {
-  await messenger.sync()
-  return (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) =>
-    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
-  )
-}
-async function bytesOf({ messenger }: Seated, id: string, seq: bigint): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of (await messenger.openAttachment(id, seq)).stream()) pieces.push(piece)
-  return new Uint8Array(Buffer.concat(pieces))
+/** Two backends of one auth service: where clients call each, and where whoever moves does. */
+interface Pair {
+  readonly server: MessagingServer
+  readonly audience: string
+  readonly first: { readonly url: string; readonly transferUrl: string }
+  readonly second: { readonly url: string; readonly transferUrl: string }
+  close(): Promise<void>
 }
 
-test("there and back under load: nothing lost, none twice, nobody rejoins, and who was verified is", async () => {
-  const transport = connectTo(address.url)
-  const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
-  const writers = await writersIn(world, transport, effort(2, 8, 8))
-  const ann = await messengers.newcomer("ann", { transport })
-  const ben = await messengers.newcomer("ben", { transport })
-  const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
-  await ann.messenger.send(id, utf8("before"))
-  expect(await textsOf(ben, id)).toEqual(["before"])
-  const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
-  await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
-  const file = new Uint8Array(1_500_000).map((_, i) => i % 251)
-  const { seq } = await ann.messenger.sendAttachment(id, new Blob([file]), {
-    fileName: "a.bin",
-    mediaType: "application/octet-stream",
+async function nodeAndNode(): Promise<Pair> {
+  const server = await startMessagingServer({ store: kind })
+  const other = await startSecondBackend(server, kind)
+  return {
+    server,
+    audience: "auth",
+    first: { url: server.url, transferUrl: server.url },
+    second: { url: other.url, transferUrl: other.url },
+    async close() {
+      await other.close()
+      await server.close()
+    },
+  }
+}
+
+async function nodeAndWorker(): Promise<Pair> {
+  const edge = await startEdgeServer({ store: kind, isMoving: true })
+  const { node: server, audience, messagingUrl, transferUrl = "" } = edge
+  return {
+    server,
+    audience,
+    first: { url: server.url, transferUrl: server.url },
+    second: { url: messagingUrl, transferUrl },
+    close: () => edge.close(),
+  }
+}
+
+const pairs = [
+  ["two Node servers", nodeAndNode],
+  ...effort(
+    [],
+    [["a Node server and the Worker", nodeAndWorker]] as const,
+    [["a Node server and the Worker", nodeAndWorker]] as const,
+  ),
+] as const
+
+describe.each(pairs)("between %s", (_, start) => {
+  let pair: Pair
+  let server: MessagingServer
+  let address: Switchable
+  let messengers: Messengers
+  let bearer: () => Promise<string>
+  beforeAll(async () => {
+    pair = await start()
+    server = pair.server
+    address = await startSwitchable(pair.first.url)
+    messengers = messengersOn(server)
+    bearer = await moverOf(server, pair.audience)
+  }, 120_000)
+  afterAll(async () => {
+    await messengers?.close()
+    await address?.close()
+    await pair?.close()
   })
-  // Invited, and has not heard of it yet.
-  const cid = await messengers.newcomer("cid", { transport })
-  const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
 
-  const { first, other } = backends()
-  const load = startLoad(writers)
-  const pauses: number[] = []
-  let isThere = false
-  for (let round = 0; round < effort(2, 4, 20); round++) {
-    const [source, target] = isThere ? [other, first] : [first, other]
-    const [sourceUrl, targetUrl] = isThere ? [second.url, server.url] : [server.url, second.url]
-    await new Promise((resolve) => setTimeout(resolve, effort(100, 1_000, 1_000)))
-    let heldAt = 0
-    const moved = await moveBehind(address, {
-      source,
-      target,
-      targetUrl,
-      onProgress: ({ step }) => {
-        if (step === "held") heldAt = performance.now()
-        if (step === "open") pauses.push(performance.now() - heldAt)
-      },
+  const place = () => ({ appId: server.app.id, tenantId: null })
+  const backends = () => ({
+    first: backendAt(pair.first.transferUrl, place(), bearer),
+    other: backendAt(pair.second.transferUrl, place(), bearer),
+  })
+  const utf8 = (text: string) => new TextEncoder().encode(text)
+  const textsOf = async ({ messenger }: Seated, id: string) => {
+    await messenger.sync()
+    return (await messenger.timeline(id, { limit: 1_000 })).flatMap((entry) =>
+      entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+    )
+  }
+  async function bytesOf({ messenger }: Seated, id: string, seq: bigint): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = []
+    for await (const piece of (await messenger.openAttachment(id, seq)).stream()) pieces.push(piece)
+    return new Uint8Array(Buffer.concat(pieces))
+  }
+
+  test("there and back under load: nothing lost, none twice, nobody rejoins, and who was verified is", async () => {
+    const transport = connectTo(address.url)
+    const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
+    const writers = await writersIn(world, transport, effort(2, 8, 8))
+    const ann = await messengers.newcomer("ann", { transport })
+    const ben = await messengers.newcomer("ben", { transport })
+    const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
+    await ann.messenger.send(id, utf8("before"))
+    expect(await textsOf(ben, id)).toEqual(["before"])
+    const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
+    await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
+    const file = new Uint8Array(1_500_000).map((_, i) => i % 251)
+    const { seq } = await ann.messenger.sendAttachment(id, new Blob([file]), {
+      fileName: "a.bin",
+      mediaType: "application/octet-stream",
     })
-    expect(moved.counts.attachmentPart).toBeGreaterThan(0)
-    expect(moved.conversations).toBeGreaterThanOrEqual(3)
-    // Whoever still has the old address is told to try again, and no more.
-    const late = await messengers.open(ben.person, { ...ben, transport: connectTo(sourceUrl) }).catch(() => undefined)
-    await late?.messenger.close()
-    await eraseMoved(source)
-    expect(await source.status()).toMatchObject({ state: "MOVED", isEmpty: true })
-    isThere = !isThere
-    await ann.messenger.send(id, utf8(`round ${round}`))
-  }
-  await load.stop()
-  await expectWhole(writers)
-  // Or by nobody: the connection was cut when the address was switched.
-  for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
-  expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
+    // Invited, and has not heard of it yet.
+    const cid = await messengers.newcomer("cid", { transport })
+    const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
 
-  const rounds = Array.from({ length: effort(2, 4, 20) }, (_, round) => `round ${round}`)
-  expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
-  expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
-  expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
-  // The welcome of before, and a commit whose receipt is another backend's.
-  expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
-  await cid.messenger.sync()
-  const dee = await messengers.newcomer("dee", { transport })
-  await ann.messenger.addMembers(groupId, [dee.person.userId])
-  await ann.messenger.send(groupId, utf8("all here"))
-  for (const one of [ben, cid, dee]) expect(await textsOf(one, groupId)).toEqual(["all here"])
-  const longest = Math.round(Math.max(...pauses))
-  console.info(`unavailable: held for ${longest} ms at most; no write was taken for ${Math.round(load.longestMs())} ms`)
-  expect(longest).toBeLessThan(20_000)
-}, 600_000)
+    const { first, other } = backends()
+    const load = startLoad(writers)
+    const pauses: number[] = []
+    let isThere = false
+    for (let round = 0; round < effort(2, 4, 20); round++) {
+      const [source, target] = isThere ? [other, first] : [first, other]
+      const [sourceUrl, targetUrl] = isThere ? [pair.second.url, pair.first.url] : [pair.first.url, pair.second.url]
+      await new Promise((resolve) => setTimeout(resolve, effort(100, 1_000, 1_000)))
+      let heldAt = 0
+      const moved = await moveBehind(address, {
+        source,
+        target,
+        targetUrl,
+        onProgress: ({ step }) => {
+          if (step === "held") heldAt = performance.now()
+          if (step === "open") pauses.push(performance.now() - heldAt)
+        },
+      })
+      expect(moved.counts.attachmentPart).toBeGreaterThan(0)
+      expect(moved.conversations).toBeGreaterThanOrEqual(3)
+      // Whoever still has the old address is told to try again, and no more.
+      const late = await messengers.open(ben.person, { ...ben, transport: connectTo(sourceUrl) }).catch(() => undefined)
+      await late?.messenger.close()
+      await eraseMoved(source)
+      expect(await source.status()).toMatchObject({ state: "MOVED", isEmpty: true })
+      isThere = !isThere
+      await ann.messenger.send(id, utf8(`round ${round}`))
+    }
+    await load.stop()
+    await expectWhole(writers)
+    // Or by nobody: the connection was cut when the address was switched.
+    for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
+    expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
 
-test("a move that is aborted leaves everything as it was, and can be begun again", async () => {
-  const { first, other } = backends()
-  const transport = connectTo(server.url)
-  const world = { baseUrl: server.url, newUser: () => server.person(crypto.randomUUID()) }
-  const writers = await writersIn(world, transport, 2)
-  const failing = {
-    ...other,
-    page: () => Promise.reject(new Error("the target went away")),
-  }
-  await expect(moveBehind(address, { source: first, target: failing, targetUrl: second.url })).rejects.toThrow(
-    "went away",
-  )
-  expect((await first.status()).state).toBe("HELD")
-  await abortMove({ source: first, target: other })
-  expect(await other.status()).toMatchObject({ state: "MOVED", isEmpty: true })
-  const load = startLoad(writers)
-  await new Promise((resolve) => setTimeout(resolve, 100))
-  await load.stop()
-  await expectWhole(writers)
-  await moveBehind(address, { source: first, target: other, targetUrl: second.url })
-  await expect(abortMove({ source: first, target: other })).rejects.toThrow("No move is under way")
-}, 120_000)
+    const rounds = Array.from({ length: effort(2, 4, 20) }, (_, round) => `round ${round}`)
+    expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
+    expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
+    expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
+    // The welcome of before, and a commit whose receipt is another backend's.
+    expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
+    await cid.messenger.sync()
+    const dee = await messengers.newcomer("dee", { transport })
+    await ann.messenger.addMembers(groupId, [dee.person.userId])
+    await ann.messenger.send(groupId, utf8("all here"))
+    for (const one of [ben, cid, dee]) expect(await textsOf(one, groupId)).toEqual(["all here"])
+    const longest = Math.round(Math.max(...pauses))
+    console.info(
+      `unavailable: held for ${longest} ms at most; no write was taken for ${Math.round(load.longestMs())} ms`,
+    )
+    expect(longest).toBeLessThan(20_000)
+  }, 600_000)
+
+  test("a move that is aborted leaves everything as it was, and can be begun again", async () => {
+    const { first, other } = backends()
+    const transport = connectTo(server.url)
+    const world = { baseUrl: server.url, newUser: () => server.person(crypto.randomUUID()) }
+    const writers = await writersIn(world, transport, 2)
+    const failing = {
+      ...other,
+      page: () => Promise.reject(new Error("the target went away")),
+    }
+    await expect(moveBehind(address, { source: first, target: failing, targetUrl: pair.second.url })).rejects.toThrow(
+      "went away",
+    )
+    expect((await first.status()).state).toBe("HELD")
+    await abortMove({ source: first, target: other })
+    expect(await other.status()).toMatchObject({ state: "MOVED", isEmpty: true })
+    const load = startLoad(writers)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await load.stop()
+    await expectWhole(writers)
+    await moveBehind(address, { source: first, target: other, targetUrl: pair.second.url })
+    await expect(abortMove({ source: first, target: other })).rejects.toThrow("No move is under way")
+  }, 120_000)
+})

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createConnectTransport } from "@connectrpc/connect-node"
+import { transferEntry } from "../../server/edge/node/build.ts"
 import { startWorkerd } from "../../server/edge/node/workerd.ts"
 import { nodeSigner } from "../../server/keys/ed25519.ts"
 import { createMessagingBackend } from "../../server/rpc/admin/create-backend.ts"
@@ -23,12 +24,18 @@ export interface Deployment
 }
 
 export interface EdgeServer extends Deployment {
+  /** The auth service, which is a messaging backend of its own. */
+  readonly node: MessagingServer
+  /** Where places are moved from and to the Worker's objects. */
+  readonly transferUrl: string | undefined
   /** Ends workerd as a crash does, and starts another one, at the same address, on what was kept. */
   crash(): Promise<void>
 }
 
 export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
   readonly store: StoreKind
+  /** What moves places runs beside the Worker, and the auth service's own messaging is a backend as well. */
+  readonly isMoving?: boolean
 }
 
 /** Messaging where it is asked for: by the auth service itself, or, with SIGNET_MESSAGING=edge, by the Worker beside it. */
@@ -39,7 +46,11 @@ export async function startDeployment(options: DeploymentOptions): Promise<Deplo
 
 const audience = "messaging"
 
-export async function startEdgeServer({ store: kind, settings }: DeploymentOptions): Promise<EdgeServer> {
+export async function startEdgeServer({
+  store: kind,
+  settings,
+  isMoving = false,
+}: DeploymentOptions): Promise<EdgeServer> {
   const closing: (() => unknown)[] = []
   const close = async () => {
     for (const one of closing.splice(0).toReversed()) await one()
@@ -80,12 +91,15 @@ export async function startEdgeServer({ store: kind, settings }: DeploymentOptio
       SIGNET_PEPPERS: `1:${text(randomBytes(32))}`,
     }
     const { code } = await bundling
-    const start = (port: number) => startWorkerd({ code, persist: folder, port, texts, onLine })
+    const beside = isMoving ? { besideCode: (await workerBundle(transferEntry)).code } : {}
+    const start = (port: number) => startWorkerd({ code, ...beside, persist: folder, port, texts, onLine })
     let worker = await start(0)
     closing.push(() => worker.close())
     const { url: messagingUrl } = worker
     return {
       ...server,
+      node: server,
+      transferUrl: worker.besideUrl,
       messagingUrl,
       transport: createConnectTransport({ baseUrl: messagingUrl, httpVersion: "1.1", useBinaryFormat: true }),
       audience,
@@ -96,7 +110,7 @@ export async function startEdgeServer({ store: kind, settings }: DeploymentOptio
       },
       async close() {
         try {
-          await expectUnused(server)
+          if (!isMoving) await expectUnused(server)
         } finally {
           await close()
         }

@@ -19,6 +19,8 @@ export interface Bundle {
 
 const root = join(import.meta.dirname, "../../..")
 export const entry = join(root, "server/edge/worker/worker.ts")
+/** Of the Worker that moves places from and to the objects of the other. */
+export const transferEntry = join(root, "server/edge/worker/transfer/worker.ts")
 /** The largest that it may get: what an isolate has to load before it answers for the first time. */
 export const maxGzipBytes = 150_000
 /** Where `npm run edge:build` puts it and the deployment configuration looks for it. */

@@ -23,6 +23,8 @@ export interface EdgeOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** What is bundled already, for those who start it often. */
   readonly bundle?: Bundle
+  /** The Worker that moves places, when it is to run beside. */
+  readonly transfer?: Bundle
   /** Hears the Worker's log and the runtime's complaints. */
   readonly onLine?: (line: string) => void
 }
@@ -30,6 +32,8 @@ export interface EdgeOptions {
 export interface Edge {
   /** Where messaging answers. */
   readonly url: string
+  /** Where places are moved from and to, when that was asked for. */
+  readonly transferUrl: string | undefined
   readonly authUrl: string
   /** What clients pin, as base64url. */
   readonly rootKey: string
@@ -57,6 +61,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
     const start = (port: number) =>
       startWorkerd({
         code: bundle.code,
+        ...(options.transfer ? { besideCode: options.transfer.code } : {}),
         texts: { ...texts, ...(limits === undefined ? {} : { SIGNET_LIMITS: limits }), ...options.settings },
         persist: join(persist, "worker"),
         port,
@@ -66,6 +71,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
     const { url } = worker
     return {
       url,
+      transferUrl: worker.besideUrl,
       authUrl: auth.url,
       rootKey,
       get pid() {

@@ -9,6 +9,8 @@ import { buckets, compatibility, keyValueNamespaces, objects } from "./bindings.
 export interface WorkerdOptions {
   /** An ES module. */
   readonly code: string
+  /** Another Worker beside it, with the same settings and bound to the same objects. */
+  readonly besideCode?: string
   /** Settings and secrets, by name. */
   readonly texts?: Readonly<Record<string, string>>
   /** The folder of the objects, of the key-value store and of the bucket; none: they end with the process. */
@@ -23,6 +25,8 @@ export interface WorkerdOptions {
 
 export interface Workerd {
   readonly url: string
+  /** Of the Worker beside it. */
+  readonly besideUrl: string | undefined
   readonly pid: number
   /** Ends the process at once, as a crash would: nothing is drained and nothing said. */
   kill(): Promise<void>
@@ -35,7 +39,9 @@ const graceMs = 300
 
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   const { worker, pid } = await started(() => new Miniflare(workerOptions(options)))
-  const url = (await worker.unsafeGetDirectURL()).origin
+  const url = (await worker.unsafeGetDirectURL(name)).origin
+  const hasBeside = options.besideCode !== undefined
+  const besideUrl = hasBeside ? (await worker.unsafeGetDirectURL(besideName)).origin : undefined
   let ended: Promise<void> | undefined
   // The library ends its process with SIGKILL, and takes the port's end for the process's.
   const end = () => {
@@ -44,6 +50,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   }
   return {
     url,
+    besideUrl,
     pid,
     kill: end,
     async close() {
@@ -53,20 +60,17 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   }
 }
 
+const name = "signet"
+const besideName = "signet-transfer"
+
 function workerOptions(options: WorkerdOptions): MiniflareOptions {
-  const { code, texts = {}, persist, isBare = false, port = 0, onLine } = options
+  const { code, besideCode, persist, port = 0, onLine } = options
   const kept = (what: string) => (persist === undefined ? false : join(persist, what))
+  const main = oneWorker(name, code, options, port)
   return {
-    name: "signet",
-    modules: [{ type: "ESModule", path: "worker.mjs", contents: code }],
-    compatibilityDate: compatibility.date,
-    compatibilityFlags: [...compatibility.flags],
     host: "127.0.0.1",
     port: 0,
-    // Past the library's own Worker, which compresses answers and so keeps streams back.
-    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
     cf: false,
-    bindings: { ...texts },
     log: new Log(LogLevel.ERROR),
     handleRuntimeStdio(stdout: Readable, stderr: Readable) {
       for (const stream of [stdout, stderr]) {
@@ -74,17 +78,32 @@ function workerOptions(options: WorkerdOptions): MiniflareOptions {
         stream.on("data", (text: string) => onLine?.(text.trimEnd()))
       }
     },
+    ...(options.isBare
+      ? {}
+      : { durableObjectsPersist: kept("objects"), kvPersist: kept("keys"), r2Persist: kept("blobs") }),
+    workers: besideCode === undefined ? [main] : [main, oneWorker(besideName, besideCode, options, 0)],
+  }
+}
+
+function oneWorker(of: string, code: string, { texts = {}, isBare = false }: WorkerdOptions, port: number) {
+  // The classes are the first one's.
+  const from = of === name ? {} : { scriptName: name }
+  return {
+    name: of,
+    modules: [{ type: "ESModule" as const, path: "worker.mjs", contents: code }],
+    compatibilityDate: compatibility.date,
+    compatibilityFlags: [...compatibility.flags],
+    // Past the library's own Worker, which compresses answers and so keeps streams back.
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+    bindings: { ...texts },
     ...(isBare
       ? {}
       : {
           durableObjects: Object.fromEntries(
-            Object.entries(objects).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+            Object.entries(objects).map(([binding, className]) => [binding, { className, useSQLite: true, ...from }]),
           ),
           kvNamespaces: [...keyValueNamespaces],
           r2Buckets: [...buckets],
-          durableObjectsPersist: kept("objects"),
-          kvPersist: kept("keys"),
-          r2Persist: kept("blobs"),
         }),
   }
 }

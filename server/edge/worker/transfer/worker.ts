@@ -1,0 +1,75 @@
+// The Worker by which a place is moved from and to the objects of the other one: deployed for that, at an address of its
+// own, and taken away again. Whoever writes messages never reaches what exports them.
+import { env, waitUntil } from "cloudflare:workers"
+import { createConnectGuard } from "@signet/guard/connect"
+import { Refused } from "@signet/kernel/errors"
+import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
+import { deadline } from "../../../rpc/interceptors/deadline.ts"
+import { errors } from "../../../rpc/interceptors/errors.ts"
+import { validatePlain } from "../../../rpc/interceptors/validate-plain.ts"
+import { transferRoutes } from "../../../rpc/transfer/routes.ts"
+import { durableMoving } from "../../../store/durable/moving/moving.ts"
+import { auditDenials } from "../denials.ts"
+import { createFront, type Front } from "../front/front.ts"
+import { createMessagingGuard } from "../guard.ts"
+import { report } from "../report.ts"
+import { runtime } from "../runtime.ts"
+import { SettingsError } from "../settings.ts"
+
+/** A step may tell objects for 20 seconds. */
+const callLimitMs = 60_000
+
+let front: Front | undefined
+
+export default {
+  async fetch(request: Request): Promise<Response> {
+    try {
+      front ??= openFront()
+      return await front(request)
+    } catch (fault) {
+      report(fault)
+      if (fault instanceof SettingsError) return unavailable()
+      throw fault
+    }
+  },
+}
+
+function openFront(): Front {
+  const { settings, client, deps } = runtime()
+  const { clock } = deps
+  const { guard } = createMessagingGuard({
+    settings,
+    keys: env.KEYS,
+    feeds: env.FEEDS,
+    client,
+    clock,
+    region: undefined,
+    report,
+  })
+  const connectGuard = createConnectGuard({
+    services: [TransferService],
+    guard,
+    onDeny: auditDenials(deps, waitUntil, report),
+  })
+  return createFront({
+    routes: transferRoutes({ ...deps, moving: durableMoving(env, clock) }),
+    interceptors: [
+      errors(report),
+      deadline(callLimitMs),
+      connectGuard.interceptor,
+      validatePlain(TransferService.methods.map(({ input }) => input)),
+    ],
+    requestGate: connectGuard.gate,
+    onFault: report,
+    isAllowedOrigin: async () => false,
+    isReady: async () => true,
+    // The platform writes it over whatever a caller sends.
+    addressOf: ({ headers }) => headers.get("cf-connecting-ip"),
+  })
+}
+
+const unavailable = (): Response =>
+  Response.json(
+    { code: "unavailable" },
+    { status: new Refused("UNAVAILABLE").status, headers: { "retry-after": "30" } },
+  )
