@@ -10,7 +10,7 @@ import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
-import type { SignedIn } from "../support/messaging/world.ts"
+import { together } from "../support/messaging/world.ts"
 
 let server: Deployment
 let messengers: Messengers
@@ -72,22 +72,6 @@ async function tabs(name: string, changes: readonly Partial<MessagingStore>[]): 
   )
   await opened[0]?.messenger.sync()
   return opened
-}
-
-/** One sign-in: tabs refresh it one after the other. */
-function together(person: SignedIn): SignedIn {
-  let turn = Promise.resolve("")
-  return {
-    userId: person.userId,
-    get accessToken() {
-      return person.accessToken
-    },
-    refresh() {
-      turn = turn.then(() => person.refresh())
-      return turn
-    },
-    again: person.again,
-  }
 }
 
 const two = async (name: string): Promise<readonly [Tab, Tab]> => {

@@ -15,6 +15,22 @@ export interface SignedIn {
   again(): Promise<SignedIn>
 }
 
+/** One sign-in that many ask at once: it is refreshed by one after the other. */
+export function together(person: SignedIn): SignedIn {
+  let turn = Promise.resolve("")
+  return {
+    userId: person.userId,
+    get accessToken() {
+      return person.accessToken
+    },
+    refresh() {
+      turn = turn.then(() => person.refresh())
+      return turn
+    },
+    again: person.again,
+  }
+}
+
 /** A running server, and a way of getting people on it. */
 export interface World {
   readonly baseUrl: string
