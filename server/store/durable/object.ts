@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { isReadable, isWritable } from "@signet/kernel/messaging/moving"
+import type { Place } from "@signet/kernel/messaging/records"
 import type { Effects } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
@@ -122,6 +123,11 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     if (!isReadable(this.#resident()?.state ?? "OPEN")) throw heldFault()
   }
 
+  /** Whether what is kept here, if anything, is of that place: who moves a place may name what is another's. */
+  protected isOf(_place: Place): boolean {
+    return true
+  }
+
   /** Inside the transaction in which what was imported is opened: the others hear that it is there. */
   protected arrived(): void {}
 
@@ -130,6 +136,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
 
   /** From who moves the place. Whatever this object has others do is done by then, or the answer says that it is not. */
   async setPlace(residence: Residence): Promise<Settled> {
+    if (!this.isOf(residence.place)) return { isDirty: false }
     const before = this.#resident()?.state ?? "OPEN"
     const isNew = before !== residence.state
     if (isNew) {
@@ -174,7 +181,8 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
   }
 
   /** Nothing is left of it, when it was moved away or is being filled. Again is no error. */
-  async eraseAll(): Promise<void> {
+  async eraseAll(place: Place): Promise<void> {
+    if (!this.isOf(place)) return
     const state = this.#resident()?.state
     if (state !== "MOVED" && state !== "RECEIVING") return
     await this.ctx.storage.deleteAlarm()

@@ -1,10 +1,11 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { DeviceId } from "@signet/kernel/ids"
 import { blobKey, missingParts, partIndexes } from "@signet/kernel/messaging/attachment"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
 import type { DurableEnv } from "../env.ts"
-import type { Residence } from "../moving/residence.ts"
+import type { Residence, Settled } from "../moving/residence.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import { fromText, toText } from "../plain.ts"
@@ -75,6 +76,13 @@ export abstract class AttachmentObject extends StoredObject {
     return this.importing(of, () => {
       if (this.#find() === undefined) this.#write(record)
     })
+  }
+
+  /** From who moves the place of that device: nothing, when it is another's. */
+  async setPlaceOf(owner: DeviceId, residence: Residence): Promise<Settled> {
+    const there = this.find()
+    if (there !== undefined && there.ownerDeviceId !== owner) return { isDirty: false }
+    return this.setPlace(residence)
   }
 
   protected override async deliver(entry: Entry): Promise<void> {

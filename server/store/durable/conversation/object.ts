@@ -230,9 +230,20 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     )
   }
 
-  exportPage(from: Reached | null, room: Parameters<typeof pageOf>[2]): Page {
+  /** Where it is; undefined for one that was never made. */
+  place(): Place | undefined {
+    const conversation = this.#kept()?.conversation
+    return conversation && { appId: conversation.appId, tenantId: conversation.tenantId }
+  }
+
+  protected override isOf(place: Place): boolean {
+    const own = this.place()
+    return own === undefined || placeName(own) === placeName(place)
+  }
+
+  exportPage(place: Place, from: Reached | null, room: Parameters<typeof pageOf>[2]): Page {
     const kept = this.#kept()
-    if (kept === undefined) return { records: [], bytes: 0, next: null }
+    if (kept === undefined || !this.isOf(place)) return { records: [], bytes: 0, next: null }
     return pageOf(conversationParts(this.sql, kept.conversation), from, room)
   }
 

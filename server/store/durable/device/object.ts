@@ -2,7 +2,7 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Inventory } from "@signet/kernel/messaging/key-package"
 import type { Hint, KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
-import type { ClaimRecord, KeyPackageRecord, WelcomeRecord } from "@signet/kernel/messaging/records"
+import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import {
@@ -16,6 +16,7 @@ import {
 } from "../moving/device.ts"
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
 import type { Residence } from "../moving/residence.ts"
+import { placeName } from "../names.ts"
 import { StoredObject, type Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import {
@@ -115,6 +116,11 @@ export abstract class DeviceObject extends StoredObject {
   belong(user: string): string {
     this.transact(() => this.sql.run("insert into owner (id, user) values (1, ?) on conflict do nothing", user))
     return this.user() ?? user
+  }
+
+  /** Whether it is a device of that place; one that nobody registered is of any. */
+  protected override isOf(place: Place): boolean {
+    return this.user()?.startsWith(`${placeName(place)}/`) ?? true
   }
 
   upload(packages: readonly KeyPackageRecord[], nowMs: number): Awaited<ReturnType<KeyPackages["upload"]>> {
@@ -256,21 +262,22 @@ export abstract class DeviceObject extends StoredObject {
 
   /** @param part What claims take from it, or what names conversations: these come first elsewhere. */
   exportPage(
+    place: Place,
     part: "packages" | "conversational",
     deviceId: DeviceId,
     from: Reached | null,
     room: Parameters<typeof pageOf>[2],
   ): Page {
-    if (this.isBlank()) return { records: [], bytes: 0, next: null }
+    if (this.isBlank() || !this.isOf(place)) return { records: [], bytes: 0, next: null }
     return pageOf((part === "packages" ? packageParts : conversationalParts)(this.sql, deviceId), from, room)
   }
 
-  attachmentIds(after: AttachmentId | null, limit: number): readonly AttachmentId[] {
-    return this.isBlank() ? [] : attachmentIds(this.sql, after, limit)
+  attachmentIds(place: Place, after: AttachmentId | null, limit: number): readonly AttachmentId[] {
+    return this.isBlank() || !this.isOf(place) ? [] : attachmentIds(this.sql, after, limit)
   }
 
-  findPackage(ref: Uint8Array): KeyPackageRecord | undefined {
-    return this.isBlank() ? undefined : findPackage(this.sql, ref)
+  findPackage(place: Place, ref: Uint8Array): KeyPackageRecord | undefined {
+    return this.isBlank() || !this.isOf(place) ? undefined : findPackage(this.sql, ref)
   }
 
   /** @param user Whose it is, for good. @returns false where it is another's, or is not being filled. */

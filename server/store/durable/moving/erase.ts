@@ -19,7 +19,7 @@ export const erase =
     if (!mayErase(status, transferId)) throw new Refused("STATE_CONFLICT")
     const { attachments, attachmentsOf } = listAttachments(env)
     for (const { id, ownerDeviceId, idempotencyKey } of await attachmentsOf(place, forgotten)) {
-      await ask(() => env.ATTACHMENTS.getByName(id).eraseAll())
+      await ask(() => env.ATTACHMENTS.getByName(id).eraseAll(place))
       await ask(() => env.DEVICES.getByName(ownerDeviceId).freeAttachmentKey(idempotencyKey, id))
     }
     const left = await attachments(place, "")
@@ -42,7 +42,7 @@ async function eraseConversations(env: DurableEnv, place: Place): Promise<boolea
     const conversation = () => env.CONVERSATIONS.getByName(id)
     const found = await ask(() => conversation().find())
     if (found?.kind === "DIRECT") await ask(() => env.NAMES.getByName(pairName(place, found.userIds)).release(id))
-    await ask(() => conversation().eraseAll())
+    await ask(() => conversation().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget([], ids))
   return ids.length > 0
@@ -55,12 +55,12 @@ async function eraseUsers(env: DurableEnv, place: Place): Promise<boolean> {
   await inParallel(ids, async (userId) => {
     const user = () => env.USERS.getByName(userName(userId, place))
     for (const deviceId of await ask(() => user().deviceIds())) {
-      await ask(() => env.DEVICES.getByName(deviceId).eraseAll())
+      await ask(() => env.DEVICES.getByName(deviceId).eraseAll(place))
       for (const leafKey of await ask(() => user().leafKeys())) {
         await ask(() => env.NAMES.getByName(keyName(leafKey)).release(deviceId))
       }
     }
-    await ask(() => user().eraseAll())
+    await ask(() => user().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget(ids, []))
   return ids.length === atOnce

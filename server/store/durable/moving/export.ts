@@ -73,15 +73,15 @@ async function pageAt(
   room: { readonly bytes: number; readonly isFirst: boolean },
 ): Promise<Page | undefined> {
   if (phase === "conversations") {
-    return ask(() => env.CONVERSATIONS.getByName(String(of)).exportPage(from, room))
+    return ask(() => env.CONVERSATIONS.getByName(String(of)).exportPage(place, from, room))
   }
   const userId = of as PrincipalId
   const user = env.USERS.getByName(userName(userId, place))
   if (phase === "users") return ask(() => user.exportPage(userId, from, room))
   const id: DeviceId | undefined = (await ask(() => user.deviceIds()))[device]
   if (id === undefined) return undefined
-  if (phase === "attachments") return attachmentsOf(env, id)
-  const page = await ask(() => env.DEVICES.getByName(id).exportPage(phase, id, from, room))
+  if (phase === "attachments") return attachmentsOf(env, place, id)
+  const page = await ask(() => env.DEVICES.getByName(id).exportPage(place, phase, id, from, room))
   return phase === "conversational" ? { ...page, records: await known(env, page.records) } : page
 }
 
@@ -95,16 +95,17 @@ async function known(env: DurableEnv, records: readonly StoredRecord[]): Promise
 }
 
 /** All of the device's: a few hundred bytes each. */
-async function attachmentsOf(env: DurableEnv, id: DeviceId): Promise<Page> {
-  const found = await foundAttachments(env, id)
+async function attachmentsOf(env: DurableEnv, place: Place, id: DeviceId): Promise<Page> {
+  const found = await foundAttachments(env, place, id)
   const records = found.map((attachment): StoredRecord => ({ is: "attachment", attachment }))
   return { records, bytes: records.length * 512, next: null }
 }
 
-async function foundAttachments(env: DurableEnv, id: DeviceId): Promise<readonly AttachmentRecord[]> {
-  const ids = await allAttachments(env, id)
+/** The device's own: a key of it may have been made to name another's. */
+async function foundAttachments(env: DurableEnv, place: Place, id: DeviceId): Promise<readonly AttachmentRecord[]> {
+  const ids = await allAttachments(env, place, id)
   const found = await Promise.all(ids.map((one) => ask(() => env.ATTACHMENTS.getByName(one).find())))
-  return found.flatMap((one) => one ?? [])
+  return found.flatMap((one) => (one?.ownerDeviceId === id ? [one] : []))
 }
 
 export const listAttachments = (env: DurableEnv): Pick<Moving, "attachments" | "attachmentsOf"> => ({
@@ -120,7 +121,7 @@ export const listAttachments = (env: DurableEnv): Pick<Moving, "attachments" | "
         if (at === null) return { attachments: [], next: null }
         continue
       }
-      const attachments = await foundAttachments(env, id)
+      const attachments = await foundAttachments(env, place, id)
       at = { ...at, device: at.device + 1 }
       if (attachments.length > 0) return { attachments, next: textOf(at) }
     }

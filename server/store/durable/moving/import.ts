@@ -9,16 +9,11 @@ import { inParallel } from "../in-parallel.ts"
 import { keyName, pairName, placeName, userName } from "../names.ts"
 import type { ConversationRecord } from "./conversation.ts"
 import type { ClaimGiven, DeviceRecord } from "./device.ts"
+import { invalid, requireOwn } from "./own.ts"
 import { isSameBytes, type Residence } from "./residence.ts"
 import type { UserRecord } from "./user.ts"
 
 type Of = Omit<Residence, "state">
-
-const invalid = (): Refused =>
-  new Refused("INVALID_FIELD", {
-    message: "a record is of another place, or names what is not there",
-    metadata: { field: "records" },
-  })
 
 /** Who keeps what of a page. */
 interface Sorted {
@@ -35,6 +30,7 @@ export const importPage =
     const index = () => env.PLACES.getByName(placeName(place))
     const { state, transferId: ours } = await ask(() => index().status())
     if (state !== "RECEIVING" || ours === null || !isSameBytes(ours, transferId)) throw new Refused("STATE_CONFLICT")
+    await requireOwn(env, place, records)
     const sorted = await sort(env, of, records)
     const made = records.flatMap((one) => (one.is === "conversation" ? [one.conversation] : []))
     // Known to the place first: what is begun here is found by whoever erases it.
@@ -95,7 +91,7 @@ async function sort(env: DurableEnv, of: Of, records: readonly StoredRecord[]): 
                 one.is === "keyPackage" && isSameBytes(one.keyPackage.ref, ref) && one.keyPackage.deviceId === deviceId,
             )
             if (inPage?.is === "keyPackage") return inPage.keyPackage
-            return ask(() => env.DEVICES.getByName(deviceId).findPackage(ref))
+            return ask(() => env.DEVICES.getByName(deviceId).findPackage(of.place, ref))
           }),
         )
         const found = packages.flatMap((one) => one ?? [])

@@ -3,11 +3,12 @@ import { idOf } from "@signet/kernel/ids"
 import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
 import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { newAudit, newMessage, nowMs, random, signReceipt } from "../../postgres/messaging/testing/world.ts"
+import { toText } from "../plain.ts"
 import { createDurableStore } from "../store.ts"
 import { type StartedObjects, startObjects } from "../testing/start.ts"
 import { durableMoving } from "./moving.ts"
@@ -199,3 +200,51 @@ test("nothing of another place is touched", async () => {
     })
   }
 }, 60_000)
+
+describe("who moves a place of their own", () => {
+  /** A place that is being filled, by somebody who names what is the victim's; and then moved away and erased. */
+  async function reaching(records: readonly StoredRecord[]) {
+    const place = newPlace()
+    const transferId = random(16)
+    await step(moving, place, transferId, "RECEIVE")
+    for (const record of records) {
+      const imported = moving.importPage({ place, transferId, records: [record] })
+      await expect(imported, record.is).rejects.toMatchObject({ reason: "INVALID_FIELD" })
+    }
+    await step(moving, place, transferId, "FINISH")
+    const next = random(16)
+    await step(moving, place, next, "HOLD")
+    const told = (await exported(moving, place, next)).flat()
+    await step(moving, place, next, "RELEASE")
+    await erased(moving, place, next)
+    return told
+  }
+
+  test("holds, reads and erases nothing of another's, whatever was named while it was filled", async () => {
+    const victims = newPlace()
+    const victim = await fillPlace(store, victims)
+    const transferId = random(16)
+    await step(moving, victims, transferId, "HOLD")
+    const before = (await exported(moving, victims, transferId)).flat()
+    await step(moving, victims, transferId, "ABORT")
+    const device = { ...victim.ana, userId: idOf("prn", random(16)), leafKey: random() }
+    const told = await reaching([
+      { is: "device", device, leafKeys: [device.leafKey], isRevocationDue: false },
+      ...before.filter(({ is }) => is === "conversation" || is === "attachment" || is === "groupKey" || is === "claim"),
+    ])
+    expect(told).toEqual([])
+    await step(moving, victims, transferId, "HOLD")
+    expect(sorted([(await exported(moving, victims, transferId)).flat()])).toEqual(sorted([before]))
+    await step(moving, victims, transferId, "ABORT")
+  }, 60_000)
+
+  test("reads no other's conversation by a cursor that names it", async () => {
+    const [place, victims] = [newPlace(), newPlace()]
+    const { group } = await fillPlace(store, victims)
+    const transferId = random(16)
+    await step(moving, place, transferId, "HOLD")
+    const cursor = toText({ phase: "conversations", of: group.id, device: 0, from: null })
+    const asked = { place, transferId, cursor: Buffer.from(cursor).toString("base64url"), maxBytes: 1 << 20 }
+    expect(await moving.exportPage(asked)).toEqual({ records: [], next: null })
+  })
+})

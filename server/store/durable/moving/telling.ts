@@ -1,4 +1,6 @@
 // Tells every object of a place what becomes of it, a page of them after the other, until nobody has anything to do.
+import type { DeviceId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
 import { ask } from "../asking.ts"
 import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
@@ -35,8 +37,10 @@ async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): 
       (await ask(() => user.deviceIds())).map(async (id) => {
         const device = env.DEVICES.getByName(id)
         const settled = await ask(() => device.setPlace(residence))
-        const ids = await allAttachments(env, id)
-        const ofFiles = await inParallel(ids, (one) => ask(() => env.ATTACHMENTS.getByName(one).setPlace(residence)))
+        const ids = await allAttachments(env, residence.place, id)
+        const ofFiles = await inParallel(ids, (one) =>
+          ask(() => env.ATTACHMENTS.getByName(one).setPlaceOf(id, residence)),
+        )
         return [settled, ...ofFiles].some((one) => one.isDirty)
       }),
     )
@@ -47,11 +51,11 @@ async function tellPage(env: DurableEnv, residence: Residence, page: WalkPage): 
 
 const idsAtOnce = 500
 
-export async function allAttachments(env: DurableEnv, deviceId: Parameters<DurableEnv["DEVICES"]["getByName"]>[0]) {
+export async function allAttachments(env: DurableEnv, place: Place, deviceId: DeviceId) {
   const device = env.DEVICES.getByName(deviceId)
   const all: Awaited<ReturnType<typeof device.attachmentIds>>[number][] = []
   for (;;) {
-    const page = await ask(() => device.attachmentIds(all.at(-1) ?? null, idsAtOnce))
+    const page = await ask(() => device.attachmentIds(place, all.at(-1) ?? null, idsAtOnce))
     all.push(...page)
     if (page.length < idsAtOnce) return all
   }
