@@ -71,6 +71,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
   const { store, rows, engine, owner, device } = context
   const space = conversationId
   let cached: { readonly generation: bigint; readonly held: Held } | undefined
+  /** The record that was read last without its state. */
+  let glanced: ConversationRecord | undefined
   /** What was told, or known when this door was first opened. */
   let told: Told | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -255,12 +257,14 @@ export function openDoor(context: Needs, conversationId: string): Door {
     const place = { space, table: "conversation", key: keys.record } as const
     const { generation, values } = await store.read(space, [place])
     if (cached?.generation === generation) return cached.held.record
+    if (glanced?.generation === generation) return glanced
     const [row] = values
     if (row === undefined) return undefined
     const record = await rows.read(place, ConversationRecordSchema, row)
     if (record.generation === 0n) return undefined
     if (record.generation !== generation) throw tampered("the record is of another generation than its store")
     await tellOthers(record, record.outline?.processedSeq)
+    glanced = record
     return record
   }
 
