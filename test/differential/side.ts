@@ -23,13 +23,13 @@ export interface Side {
   readonly world: World
   readonly seer: Seer
   readonly people: Somebody[]
-  /** All of them, revoked ones too. */
+  /** All of them but those that were revoked. */
   readonly devices: TestDevice[]
   /** Ids of conversations, in the order in which they came to be. */
   readonly conversations: string[]
   readonly attachments: { readonly id: string; readonly by: TestDevice; readonly bytes: Uint8Array }[]
   /** Calls to repeat, with what they are: the newest last, and not many. */
-  readonly again: { readonly what: string; readonly call: Again }[]
+  readonly again: { readonly what: string; readonly call: Again; readonly by: TestDevice }[]
   /** Uploads of key packages so far. */
   uploads: number
   /** A way to the server by the protocol that the number stands for. */

@@ -20,7 +20,7 @@ const make: Step = async (act) => {
   }
   const call = () => device.calls.attachments.createAttachment(request)
   const answer = await act.see("createAttachment", call)
-  side.again.push({ what: "createAttachment", call })
+  side.again.push({ what: "createAttachment", call, by: device })
   if (rng.chance(0.2)) {
     await act.see("createAttachment, another with the key", () =>
       device.calls.attachments.createAttachment({ ...request, size: 7n }),

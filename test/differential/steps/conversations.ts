@@ -15,7 +15,7 @@ export const append = async (act: Act, what: string, device: TestDevice, request
   const call = () => device.calls.conversations.appendMessage(request)
   if (what.endsWith("a bit turned")) return (await act.seeIf(what, call)) !== undefined
   const answer = await act.see(what, call)
-  act.side.again.push({ what, call })
+  act.side.again.push({ what, call, by: device })
   return answer !== undefined
 }
 
@@ -46,7 +46,7 @@ const make: Step = async (act) => {
   const request = { kind, idempotencyKey: randomBytes(16), claimId: newClaimId() }
   const call = () => device.calls.conversations.createConversation(request)
   const answer = await act.see(`createConversation, ${kind.case}`, call)
-  side.again.push({ what: "createConversation", call })
+  side.again.push({ what: "createConversation", call, by: device })
   const { conversation, authorization } = answer ?? {}
   if (conversation === undefined) return
   if (!side.conversations.includes(conversation.id)) side.conversations.push(conversation.id)
@@ -95,7 +95,8 @@ const wrongText: Step = async (act) => {
     ],
     ["at an epoch to come", device, { ...said, expectedEpoch: said.expectedEpoch + 1n }],
     ["at an epoch far away", device, { ...said, expectedEpoch: 2n ** 63n }],
-    ["of another device", other, said],
+    // A member may: it is as if it had sent it, and nobody can read it.
+    ...(other.rooms.has(room.id) ? [] : ([["of another device", other, said]] as const)),
     ["to another conversation", device, { ...said, conversationId: elsewhere }],
     ["to nowhere", device, { ...said, conversationId: "cnv_00000000000000000000000000" }],
     ["with half a key", device, { ...said, idempotencyKey: randomBytes(8) }],

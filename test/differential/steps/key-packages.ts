@@ -66,7 +66,7 @@ const claim: Step = async (act) => {
   const request = { claimId: newClaimId(), conversationId: found.room.id, userIds, deviceIds }
   const call = () => device.calls.keyPackages.claimKeyPackages(request)
   await act.see("claimKeyPackages", call)
-  side.again.push({ what: "claimKeyPackages", call })
+  side.again.push({ what: "claimKeyPackages", call, by: device })
   const other = () => device.calls.keyPackages.claimKeyPackages({ ...request, userIds: [device.userId] })
   if (rng.chance(0.2)) await act.see("claimKeyPackages, of others with the same id", other)
 }

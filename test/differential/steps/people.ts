@@ -1,5 +1,6 @@
 // People and their devices.
 import type { NewKeyPackage } from "../../../clients/core/messaging/mls.ts"
+import { refusal } from "../../conformance/scene.ts"
 import type { TestDevice } from "../../support/messaging/device.ts"
 import { deviceRequest, engine, hexOf, newLeafKey, nowSeconds, randomBytes } from "../../support/messaging/papers.ts"
 import { type Act, joined, namePackages, type Step } from "../side.ts"
@@ -33,7 +34,7 @@ export async function uploadFrom(act: Act, device: TestDevice, count: number, is
   const packages = made.map(({ keyPackage }) => ({ keyPackage, isLastResort }))
   const call = () => device.calls.keyPackages.uploadKeyPackages({ packages })
   await act.see(`uploadKeyPackages${isLastResort ? ", last resort" : ""}`, call)
-  act.side.again.push({ what: "uploadKeyPackages", call })
+  act.side.again.push({ what: "uploadKeyPackages", call, by: device })
 }
 
 const somebodyNew: Step = async (act) => {
@@ -59,10 +60,23 @@ const renew: Step = async (act) => {
 const revoke: Step = async (act) => {
   const { side, rng } = act
   const somebody = rng.pick(side.people)
-  const [device, victim] = [rng.pick(somebody.devices), rng.pick(somebody.devices)]
   if (somebody.devices.length < 2) return
+  const [device, victim] = [rng.pick(somebody.devices), rng.pick(somebody.devices)]
   const answer = await act.see("revokeDevice", () => device.calls.devices.revokeDevice({ deviceId: victim.id }))
-  if (answer !== undefined) await expectDirectives(act, victim)
+  if (answer === undefined) return
+  await expectDirectives(act, victim)
+  // Its session has ended, too: which of the two it is told first is a matter of moments.
+  const ended = new Set<unknown>(["DEVICE_REVOKED", "SESSION_REVOKED"])
+  const told = await refusal(victim.calls.keyPackages.getInventory({}))
+  act.write("a call of the device that was revoked", ended.has(told.reason) ? "refused" : told.reason)
+  leave(side.devices, victim)
+  leave(somebody.devices, victim)
+  for (const one of side.again.filter(({ by }) => by === victim)) leave(side.again, one)
+  for (const one of side.attachments.filter(({ by }) => by === victim)) leave(side.attachments, one)
+}
+
+function leave<T>(all: T[], one: T): void {
+  all.splice(all.indexOf(one), 1)
 }
 
 const badRequests: Step = async (act) => {

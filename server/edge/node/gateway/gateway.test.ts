@@ -14,6 +14,7 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "@signet/proto/grpc/health/v1/health"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { makeCertificate } from "../../../../test/support/certificate.ts"
 import { type Ask, ask, enveloped, isJsonProtocol, protocols, utf8 } from "../../../node/testing/ask.ts"
 import { startTransports, type TransportServer } from "../../../node/testing/transport-server.ts"
 import { type RunningGateway, startGateway } from "../testing/gateways.ts"
@@ -164,6 +165,22 @@ describe("gRPC's own client", () => {
     expect(seen[0]).toBe(Status.SERVING)
     await front.close()
   })
+})
+
+const certificate = makeCertificate()
+
+test.skipIf(certificate === undefined)("over TLS, HTTP/2 and HTTP/1.1 have one port", async () => {
+  const front = await startGateway(server.url, certificate ? { listener: { tls: certificate } } : {})
+  const nodeOptions = { ca: certificate?.cert ?? "" }
+  for (const transport of [
+    createGrpcTransport({ baseUrl: front.url, nodeOptions }),
+    createConnectTransport({ baseUrl: front.url, httpVersion: "1.1", nodeOptions }),
+  ]) {
+    expect(await createClient(SessionService, transport).listSessions({ pageSize: 7 })).toMatchObject({
+      nextPageToken: "7",
+    })
+  }
+  await front.close()
 })
 
 test("a frame's message goes on without a look inside", async () => {
