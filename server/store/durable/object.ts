@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
 import { isReadable, isWritable } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { Effects } from "./effects.ts"
@@ -56,6 +57,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
       sql: this.sql,
       nowMs: () => this.nowMs(),
       deliver: (entry) => (isAudit(entry) ? this.effects().audit(entry.body) : this.deliver(entry)),
+      isRefusal: (fault) => fault instanceof Refused && fault.reason !== "UNAVAILABLE",
       report: (fault) => this.report(fault),
     })
     this.outbox = {

@@ -73,6 +73,26 @@ describe("an object", () => {
     expect((await delivered(lane)).map(({ body }) => body)).toEqual([1, 2])
   })
 
+  test("gives up in the end what is refused again and again, and delivers what is behind it", async () => {
+    const [lane, name] = times(2, () => freshId("dev"))
+    await objects.world({ refused: [lane] })
+    await probe(name).send([entry(lane, "poison")], true)
+    for (let i = 1; i <= 23; i++) {
+      await objects.world({ passedMs: i * 301_000 })
+      await probe(name).wake()
+    }
+    expect(await probe(name).rowsOf("select tries from outbox")).toEqual([{ tries: 24 }])
+    await probe(name).send([entry(lane, "behind it")], false)
+    expect(await delivered(lane)).toEqual([])
+    await objects.world({ passedMs: 24 * 301_000 })
+    await probe(name).wake()
+    expect(await probe(name).rowsOf("select tries from outbox")).toEqual([{ tries: 1 }])
+    await objects.world({ refused: [], passedMs: 25 * 301_000 })
+    await probe(name).wake()
+    expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
+    await reset()
+  })
+
   test("is brought up to date when it wakes, and answers nothing to code that is older than it", async () => {
     const name = freshId("dev")
     await probe(name).rowsOf("insert into kept (text) values ('old')")
@@ -138,6 +158,15 @@ describe("a user", () => {
     expect(await told()).toEqual([hex(list.bytes), hex(list.bytes)])
     expect((await objects.world()).sessions.at(-2)).toEqual({ list: list.bytes, bind, revoked: [], nowMs })
     await until(async () => (await objects.world()).audit.some(({ id }) => id === audit.id))
+  })
+
+  test("says of no session that it is a revoked device's: it would be refused for good", async () => {
+    const one = await device()
+    await revoke(one)
+    const sessionId = newId("ses", nowMs, random(10))
+    await store.devices.bindSession(sessionId, one.id, newAudit("device.bound"))
+    expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === sessionId)).toEqual([])
+    expect(await user(one).rowsOf("select * from outbox where kind = 'sessions'")).toEqual([])
   })
 
   test("has revocations carried out by its alarm until they are done", async () => {

@@ -15,7 +15,7 @@ export interface Outbox {
   add(entry: Entry): void
   /**
    * Delivers what is there: of these lanes all, for whoever waits for it; without them of all lanes what is new or due
-   * again. Never throws: what could not be delivered stays, and the alarm tries.
+   * again. Never throws: what could not be delivered stays, and the alarm tries. What is refused again and again goes.
    */
   drain(lanes?: readonly string[]): Promise<void>
   /** When the alarm is to try; null when there is nothing. Milliseconds since the Unix epoch. */
@@ -38,6 +38,8 @@ export const outboxSteps = [
 const graceMs = 5_000
 const longestWaitMs = 300_000
 const lanesAtOnce = 64
+/** What is refused so often, for more than an hour, is given up: what is not there is not refused. */
+const mostRefused = 24
 
 const heads = "select min(id) from outbox group by lane"
 const nextText = `select min(due_at) as due_at from outbox where id in (${heads})`
@@ -49,6 +51,8 @@ export function createOutbox(of: {
   nowMs: () => number
   /** Again is no error for whom it is for. Throws when it must be tried again. */
   deliver: (entry: Entry) => Promise<void>
+  /** Whether it was heard and will not be taken, however often it is said. */
+  isRefusal: (fault: unknown) => boolean
   report: (fault: unknown) => void
 }): Outbox {
   const { sql } = of
@@ -66,6 +70,12 @@ export function createOutbox(of: {
           await of.deliver({ lane, kind: head.kind, body: fromText(head.body) })
         } catch (fault) {
           of.report(fault)
+          if (!isAwaited && head.tries >= mostRefused && of.isRefusal(fault)) {
+            // It would keep what comes after it from ever being heard.
+            of.report(new Error(`given up: ${head.kind}`))
+            sql.run("delete from outbox where id = ?", head.id)
+            continue
+          }
           const waitMs = Math.min(1_000 * 2 ** head.tries, longestWaitMs)
           sql.run("update outbox set tries = tries + 1, due_at = ? where id = ?", of.nowMs() + waitMs, head.id)
           return

@@ -1,6 +1,7 @@
 // A Worker that hands out its objects to tests: whoever calls it calls their methods, and their insides.
 import { createHash } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
+import { Refused } from "@signet/kernel/errors"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
@@ -37,10 +38,10 @@ const done = {
   erased: [] as string[],
 }
 /**
- * What tests set: the auth service does not answer so many times; users who are gone; time that went by; devices do not
+ * What tests set: the auth service does not answer so many times; lanes in which everything is refused; users who are gone; time that went by; devices do not
  * hear of conversations so many times.
  */
-const world = { faults: 0, gone: [] as PrincipalId[], passedMs: 0, deaf: 0 }
+const world = { faults: 0, refused: [] as string[], gone: [] as PrincipalId[], passedMs: 0, deaf: 0 }
 
 function answered(): void {
   if (world.faults === 0) return
@@ -185,6 +186,7 @@ export class Probe extends StoredObject<TestEnv> {
   }
   protected override async deliver(entry: Entry): Promise<void> {
     answered()
+    if (world.refused.includes(entry.lane)) throw new Refused("INTERNAL")
     done.delivered.push(entry)
   }
   send(entries: readonly Entry[], isWaiting: boolean): Promise<void> | undefined {

@@ -146,6 +146,8 @@ export abstract class UserObject extends TellingObject<UserAsk> {
     this.transact(() => {
       const list = newestList(this.sql)?.bytes
       if (list === undefined) throw new Error("a device without a list")
+      // Revoked meanwhile: no list says any more that the session may be its.
+      if (findDevice(this.sql, deviceId)?.status !== "ACTIVE") return
       const body: SessionChange = { list, bind: { sessionId, deviceId }, revoked: [], nowMs: this.nowMs() }
       this.outbox.add({ lane: sessionLane, kind: sessionLane, body })
       this.audit([audit])
