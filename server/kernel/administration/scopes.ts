@@ -1,8 +1,13 @@
 // The scopes of this service itself begin with "auth.": they let people administer, so they are not an app's to give away.
+// Nor is the one by which all that messaging keeps of an app is copied and erased.
 import type { App, AppScope } from "../records.ts"
 import { invalid, type Problem } from "./problem.ts"
 
-export const isOwnKey = (key: string): boolean => key.startsWith("auth.")
+const isOfAuth = (key: string): boolean => key.startsWith("auth.")
+
+export const transferScope = "messaging.transfer"
+
+export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === transferScope
 
 /** Scopes that administer. Nobody holds them by being a member. */
 const administrative =
@@ -39,10 +44,11 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
   const field = "app.scopes"
   if (new Set(asked.map(({ key }) => key)).size !== asked.length) return invalid(field, "a key comes twice")
   for (const { key, audience, isDefault } of asked) {
-    if (isOwnKey(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
+    if (isOfAuth(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
       return invalid(field, "an audience is not the app's")
     }
-    if (isDefault && administrative.test(key)) return invalid(field, "who administers is said by memberships")
+    if (isDefault && (administrative.test(key) || key === transferScope))
+      return invalid(field, "who administers is said by memberships")
   }
   if (!isInstallationAdmin && ownScopes(asked) !== ownScopes(before)) return { reason: "SCOPE_NOT_GRANTED", field }
   return undefined

@@ -55,7 +55,7 @@ export function accountProblem(
   const grantable = app.scopes.filter(({ audience }) => asked.allowedAudiences.includes(audience))
   const granted = grantable.filter(({ key }) => asked.scopes.includes(key))
   if (granted.length !== new Set(asked.scopes).size) return { reason: "INVALID_FIELD", field: "scopes" }
-  if (granted.some(({ key, audience }) => audience === authAudience && !makerScopes.has(key))) {
+  if (granted.some(({ key, audience }) => (audience === authAudience || isOwnKey(key)) && !makerScopes.has(key))) {
     return { reason: "SCOPE_NOT_GRANTED", field: "scopes" }
   }
   if (!asked.defaultScopes.every((scope) => asked.scopes.includes(scope))) {

@@ -1,15 +1,27 @@
 // npm run admin -- messaging …: moves an app, or a tenant of it, from one messaging backend to another.
+import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { parseId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
+import { createAuditSeals } from "../../keys/audit-seals.ts"
+import { createSecrets } from "../../keys/secrets.ts"
+import { createMessagingMover } from "../../rpc/admin/create-backend.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import { createStore } from "../../store/postgres/store.ts"
+import type { Config } from "../config.ts"
+import { loadLocalSecrets } from "../local-secrets.ts"
+import { openDatabase } from "../open-database.ts"
 import { type Command, type Said, UsageError } from "./command.ts"
 import { type Backend, backendOver } from "./moving/backend.ts"
 import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
 import { createBearer } from "./moving/token.ts"
 
-const usage = `messaging move --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
+const usage = `messaging account --app app_… [--name "messaging mover"]
+    Makes the service account that moves the app, and prints its secret, once.
+messaging move --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
     Holds it at one backend, copies all of it to the other, compares, and opens it there. Ended early, it goes on when it
     is said again.
 messaging abort --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
@@ -17,16 +29,17 @@ messaging abort --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
 messaging status --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
 messaging erase --from URL --app app_… [--tenant ten_…] CREDENTIALS
     Erases at that backend what was moved away from it, for good.
-CREDENTIALS: --client ID --secret-file FILE [--audience NAME] of a service account of the app with the scope
-    messaging.transfer; tokens come from the auth service of this configuration (SIGNET_ISSUER).`
+CREDENTIALS: --client ID --secret-file FILE [--audience NAME] of that account; tokens come from the auth service of this
+    configuration (SIGNET_ISSUER).`
 
-const commands = ["move", "abort", "status", "erase"] as const
+const commands = ["account", "move", "abort", "status", "erase"] as const
 
 export const messaging: Command = async ([what = "", ...args], config) => {
   const command = commands.find((one) => one === what)
   if (command === undefined) throw new UsageError(usage)
   const asked = parse(args)
   const place = placeOf(asked)
+  if (command === "account") return makeAccount(config, place, asked.name)
   const { from, to, client, audience = config.messagingAudience } = asked
   const file = asked["secret-file"]
   if (place === undefined || from === undefined || client === undefined || file === undefined)
@@ -55,9 +68,42 @@ export const messaging: Command = async ([what = "", ...args], config) => {
   }
 }
 
+async function makeAccount(config: Config, place: Place | undefined, name = "messaging mover"): Promise<Said> {
+  if (place === undefined || name === "" || name.length > 100) throw new UsageError(usage)
+  const database = await openDatabase(config, () => {})
+  try {
+    await migrate(database.db)
+    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const made = await createMessagingMover(
+      {
+        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
+        secrets: createSecrets(of),
+        random: { bytes: (length) => randomBytes(length) },
+        clock: { nowMs: () => Date.now() },
+        authAudience: config.authAudience,
+      },
+      { appId: place.appId, name, messagingAudience: config.messagingAudience, replaces: true },
+    )
+    const expiresAt = new Date(made.expiresAtMs).toISOString()
+    const text = `client ${made.clientId}\nsecret ${made.clientSecret}\nThe secret is shown this once, and serves until ${expiresAt}.`
+    return { text, json: { ...made, expiresAt } }
+  } finally {
+    await database.close()
+  }
+}
+
 function parse(args: readonly string[]) {
   const text = { type: "string" } as const
-  const options = { from: text, to: text, app: text, tenant: text, client: text, "secret-file": text, audience: text }
+  const options = {
+    name: text,
+    from: text,
+    to: text,
+    app: text,
+    tenant: text,
+    client: text,
+    "secret-file": text,
+    audience: text,
+  }
   try {
     return parseArgs({ args: [...args], options }).values
   } catch {

@@ -1,5 +1,7 @@
 // The service account of a messaging backend that runs elsewhere: made by the operator, since no administrator holds its
 // scopes and could give them.
+
+import { transferScope } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
 import { planRotation } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
@@ -32,34 +34,71 @@ export interface CreatedBackend {
 export const backendScopes = ["auth.messaging.backend", "auth.revocations.read", "auth.introspect"] as const
 
 const lifeDays = 365
-const route = "admin backend create"
+
+/** What an account that the operator makes is for. */
+interface Purpose {
+  readonly scopes: readonly string[]
+  /** Of the scopes, and of the tokens that it gets. */
+  readonly audience: string
+  readonly ownedAudiences: readonly string[]
+  readonly noun: string
+  readonly route: string
+}
 
 /** @throws Error in a sentence for the operator. */
 export function createMessagingBackend(deps: CreateDeps, asked: BackendRequest): Promise<CreatedBackend> {
+  const { authAudience } = deps
+  return createService(deps, asked, {
+    scopes: backendScopes,
+    audience: authAudience,
+    ownedAudiences: asked.messagingAudience === authAudience ? [] : [asked.messagingAudience],
+    noun: "messaging backend",
+    route: "admin backend create",
+  })
+}
+
+/** Who moves the app between backends. @throws Error in a sentence for the operator. */
+export function createMessagingMover(deps: CreateDeps, asked: BackendRequest): Promise<CreatedBackend> {
+  return createService(deps, asked, {
+    scopes: [transferScope],
+    audience: asked.messagingAudience,
+    ownedAudiences: [],
+    noun: "mover",
+    route: "admin messaging account",
+  })
+}
+
+function createService(deps: CreateDeps, asked: BackendRequest, purpose: Purpose): Promise<CreatedBackend> {
   return deps.store.transaction(async (tx) => {
     const app = await tx.administration.lockApp(asked.appId)
     if (app === undefined) throw new Error("There is no such app.")
-    await addScopes(deps, tx, app)
-    const account = (await accountNamed(tx, app, asked.name)) ?? (await insertAccount(deps, tx, app, asked))
-    return addSecret(deps, tx, account, asked.replaces)
+    await addScopes(tx, app, purpose)
+    const account =
+      (await accountNamed(tx, app, asked.name, purpose)) ?? (await insertAccount(deps, tx, app, asked.name, purpose))
+    return addSecret(deps, tx, account, asked.replaces, purpose)
   })
 }
 
 /** Nobody holds them by being a member. */
-async function addScopes({ authAudience }: CreateDeps, tx: Tx, app: App): Promise<void> {
-  const missing = backendScopes.filter((key) => app.scopes.every((scope) => scope.key !== key))
+async function addScopes(tx: Tx, app: App, { scopes: keys, audience }: Purpose): Promise<void> {
+  const missing = keys.filter((key) => app.scopes.every((scope) => scope.key !== key))
   if (missing.length === 0) return
-  const scopes = missing.map((key) => ({ key, audience: authAudience, isDefault: false }))
+  const scopes = missing.map((key) => ({ key, audience, isDefault: false }))
   await tx.apps.putApp({ ...app, scopes: [...app.scopes, ...scopes] })
 }
 
 const mostAccounts = 1_000
 
-async function accountNamed(tx: Tx, app: App, name: string): Promise<ServiceAccount | undefined> {
+async function accountNamed(
+  tx: Tx,
+  app: App,
+  name: string,
+  { scopes, noun }: Purpose,
+): Promise<ServiceAccount | undefined> {
   const accounts = await tx.serviceAccounts.list(app.id, null, { size: mostAccounts, before: null })
   const found = accounts.find((one) => one.name === name && one.status === "ACTIVE")
-  if (found !== undefined && !backendScopes.every((key) => found.scopes.includes(key))) {
-    throw new Error("A service account of that name is no messaging backend.")
+  if (found !== undefined && !scopes.every((key) => found.scopes.includes(key))) {
+    throw new Error(`A service account of that name is no ${noun}.`)
   }
   return found
 }
@@ -68,7 +107,8 @@ async function insertAccount(
   deps: CreateDeps,
   tx: Tx,
   app: App,
-  { name, messagingAudience }: BackendRequest,
+  name: string,
+  { scopes, audience, ownedAudiences, route }: Purpose,
 ): Promise<ServiceAccount> {
   const nowMs = deps.clock.nowMs()
   const id = newId("sac", nowMs, deps.random.bytes(10))
@@ -82,9 +122,9 @@ async function insertAccount(
     clientId: id,
     status: "ACTIVE",
     authMethods: ["client_secret_basic", "client_secret_post"],
-    ownedAudiences: messagingAudience === deps.authAudience ? [] : [messagingAudience],
-    allowedAudiences: [deps.authAudience],
-    scopes: [...backendScopes],
+    ownedAudiences,
+    allowedAudiences: [audience],
+    scopes,
     defaultScopes: [],
     createdAtMs: nowMs,
   }
@@ -122,6 +162,7 @@ async function addSecret(
   tx: Tx,
   { id, appId, clientId, principalId }: ServiceAccount,
   replaces: boolean,
+  { route }: Purpose,
 ): Promise<CreatedBackend> {
   const nowMs = deps.clock.nowMs()
   const before = replaces ? await tx.serviceAccounts.secrets(id) : []

@@ -4,8 +4,8 @@ import type { Place } from "@signet/kernel/messaging/records"
 import { type Backend, backendOver } from "../../../server/node/admin/moving/backend.ts"
 import { type Moved, type MoveOptions, move } from "../../../server/node/admin/moving/move.ts"
 import { createBearer } from "../../../server/node/admin/moving/token.ts"
+import { createMessagingMover } from "../../../server/rpc/admin/create-backend.ts"
 import { refusal } from "../clients.ts"
-import { addMachine } from "../machines.ts"
 import type { Switchable } from "../switchable.ts"
 import type { MessagingServer } from "./test-server.ts"
 import { isGone, type Writer, writeOnce } from "./writers.ts"
@@ -14,14 +14,9 @@ export const connectTo = (baseUrl: string) => createConnectTransport({ baseUrl, 
 
 /** Tokens of a service of the app that may move it, from the server's own token endpoint. */
 export async function moverOf(server: MessagingServer, audience = "auth"): Promise<() => Promise<string>> {
-  await server.store.store.transaction(async (tx) => {
-    const app = await tx.apps.findApp(server.app.id)
-    if (app === undefined) throw new Error("no app")
-    const scope = { key: "messaging.transfer", audience, isDefault: false }
-    await tx.apps.putApp({ ...app, scopes: [...app.scopes, scope] })
-  })
-  const { account, secret } = await addMachine(server, { allowedAudiences: [audience], scopes: ["messaging.transfer"] })
-  return createBearer({ issuer: server.url, clientId: account.clientId, secret, audience })
+  const asked = { appId: server.app.id, name: "mover", messagingAudience: audience, replaces: false }
+  const { clientId, clientSecret } = await createMessagingMover(server.deps, asked)
+  return createBearer({ issuer: server.url, clientId, secret: clientSecret, audience })
 }
 
 export const backendAt = (url: string, place: Place, bearer: () => Promise<string>): Backend =>
