@@ -189,7 +189,7 @@ async function settle({ players }: Play): Promise<void> {
         before = now
         return isQuiet
       },
-      { timeout: 90_000, interval: 500 },
+      { timeout: 90_000, interval: 200 },
     )
     .toBe(true)
 }
