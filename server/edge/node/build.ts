@@ -25,6 +25,7 @@ export const transferEntry = join(root, "server/edge/worker/transfer/worker.ts")
 export const maxGzipBytes = 150_000
 /** Where `npm run edge:build` puts it and the deployment configuration looks for it. */
 export const bundleFile = join(root, "dist/edge/worker.mjs")
+export const transferFile = join(root, "dist/edge/transfer.mjs")
 
 /** @param from Another entry than the Worker's own: for tests of parts of it. */
 export async function buildWorker(from: string = entry): Promise<Bundle> {

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Refused } from "@signet/kernel/errors"
 import { type AttachmentId, idOf, type TenantId } from "@signet/kernel/ids"
@@ -353,3 +354,68 @@ describe("a place that is held", () => {
     expect(counted(await exported(moving, place, transferId))).toEqual(counted(before))
   })
 })
+
+test("what becomes of every table of messaging is said where it was decided", async () => {
+  const opened = await openTestStore("pglite")
+  const { rows } = await sql<{ name: string }>`
+    select table_name as name from information_schema.tables where table_schema = 'public'`.execute(opened.db)
+  await opened.close()
+  const page = await readFile(new URL("../../../../../docs/decisions/0023-moving-a-tenant.md", import.meta.url), "utf8")
+  const said = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+  )
+  const names = rows.map(({ name }) => name)
+  expect(names.filter((name) => !notMessagings.has(name)).toSorted()).toEqual(said.toSorted())
+  expect([...notMessagings].filter((name) => !names.includes(name))).toEqual([])
+})
+
+/** Of the auth service, and of the database itself. */
+const notMessagings = new Set([
+  "app",
+  "audit_chain",
+  "audit_checkpoint",
+  "audit_checkpoint_head",
+  "audit_data_key",
+  "audit_event",
+  "audit_link",
+  "audit_pending",
+  "audit_start",
+  "authority_version",
+  "client_assertion_use",
+  "context",
+  "delegation",
+  "delegation_policy",
+  "envelope_key",
+  "id_token_use",
+  "identity",
+  "invitation",
+  "issuer_key",
+  "kysely_migration",
+  "kysely_migration_lock",
+  "lockout",
+  "magic_link_request",
+  "membership",
+  "migration_checksum",
+  "owned_audience",
+  "password_hold",
+  "pat",
+  "permission",
+  "policy_version",
+  "principal",
+  "provider_account",
+  "provider_client",
+  "rate_limit",
+  "receipt_key",
+  "refresh_token",
+  "revocation",
+  "revocation_log",
+  "role",
+  "role_grant",
+  "service_account",
+  "service_key",
+  "service_secret",
+  "session",
+  "signing_key",
+  "signing_key_set",
+  "tenant",
+])
