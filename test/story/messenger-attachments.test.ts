@@ -36,7 +36,7 @@ beforeAll(async () => {
   ben = await messengers.newcomer("ben")
   id = (await ann.messenger.createGroupConversation([ben.person.userId])).id
   await ben.messenger.sync()
-}, 30_000)
+})
 afterAll(async () => {
   await messengers?.close()
   await server?.close()

@@ -24,7 +24,7 @@ let told: MessengerEvent[]
 beforeAll(async () => {
   server = await startDeployment({ store: "pglite" })
   messengers = messengersOn(server)
-}, 30_000)
+})
 // Others for each test: what was compared stays.
 let count = 0
 beforeEach(async () => {
