@@ -87,7 +87,7 @@ test("the conversation with one user is never that with another: one that is wai
   const made = await ann.messenger.createDirectConversation(ben.person.userId)
   stop()
   expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
-  expect(failures).toContainEqual(expect.objectContaining({ reason: "THIRD_USER" }))
+  expect(failures).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message: "THIRD_USER" }))
   await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })
 

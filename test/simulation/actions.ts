@@ -19,6 +19,8 @@ export interface Written {
   /** Stored: it is to be sent. Unknown: the process ended over it. Refused: it is not to be sent. */
   outcome: "sent" | "stored" | "unknown" | "refused"
   seq: bigint | undefined
+  /** It was written when a service that had turned told the truth again. */
+  readonly isAfterAll: boolean
 }
 
 export interface Cast extends Stage {
@@ -118,11 +120,21 @@ export function isKnown(error: unknown): boolean {
 
 async function write(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {
   const conversationId = await conversationOf(cast, messenger)
-  if (conversationId === undefined) return
+  if (conversationId !== undefined) await writeIn(cast, device, conversationId, { isSent: cast.random.chance(0.8) })
+}
+
+/** @param isSent It is sent now, not just stored. */
+export async function writeIn(
+  cast: Cast,
+  device: SimulatedDevice,
+  conversationId: string,
+  { isSent = true, isAfterAll = false },
+): Promise<void> {
+  const { messenger } = device
+  if (messenger === undefined) return
   const text = `${cast.written.length} of ${device.name}`
-  const one: Written = { text, device: device.name, conversationId, outcome: "unknown", seq: undefined }
+  const one: Written = { text, device: device.name, conversationId, outcome: "unknown", seq: undefined, isAfterAll }
   cast.written.push(one)
-  const isSent = cast.random.chance(0.8)
   const plaintext = new TextEncoder().encode(text)
   await attempt(cast, device, `write ${text}`, async () => {
     try {

@@ -1,5 +1,6 @@
 // What must hold when a run is over, whatever happened in it.
 import { type DeviceId, parseId } from "@signet/kernel/ids"
+import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
 import type { Messenger, TimelineEntry } from "../../clients/core/messaging/index.ts"
 import { deviceSpace, type Table } from "../../clients/core/messaging/store/store.ts"
 import type { Cast } from "./actions.ts"
@@ -25,11 +26,16 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
   // Who was revoked is told nothing any more: what it has read still counts.
   const able = here.filter(({ isRevoked }) => !isRevoked)
   for (const kept of service.conversations.all.values()) {
-    found.push(...onlyWhileMember(cast, kept, here), ...readOnce(kept, here, isHonest))
+    found.push(...onlyWhileMember(cast, kept, here), ...readOnce(cast, kept, here, isHonest))
     // Whoever leaves as the last one closes it, and reads no more: its own last message neither.
-    if (!isHonest || kept.conversation.status === "CLOSED") continue
-    found.push(...allRead(kept, able))
-    for (const one of able) found.push(...(await converged(cast, kept, one)))
+    if (kept.conversation.status === "CLOSED") continue
+    // Where all were deceived, nobody is left to let anybody in again.
+    if (!isHonest && !(await isAnyActive(kept, able))) continue
+    if (isHonest) found.push(...allRead(kept, able))
+    else found.push(...heardAgain(cast, kept, able))
+    // Who was told of another commit than the one that removed it, is told nothing any more.
+    const asked = isHonest ? able : able.filter((one) => isMember(kept.conversation, one))
+    for (const one of asked) found.push(...(await converged(cast, kept, one)))
   }
   // A service that tells two stories gets two groups; they never hear of each other.
   if (hostility !== "equivocation") {
@@ -75,16 +81,20 @@ function onlyWhileMember({ watching }: Cast, kept: Kept, known: readonly Known[]
 }
 
 /** No message is read twice, and its place holds the same for all who read it. */
-function readOnce(kept: Kept, known: readonly Known[], isHonest: boolean): string[] {
+function readOnce({ watching, written }: Cast, kept: Kept, known: readonly Known[], isHonest: boolean): string[] {
   const found: string[] = []
   const placeOfText = new Map<string, bigint>()
   for (const one of known) {
-    const texts = new Set<string>()
+    const texts = new Map<string, number>()
     for (const entry of timelineOf(one, kept)) {
       const text = textOf(entry)
       if (text === undefined) continue
-      if (texts.has(text)) found.push(`${one.device.name} reads "${text}" twice`)
-      texts.add(text)
+      const times = (texts.get(text) ?? 0) + 1
+      texts.set(text, times)
+      // Whoever is not told that its message was taken, says it again.
+      const by = written.find((message) => message.text === text)?.device ?? ""
+      const most = isHonest ? 1 : watching.timesSealed(by, text)
+      if (times > most) found.push(`${one.device.name} reads "${text}" twice`)
       // Places are the service's word.
       if (isHonest && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
       placeOfText.set(text, entry.seq)
@@ -126,7 +136,7 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
 async function converged(cast: Cast, { conversation }: Kept, { device, messenger }: Known): Promise<string[]> {
   const { id, roster, headSeq, status } = conversation
   const info = await messenger.conversation(id)
-  const isIn = roster.some(({ deviceId }) => deviceId === messenger.deviceId)
+  const isIn = isMember(conversation, { messenger })
   const what = `${device.name} is ${info?.status} in ${[...cast.service.conversations.all.keys()].indexOf(id)}`
   if (status !== "ACTIVE") return []
   if (!isIn) return info?.status === "active" ? [`${what}, and no member`] : []
@@ -137,6 +147,32 @@ async function converged(cast: Cast, { conversation }: Kept, { device, messenger
     ...(info.processedSeq === headSeq ? [] : [`${what}, at ${info.processedSeq} of ${headSeq}`]),
     ...(isSame ? [] : [`${what}, with other members than the service's`]),
   ]
+}
+
+const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "messenger">): boolean =>
+  roster.some(({ deviceId }) => deviceId === messenger.deviceId)
+
+/** Whether somebody follows it who stays, and is not alone: so it can let the others in again. */
+async function isAnyActive({ conversation }: Kept, known: readonly Known[]): Promise<boolean> {
+  const { id, roster, directives } = conversation
+  const staying = known.filter(({ messenger: { deviceId } }) =>
+    roster.some((leaf) => leaf.deviceId === deviceId && isOnTheWayOut(directives, leaf) === undefined),
+  )
+  const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
+  return staying.length > 1 && infos.some((info) => info?.status === "active")
+}
+
+/** What is said when a service tells the truth again, is read by all who are in. */
+function heardAgain({ written }: Cast, { conversation }: Kept, known: readonly Known[]): string[] {
+  const here = known.filter((one) => isMember(conversation, one))
+  const said = written.filter(
+    ({ isAfterAll, conversationId, device }) =>
+      isAfterAll && conversationId === conversation.id && here.some((one) => one.device.name === device),
+  )
+  return here.flatMap(({ device, timelines }) => {
+    const texts = new Set(timelines.get(conversation.id)?.map(textOf))
+    return said.filter(({ text }) => !texts.has(text)).map(({ text }) => `${device.name} does not hear "${text}"`)
+  })
 }
 
 /** Nobody is in with a user whom nobody asked for. */

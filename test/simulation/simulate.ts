@@ -3,6 +3,7 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
+import { recover } from "./recovery.ts"
 import { createSchedule } from "./schedule.ts"
 import { seeded } from "./seeded.ts"
 import { openService } from "./service/service.ts"
@@ -82,6 +83,7 @@ export async function simulate({ seed, steps, hostility, disk = (store) => store
     await Promise.all(doing)
     await settle(cast)
     if (hostility === undefined) await restartAll(cast)
+    else await recover(cast, () => settle(cast))
   }
   try {
     await schedule.until(play())

@@ -25,11 +25,28 @@ test("whatever the network drops and wherever processes end, nobody loses, doubl
 test("messages that were written in two epochs are sent in an order that opens", () => expectSound(17))
 test("who is removed and let in again while it is away, hears of both", () => expectSound(33))
 test("what is refused is never sent", () => expectSound(36))
+test("who was second to begin a conversation, and was stopped, goes on in it", () => expectSound(1344))
 
-test.each(hostilities)("a service that has turned to %s makes nobody read what is not theirs", async (hostility) => {
-  const count = effort(1, 5, 500)
-  for (let seed = first; seed < first + count; seed++) await expectSound(seed, hostility)
-})
+// Each with a seed in which its lies matter.
+const lied: Record<Hostility, number> = {
+  "ghost member": 4,
+  "dropped commit": 5,
+  equivocation: 4,
+  replay: 7,
+  "old group info": 2,
+}
+
+test.each(hostilities)(
+  "a service that has turned to %s makes nobody read what is not theirs, and all get along again afterwards",
+  async (hostility) => {
+    await expectSound(lied[hostility], hostility)
+    const count = effort(0, 5, 500)
+    for (let seed = first; seed < first + count; seed++) await expectSound(seed, hostility)
+  },
+)
+
+test("who was kept from a commit, and is where the service is, asks to be let in again", () =>
+  expectSound(24, "replay"))
 
 test("the same seed is the same run", async () => {
   const [one, other] = [await simulate({ seed: 7, steps: 15 }), await simulate({ seed: 7, steps: 15 })]

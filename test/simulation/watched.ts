@@ -1,5 +1,6 @@
 // What a run is watched for from below: primitives of one device that draw from its seed and tell what they did.
 import { createHash } from "node:crypto"
+import { parseContent } from "../../clients/core/messaging/content.ts"
 import type { Suite } from "../../clients/core/messaging/crypto/suite.ts"
 import {
   type Engine,
@@ -23,6 +24,8 @@ export interface Witness {
   readonly tags: Map<string, Map<string, Set<string>>>
   /** The state that a commit leads to, as its maker computed it: by commit. */
   readonly leadsTo: Map<string, Uint8Array>
+  /** How often a device has sealed a text: again for another epoch, where it was not told of the first. */
+  timesSealed(device: string, text: string): number
   /** Messages that a device has opened. */
   hasOpened(device: string, message: Uint8Array): boolean
   /** A ciphertext leaves its device. */
@@ -39,6 +42,7 @@ export function createWitness(): Watching {
   const leadsTo: Witness["leadsTo"] = new Map()
   const violations: string[] = []
   const openedBy = new Set<string>()
+  const contents = new Map<string, string[]>()
   return {
     violations,
     tags,
@@ -49,6 +53,12 @@ export function createWitness(): Watching {
       const name = nameOf(message)
       if ((messageOfKey.get(key) ?? name) !== name) violations.push("a ratchet position was used for two messages")
       messageOfKey.set(key, name)
+    },
+    timesSealed: (device, text) => (contents.get(device) ?? []).filter((one) => one === text).length,
+    wrote(device, content) {
+      const parsed = parseContent(content)
+      if (parsed.is !== "text") return
+      contents.set(device, [...(contents.get(device) ?? []), new TextDecoder().decode(parsed.plaintext)])
     },
     hasOpened: (device, message) => openedBy.has(`${device} ${nameOf(message)}`),
     opened: (device, message) => openedBy.add(`${device} ${nameOf(message)}`),
@@ -65,6 +75,7 @@ export function createWitness(): Watching {
 }
 
 export interface Watching extends Witness {
+  wrote(device: string, content: Uint8Array): void
   sealed(key: Uint8Array, ciphertext: Uint8Array): void
   opened(device: string, message: Uint8Array): void
   acted(device: string, state: GroupState): void
@@ -114,9 +125,10 @@ export function watchedEngine(device: string, watching: Watching, options: Engin
       acted(device, state)
       return engine.process(state, ...rest)
     },
-    encrypt(state, ...rest) {
+    encrypt(state, content, aad) {
       acted(device, state)
-      return engine.encrypt(state, ...rest)
+      watching.wrote(device, content)
+      return engine.encrypt(state, content, aad)
     },
     async decrypt(state, message) {
       acted(device, state)

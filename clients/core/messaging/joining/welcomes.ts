@@ -14,7 +14,7 @@ import {
 } from "@signet/proto/client/v1/records"
 import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
-import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/records"
+import { ConversationKind, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
@@ -26,7 +26,7 @@ import { type Bench, checkMembers } from "../receiving/commit-check.ts"
 import { benchOf } from "../receiving/follow.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { personOf, verifyMember } from "../receiving/roster.ts"
-import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict } from "../receiving/verdict.ts"
+import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
 import { nothingHeld, type Seat } from "../state/held.ts"
 import { timelineOp } from "../state/timeline.ts"
@@ -70,8 +70,9 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   try {
     await joinVerified(context, welcome)
   } catch (error) {
-    if (isVerdict(error)) await report(context, welcome, error)
-    throw error
+    if (!isVerdict(error)) throw error
+    await report(context, welcome, error)
+    throw new MessagingError("WELCOME_REFUSED", verdictReason(error), { cause: error })
   }
   await consume(context, conversationId)
 }
@@ -226,7 +227,8 @@ async function checkWelcome(
 async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Uint8Array> {
   const page = { conversationId, afterSeq: commitSeq - 1n, limit: 1 }
   const [envelope] = (await calls.conversations.listMessages(page)).envelopes
-  if (envelope?.seq !== commitSeq) throw refused("the commit of the welcome is not in the log")
+  const isIt = envelope?.seq === commitSeq && envelope.kind === Envelope_Kind.COMMIT
+  if (!isIt) throw refused("the commit of the welcome is not in the log")
   return envelope.message
 }
 

@@ -31,6 +31,11 @@ export async function catchUp(context: Context, conversationId: string): Promise
       else throw error
       break
     }
+    if (page.headSeq < seat.processedSeq) {
+      // What was read is not in the log: other places were told for it, and none of them counts any more.
+      await requestRejoin(context, conversationId)
+      break
+    }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
       await takeIn(context, conversationId, page.envelopes.slice(at, at + batchSize))
     }

@@ -105,6 +105,8 @@ async function planOf(
       case "update":
         return "update"
       case "create": {
+        // Somebody else was first, and has let this device in.
+        if (group.epoch > 0n) return "nothing"
         const first = { ...base, baseStateTag: new Uint8Array() }
         const { authorization } = await conversations.authorizeMembership({
           conversationId,

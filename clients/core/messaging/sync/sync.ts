@@ -76,6 +76,9 @@ export async function settle(context: Context, conversationId: string, shown: Co
   const isBehind = shown === undefined || before === undefined || before.processedSeq < shown.headSeq
   const { record, seat, staged } = isBehind ? await catchUp(context, conversationId) : await door.held()
   if (record?.status === Status.ROLLED_BACK) return requestRejoin(context, conversationId)
+  // Of what the service has counted, a commit was kept from this device, or something else told in its place.
+  const isWhole = seat === undefined || shown === undefined || isFollowed(seat, shown)
+  if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(context, conversationId)
   const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
   if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(context, seat)) {
     return changeRecord(context, conversationId, (before) => ({ ...before, status: Status.REMOVED }))
@@ -84,7 +87,7 @@ export async function settle(context: Context, conversationId: string, shown: Co
   if (seat === undefined || !isIn) return
   if (shown?.status === Conversation_Status.CLOSED) return
   // A quarantined one takes nothing but what directives ask for: that is how its quarantine ends.
-  const isTaking = shown?.status !== Conversation_Status.QUARANTINED
+  const isTaking = shown === undefined || shown.status === Conversation_Status.ACTIVE
   if (isTaking && (staged !== undefined || dueIn(record, "intent").length > 0)) {
     await carryOutIntents(context, conversationId)
   }
@@ -95,6 +98,10 @@ export async function settle(context: Context, conversationId: string, shown: Co
   if (now !== undefined && nowSeconds(context) - now.leafRenewedAt >= leafAgeSeconds)
     renewLeafLater(context, conversationId)
 }
+
+/** Whether who has read as far as the service was, is in the epoch that the service was in. */
+const isFollowed = ({ processedSeq, group }: Seat, { headSeq, epoch }: Conversation): boolean =>
+  processedSeq < headSeq || group.epoch >= epoch
 
 /**
  * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer was
