@@ -17,6 +17,7 @@ import { mailboxMutants } from "./mailboxes.ts"
 import { messagingStoreMutants } from "./messaging-store.ts"
 import { messengerMutants } from "./messenger.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
+import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
 import { permissionMutants } from "./permissions.ts"
 import { revocationMutants } from "./revocations.ts"
@@ -49,4 +50,5 @@ export const mutants: readonly Mutant[] = [
   ...authorityMutants,
   ...simulationMutants,
   ...localStoreMutants,
+  ...movingMutants,
 ]

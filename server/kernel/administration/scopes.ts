@@ -11,7 +11,7 @@ export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === trans
 
 /** Scopes that administer. Nobody holds them by being a member. */
 const administrative =
-  /^auth\.(apps|tenants|members|roles|grants|principals|permissions|service_accounts|delegation|audit)\./
+  /^auth\.(apps|tenants|members|roles|grants|principals|permissions|service_accounts|delegation|audit)\.|^messaging\.transfer$/
 
 /** Every administration scope, for those who are to have them all. */
 export const administrationScopes: readonly string[] = [
@@ -47,8 +47,7 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
     if (isOfAuth(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
       return invalid(field, "an audience is not the app's")
     }
-    if (isDefault && (administrative.test(key) || key === transferScope))
-      return invalid(field, "who administers is said by memberships")
+    if (isDefault && administrative.test(key)) return invalid(field, "who administers is said by memberships")
   }
   if (!isInstallationAdmin && ownScopes(asked) !== ownScopes(before)) return { reason: "SCOPE_NOT_GRANTED", field }
   return undefined

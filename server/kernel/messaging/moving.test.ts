@@ -1,0 +1,35 @@
+import { expect, test } from "vitest"
+import { decideStep, type PlaceState, type TransferStep } from "./moving.ts"
+
+const ours = new Uint8Array(16).fill(1)
+const theirs = new Uint8Array(16).fill(2)
+const steps: readonly TransferStep[] = ["HOLD", "RECEIVE", "FINISH", "RELEASE", "ABORT", "ERASE"]
+
+/** What each step comes to, in the order of `steps`: a state, "there", or "-" for none. */
+const said = (state: PlaceState, transferId: Uint8Array | null, isEmpty: boolean): string =>
+  steps
+    .map((step) => {
+      const decision = decideStep(step, { state, transferId, changedAtMs: 0, isEmpty }, ours)
+      if (decision.is === "go") return decision.to
+      return decision.is === "there" ? "there" : "-"
+    })
+    .join(" ")
+
+test.each<[PlaceState, Uint8Array | null, boolean, string]>([
+  ["OPEN", null, true, "HELD RECEIVING - - - -"],
+  ["OPEN", null, false, "HELD - - - - -"],
+  ["OPEN", ours, false, "HELD - there - there -"],
+  ["OPEN", theirs, false, "HELD - - - - -"],
+  ["HOLDING", ours, false, "HELD - - - OPEN -"],
+  ["HOLDING", theirs, false, "- - - - - -"],
+  ["HELD", ours, false, "there - - MOVED OPEN -"],
+  ["HELD", theirs, false, "- - - - - -"],
+  ["RECEIVING", ours, false, "- there OPEN - - RECEIVING"],
+  ["RECEIVING", ours, true, "- there OPEN - MOVED RECEIVING"],
+  ["RECEIVING", theirs, false, "- - - - - -"],
+  ["MOVED", ours, false, "- - - there there MOVED"],
+  ["MOVED", theirs, false, "- - - - - MOVED"],
+  ["MOVED", theirs, true, "- RECEIVING - - - MOVED"],
+])("a place that is %s", (state, transferId, isEmpty, expected) => {
+  expect(said(state, transferId, isEmpty)).toBe(expected)
+})

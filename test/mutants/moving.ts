@@ -1,0 +1,57 @@
+// Faults of moving a place, each with the test that has to find it.
+import type { Mutant } from "./mutant.ts"
+
+const tables = "server/store/postgres/messaging/moving"
+const tests = `${tables}/moving.test.ts`
+
+export const movingMutants: readonly Mutant[] = [
+  {
+    fault: "a write that waited goes into a place that was held meanwhile",
+    file: `${tables}/gates.ts`,
+    from: " and gate.is_open",
+    to: "",
+    test: tests,
+    name: "waits for a write that has entered, and is told to those that waited",
+  },
+  {
+    fault: "an import takes over what is another place's",
+    file: `${tables}/import.ts`,
+    from: "if (row?.count !== distinct.length) throw invalid()",
+    to: "",
+    test: tests,
+    name: "nothing of another place is touched",
+  },
+  {
+    fault: "a place is opened by whoever asks",
+    file: "server/kernel/messaging/moving.ts",
+    from: 'return state === "RECEIVING" && isOurs ? go("OPEN") : refuse',
+    to: 'return go("OPEN")',
+    test: tests,
+    name: "steps may be taken again, and no other transfer takes them",
+  },
+  {
+    fault: "objects take writes while their place is held",
+    file: "server/store/durable/object.ts",
+    from: "if (!this.isOpen()) throw heldFault()",
+    to: "",
+    test: "server/store/durable/moving/moving.test.ts",
+    name: "objects of a place that is held refuse every write there is",
+    table: "server/store/durable/moving/moving.test.ts",
+  },
+  {
+    fault: "an app's mover moves another app",
+    file: "server/rpc/transfer/transfer-service.ts",
+    from: 'if (caller.appId !== appId) throw new Refused("APP_MISMATCH")',
+    to: "",
+    test: "test/attack/moving.test.ts",
+    name: "a service without the scope, of another app's place",
+  },
+  {
+    fault: "a gap in a log is copied",
+    file: "server/node/admin/moving/heads.ts",
+    from: "if (seq !== log.nextSeq)",
+    to: "if (false as boolean)",
+    test: "server/node/admin/moving/heads.test.ts",
+    name: "a log with a gap",
+  },
+]
