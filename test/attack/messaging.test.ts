@@ -261,6 +261,16 @@ test("another tenant's conversation is answered like one that is not there", asy
   expect(await refusal(inTenant.calls.keyPackages.claimKeyPackages(claim))).toBe("RESOURCE_UNRESOLVED")
 })
 
+test("a place that no log has is empty, and no commit is there", async () => {
+  for (const far of [2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]) {
+    const read = await bob.calls.conversations.listMessages({ conversationId: room.id, afterSeq: far })
+    expect(read.envelopes).toEqual([])
+    const fault = ReportForkRequest_Fault.STATE_TAG_MISMATCH
+    const report = { conversationId: room.id, epoch: far, seq: far, fault, stateTag: randomBytes(32) }
+    expect(await refusal(bob.calls.conversations.reportFork(report))).toBe("INVALID_FIELD")
+  }
+})
+
 describe("a quarantined conversation", () => {
   test("takes nothing but what brings its members back", async () => {
     const group = await alice.createGroup([bob.userId])

@@ -81,18 +81,20 @@ function unlessGone(error: unknown): void {
 async function ensureCommit(
   deps: MessagingDeps,
   context: HandlerContext,
-  { id }: Conversation,
+  { id, headSeq }: Conversation,
   { seq, epoch }: ReportForkRequest,
 ): Promise<void> {
+  // Beyond it there may be no place that a store can be asked for.
+  if (seq > headSeq) throw noCommit()
   const span = await deps.store.conversations.span(id, deviceOf(context).id, seq - 1n)
   const page = { limit: 1, maxBytes: 1 }
   const { envelopes } = await deps.store.conversations.messages(id, seq - 1n, page)
   const [envelope] = envelopes
   const isThere = envelope?.seq === seq && envelope.kind === "COMMIT" && envelope.epoch === epoch
-  if (!isThere || span === undefined || seq < span.fromSeq) {
-    throw new Refused("INVALID_FIELD", { message: "no such commit", metadata: { field: "seq" } })
-  }
+  if (!isThere || span === undefined || seq < span.fromSeq) throw noCommit()
 }
+
+const noCommit = (): Refused => new Refused("INVALID_FIELD", { message: "no such commit", metadata: { field: "seq" } })
 
 function faultOf(number: number): ForkReport["fault"] {
   const fault = faults.find((name) => ReportForkRequest_Fault[name] === number)

@@ -27,6 +27,8 @@ export async function openSeen(
 }
 
 const pageSize = 50
+/** No log gets there, and every store can be asked for it. */
+const farthest = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** The part of a log that one device may read. */
 export interface ReadLog {
@@ -73,7 +75,8 @@ export async function listMessages(
   const id = conversationIdOf(request.conversationId)
   const conversation = await deps.store.conversations.find(id)
   if (conversation === undefined || !isAt(conversation, device)) throw unresolved()
-  const { afterSeq, limit } = request
+  const { limit } = request
+  const afterSeq = min(request.afterSeq, farthest)
   const asked = { afterSeq, limit: limit || pageSize, maxBytes: maxBytes.page }
   const log = await readLog(deps, id, device.id, asked)
   if (log !== undefined) return log
@@ -82,6 +85,7 @@ export async function listMessages(
 }
 
 const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 /** @throws Refused RESOURCE_UNRESOLVED, INVALID_FIELD beyond the log */
 export async function ackMessages(
