@@ -52,6 +52,7 @@ export function openStream(
   let line: Line | undefined
   let isClosed = false
   let failures = 0
+  let openedAtMs = 0
   let isAgain = false
   let stopTick = () => {}
   let stopPause = () => {}
@@ -105,7 +106,6 @@ export function openStream(
 
   function onText(text: string): void {
     const told = fromText<Told>(text)
-    failures = 0
     const question = told.asked === null ? undefined : asked.get(told.asked)
     if (told.asked !== null) asked.delete(told.asked)
     const unheard = new Set(told.unheard)
@@ -140,6 +140,7 @@ export function openStream(
       if (isClosed) return opened.close()
       if (isOver) return lost()
       line = opened
+      openedAtMs = clock.nowMs()
       for (const target of targets.values()) target.askedAtMs = Number.NEGATIVE_INFINITY
       // While nobody listened anything may have been said.
       if (isAgain) hear([{ is: "member", deviceId }])
@@ -154,6 +155,8 @@ export function openStream(
   function lost(): void {
     const last = line
     line = undefined
+    // One that is closed as soon as it is open, as where a device has too many, is no reason to hurry.
+    if (last !== undefined && clock.nowMs() - openedAtMs >= pauseMs.longest) failures = 0
     asked.clear()
     stopTick()
     stopPause()
