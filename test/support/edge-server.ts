@@ -36,6 +36,8 @@ export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
   readonly store: StoreKind
   /** What moves places runs beside the Worker, and the auth service's own messaging is a backend as well. */
   readonly isMoving?: boolean
+  /** Hears the Worker's log. */
+  readonly onLine?: (line: string) => void
 }
 
 /** Messaging where it is asked for: by the auth service itself, or, with SIGNET_MESSAGING=edge, by the Worker beside it. */
@@ -50,6 +52,7 @@ export async function startEdgeServer({
   store: kind,
   settings,
   isMoving = false,
+  onLine = logged,
 }: DeploymentOptions): Promise<EdgeServer> {
   const closing: (() => unknown)[] = []
   const close = async () => {
@@ -123,7 +126,7 @@ export async function startEdgeServer({
 }
 
 /** What the Worker says, for who asks for the log. */
-const onLine = (line: string) => {
+const logged = (line: string) => {
   if (process.env.TEST_LOG_LEVEL !== undefined) process.stderr.write(`${line}\n`)
 }
 

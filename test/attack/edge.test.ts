@@ -1,0 +1,163 @@
+// The second backend under attack: the Worker on workerd, as strangers, members and thieves meet it.
+import { ConnectError } from "@connectrpc/connect"
+import { newId } from "@signet/kernel/ids"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { bearer } from "../support/clients.ts"
+import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
+import { effort } from "../support/effort.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { randomBytes } from "../support/messaging/papers.ts"
+import type { Room } from "../support/messaging/room.ts"
+import type { SignedIn } from "../support/messaging/world.ts"
+import { claimsOf } from "../support/people.ts"
+
+/** A Worker and an auth service are started for it. */
+const isWorthIt = effort(false, true, true)
+
+let server: EdgeServer
+let alice: TestDevice
+let bob: TestDevice
+let eve: TestDevice
+let room: Room
+const lines: string[] = []
+
+async function registered(of?: SignedIn): Promise<TestDevice> {
+  const device = await newDevice(server.transport, of ?? (await server.person(crypto.randomUUID())))
+  await device.register()
+  await device.upload(2)
+  return device
+}
+
+async function why(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return "taken"
+  } catch (error) {
+    const [info] = ConnectError.from(error).findDetails(ErrorInfoSchema)
+    return info?.reason ?? String(error)
+  }
+}
+
+/** The same token with other claims, by the issuer's own key. */
+const forged = (of: TestDevice, change: object) =>
+  server.node.keys.sign("at+jwt", { ...claimsOf(of.session.accessToken), ...change })
+const as = async (token: string | Promise<string>) => bearer(await token)
+const id = (kind: "cnv" | "dev" | "wel" | "att" | "ses" | "ten" | "app") => newId(kind, Date.now(), randomBytes(10))
+
+beforeAll(async () => {
+  if (!isWorthIt) return
+  server = await startEdgeServer({ store: "pglite", onLine: (line) => lines.push(line) })
+  ;[alice, bob, eve] = await Promise.all([registered(), registered(), registered()])
+  room = await alice.createGroup([bob.userId])
+  await alice.send(room, "of nobody's business")
+}, 120_000)
+afterAll(() => server?.close())
+
+describe.runIf(isWorthIt)("the Worker", () => {
+  const list = (headers: { headers: Record<string, string> }) =>
+    alice.calls.conversations.listConversations({}, headers)
+
+  test.each<[string, () => Promise<string> | string, string]>([
+    ["of the auth service's audience", () => forged(alice, { aud: "auth" }), "AUDIENCE_MISMATCH"],
+    ["of two audiences", () => forged(alice, { aud: ["messaging", "auth"] }), "AUDIENCE_MISMATCH"],
+    ["of another issuer", () => forged(alice, { iss: "https://other.example" }), "ISSUER_MISMATCH"],
+    ["that has expired", () => forged(alice, { iat: 1_700_000_000, exp: 1_700_000_600 }), "TOKEN_EXPIRED"],
+    ["that reads nothing", () => forged(alice, { scp: ["messaging.write"] }), "MISSING_SCOPE"],
+    ["with another's device", () => forged(eve, { did: alice.id }), "DEVICE_"],
+    ["with a device that is none", () => forged(alice, { did: id("dev") }), "DEVICE_"],
+    ["of another tenant", () => forged(alice, { tenant_id: id("ten") }), "DEVICE_"],
+    ["of another app", () => forged(alice, { app_id: id("app") }), "DEVICE_"],
+    ["that is none", () => "not.a.token", "MALFORMED_CREDENTIAL"],
+  ])("takes no token %s", async (_, token, reason) => {
+    const answer = await why(list(await as(token())))
+    expect(answer).toMatch(reason)
+    expect(answer).not.toMatch(/taken|INTERNAL/)
+  })
+
+  test("answers a stranger of a conversation as of one that is not there", async () => {
+    const { conversations } = eve.calls
+    for (const conversationId of [room.id, id("cnv")]) {
+      const calls = {
+        get: () => conversations.getConversation({ conversationId }),
+        list: () => conversations.listMessages({ conversationId }),
+        info: () => conversations.getGroupInfo({ conversationId }),
+        tree: () => conversations.getTree({ conversationId, treeHash: "00".repeat(32), offset: 0 }),
+        ack: () => conversations.ackMessages({ conversationId, processedSeq: 1n, processedEpoch: 1n }),
+      }
+      for (const [name, call] of Object.entries(calls)) expect(await why(call()), name).toBe("RESOURCE_UNRESOLVED")
+    }
+  })
+
+  test("has no path to an object, whatever is asked of it and by which header", async () => {
+    for (const path of [
+      "/stream",
+      `/${alice.id}`,
+      "/ConversationObject/append",
+      "/auth/revocations?after=0&wait=0",
+      "//device/stream",
+    ]) {
+      for (const method of ["GET", "POST"]) {
+        const headers = { "x-durable-object": alice.id, "cf-worker": "signet", "cf-connecting-ip": "::::garbage" }
+        const answer = await fetch(`${server.messagingUrl}${path}`, { method, headers })
+        expect(answer.status, path).toBe(404)
+      }
+    }
+  })
+
+  test("has no place behind every log that it stumbles over", async () => {
+    for (const far of [2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]) {
+      const { conversations } = alice.calls
+      const read = await conversations.listMessages({ conversationId: room.id, afterSeq: far })
+      expect(read.envelopes).toEqual([])
+      const fault = ReportForkRequest_Fault.STATE_TAG_MISMATCH
+      const report = { conversationId: room.id, epoch: far, seq: far, fault, stateTag: randomBytes(32) }
+      expect(await why(conversations.reportFork(report))).toBe("INVALID_FIELD")
+    }
+  })
+
+  test("takes no page token of somebody else", async () => {
+    await alice.createGroup([bob.userId])
+    const { nextPageToken } = await alice.calls.conversations.listConversations({ pageSize: 1 })
+    expect(nextPageToken).not.toBe("")
+    expect(await why(eve.calls.conversations.listConversations({ pageSize: 1, pageToken: nextPageToken }))).toMatch(
+      /TOKEN|FIELD/,
+    )
+  })
+
+  test("has each of many callers at once signed for by their own token", async () => {
+    const people = await Promise.all(Array.from({ length: 8 }, () => server.person(crypto.randomUUID())))
+    const devices = await Promise.all(people.map((one) => registered(one)))
+    await Promise.all(
+      devices.map(async (one, i) => {
+        const peer = devices[(i + 1) % devices.length] ?? expect.fail()
+        const own = await one.createGroup([peer.userId])
+        expect(await why(one.send(own, "mine"))).toBe("taken")
+      }),
+    )
+  }, 60_000)
+
+  test("ends the stream of a device that is revoked, and takes nothing more from it", async () => {
+    const lost = await registered(await bob.session.again())
+    const leaving = new AbortController()
+    const stream = lost.calls.conversations.subscribe({}, { signal: leaving.signal })
+    const ended = why(
+      (async () => {
+        for await (const _ of stream);
+      })(),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await bob.calls.devices.revokeDevice({ deviceId: lost.id })
+    expect(await ended).toMatch(/DEVICE_REVOKED|SESSION_REVOKED/)
+    leaving.abort()
+    expect(await why(lost.calls.conversations.listConversations({}))).toMatch(/DEVICE_REVOKED|SESSION_REVOKED/)
+  })
+
+  test("writes no token, key or message into its log", () => {
+    const log = lines.join("\n")
+    expect(log).toContain('"msg":"call"')
+    for (const { session } of [alice, bob, eve]) expect(log).not.toContain(session.accessToken.slice(-40))
+    expect(log).not.toMatch(/eyJ|Bearer|select |sqlite/i)
+  })
+})
