@@ -40,6 +40,10 @@ class Heard {
     return this.#isBegun
   }
 
+  get welcomes(): number {
+    return [...this.#others.values()].filter((event) => event.case === "welcomeAvailable").length
+  }
+
   async quiet(): Promise<void> {
     for (;;) {
       const leftMs = quietMs - (performance.now() - this.#lastMs)
@@ -65,6 +69,18 @@ class Heard {
 
 const keyOf = (event: Event): string => (event.case === "welcomeAvailable" ? event.value.welcomeId : String(event.case))
 
+/** How much a stream has to say when it opens. */
+async function expected({ calls }: TestDevice): Promise<{ welcomes: number; behind: number }> {
+  try {
+    const { welcomes } = await calls.welcomes.listWelcomes({})
+    const { conversations } = await calls.conversations.listConversations({ pageSize: 200 })
+    const behind = conversations.filter(({ headSeq, cursor }) => headSeq > (cursor?.processedSeq ?? 0n))
+    return { welcomes: welcomes.length, behind: behind.length }
+  } catch {
+    return { welcomes: 0, behind: 0 }
+  }
+}
+
 async function listening(act: Act, device: TestDevice, during: (heard: Heard) => Promise<void>): Promise<void> {
   const stop = new AbortController()
   const heard = new Heard()
@@ -77,8 +93,10 @@ async function listening(act: Act, device: TestDevice, during: (heard: Heard) =>
   })().catch((error: unknown) => {
     end = error
   })
-  // Nearly every device has too few key packages, and is told so first.
-  await heard.until(() => heard.isBegun || end !== undefined)
+  // Nearly every device has too few key packages, and is told so; of the rest it is known what is to come.
+  const { welcomes, behind } = await expected(device)
+  const isAll = () => heard.isBegun && heard.welcomes >= welcomes && heard.heads.size >= behind
+  await heard.until(() => isAll() || end !== undefined)
   await heard.quiet()
   act.write("subscribe, opened", heard.seen(act))
   if (end === undefined) await during(heard)
