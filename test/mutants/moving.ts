@@ -30,9 +30,9 @@ export const movingMutants: readonly Mutant[] = [
     name: "steps may be taken again, and no other transfer takes them",
   },
   {
-    fault: "objects take writes while their place is held",
-    file: "server/store/durable/object.ts",
-    from: "if (!this.isOpen()) throw heldFault()",
+    fault: "what objects refuse while they are held is a fault to who calls",
+    file: "server/store/durable/asking.ts",
+    from: "if (isHeldFault(fault)) throw placeHeld()",
     to: "",
     test: "server/store/durable/moving/moving.test.ts",
     name: "objects of a place that is held refuse every write there is",
