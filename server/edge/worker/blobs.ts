@@ -1,8 +1,16 @@
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import { checkBytes, checkKey, maxBlobBytes, unavailable } from "../../blobs/key.ts"
 
+/** What is used of an R2 bucket. */
+export interface Bucket {
+  put(key: string, bytes: Uint8Array): Promise<unknown>
+  get(key: string): Promise<{ readonly size: number; arrayBuffer(): Promise<ArrayBuffer> } | null>
+  head(key: string): Promise<{ readonly size: number } | null>
+  delete(key: string): Promise<void>
+}
+
 /** Blobs in an R2 bucket. It makes no addresses, so the bytes pass through the Worker, which checks them. */
-export function createR2Blobs(bucket: R2Bucket): BlobStore {
+export function createR2Blobs(bucket: Bucket): BlobStore {
   return {
     put: (key, bytes) =>
       telling(async () => {

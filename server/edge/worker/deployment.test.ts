@@ -6,9 +6,20 @@ import { buckets, compatibility, keyValueNamespaces, objects } from "../node/bin
 import { type Bundle, buildWorker, bundleFile, maxGzipBytes } from "../node/build.ts"
 import { settings } from "./env.ts"
 
+interface Deployed {
+  readonly main: string
+  readonly compatibility_date: string
+  readonly compatibility_flags: readonly string[]
+  readonly durable_objects: { readonly bindings: readonly { readonly name: string; readonly class_name: string }[] }
+  readonly migrations: readonly { readonly tag: string; readonly new_sqlite_classes: readonly string[] }[]
+  readonly kv_namespaces: readonly { readonly binding: string }[]
+  readonly r2_buckets: readonly { readonly binding: string }[]
+  readonly vars: Readonly<Record<string, string>>
+}
+
 const file = join(import.meta.dirname, "../wrangler.jsonc")
 const text = readFileSync(file, "utf8")
-const deployed = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ""))
+const deployed: Deployed = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ""))
 const classes = Object.values(objects)
 
 let bundle: Bundle
@@ -49,7 +60,7 @@ test("secrets are named and not written down, and the other settings are setting
   const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name)
   const head = text.slice(0, text.indexOf("\n{"))
   expect([...head.matchAll(/\bSIGNET_\w+/g)].map(([name]) => name)).toEqual(secrets)
-  const open = settings.filter(({ isSecret }) => !isSecret).map(({ name }) => name)
+  const open: readonly string[] = settings.filter(({ isSecret }) => !isSecret).map(({ name }) => name)
   expect(Object.keys(deployed.vars).filter((name) => !open.includes(name))).toEqual([])
   // Without a default it has to be said.
   const needed = open.filter((name) => ["SIGNET_ISSUER", "SIGNET_ROOT_KEY", "SIGNET_CLIENT_ID"].includes(name))

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { settings } from "./env.ts"
 import { parseSettings } from "./settings.ts"
@@ -66,7 +67,7 @@ test("limits are off in development alone, and addresses without TLS are there t
 })
 
 test("docs/edge.md has every setting as it is, and no other", () => {
-  const page = readFileSync(new URL("../../../docs/edge.md", import.meta.url), "utf8")
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/edge.md"), "utf8")
   const rows = settings.map((each) => `| \`${each.name}\` | ${each.default} | ${each.what} |`)
   expect([...page.matchAll(/^\| `SIGNET_[A-Z_]+` \|.*$/gm)].map(([row]) => row)).toEqual(rows)
 })

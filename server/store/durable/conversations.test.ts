@@ -43,6 +43,7 @@ beforeAll(async () => {
 afterAll(() => objects?.close())
 
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const device = async () => (await putUser(store)).devices[0] ?? expect.fail()
 const object = ({ id }: Pick<Conversation, "id">) => objects.env.CONVERSATIONS.getByName(id)
 const append = (
   of: Parameters<MessagingStore["conversations"]["append"]>[0],
@@ -65,7 +66,7 @@ describe.skipIf(isShort)("appending", () => appendSuite(() => store))
 describe.skipIf(isShort)("conversations", () =>
   conversationSuite(
     () => store,
-    (id, atMs, limit) => object({ id }).sweep?.(atMs, limit) ?? expect.fail(),
+    (id, atMs, limit) => object({ id }).sweep(atMs, limit),
   ),
 )
 describe.skipIf(isShort)("what a stream listens to", () => listeningSuite(() => store))
@@ -73,9 +74,7 @@ describe.skipIf(isShort)("attachments", () => attachmentSuite(() => store))
 
 describe("a conversation's object", () => {
   beforeAll(async () => {
-    ;[one, other] = (await Promise.all([putUser(store), putUser(store)])).map(
-      ({ devices }) => devices[0] ?? expect.fail(),
-    )
+    ;[one, other] = await Promise.all([device(), device()])
   })
 
   test("of 50 commits at once takes one, and answers each that comes again as before", async () => {
@@ -102,7 +101,7 @@ describe("a conversation's object", () => {
     const first = await appended(message)
     const before = await store.conversations.find(group.id)
     await object(group)
-      .crash?.()
+      .crash()
       .catch(() => undefined)
     expect(await createDurableStore(objects.env).conversations.find(group.id)).toEqual(before)
     expect(await append(message)).toEqual({ is: "replayed", answer: first.answer })
@@ -124,8 +123,8 @@ describe("a conversation's object", () => {
 
   test("appends a message with one statement, and opens with two", async () => {
     const group = await putGroup(store, [one, other])
-    expect(await object(group).counted?.("append", newMessage(group, one), nowMs, [])).toBe(1)
-    expect(await object(group).counted?.("open", one.id, random(16), -1n)).toBe(2)
+    expect(await object(group).counted("append", newMessage(group, one), nowMs, [])).toBe(1)
+    expect(await object(group).counted("open", one.id, random(16), -1n)).toBe(2)
   })
 
   test("tells devices at least once: who did not hear, does so later, with the same welcome once", async () => {
@@ -139,8 +138,8 @@ describe("a conversation's object", () => {
     expect(await listed(other)).not.toContain(made.id)
     expect(await pending(other, made)).toBeUndefined()
     await objects.world({ passedMs: 10_000 })
-    await object(made).wake?.()
-    await object(made).wake?.()
+    await object(made).wake()
+    await object(made).wake()
     await objects.world({ passedMs: 0 })
     expect(await listed(other)).toContain(made.id)
     const welcome = commit.commit?.welcomes[0] ?? expect.fail()
@@ -150,8 +149,8 @@ describe("a conversation's object", () => {
       commitSeq: 1n,
       epoch: 1n,
     })
-    expect(await object(made).rowsOf?.("select * from outbox")).toEqual([])
-    expect((await objects.world()).audit?.filter((event) => Object(event).id === audit.id)).toHaveLength(1)
+    expect(await object(made).rowsOf("select * from outbox")).toEqual([])
+    expect((await objects.world()).audit.filter(({ id }) => id === audit.id)).toHaveLength(1)
   })
 
   test("has a device removed that was revoked before it heard that it is in", async () => {
@@ -166,7 +165,7 @@ describe("a conversation's object", () => {
     expect(await store.devices.change(revocation)).toBe("done")
     expect(await store.conversations.withDevice(phone.id)).toEqual([])
     await objects.world({ passedMs: 10_000 })
-    await object(made).wake?.()
+    await object(made).wake()
     await objects.world({ passedMs: 0 })
     expect(await store.conversations.find(made.id)).toMatchObject({
       directives: [{ kind: "REVOCATION", status: "OPEN", deviceId: phone.id }],
@@ -183,17 +182,17 @@ describe("a conversation's object", () => {
     const tree = () => store.conversations.tree(group.id, hash, 0)
     const first = () => store.conversations.tree(group.id, group.state?.treeHash ?? expect.fail(), 0)
     // For as long as a call lasts that has read of the epoch before.
-    await object(group).sweep?.(nowMs + 59_999)
+    await object(group).sweep(nowMs + 59_999)
     expect(await first()).toMatchObject({ size: 1_000 })
-    await object(group).sweep?.(nowMs + 60_000)
+    await object(group).sweep(nowMs + 60_000)
     expect(await tree()).toMatchObject({ size: 1_000 })
     expect(await first()).toBeUndefined()
     expect(await store.welcomes.wereUsed(group.id, [added.commit?.welcomes[0]?.keyPackageRef ?? random()])).toBe(true)
     const welcome = await pending(other, group)
     const by = { deviceId: other.id, key: random(16) }
     await store.welcomes.consume(welcome?.id ?? expect.fail(), by, nowMs, newAudit("welcome.consumed"))
-    await objects.env.DEVICES.getByName(other.id).wake?.()
-    await object(group).sweep?.(nowMs + 600_000)
+    await objects.env.DEVICES.getByName(other.id).wake()
+    await object(group).sweep(nowMs + 600_000)
     expect(await tree()).toBeUndefined()
   })
 
@@ -239,7 +238,7 @@ describe("a conversation's object", () => {
     expect((await store.conversations.messages(group.id, 1n, { limit: 1, maxBytes: 1 })).envelopes).toHaveLength(1)
     const last = await store.conversations.tree(group.id, tree.hash, 3 * maxBytes.treeChunk)
     expect(Buffer.compare(last?.chunk ?? random(), tree.bytes.subarray(3 * maxBytes.treeChunk))).toBe(0)
-    expect(await object(group).rowsOf?.("select * from outbox")).toEqual([])
+    expect(await object(group).rowsOf("select * from outbox")).toEqual([])
   })
 
   test("outlives the runtime", async () => {
@@ -257,9 +256,7 @@ describe("a conversation's object", () => {
 
 describe("what is made over objects", () => {
   beforeEach(async () => {
-    ;[one, other] = (await Promise.all([putUser(store), putUser(store)])).map(
-      ({ devices }) => devices[0] ?? expect.fail(),
-    )
+    ;[one, other] = await Promise.all([device(), device()])
   })
   const direct = () => newConversation([one.userId, other.userId], { kind: "DIRECT" })
   const create = (of: Conversation, by = creatorOf(one.id)) => store.conversations.create(of, by, newAudit())
@@ -270,24 +267,24 @@ describe("what is made over objects", () => {
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
     expect(outcomes.filter(({ is }) => is === "created")).toHaveLength(1)
     expect(await listed(other)).toEqual([made[0]?.id])
-    const there = await objects.env.PLACES.getByName(placeName(place)).conversations?.({ after: null, size: 1_000 })
+    const there = await objects.env.PLACES.getByName(placeName(place)).conversations({ after: null, size: 1_000 })
     expect(there).toContain(made[0]?.id)
   })
 
   test("is made by the next call when the one before stopped in between", async () => {
     const [left, key] = [direct(), creatorOf(one.id)]
     const pair = objects.env.NAMES.getByName(pairName(left, left.userIds))
-    await pair.take?.({ owner: left.id, at: "" })
+    await pair.take({ owner: left.id, at: "" })
     expect(await create(direct())).toMatchObject({ is: "created", conversation: { id: left.id } })
     const group = newConversation([one.userId])
-    await objects.env.DEVICES.getByName(one.id).takeGroupKey?.(key.idempotencyKey, key.requestHash, group.id)
+    await objects.env.DEVICES.getByName(one.id).takeGroupKey(key.idempotencyKey, key.requestHash, group.id)
     expect(await create(newConversation([one.userId]), key)).toMatchObject({
       is: "created",
       conversation: { id: group.id },
     })
     const [record, again] = times(2, () => newAttachment({ ownerDeviceId: one.id, idempotencyKey: random(16) }))
     if (record === undefined || again === undefined) throw new Error("no records")
-    await objects.env.DEVICES.getByName(one.id).takeAttachmentKey?.(again.idempotencyKey, record.id)
+    await objects.env.DEVICES.getByName(one.id).takeAttachmentKey(again.idempotencyKey, record.id)
     expect((await store.attachments.create(again)).id).toBe(record.id)
   })
 
@@ -295,7 +292,7 @@ describe("what is made over objects", () => {
     const user = objects.env.USERS.getByName(userName(one.userId, place))
     const many = `with recursive n (value) as (select 1 union all select value + 1 from n where value < ?)
       insert into conversation (id, created_at, revision, is_member, is_asked) select 'many' || value, 1, 1, 0, 1 from n`
-    await user.rowsOf?.(many, maxCount.conversationsPerUser - 1)
+    await user.rowsOf(many, maxCount.conversationsPerUser - 1)
     expect((await create(newConversation([one.userId]))).is).toBe("created")
     expect(await create(newConversation([one.userId]))).toEqual({ is: "full" })
     // Whoever made them is full, and not who is in them.
@@ -306,18 +303,20 @@ describe("what is made over objects", () => {
     const record = newAttachment({ ownerDeviceId: one.id, size: 2_000, partSize: 1_000 })
     await store.attachments.create(record)
     const attachment = objects.env.ATTACHMENTS.getByName(record.id)
-    await attachment.wake?.()
+    await attachment.wake()
     expect(await store.attachments.find(record.id)).toEqual(record)
     await objects.world({ faults: 1 })
     await store.attachments.delete(record.id, newAudit("attachment.deleted"))
-    await objects.world({ passedMs: 5_000 })
-    await attachment.wake?.()
-    await attachment.wake?.()
+    await attachment.wake()
+    expect((await store.attachments.find(record.id))?.status).toBe("DELETED")
+    await objects.world({ passedMs: 125_000 })
+    await attachment.wake()
+    await attachment.wake()
     await objects.world({ passedMs: 0, faults: 0 })
     expect(await store.attachments.find(record.id)).toBeUndefined()
     const { erased } = await objects.world()
-    expect(erased?.filter((key) => String(key).includes(record.id))).toEqual([0, 1].map((i) => `att/${record.id}/${i}`))
-    await attachment.wake?.()
+    expect(erased.filter((key) => String(key).includes(record.id))).toEqual([0, 1].map((i) => `att/${record.id}/${i}`))
+    await attachment.wake()
     const again = newAttachment({ ownerDeviceId: one.id, idempotencyKey: record.idempotencyKey })
     expect((await store.attachments.create(again)).id).toBe(again.id)
   })

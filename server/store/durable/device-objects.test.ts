@@ -4,17 +4,21 @@ import { hex } from "@signet/kernel/messaging/bytes"
 import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import type { KeyPackageRecord, MessagingDevice, WelcomeRecord } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { keyPackageSuite } from "../../../test/support/messaging-store/key-packages.ts"
 import { claimRaceSuite } from "../../../test/support/messaging-store/races.ts"
 import { newAudit, newKeyPackage, putGroup, putUser, random } from "../postgres/messaging/testing/world.ts"
+import type { DeviceNotice } from "./conversation/told.ts"
+import type { DurableEnv } from "./env.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"
 
 const day = 86_400_000
 let objects: StartedObjects
 let store: MessagingStore
+type WelcomePage = Parameters<MessagingStore["welcomes"]["listPending"]>[2]
 
 beforeAll(async () => {
   objects = await startObjects()
@@ -22,10 +26,18 @@ beforeAll(async () => {
 })
 afterAll(() => objects?.close())
 
-const device = async () => (await putUser(store)).devices[0] ?? expect.fail()
-const times = (count, make) => Array.from({ length: count }, (_, i) => make(i))
+const there = <T>(value: T | null | undefined): T => value ?? expect.fail("nothing is there")
+const device = async () => there((await putUser(store)).devices[0])
+/** Of one user, with any others. */
+async function devicesOf(
+  count: number,
+): Promise<[first: MessagingDevice, second: MessagingDevice, ...others: MessagingDevice[]]> {
+  const [first, second, ...others] = (await putUser(store, count)).devices
+  return [there(first), there(second), ...others]
+}
+const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const reset = () => objects.world({ faults: 0, gone: [], passedMs: 0 })
-const until = async (isDone) => {
+const until = async (isDone: () => Promise<boolean>) => {
   while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
@@ -34,7 +46,7 @@ describe("claims in objects, at once", () => claimRaceSuite(() => store))
 
 describe("a claim", () => {
   test("takes what the kernel would choose, until nothing is left", async () => {
-    const [requester, target] = (await putUser(store, 2)).devices
+    const [requester, target] = await devicesOf(2)
     const pool = times(16, (i) =>
       newKeyPackage(target, {
         isLastResort: i === 0,
@@ -53,17 +65,17 @@ describe("a claim", () => {
       expect(taken?.notAfterMs).toBe(chosen?.notAfterMs)
       expect(taken?.isLastResort).toBe(chosen?.isLastResort)
       // Of those that end together any.
-      const i = pool.findIndex(({ ref }) => hex(ref) === hex(taken?.ref ?? []))
-      if (taken?.isLastResort === false) pool[i] = { ...pool[i], status: "CLAIMED" }
+      const i = pool.findIndex(({ ref }) => hex(ref) === hex(taken?.ref ?? new Uint8Array()))
+      if (taken?.isLastResort === false) pool[i] = { ...there(pool[i]), status: "CLAIMED" }
     }
     expect(pool.filter(({ status }) => status === "CLAIMED").length).toBe(pool.filter((one) => isOfUse(one)).length)
   })
 
-  const isOfUse = (one) =>
+  const isOfUse = (one: KeyPackageRecord) =>
     !one.isLastResort && one.notBeforeMs <= nowMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
 
   test("that stopped at any place is finished by the retry, with the packages that it took", async () => {
-    const [requester, ...targets] = (await putUser(store, 4)).devices
+    const [requester, ...targets] = await devicesOf(4)
     for (const one of targets)
       await store.keyPackages.upload(
         times(2, () => newKeyPackage(one)),
@@ -89,36 +101,41 @@ describe("a claim", () => {
         ...of,
         targets: { userIds: [], deviceIds: targets.slice(stopAt === 0 ? 1 : 0).map(({ id }) => id) },
       }
-      const first = await store.keyPackages.claim(again, nowMs, newAudit("key_package.claimed"))
-      expect(first.claim.packages.map(({ deviceId }) => deviceId)).toEqual(
+      const claimed = async () => {
+        const outcome = await store.keyPackages.claim(again, nowMs, newAudit("key_package.claimed"))
+        return outcome.is === "claimed" ? outcome.claim : expect.fail(outcome.is)
+      }
+      const first = await claimed()
+      expect(first.packages.map(({ deviceId }) => deviceId)).toEqual(
         targets
           .slice(1)
           .map(({ id }) => id)
           .toSorted(),
       )
-      expect((await store.keyPackages.claim(again, nowMs, newAudit())).claim).toEqual(first.claim)
+      expect(await claimed()).toEqual(first)
       // What it took is what it gives, and nobody else gets it.
-      for (const { ref } of first.claim.packages) given.add(hex(ref))
+      for (const { ref } of first.packages) given.add(hex(ref))
       expect(given.size).toBe((stopAt + 1) * (targets.length - 1))
       const after = await Promise.all(targets.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
-      expect(after.map(({ available }, i) => before[i].available - available)).toEqual([0, 1, 1])
+      expect(after.map(({ available }, i) => there(before[i]).available - available)).toEqual([0, 1, 1])
     }
   })
 
   /** An environment in which the Worker ends after so many calls that write a claim; the last was carried out unheard. */
-  function stoppingAfter(count) {
+  function stoppingAfter(count: number): DurableEnv {
     let left = count
-    const writing = ["beginClaim", "take", "finishClaim"]
+    const writing: readonly (string | symbol)[] = ["beginClaim", "take", "finishClaim"]
     const DEVICES = {
-      getByName: (name) =>
+      getByName: (name: string) =>
         new Proxy(objects.env.DEVICES.getByName(name), {
           get:
             (stub, method) =>
-            async (...args) => {
-              if (!writing.includes(method)) return stub[method](...args)
+            async (...args: unknown[]) => {
+              const call = (): unknown => Reflect.apply(Reflect.get(stub, method), stub, args)
+              if (!writing.includes(method)) return call()
               if (left === 0) throw new Error("stopped")
               left--
-              const answer = await stub[method](...args)
+              const answer = await call()
               if (left === 0) throw new Error("stopped")
               return answer
             },
@@ -131,7 +148,7 @@ describe("a claim", () => {
     const one = await device()
     const alarmAt = () => objects.env.DEVICES.getByName(one.id).alarmAt()
     const slackMs = 600_000
-    const near = async (endMs) => Math.abs((await alarmAt()) - endMs - slackMs) < 60_000
+    const near = async (endMs: number) => Math.abs(there(await alarmAt()) - endMs - slackMs) < 60_000
     await store.keyPackages.upload([newKeyPackage(one, { notAfterMs: nowMs + 20 * day })], nowMs)
     expect(await near(nowMs + 20 * day)).toBe(true)
     await store.proofNonces.use(one.id, random(16), nowMs + 2 * day)
@@ -141,8 +158,8 @@ describe("a claim", () => {
   })
 
   test("and its packages are forgotten in their time, and an init key never is", async () => {
-    const [requester, target] = (await putUser(store, 2)).devices
-    const [one, other] = times(2, () => newKeyPackage(target))
+    const [requester, target] = await devicesOf(2)
+    const [one, other] = [newKeyPackage(target), newKeyPackage(target)]
     await store.keyPackages.upload([one, other], nowMs)
     const of = {
       id: newId("clm", nowMs, random(10)),
@@ -154,8 +171,9 @@ describe("a claim", () => {
     }
     await store.keyPackages.claim(of, nowMs, newAudit())
     await store.proofNonces.use(target.id, random(16), nowMs + 60_000)
-    const stored = (one, table) => objects.env.DEVICES.getByName(one.id).rowsOf(`select 1 from ${table}`)
-    const wake = (one) => objects.env.DEVICES.getByName(one.id).wake()
+    const stored = (one: MessagingDevice, table: string) =>
+      objects.env.DEVICES.getByName(one.id).rowsOf(`select 1 from ${table}`)
+    const wake = (one: MessagingDevice) => objects.env.DEVICES.getByName(one.id).wake()
     await objects.world({ passedMs: 15 * day })
     await Promise.all([wake(requester), wake(target)])
     for (const table of ["claim", "claim_package"]) expect(await stored(requester, table)).toEqual([])
@@ -171,7 +189,7 @@ describe("a claim", () => {
 })
 
 describe("a welcome", () => {
-  const welcomeOf = (one, change = {}) => ({
+  const welcomeOf = (one: MessagingDevice, change: Partial<WelcomeRecord> = {}): WelcomeRecord => ({
     id: newId("wel", nowMs, random(10)),
     deviceId: one.id,
     conversationId: newId("cnv", nowMs, random(10)),
@@ -191,7 +209,7 @@ describe("a welcome", () => {
     expiresAtMs: nowMs + day,
     ...change,
   })
-  const notice = ({ conversationId }, change = {}) => ({
+  const notice = ({ conversationId }: WelcomeRecord, change: Partial<DeviceNotice> = {}): DeviceNotice => ({
     conversationId,
     createdAtMs: nowMs,
     revision: 1,
@@ -200,31 +218,36 @@ describe("a welcome", () => {
     voidBeforeSeq: null,
     ...change,
   })
-  const tell = (welcome, change = {}, sent = undefined) =>
+  const tell = (welcome: WelcomeRecord, change: Partial<DeviceNotice> = {}, sent?: WelcomeRecord) =>
     objects.env.DEVICES.getByName(welcome.deviceId).tellConversation(notice(welcome, change), sent)
-  const put = (welcome) => tell(welcome, {}, welcome)
-  const list = (one, change = {}) =>
+  const put = (welcome: WelcomeRecord) => tell(welcome, {}, welcome)
+  const list = (one: MessagingDevice, change: Partial<WelcomePage> = {}) =>
     store.welcomes.listPending(one.id, nowMs, { size: 10, maxBytes: 1_000_000, after: null, ...change })
-  const consume = (welcome, key = random(16)) =>
+  const consume = (welcome: WelcomeRecord, key = random(16)) =>
     store.welcomes.consume(welcome.id, { deviceId: welcome.deviceId, key }, nowMs, newAudit("welcome.consumed"))
 
   test("comes as it was put, in pages, and again is no second one, whatever became of it", async () => {
     const one = await device()
-    const all = times(3, (i) => welcomeOf(one, { createdAtMs: nowMs + i }))
+    const [first, second, third] = [
+      welcomeOf(one),
+      welcomeOf(one, { createdAtMs: nowMs + 1 }),
+      welcomeOf(one, { createdAtMs: nowMs + 2 }),
+    ]
+    const all = [first, second, third]
     for (const each of [...all, ...all]) await put(each)
     expect(await list(one)).toEqual(all)
     expect(await list(one, { size: 2 })).toEqual(all.slice(0, 2))
     expect(await list(one, { maxBytes: 1 })).toEqual(all.slice(0, 1))
     expect(await list(one, { maxBytes: 400 })).toEqual(all.slice(0, 2))
-    expect(await list(one, { after: all[1] })).toEqual(all.slice(2))
+    expect(await list(one, { after: second })).toEqual(all.slice(2))
     expect(await store.welcomes.listPending(one.id, nowMs + day, { size: 1, maxBytes: 1, after: null })).toEqual([])
-    expect(await store.welcomes.findPending(one.id, all[0].conversationId)).toEqual(all[0])
-    await consume(all[0])
+    expect(await store.welcomes.findPending(one.id, first.conversationId)).toEqual(first)
+    await consume(first)
     await store.welcomes.voidAll(one.id)
     await store.welcomes.voidAll(one.id)
     for (const each of all) await put(each)
     expect(await list(one)).toEqual([])
-    expect(await consume(all[1])).toBe("NOT_FOUND")
+    expect(await consume(second)).toBe("NOT_FOUND")
   })
 
   test("is consumed with one key of many at once, erased with it, and given again with the same", async () => {
@@ -256,7 +279,7 @@ describe("a welcome", () => {
   })
 
   test("that is used up lets its conversation forget it", async () => {
-    const { devices } = await putUser(store, 3)
+    const devices = await devicesOf(3)
     const [creator, one, other] = devices
     const group = await putGroup(store, devices)
     const statuses = async () =>
@@ -266,9 +289,9 @@ describe("a welcome", () => {
     expect(await statuses()).toEqual(["SENT", "SENT"])
     expect(await list(creator)).toEqual([])
     const [welcome] = await list(one)
-    await consume(welcome)
+    await consume(there(welcome))
     await until(async () => (await statuses()).includes("ENDED"))
-    await store.welcomes.voidAll(other.id)
+    await store.welcomes.voidAll(there(other).id)
     await until(async () => (await statuses()).every((status) => status === "ENDED"))
   })
 })

@@ -2,6 +2,7 @@
 import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
+import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { deviceSuite } from "../../../test/support/messaging-store/devices.ts"
@@ -16,11 +17,11 @@ import {
 } from "../postgres/messaging/testing/world.ts"
 import { freshId } from "../postgres/testing/people.ts"
 import { keyName, placeName, userName } from "./names.ts"
+import type { Entry } from "./outbox.ts"
 import { createDurableStore } from "./store.ts"
 import { type StartedObjects, startObjects } from "./testing/start.ts"
 
 const probeSteps = ["create table kept (text text not null)"]
-const _day = 86_400_000
 let objects: StartedObjects
 let store: MessagingStore
 
@@ -31,9 +32,9 @@ beforeAll(async () => {
 afterAll(() => objects?.close())
 
 const device = async () => (await putUser(store)).devices[0] ?? expect.fail()
-const times = (count, make) => Array.from({ length: count }, (_, i) => make(i))
+const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const reset = () => objects.world({ faults: 0, gone: [], passedMs: 0 })
-const until = async (isDone) => {
+const until = async (isDone: () => Promise<boolean>) => {
   while (!(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
@@ -41,8 +42,8 @@ describe("devices in objects", () => deviceSuite(() => store))
 
 describe("an object", () => {
   const probe = (name = freshId("dev")) => objects.env.PROBES.getByName(name)
-  const entry = (lane, body) => ({ lane, kind: "told", body })
-  const delivered = async (lane) => (await objects.world()).delivered.filter((each) => each.lane === lane)
+  const entry = (lane: string, body: unknown): Entry => ({ lane, kind: "told", body })
+  const delivered = async (lane: string) => (await objects.world()).delivered.filter((each) => each.lane === lane)
 
   test("that nobody wrote to makes no table, whatever is asked of it", async () => {
     const id = newDevice(freshId("prn")).id
@@ -57,13 +58,13 @@ describe("an object", () => {
     expect(await probe(name).fail(entry(one, 0))).toBe("failed")
     const entries = times(6, (i) => entry(i % 2 === 0 ? one : other, { i: BigInt(i), bytes: new Uint8Array([i]) }))
     await probe(name).send(entries, true)
-    expect((await delivered(one)).map(({ body }) => body.i)).toEqual([0n, 2n, 4n])
-    expect((await delivered(other)).map(({ body }) => body.bytes)).toEqual(times(3, (i) => new Uint8Array([2 * i + 1])))
+    expect(await delivered(one)).toMatchObject([0n, 2n, 4n].map((i) => ({ body: { i } })))
+    expect(await delivered(other)).toMatchObject([1, 3, 5].map((i) => ({ body: { bytes: new Uint8Array([i]) } })))
     expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
   })
 
   test("delivers by its alarm what it could not deliver at once, in order, whether or not it lost its memory", async () => {
-    const [lane, other, name, lost] = times(4, () => freshId("dev"))
+    const [lane, other, name, lost] = [freshId("dev"), freshId("dev"), freshId("dev"), freshId("dev")]
     await objects.world({ faults: 2 })
     await probe(name).send([entry(lane, 1), entry(lane, 2)], true)
     await probe(lost).send([entry(other, 3)], true)
@@ -74,7 +75,7 @@ describe("an object", () => {
   })
 
   test("gives up in the end what is refused again and again, and delivers what is behind it", async () => {
-    const [lane, name] = times(2, () => freshId("dev"))
+    const [lane, name] = [freshId("dev"), freshId("dev")]
     await objects.world({ refused: [lane] })
     await probe(name).send([entry(lane, "poison")], true)
     for (let i = 1; i <= 23; i++) {
@@ -136,9 +137,9 @@ describe("a device's key", () => {
 })
 
 describe("a user", () => {
-  const user = ({ userId }) => objects.env.USERS.getByName(userName(userId, place))
-  const revoke = async (one) => {
-    const revoked = { ...one, status: "REVOKED", revokedAtMs: nowMs }
+  const user = ({ userId }: MessagingDevice) => objects.env.USERS.getByName(userName(userId, place))
+  const revoke = async (one: MessagingDevice) => {
+    const revoked: MessagingDevice = { ...one, status: "REVOKED", revokedAtMs: nowMs }
     expect(await store.devices.change(changeOf(revoked, { list: newList(2n), revoked: [one.id] }))).toBe("done")
     return revoked
   }
@@ -191,22 +192,21 @@ describe("a user", () => {
   })
 
   test("is in the index of its place", async () => {
+    const before = newId("prn", Date.now(), new Uint8Array(10))
     const { userId } = await device()
-    const before = userId.slice(0, -1)
     const users = () => objects.env.PLACES.getByName(placeName(place)).users({ after: before, size: 1 })
     await until(async () => (await users()).includes(userId))
   })
 
   test("who is gone has no device for long: the place asks about all who have devices", async () => {
     const at = { ...place, tenantId: freshId("ten") }
-    const users = []
-    for (const tenantId of [at.tenantId, at.tenantId, at.tenantId]) {
-      const one = newDevice(freshId("prn"), { tenantId })
+    const newcomer = async () => {
+      const one = newDevice(freshId("prn"), { tenantId: at.tenantId })
       await store.devices.change(changeOf(one))
-      users.push(one)
+      return one
     }
-    const [gone, stays, without] = users
-    const revoked = { ...without, status: "REVOKED", revokedAtMs: nowMs }
+    const [gone, stays, without] = [await newcomer(), await newcomer(), await newcomer()]
+    const revoked: MessagingDevice = { ...without, status: "REVOKED", revokedAtMs: nowMs }
     await store.devices.change(changeOf(revoked, { list: newList(2n), revoked: [without.id] }))
     const object = objects.env.PLACES.getByName(placeName(at))
     const asked = () => object.rowsOf("select id from user where has_devices = 1")

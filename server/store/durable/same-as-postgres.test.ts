@@ -237,7 +237,7 @@ function createHistory(random: Seeded, stores: readonly MessagingStore[], object
     async time() {
       nowMs += random.chance(0.3) ? random.below(60 * day) : random.below(30_000)
       const most = 1 + random.below(30)
-      for (const { id } of rooms) await objects.env.CONVERSATIONS.getByName(id).sweep?.(nowMs, most)
+      for (const { id } of rooms) await objects.env.CONVERSATIONS.getByName(id).sweep(nowMs, most)
       await stores[0]?.conversations.prune(nowMs, 100_000)
     },
   }

@@ -2,6 +2,7 @@
 // edited, which the checksums that the database keeps make certain.
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
 import { CompiledQuery, type Kysely } from "kysely"
 import { type MigrationProvider, Migrator } from "kysely/migration"
 import type { Tables } from "./schema.ts"
@@ -14,14 +15,14 @@ export interface SqlFile {
   sha256: string
 }
 
-const folder = new URL("./migrations/", import.meta.url)
+const folder = join(import.meta.dirname, "migrations")
 
 /** This program's migrations, in order. */
 export async function readMigrations(): Promise<readonly SqlFile[]> {
   const files = (await readdir(folder)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file)).toSorted()
   return Promise.all(
     files.map(async (file) => {
-      const text = await readFile(new URL(file, folder), "utf8")
+      const text = await readFile(join(folder, file), "utf8")
       return { name: file.replace(/\.sql$/, ""), text, sha256: createHash("sha256").update(text, "utf8").digest("hex") }
     }),
   )

@@ -61,7 +61,7 @@ const post = (type: string, body: Uint8Array | string, headers: Record<string, s
 })
 const refused = { "x-refuse": "NO_CREDENTIAL" }
 
-const calls: [what: string, path: string, init: RequestInit, isOpen?: true][] = [
+const calls: [what: string, path: string, init: RequestInit, isOpen?: boolean][] = [
   ["an open stream of Connect JSON", watch, post("application/connect+json", json), true],
   ["an open stream of Connect", watch, post("application/connect+proto", empty), true],
   ["an open stream of gRPC-Web", watch, post("application/grpc-web+proto", empty), true],

@@ -67,7 +67,7 @@ const append = async (conversation: Conversation, device: MessagingDevice): Prom
 }
 
 const listenersOf = (conversation: Conversation) =>
-  objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf?.("select device_id from listener")
+  objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf("select device_id from listener")
 
 /** Its object has heard that the device listens. */
 const isHeard = (conversation: Conversation, { id }: MessagingDevice) =>
@@ -93,7 +93,7 @@ test("what nobody told, or was told to nobody, is found by asking again", async 
   await append(conversation, device)
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await until(() => stream.hints.length === 1)
-  await objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf?.("delete from listener")
+  await objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf("delete from listener")
   const headSeq = await append(conversation, device)
   const issued: Directive = { ...directive, issuedAtMs: Date.now() }
   const done = await store.conversations.direct(
@@ -116,7 +116,7 @@ test("a list of devices is told by the user's object, and to devices of others t
   const stream = await listen(device, [[conversation, conversation.headSeq]])
   await isHeard(conversation, device)
   const user = objects.env.USERS.getByName(userName(device.userId, place))
-  await until(async () => JSON.stringify(await user.rowsOf?.("select device_id from listener")).includes(device.id))
+  await until(async () => JSON.stringify(await user.rowsOf("select device_id from listener")).includes(device.id))
   const second = changeOf({ ...device, changedAtMs: Date.now() })
   expect(await store.devices.change({ ...second, list: { ...second.list, version: 2n } })).toBe("done")
   await until(() => stream.hints.length > 0)

@@ -4,8 +4,20 @@ import { expect, test } from "vitest"
 import { buckets, compatibility, keyValueNamespaces, objects } from "../../node/bindings.ts"
 import { buildWorker, maxGzipBytes, transferEntry, transferFile } from "../../node/build.ts"
 
+interface Deployed {
+  readonly name: string
+  readonly main: string
+  readonly compatibility_date: string
+  readonly compatibility_flags: readonly string[]
+  readonly durable_objects: { readonly bindings: readonly object[] }
+  readonly migrations?: unknown
+  readonly kv_namespaces: readonly { readonly binding: string }[]
+  readonly r2_buckets: readonly { readonly binding: string }[]
+}
+
 const folder = join(import.meta.dirname, "../..")
-const read = (name: string) => JSON.parse(readFileSync(join(folder, name), "utf8").replace(/^\s*\/\/.*$/gm, ""))
+const read = (name: string): Deployed =>
+  JSON.parse(readFileSync(join(folder, name), "utf8").replace(/^\s*\/\/.*$/gm, ""))
 const deployed = read("wrangler.transfer.jsonc")
 const first = read("wrangler.jsonc")
 

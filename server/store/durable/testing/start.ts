@@ -6,7 +6,9 @@ import { join } from "node:path"
 import { nowMs } from "@signet/kernel/messaging/testing/records"
 import { Miniflare } from "miniflare"
 import { buildWorker } from "../../../edge/node/build.ts"
+import type { Calls, DurableEnv } from "../env.ts"
 import { fromText, toText } from "../plain.ts"
+import type { Done, Insides, Probe, World } from "./worker.ts"
 
 /** Where nothing waits for a disk: that it is waited for is what test/edge kills programs for. */
 const memoryDisk = "/dev/shm"
@@ -19,18 +21,22 @@ const classes = {
   ATTACHMENTS: "Attachment",
   PLACES: "Place",
   PROBES: "Probe",
+} satisfies Record<keyof TestedEnv, string>
+
+/** An object as tests have it: its methods and its insides. */
+type Tested<Called> = Called & Calls<Insides>
+interface TestedObjects<Called> {
+  getByName(name: string): Tested<Called>
 }
-
-/** What the objects had done, and what of the world the test sets: see worker.ts. */
-type World = Record<string, unknown>
-
-/** Any method of any object, those of the test Worker too. */
-type Stub = Record<string, (...args: readonly unknown[]) => Promise<unknown>>
+type TestedEnv = {
+  readonly [Name in keyof DurableEnv]: TestedObjects<ReturnType<DurableEnv[Name]["getByName"]>>
+} & { readonly PROBES: TestedObjects<Calls<Probe>> }
 
 export interface StartedObjects {
   /** As the Worker has it. Calls of methods go to the runtime and back. */
-  readonly env: Record<keyof typeof classes, { getByName(name: string): Stub }>
-  world(set?: World): Promise<Record<string, readonly unknown[]>>
+  readonly env: TestedEnv
+  /** What the objects had done, after this was set: see worker.ts. */
+  world(set?: Partial<World>): Promise<Done>
   /** An address of the Worker. */
   address(path: string): URL
   /** Ends the runtime and starts it again on what it kept. */
@@ -69,28 +75,39 @@ export async function startObjects(
     return response.text()
   }
 
-  async function call(namespace: string, name: string, method: string, args: readonly unknown[]): Promise<unknown> {
+  async function call(
+    namespace: keyof TestedEnv,
+    name: string,
+    method: string,
+    args: readonly unknown[],
+  ): Promise<unknown> {
     type Answer = { answer?: unknown; fault?: { message: string } }
     const { answer, fault } = fromText<Answer>(await post("/", { namespace, name, method, args }))
     if (fault !== undefined) throw Object.assign(new Error(fault.message), fault)
     return answer
   }
 
-  const objects = (namespace: string) => ({
-    getByName: (name: string): Stub =>
-      new Proxy<Stub>(
-        {},
-        {
-          get:
-            (_, method) =>
-            (...args: unknown[]) =>
-              call(namespace, name, String(method), args),
-        },
-      ),
+  const objects = <Called>(namespace: keyof TestedEnv): TestedObjects<Called> => ({
+    getByName: (name) =>
+      // The runtime says what an object has: whatever is asked for is called there.
+      new Proxy({} as Tested<Called>, {
+        get:
+          (_, method) =>
+          (...args: unknown[]) =>
+            call(namespace, name, String(method), args),
+      }),
   })
 
   return {
-    env: Object.fromEntries(Object.keys(classes).map((one) => [one, objects(one)])) as StartedObjects["env"],
+    env: {
+      CONVERSATIONS: objects("CONVERSATIONS"),
+      DEVICES: objects("DEVICES"),
+      USERS: objects("USERS"),
+      NAMES: objects("NAMES"),
+      ATTACHMENTS: objects("ATTACHMENTS"),
+      PLACES: objects("PLACES"),
+      PROBES: objects("PROBES"),
+    },
     world: async (set = {}) => fromText(await post("/world", set)),
     address: (path) => new URL(path, url),
     async restart(change) {

@@ -34,7 +34,7 @@ const done = {
   audit: [] as AuditEvent[],
   carriedOut: [] as Revoked[],
   ended: [] as { userId: PrincipalId; place: Where }[],
-  delivered: [] as unknown[],
+  delivered: [] as Entry[],
   erased: [] as string[],
 }
 /**
@@ -42,6 +42,9 @@ const done = {
  * hear of conversations so many times.
  */
 const world = { faults: 0, refused: [] as string[], gone: [] as PrincipalId[], passedMs: 0, deaf: 0 }
+
+export type Done = typeof done
+export type World = typeof world
 
 function answered(): void {
   if (world.faults === 0) return
@@ -61,17 +64,13 @@ const effects: Effects = {
   goneUsers: async (ids) => ids.filter((id) => world.gone.includes(id)),
 }
 
-/** For all objects of this Worker: the clock that tests set, and their insides. */
-Object.assign(StoredObject.prototype, {
-  nowMs(this: { env: TestEnv }): number {
-    return Date.now() + this.env.SKEW_MS + world.passedMs
-  },
-  report() {},
+/** What tests call of any object beside its methods. */
+const insides = {
   /** The alarm's work, now. */
   wake(this: StoredObject): Promise<void> {
     return this.alarm()
   },
-  rowsOf(this: { sql: Sql }, text: string, ...values: Value[]): object[] {
+  rowsOf(this: { sql: Sql }, text: string, ...values: Value[]): Record<string, unknown>[] {
     return this.sql.rows(text, ...values)
   },
   /** How many statements a method runs. */
@@ -108,6 +107,15 @@ Object.assign(StoredObject.prototype, {
   crash(this: { ctx: DurableObjectState }): void {
     this.ctx.abort("crashed")
   },
+}
+export type Insides = typeof insides
+
+/** For all objects of this Worker: their insides, and the clock that tests set. */
+Object.assign(StoredObject.prototype, insides, {
+  nowMs(this: { env: TestEnv }): number {
+    return Date.now() + this.env.SKEW_MS + world.passedMs
+  },
+  report() {},
 })
 
 export class Conversation extends ConversationObject {
