@@ -56,8 +56,16 @@ const go: Step = async (act) => {
     case 5:
       await act.see("presignPart", () => attachments.presignPart({ attachmentId, index }))
       return
-    default:
-      if (rng.chance(0.3)) await act.see("deleteAttachment", () => attachments.deleteAttachment({ attachmentId }))
+    default: {
+      if (rng.chance(0.7)) return
+      const call = () => attachments.deleteAttachment({ attachmentId })
+      if ((await act.see("deleteAttachment", call)) === undefined) return
+      // Again at once: later it depends on when it was forgotten.
+      await act.see("deleteAttachment, again", call)
+      await act.see("getAttachment, deleted", () => attachments.getAttachment({ attachmentId }))
+      side.attachments.splice(0, side.attachments.length, ...side.attachments.filter(({ id }) => id !== attachmentId))
+      side.again.splice(0, side.again.length, ...side.again.filter(({ what }) => what !== "createAttachment"))
+    }
   }
 }
 

@@ -14,6 +14,9 @@ const attachmentSteps = [
   `create table attachment (id integer primary key check (id = 1), record text not null, erase_at integer not null)`,
 ] as const
 
+/** How long one that was deleted is there. */
+const deletedMs = 120_000
+
 type Key = Pick<AttachmentRecord, "id" | "ownerDeviceId" | "idempotencyKey">
 
 const keyLane = "key"
@@ -125,10 +128,11 @@ export abstract class AttachmentObject extends StoredObject {
 
   /**
    * One that expired is kept for as long as an address that was handed out is good, which is longer than any call lasts:
-   * nothing is put, or completed, behind its end. One that was deleted goes at once.
+   * nothing is put, or completed, behind its end. One that was deleted is known a little longer, so that deleting it again
+   * is no error for who did not hear the answer.
    */
   #write(record: AttachmentRecord): AttachmentRecord {
-    const eraseAt = record.status === "DELETED" ? this.nowMs() : record.expiresAtMs + lifetimeMs.presigned
+    const eraseAt = record.status === "DELETED" ? this.nowMs() + deletedMs : record.expiresAtMs + lifetimeMs.presigned
     this.sql.run("insert or replace into attachment (id, record, erase_at) values (1, ?, ?)", toText(record), eraseAt)
     return record
   }
