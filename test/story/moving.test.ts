@@ -168,26 +168,30 @@ describe.each(pairs)("between %s", (_, start) => {
     expect(longest).toBeLessThan(20_000)
   }, 600_000)
 
-  test("a move that is aborted leaves everything as it was, and can be begun again", async () => {
-    const { first, other } = backends()
-    const transport = connectTo(server.url)
-    const world = { baseUrl: server.url, newUser: () => server.person(crypto.randomUUID()) }
-    const writers = await writersIn(world, transport, 2)
-    const failing = {
-      ...other,
-      page: () => Promise.reject(new Error("the target went away")),
-    }
-    await expect(moveBehind(address, { source: first, target: failing, targetUrl: pair.second.url })).rejects.toThrow(
-      "went away",
-    )
-    expect((await first.status()).state).toBe("HELD")
-    await abortMove({ source: first, target: other })
-    expect(await other.status()).toMatchObject({ state: "MOVED", isEmpty: true })
-    const load = startLoad(writers)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    await load.stop()
-    await expectWhole(writers)
-    await moveBehind(address, { source: first, target: other, targetUrl: pair.second.url })
-    await expect(abortMove({ source: first, target: other })).rejects.toThrow("No move is under way")
-  }, 120_000)
+  test.skipIf(effort(true, false, false))(
+    "a move that is aborted leaves everything as it was, and can be begun again",
+    async () => {
+      const { first, other } = backends()
+      const transport = connectTo(server.url)
+      const world = { baseUrl: server.url, newUser: () => server.person(crypto.randomUUID()) }
+      const writers = await writersIn(world, transport, 2)
+      const failing = {
+        ...other,
+        page: () => Promise.reject(new Error("the target went away")),
+      }
+      await expect(moveBehind(address, { source: first, target: failing, targetUrl: pair.second.url })).rejects.toThrow(
+        "went away",
+      )
+      expect((await first.status()).state).toBe("HELD")
+      await abortMove({ source: first, target: other })
+      expect(await other.status()).toMatchObject({ state: "MOVED", isEmpty: true })
+      const load = startLoad(writers)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await load.stop()
+      await expectWhole(writers)
+      await moveBehind(address, { source: first, target: other, targetUrl: pair.second.url })
+      await expect(abortMove({ source: first, target: other })).rejects.toThrow("No move is under way")
+    },
+    120_000,
+  )
 })

@@ -182,17 +182,25 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
     return true
   }
 
-  /** Nothing is left of it, when it was moved away or is being filled. Again is no error. */
-  async eraseAll(place: Place): Promise<void> {
-    if (!this.isOf(place)) return
+  /**
+   * Nothing is left of it, when it was moved away or is being filled. Again is no error.
+   *
+   * @returns false while it has something to tell: events of before are not erased with it.
+   */
+  async eraseAll(place: Place): Promise<boolean> {
+    if (!this.isOf(place)) return true
     const state = this.#resident()?.state
-    if (state !== "MOVED" && state !== "RECEIVING") return
+    if (state !== "MOVED" && state !== "RECEIVING") return true
+    const lanes = this.sql.rows<{ lane: string }>("select distinct lane from outbox").map(({ lane }) => lane)
+    await this.outbox.drain(lanes)
+    if (this.sql.row("select 1 from outbox limit 1") !== undefined) return false
     await this.ctx.storage.deleteAlarm()
     await this.ctx.storage.deleteAll()
     this.#isMigrated = false
     this.#residence = undefined
     this.#alarmAtMs = undefined
     this.forgetAll()
+    return true
   }
 
   /** Milliseconds since the Unix epoch, for alarms: what a call writes has the time of the call. */

@@ -19,7 +19,7 @@ export const erase =
     if (!mayErase(status, transferId)) throw new Refused("STATE_CONFLICT")
     const { attachments, attachmentsOf } = listAttachments(env)
     for (const { id, ownerDeviceId, idempotencyKey } of await attachmentsOf(place, forgotten)) {
-      await ask(() => env.ATTACHMENTS.getByName(id).eraseAll(place))
+      await gone(() => env.ATTACHMENTS.getByName(id).eraseAll(place))
       await ask(() => env.DEVICES.getByName(ownerDeviceId).freeAttachmentKey(idempotencyKey, id))
     }
     const left = await attachments(place, "")
@@ -30,6 +30,11 @@ export const erase =
     if (!isMore && !wasEmpty) await ask(() => index().erased(audit))
     return []
   }
+
+/** @throws Refused UNAVAILABLE while an object still has something to tell. */
+async function gone(erase: () => Promise<boolean>): Promise<void> {
+  if (!(await ask(erase))) throw new Refused("UNAVAILABLE", { message: "events of before are still to be told" })
+}
 
 const mayErase = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
   state === "MOVED" || (state === "RECEIVING" && of !== null && isSameBytes(of, transferId))
@@ -42,7 +47,7 @@ async function eraseConversations(env: DurableEnv, place: Place): Promise<boolea
     const conversation = () => env.CONVERSATIONS.getByName(id)
     const found = await ask(() => conversation().find())
     if (found?.kind === "DIRECT") await ask(() => env.NAMES.getByName(pairName(place, found.userIds)).release(id))
-    await ask(() => conversation().eraseAll(place))
+    await gone(() => conversation().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget([], ids))
   return ids.length > 0
@@ -55,12 +60,12 @@ async function eraseUsers(env: DurableEnv, place: Place): Promise<boolean> {
   await inParallel(ids, async (userId) => {
     const user = () => env.USERS.getByName(userName(userId, place))
     for (const deviceId of await ask(() => user().deviceIds())) {
-      await ask(() => env.DEVICES.getByName(deviceId).eraseAll(place))
+      await gone(() => env.DEVICES.getByName(deviceId).eraseAll(place))
       for (const leafKey of await ask(() => user().leafKeys())) {
         await ask(() => env.NAMES.getByName(keyName(leafKey)).release(deviceId))
       }
     }
-    await ask(() => user().eraseAll(place))
+    await gone(() => user().eraseAll(place))
   })
   if (ids.length > 0) await ask(() => index().forget(ids, []))
   return ids.length === atOnce

@@ -1,9 +1,12 @@
 // The same place in both stores: from tables to objects and back it is the same, record by record.
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { idOf } from "@signet/kernel/ids"
 import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { effort } from "../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
 import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -12,6 +15,8 @@ import { toText } from "../plain.ts"
 import { createDurableStore } from "../store.ts"
 import { type StartedObjects, startObjects } from "../testing/start.ts"
 import { durableMoving } from "./moving.ts"
+
+const isShort = effort(true, false, false)
 
 let objects: StartedObjects
 let postgres: TestStore
@@ -77,46 +82,52 @@ async function erased(on: Moving, place: Place, transferId: Uint8Array) {
   }
 }
 
-test("a place goes from tables to objects and back, and people go on in both", async () => {
-  const place = newPlace()
-  const full = await fillPlace(postgres.messaging, place)
-  const there = await move(postgres.moving, moving, place)
-  await erased(postgres.moving, place, there.transferId)
+test.skipIf(isShort)(
+  "a place goes from tables to objects and back, and people go on in both",
+  async () => {
+    const place = newPlace()
+    const full = await fillPlace(postgres.messaging, place)
+    const there = await move(postgres.moving, moving, place)
+    await erased(postgres.moving, place, there.transferId)
 
-  const again = await store.conversations.append(full.said, signReceipt, nowMs + 9, [])
-  expect(again).toMatchObject({ is: "replayed", answer: { seq: 2n } })
-  const next = await store.conversations.append(newMessage(full.group, full.bea), signReceipt, nowMs + 9, [])
-  expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
-  const of = { deviceId: full.ana.id, userId: full.ana.userId, place }
-  const listed = await store.conversations.list(of, { size: 10, before: null })
-  expect(listed.map(({ conversation }) => conversation.id).toSorted()).toEqual([full.group.id, full.pair.id].toSorted())
-  expect((await store.devices.find(full.ana.id))?.leafKey).toEqual(full.ana.leafKey)
-  expect((await store.devices.findByKey(full.ana.leafKey))?.id).toBe(full.ana.id)
-  const claimed = await store.keyPackages.claim(full.claim, nowMs, newAudit("key_package.claimed"))
-  expect(claimed.is === "claimed" && claimed.claim.packages.length).toBe(2)
-  expect(await store.proofNonces.use(full.ana.id, full.nonce, Date.now() + 1_000)).toBe(false)
-  expect(await store.welcomes.wereUsed(full.group.id, [random()])).toBe(false)
-  const created = await store.conversations.create(
-    full.pair,
-    { deviceId: full.ana.id, idempotencyKey: random(16), requestHash: random() },
-    newAudit("conversation.created"),
-  )
-  expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
+    const again = await store.conversations.append(full.said, signReceipt, nowMs + 9, [])
+    expect(again).toMatchObject({ is: "replayed", answer: { seq: 2n } })
+    const next = await store.conversations.append(newMessage(full.group, full.bea), signReceipt, nowMs + 9, [])
+    expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
+    const of = { deviceId: full.ana.id, userId: full.ana.userId, place }
+    const listed = await store.conversations.list(of, { size: 10, before: null })
+    expect(listed.map(({ conversation }) => conversation.id).toSorted()).toEqual(
+      [full.group.id, full.pair.id].toSorted(),
+    )
+    expect((await store.devices.find(full.ana.id))?.leafKey).toEqual(full.ana.leafKey)
+    expect((await store.devices.findByKey(full.ana.leafKey))?.id).toBe(full.ana.id)
+    const claimed = await store.keyPackages.claim(full.claim, nowMs, newAudit("key_package.claimed"))
+    expect(claimed.is === "claimed" && claimed.claim.packages.length).toBe(2)
+    expect(await store.proofNonces.use(full.ana.id, full.nonce, Date.now() + 1_000)).toBe(false)
+    expect(await store.welcomes.wereUsed(full.group.id, [random()])).toBe(false)
+    const created = await store.conversations.create(
+      full.pair,
+      { deviceId: full.ana.id, idempotencyKey: random(16), requestHash: random() },
+      newAudit("conversation.created"),
+    )
+    expect(created).toMatchObject({ is: "there", conversation: { id: full.pair.id } })
 
-  const back = await move(moving, postgres.moving, place, 2_000)
-  await erased(moving, place, back.transferId)
-  expect(await store.conversations.find(full.group.id)).toBeUndefined()
-  await expect(store.devices.find(full.ana.id, place)).rejects.toMatchObject(held)
-  const last = await postgres.messaging.conversations.append(
-    newMessage(full.group, full.ana),
-    signReceipt,
-    nowMs + 10,
-    [],
-  )
-  expect(last).toMatchObject({ is: "appended", answer: { seq: 5n } })
-  // And there once more, where it was.
-  await move(postgres.moving, moving, place)
-}, 60_000)
+    const back = await move(moving, postgres.moving, place, 2_000)
+    await erased(moving, place, back.transferId)
+    expect(await store.conversations.find(full.group.id)).toBeUndefined()
+    await expect(store.devices.find(full.ana.id, place)).rejects.toMatchObject(held)
+    const last = await postgres.messaging.conversations.append(
+      newMessage(full.group, full.ana),
+      signReceipt,
+      nowMs + 10,
+      [],
+    )
+    expect(last).toMatchObject({ is: "appended", answer: { seq: 5n } })
+    // And there once more, where it was.
+    await move(postgres.moving, moving, place)
+  },
+  60_000,
+)
 
 test("objects of a place that is held refuse every write there is, answer every read, and remember no visit", async () => {
   const place = newPlace()
@@ -138,70 +149,78 @@ test("objects of a place that is held refuse every write there is, answer every 
   expect(sent.is).toBe("appended")
 }, 60_000)
 
-test("what is written while a place is held is told before, or refused: what is exported is all there ever was", async () => {
-  const place = newPlace()
-  const { ana, bea, group } = await fillPlace(store, place)
-  let isOver = false
-  let refused = 0
-  const writers = Array.from({ length: 6 }, async (_, i) => {
-    const by = i % 2 === 0 ? ana : bea
-    while (!isOver) {
-      const work =
-        i < 5
-          ? store.conversations.append(newMessage(group, by), signReceipt, nowMs + 9, [])
-          : store.attachments.create(newAttachment(group.id, by))
-      await work.catch((error: unknown) => {
-        expect(error).toMatchObject(held)
-        refused++
+test.skipIf(isShort)(
+  "what is written while a place is held is told before, or refused: what is exported is all there ever was",
+  async () => {
+    const place = newPlace()
+    const { ana, bea, group } = await fillPlace(store, place)
+    let isOver = false
+    let refused = 0
+    const writers = Array.from({ length: 6 }, async (_, i) => {
+      const by = i % 2 === 0 ? ana : bea
+      while (!isOver) {
+        const work =
+          i < 5
+            ? store.conversations.append(newMessage(group, by), signReceipt, nowMs + 9, [])
+            : store.attachments.create(newAttachment(group.id, by))
+        await work.catch((error: unknown) => {
+          expect(error).toMatchObject(held)
+          refused++
+        })
+      }
+    })
+    const transferId = random(16)
+    await step(moving, place, transferId, "HOLD")
+    const before = await exported(moving, place, transferId)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    isOver = true
+    await Promise.all(writers)
+    expect(refused).toBeGreaterThan(0)
+    expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
+  },
+  60_000,
+)
+
+test.skipIf(isShort)(
+  "nothing of another place is touched",
+  async () => {
+    const [place, victims] = [newPlace(), newPlace()]
+    await fillPlace(postgres.messaging, place)
+    const victim = await fillPlace(store, victims)
+    const transferId = random(16)
+    await expect(step(moving, victims, transferId, "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    await step(postgres.moving, place, transferId, "HOLD")
+    await step(moving, place, transferId, "RECEIVE")
+    const records = (await exported(postgres.moving, place, transferId)).flat()
+    const forged = records.flatMap((record): StoredRecord[] => {
+      switch (record.is) {
+        case "device":
+          return [{ ...record, device: { ...record.device, id: victim.ana.id } }]
+        case "keyPackage":
+          return [{ ...record, keyPackage: { ...record.keyPackage, deviceId: victim.ana.id } }]
+        case "conversation":
+          return [{ ...record, conversation: { ...record.conversation, id: victim.group.id } }]
+        case "envelope":
+        case "leaf":
+        case "treeChunk":
+        case "groupInfo":
+        case "cursor":
+          return [{ ...record, conversationId: victim.group.id }]
+        default:
+          return []
+      }
+    })
+    expect(forged.length).toBeGreaterThan(8)
+    for (const record of forged) {
+      await expect(moving.importPage({ place, transferId, records: [record] }), record.is).rejects.toMatchObject({
+        reason: "INVALID_FIELD",
       })
     }
-  })
-  const transferId = random(16)
-  await step(moving, place, transferId, "HOLD")
-  const before = await exported(moving, place, transferId)
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  isOver = true
-  await Promise.all(writers)
-  expect(refused).toBeGreaterThan(0)
-  expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
-}, 60_000)
+  },
+  60_000,
+)
 
-test("nothing of another place is touched", async () => {
-  const [place, victims] = [newPlace(), newPlace()]
-  await fillPlace(postgres.messaging, place)
-  const victim = await fillPlace(store, victims)
-  const transferId = random(16)
-  await expect(step(moving, victims, transferId, "RECEIVE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
-  await step(postgres.moving, place, transferId, "HOLD")
-  await step(moving, place, transferId, "RECEIVE")
-  const records = (await exported(postgres.moving, place, transferId)).flat()
-  const forged = records.flatMap((record): StoredRecord[] => {
-    switch (record.is) {
-      case "device":
-        return [{ ...record, device: { ...record.device, id: victim.ana.id } }]
-      case "keyPackage":
-        return [{ ...record, keyPackage: { ...record.keyPackage, deviceId: victim.ana.id } }]
-      case "conversation":
-        return [{ ...record, conversation: { ...record.conversation, id: victim.group.id } }]
-      case "envelope":
-      case "leaf":
-      case "treeChunk":
-      case "groupInfo":
-      case "cursor":
-        return [{ ...record, conversationId: victim.group.id }]
-      default:
-        return []
-    }
-  })
-  expect(forged.length).toBeGreaterThan(8)
-  for (const record of forged) {
-    await expect(moving.importPage({ place, transferId, records: [record] }), record.is).rejects.toMatchObject({
-      reason: "INVALID_FIELD",
-    })
-  }
-}, 60_000)
-
-describe("who moves a place of their own", () => {
+describe.skipIf(isShort)("who moves a place of their own", () => {
   /** A place that is being filled, by somebody who names what is the victim's; and then moved away and erased. */
   async function reaching(records: readonly StoredRecord[]) {
     const place = newPlace()
@@ -247,4 +266,20 @@ describe("who moves a place of their own", () => {
     const asked = { place, transferId, cursor: Buffer.from(cursor).toString("base64url"), maxBytes: 1 << 20 }
     expect(await moving.exportPage(asked)).toEqual({ records: [], next: null })
   })
+})
+
+test("what becomes of every table of an object is said where it was decided", () => {
+  const folder = join(import.meta.dirname, "..")
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path.endsWith(".ts") && !/\.test\.ts$|(^|\/)(testing|counter)\//.test(path),
+  )
+  const tables = sources.flatMap((path) =>
+    [...readFileSync(join(folder, path), "utf8").matchAll(/create table (?:if not exists )?(\w+)/g)].map(
+      ([, name]) => name,
+    ),
+  )
+  const page = readFileSync(join(folder, "../../../docs/decisions/0023-moving-a-tenant.md"), "utf8")
+  const [, list = ""] = /in tables of their own:\n([\s\S]*?)\n\nNot messaging's/.exec(page) ?? []
+  const said = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  expect(said.toSorted()).toEqual([...new Set(tables)].toSorted())
 })

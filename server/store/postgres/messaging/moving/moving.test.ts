@@ -4,15 +4,16 @@ import { Refused } from "@signet/kernel/errors"
 import { type AttachmentId, idOf, type TenantId } from "@signet/kernel/ids"
 import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
-import { sql } from "kysely"
+import { type IsolationLevel, sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { testAuditWriting } from "../../../../../test/support/audit-writing.ts"
 import { effort } from "../../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../../test/support/messaging-store/moving.ts"
 import {
-  describeOnEachStore,
   describeOnPostgres,
+  describeStory,
+  noPostgres,
   openTestStore,
   type TestStore,
 } from "../../../../../test/support/postgres.ts"
@@ -54,7 +55,7 @@ async function carry(
   for (const records of pages) await moving.importPage({ place, transferId, records })
 }
 
-describeOnEachStore("moving a place", (kind) => {
+describeStory("moving a place", (kind) => {
   let source: TestStore
   let target: TestStore
   beforeAll(async () => {
@@ -222,6 +223,8 @@ describeOnEachStore("moving a place", (kind) => {
 
 const printable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value)
 
+const levels = ["read committed", "serializable"] as const
+
 /** A promise and what keeps it. */
 function pause(): [() => void, Promise<void>] {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -229,7 +232,7 @@ function pause(): [() => void, Promise<void>] {
 }
 
 describeOnPostgres("a hold", () => {
-  describe.each(["read committed", "serializable"] as const)("%s", (isolationLevel) => {
+  describe.each(effort<readonly IsolationLevel[]>(["read committed"], levels, levels))("%s", (isolationLevel) => {
     let opened: TestStore
     beforeAll(async () => {
       opened = await openTestStore("postgres", { isolationLevel, maxConnections: 16 })
@@ -329,7 +332,7 @@ describeOnPostgres("a hold", () => {
 describe("a place that is held", () => {
   let opened: TestStore
   beforeAll(async () => {
-    opened = await openTestStore("pglite")
+    opened = await openTestStore(noPostgres === undefined ? "postgres" : "pglite")
   })
   afterAll(() => opened.close())
 
@@ -353,20 +356,21 @@ describe("a place that is held", () => {
     await sweepMessaging(opened.db, nowMs + 9e11)
     expect(counted(await exported(moving, place, transferId))).toEqual(counted(before))
   })
-})
 
-test("what becomes of every table of messaging is said where it was decided", async () => {
-  const opened = await openTestStore("pglite")
-  const { rows } = await sql<{ name: string }>`
-    select table_name as name from information_schema.tables where table_schema = 'public'`.execute(opened.db)
-  await opened.close()
-  const page = await readFile(new URL("../../../../../docs/decisions/0023-moving-a-tenant.md", import.meta.url), "utf8")
-  const said = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = ""]) =>
-    [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
-  )
-  const names = rows.map(({ name }) => name)
-  expect(names.filter((name) => !notMessagings.has(name)).toSorted()).toEqual(said.toSorted())
-  expect([...notMessagings].filter((name) => !names.includes(name))).toEqual([])
+  test("what becomes of every table of messaging is said where it was decided", async () => {
+    const { rows } = await sql<{ name: string }>`
+      select table_name as name from information_schema.tables where table_schema = 'public'`.execute(opened.db)
+    const page = await readFile(
+      new URL("../../../../../docs/decisions/0023-moving-a-tenant.md", import.meta.url),
+      "utf8",
+    )
+    const said = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = ""]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    )
+    const names = rows.map(({ name }) => name)
+    expect(names.filter((name) => !notMessagings.has(name)).toSorted()).toEqual(said.toSorted())
+    expect([...notMessagings].filter((name) => !names.includes(name))).toEqual([])
+  })
 })
 
 /** Of the auth service, and of the database itself. */
