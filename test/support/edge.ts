@@ -48,7 +48,7 @@ export async function serveEdge(options: EdgeServerOptions = {}): Promise<Served
     for (const one of closing.splice(0).toReversed()) await one()
   }
   try {
-    const bundle = workerBundle(options.entry)
+    const bundle = await workerBundle(options.entry)
     const auth = await startProgram({
       SIGNET_PROFILE: "development",
       SIGNET_LIMITS: limits,
@@ -62,7 +62,7 @@ export async function serveEdge(options: EdgeServerOptions = {}): Promise<Served
       persist: join(folder, "edge"),
       authUrl: auth.url,
       limits,
-      bundle: await bundle,
+      bundle,
       ...(settings ? { settings } : {}),
       ...(onLine ? { onLine } : {}),
     })
