@@ -19,7 +19,7 @@ import type { Suite } from "../crypto/suite.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
 import type { Identity } from "../mls.ts"
-import { verifyFresh } from "../receiving/roster.ts"
+import { leafKeyIn, verifyFresh } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore } from "../store/store.ts"
@@ -55,7 +55,7 @@ export interface OwnDevice {
   reload(): Promise<void>
   /** Wipes the keys that are in memory: nothing is signed any more. */
   forget(): void
-  /** A new credential for a new key. */
+  /** A new credential for a new key: the same one until the service has answered. Safe to stop and repeat anywhere. */
   renew(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
 }
 
@@ -77,6 +77,8 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const { store, rows, suite } = options
   let record: DeviceRecord | undefined
   const signers = new Map<string, Signer>()
+  /** Signs calls in place of the record's key. */
+  let proving: IdentityKey | undefined
 
   /** Reads what is stored: another tab may have written. */
   const load = async (): Promise<bigint> => {
@@ -128,8 +130,12 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       },
       signerFor(key),
     )
-  const take = async (papers: Papers, device: Device | undefined, key: IdentityKey): Promise<void> => {
+  const take = async (papers: Papers, device: Device | undefined, asked: IdentityKey): Promise<void> => {
     if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "no device in the answer")
+    // The service may have made the next one, and its answer was lost.
+    const next = record?.nextKey
+    const of = await refusingAs("ANSWER_REFUSED", async () => leafKeyIn(device.credential))
+    const key = next !== undefined && isSame(next, { publicKey: of }) ? next : asked
     const realm = {
       issuerKeys: papers.issuer.keys(),
       tenantId: papers.owner.tenant,
@@ -142,17 +148,24 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       hex(body.userId) === hex(papers.owner.user) &&
       hex(body.deviceId) === hex(bytesOfId("dev", answeredId("dev", device.id)))
     if (!isOurs) throw new MessagingError("ANSWER_REFUSED", "the credential is another user's or device's")
-    await change((before) =>
-      create(DeviceRecordSchema, {
-        ...before,
+    await change((before) => {
+      const { key: current, nextKey, ...kept } = before
+      const isNext = isSame(nextKey, key)
+      // As it is stored: the one in memory may have been wiped meanwhile.
+      const stored = isNext ? nextKey : current
+      // Another tab has taken it, and gone on.
+      if (stored === undefined || !isSame(stored, key)) return before
+      return create(DeviceRecordSchema, {
+        ...kept,
         deviceId: device.id,
         credential: device.credential,
         credentialNotBefore: body.notBefore,
         credentialNotAfter: body.notAfter,
-        key,
-        formerKeys: keysOf(before).filter(({ publicKey }) => hex(publicKey) !== hex(key.publicKey)),
-      }),
-    )
+        key: stored,
+        formerKeys: keysOf(before).filter((one) => !isSame(one, key)),
+        ...(isNext || nextKey === undefined ? {} : { nextKey }),
+      })
+    })
   }
 
   const own: OwnDevice = {
@@ -183,7 +196,7 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     signerOf: (reference) => signers.get(hex(reference)),
     caller() {
       if (record?.key === undefined || record.deviceId === "") return undefined
-      return { id: bytesOfId("dev", record.deviceId), signer: signerFor(record.key) }
+      return { id: bytesOfId("dev", record.deviceId), signer: signerFor(proving ?? record.key) }
     },
     async register(papers) {
       await load()
@@ -204,16 +217,30 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       await load()
     },
     forget() {
-      for (const { seed } of keysOf(record)) seed.fill(0)
+      for (const { seed } of [...keysOf(record), ...(record?.nextKey ? [record.nextKey] : [])]) seed.fill(0)
       signers.clear()
       record = undefined
     },
     async renew(papers) {
-      const { record: now } = registered()
-      const key = await newKey()
-      const deviceRequest = await requestFor(papers, key)
-      const { device } = await papers.calls.devices
-        .renewCredential({ deviceId: now.deviceId, deviceRequest })
+      const made = registered().record.nextKey ?? (await newKey())
+      // Stored before it is asked for, as the service may know the device by it from then on. Another tab may be first.
+      const kept = await change((before) =>
+        before.nextKey === undefined ? create(DeviceRecordSchema, { ...before, nextKey: made }) : before,
+      )
+      const key = kept.nextKey ?? made
+      const ask = async () => {
+        const deviceRequest = await requestFor(papers, key)
+        return papers.calls.devices.renewCredential({ deviceId: kept.deviceId, deviceRequest })
+      }
+      const { device } = await ask()
+        .catch(async (cause: unknown) => {
+          if (!isFailure(cause, "DEVICE_PROOF_INVALID")) throw cause
+          // The service has made it, and takes the key before it no more: that one's credential has ended since.
+          proving = key
+          return ask().finally(() => {
+            proving = undefined
+          })
+        })
         .catch(ended)
       await take(papers, device, key)
     },
@@ -223,6 +250,9 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
 
 const keysOf = (record: DeviceRecord | undefined): IdentityKey[] =>
   record === undefined ? [] : [...(record.key ? [record.key] : []), ...record.formerKeys]
+
+const isSame = (one: Pick<IdentityKey, "publicKey"> | undefined, other: Pick<IdentityKey, "publicKey">): boolean =>
+  one !== undefined && hex(one.publicKey) === hex(other.publicKey)
 
 function ended(cause: unknown): never {
   if (!isFailure(cause, "DEVICE_REVOKED", "DEVICE_KEY_TAKEN")) throw cause

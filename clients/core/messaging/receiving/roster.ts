@@ -96,6 +96,9 @@ export function verifyFresh(
   return verifyMember(realm, leaf, notBefore > now && notBefore <= now + maxAheadSeconds ? notBefore : now)
 }
 
+/** The key that a credential is for, unverified. @throws CanonicalError CRED_MALFORMED */
+export const leafKeyIn = (credential: Uint8Array): Uint8Array => credentialBodyOrRefuse(credential).leafSignatureKey
+
 function credentialBodyOrRefuse(credential: Uint8Array): DeviceCredentialBodyV1 {
   try {
     return credentialBody(credential)

@@ -1,0 +1,131 @@
+// A device gets a new key, and the answer, the process or the session is lost on the way: it stays the device that it is.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+
+let server: Deployment
+let messengers: Messengers
+let ben: Seated
+beforeAll(async () => {
+  server = await startDeployment({ store: "pglite" })
+  messengers = messengersOn(server)
+  ben = await messengers.newcomer("ben")
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+/** The service does what it is asked for, but its first answers to a renewal do not arrive. */
+function losing(count: number): Transport {
+  let lost = 0
+  const { unary, stream } = messengers.transport
+  return {
+    stream,
+    async unary(method, ...call) {
+      const answer = await unary(method, ...call)
+      if (method.name !== "RenewCredential" || lost++ >= count) return answer
+      throw new ConnectError("lost on its way back", Code.Unavailable)
+    },
+  }
+}
+
+/** The same device in a new process. */
+async function contextOf({ person, store, box }: Seated, over: { transport?: Transport; store?: MessagingStore } = {}) {
+  return (await openContext(...messengers.optionsFor(person, { store, box, ...over }))).context
+}
+
+/** It is who it was, calls are taken that it signs, and others read what it says with its new key. */
+async function goesOn(seated: Seated): Promise<void> {
+  const anew = await messengers.open(seated.person, seated)
+  expect(anew.messenger.deviceId).toBe(seated.messenger.deviceId)
+  await anew.messenger.sync()
+  const { id } = await anew.messenger.createDirectConversation(ben.person.userId)
+  await anew.messenger.send(id, utf8("with the new key"))
+  await ben.messenger.sync()
+  expect((await ben.messenger.timeline(id)).at(-1)).toMatchObject({ plaintext: utf8("with the new key") })
+}
+
+test.each([2])("a device that loses the answer %i times has its new key in the end", async (count) => {
+  const ann = await messengers.newcomer(`ann loses ${count}`)
+  const transport = losing(count)
+  const first = (await contextOf(ann)).device.credentialHash()
+  for (let i = 0; i < count; i++) {
+    // Each time in a process of its own: what it knows is what it has stored.
+    await expect(renewCredential(await contextOf(ann, { transport }))).rejects.toThrow("lost on its way back")
+  }
+  const context = await contextOf(ann, { transport })
+  await renewCredential(context)
+  expect(context.device.credentialHash()).not.toEqual(first)
+  await goesOn(ann)
+})
+
+test("a device whose process ends at any operation of its store goes on", async () => {
+  const ann = await messengers.newcomer("ann ends")
+  const counted = faultyStore(ann.store)
+  await contextOf(ann, { store: counted })
+  let ends = 0
+  for (let at = 0; ; at++) {
+    const store = faultyStore(ann.store, {
+      at: counted.count + at,
+      when: at % 2 === 0 ? "before" : "after",
+      ends: true,
+    })
+    const context = await contextOf(ann, { store })
+    const ended = await context.device.renew(context).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    // The service takes what it signs.
+    const { calls } = await contextOf(ann)
+    await calls.keyPackages.retireKeyPackages({})
+    if (ended === undefined) break
+    expect(ended).toBeInstanceOf(StoreFault)
+    ends++
+  }
+  // Before and after the key is stored, and twice between the answer and its place in the store.
+  expect(ends).toBe(5)
+  await goesOn(ann)
+})
+
+test("a device that loses the answer, and whose user signs in anew, is the one that it was", async () => {
+  const ann = await messengers.newcomer("ann signs in")
+  await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
+  await goesOn({ ...ann, person: await ann.person.again() })
+})
+
+test("a device that comes back when the key before is taken no more signs with the one that was made", async () => {
+  const ann = await messengers.newcomer("ann is late")
+  await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
+  const signed: string[] = []
+  const { unary, stream } = messengers.transport
+  const transport: Transport = {
+    stream,
+    async unary(method, ...call) {
+      if (method.name !== "RenewCredential") return unary(method, ...call)
+      signed.push(hex(late.device.caller()?.signer.publicKey ?? new Uint8Array()))
+      if (signed.length === 1) throw refusal("DEVICE_PROOF_INVALID")
+      return unary(method, ...call)
+    },
+  }
+  const late = await contextOf(ann, { transport })
+  const former = hex(late.device.identity().signatureKey)
+  await renewCredential(late)
+  const now = hex(late.device.identity().signatureKey)
+  expect(now).not.toBe(former)
+  expect(signed).toEqual([former, now])
+})
+
+function refusal(reason: string): ConnectError {
+  const value = { reason, domain: "signet" }
+  return new ConnectError("refused", Code.Unauthenticated, undefined, [{ desc: ErrorInfoSchema, value }])
+}
