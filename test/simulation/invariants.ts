@@ -7,6 +7,7 @@ import type { Cast } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Hostility } from "./hostile.ts"
 import type { Kept } from "./service/conversations.ts"
+import { hexOf } from "./watched.ts"
 
 /** A device at the end, and what it knows. */
 interface Known {
@@ -30,7 +31,7 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
     // Whoever leaves as the last one closes it, and reads no more: its own last message neither.
     if (kept.conversation.status === "CLOSED") continue
     // Where all were deceived, nobody is left to let anybody in again.
-    if (!isHonest && !(await isAnyActive(kept, able))) continue
+    if (!isHonest && !(await isAnyActive(cast, kept, able))) continue
     if (isHonest) found.push(...allRead(kept, able))
     else found.push(...heardAgain(cast, kept, able))
     // Who was told of another commit than the one that removed it, is told nothing any more.
@@ -153,13 +154,22 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
   roster.some(({ deviceId }) => deviceId === messenger.deviceId)
 
 /** Whether somebody follows it who stays, and is not alone: so it can let the others in again. */
-async function isAnyActive({ conversation }: Kept, known: readonly Known[]): Promise<boolean> {
+async function isAnyActive(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
   const { id, roster, directives } = conversation
   const staying = known.filter(({ messenger: { deviceId } }) =>
     roster.some((leaf) => leaf.deviceId === deviceId && isOnTheWayOut(directives, leaf) === undefined),
   )
-  const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
+  const following = staying.filter(({ device }) => !isElsewhere(cast, conversation, device.name))
+  const infos = await Promise.all(following.map(({ messenger }) => messenger.conversation(id)))
   return staying.length > 1 && infos.some((info) => info?.status === "active")
+}
+
+/** Whether it has acted in another state of this epoch than the one that the service counts, and never in that one. */
+function isElsewhere({ watching }: Cast, { mlsGroupId, epoch, state }: Kept["conversation"], device: string): boolean {
+  const counted = hexOf(state?.stateTag ?? new Uint8Array())
+  const tags = [...(watching.tags.get(`${hexOf(mlsGroupId)} ${epoch}`) ?? [])]
+  const own = tags.filter(([, devices]) => devices.has(device)).map(([tag]) => tag)
+  return own.length > 0 && !own.includes(counted)
 }
 
 /** What is said when a service tells the truth again, is read by all who are in. */
