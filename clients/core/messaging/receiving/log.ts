@@ -32,8 +32,7 @@ export async function catchUp(context: Context, conversationId: string): Promise
       break
     }
     if (page.headSeq < seat.processedSeq) {
-      // What was read is not in the log: other places were told for it, and none of them counts any more.
-      await requestRejoin(context, conversationId)
+      if (await isPastHead(context, conversationId, seat.processedSeq)) await requestRejoin(context, conversationId)
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
@@ -47,6 +46,15 @@ export async function catchUp(context: Context, conversationId: string): Promise
   const held = await door.held()
   if (held.seat !== undefined && held.seat.processedSeq !== from) await acknowledge(context, conversationId, held.seat)
   return held
+}
+
+/**
+ * Whether what was read is not in the log: other places were told for it, and none of them counts any more. One page may
+ * be late, so the conversation itself is asked, too.
+ */
+async function isPastHead({ calls }: Context, conversationId: string, processedSeq: bigint): Promise<boolean> {
+  const { conversation } = await calls.conversations.getConversation({ conversationId })
+  return conversation !== undefined && conversation.headSeq < processedSeq
 }
 
 /** Only moves the device's cursor: one that fails is made up for by the next. */
