@@ -13,11 +13,13 @@ import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
+import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
+import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import type { FindMethod } from "./requirements.ts"
 
 const own: Registry = createRegistry(
@@ -25,6 +27,7 @@ const own: Registry = createRegistry(
   AppAuthService,
   AuditService,
   AuthService,
+  AuthorityService,
   DelegationService,
   PatService,
   PermissionService,
@@ -33,6 +36,7 @@ const own: Registry = createRegistry(
   ServiceAccountService,
   SessionService,
   TokenService,
+  TransferService,
   AttachmentService,
   ConversationService,
   DeviceService,
