@@ -30,9 +30,9 @@ import type { JSONColumnType } from "kysely"
 import type { AdminTables } from "./admin-schema.ts"
 import type { AuditTables } from "./audit-schema.ts"
 import type { IssuerKeyTable } from "./issuer-keys.ts"
-import type { ReceiptKeyTable } from "./receipt-keys.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
+import type { ReceiptKeyTable } from "./receipt-keys.ts"
 
 type Texts = readonly string[]
 
