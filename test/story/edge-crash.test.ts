@@ -11,6 +11,9 @@ import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { comeBack, untilGone, type Writer, writersIn } from "../support/messaging/writers.ts"
 
+/** It runs in the longer form alone: starting and ending so many programs takes its time. */
+const isShort = effort(true, false, false)
+
 vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000), hookTimeout: 120_000 })
 
 const entry = join(import.meta.dirname, "../../server/edge/worker/testing/evictable/worker.ts")
@@ -38,14 +41,17 @@ async function killAtWork(writers: readonly Writer[], answers: number): Promise<
   await served.edge.again()
 }
 
-test("killed at random under eight writers, it has every acknowledged write, none twice, and no gap", async () => {
-  const writers = await writersIn(developmentWorld(served.url, served), transport(), 8)
-  for (let round = 0; round < effort(1, 20, 200); round++) {
-    await killAtWork(writers, 40)
-    await comeBack(writers)
-  }
-  expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
-})
+test.skipIf(isShort)(
+  "killed at random under eight writers, it has every acknowledged write, none twice, and no gap",
+  async () => {
+    const writers = await writersIn(developmentWorld(served.url, served), transport(), 8)
+    for (let round = 0; round < effort(1, 20, 200); round++) {
+      await killAtWork(writers, 40)
+      await comeBack(writers)
+    }
+    expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
+  },
+)
 
 async function pair(): Promise<[TestDevice, TestDevice]> {
   const world = developmentWorld(served.url, served)
@@ -86,7 +92,7 @@ const evict = (kind: string, name: string) => fetch(`${served.url}/evict/${kind}
 // Nobody tells a stream that the object of its device lost its memory: it asks every 30 seconds, and waits for 15.
 const kinds = effort(["CONVERSATIONS"], ["CONVERSATIONS", "DEVICES"], ["CONVERSATIONS", "DEVICES"])
 
-test.each(kinds)(
+test.skipIf(isShort).each(kinds)(
   "a stream goes on when its object of %s loses its memory, and the cursor finds what came meanwhile",
   async (kind) => {
     const [one, two] = await pair()
@@ -113,7 +119,7 @@ test.each(kinds)(
   },
 )
 
-test("a stream that ends with the runtime is opened again, and tells what was missed", async () => {
+test.skipIf(isShort)("a stream that ends with the runtime is opened again, and tells what was missed", async () => {
   const [one, two] = await pair()
   const [room] = one.rooms.values()
   if (room === undefined) throw new Error("no room")

@@ -232,23 +232,26 @@ async function expectWhole({ players, groupId, written, bugs }: Play): Promise<v
   }
 }
 
-test("whatever it loses, repeats or forgets in the middle, everybody ends with every message, once, in one order", async () => {
-  for (let run = 0; run < effort(1, 3, 100); run++) {
-    const play = await begin(`edge ${run}`)
-    play.network.faults = { drops: 0.06, duplicates: 0.05 }
-    await trouble(play, effort(20, 120, 200), effort(1, 2, 4))
-    play.network.faults = { drops: 0, duplicates: 0 }
-    await settle(play)
-    // All are in again, and all hear what each of them says.
-    const [ann, , , dot] = play.players
-    if (ann === undefined || dot === undefined) throw new Error("four play")
-    await ann.seated.messenger.addMembers(play.groupId, [dot.seated.person.userId])
-    await settle(play)
-    for (const player of play.players) await writeIn(play, player, play.groupId)
-    await settle(play)
-    await expectWhole(play)
-    expect(play.written.slice(-4).map(({ outcome }) => outcome)).toEqual(["sent", "sent", "sent", "sent"])
-    expect((await textsIn(dot.seated.messenger, play.groupId)).slice(-4)).toHaveLength(4)
-    expect(play.lost).not.toEqual([])
-  }
-})
+test.skipIf(effort(true, false, false))(
+  "whatever it loses, repeats or forgets in the middle, everybody ends with every message, once, in one order",
+  async () => {
+    for (let run = 0; run < effort(1, 3, 100); run++) {
+      const play = await begin(`edge ${run}`)
+      play.network.faults = { drops: 0.06, duplicates: 0.05 }
+      await trouble(play, effort(20, 120, 200), effort(1, 2, 4))
+      play.network.faults = { drops: 0, duplicates: 0 }
+      await settle(play)
+      // All are in again, and all hear what each of them says.
+      const [ann, , , dot] = play.players
+      if (ann === undefined || dot === undefined) throw new Error("four play")
+      await ann.seated.messenger.addMembers(play.groupId, [dot.seated.person.userId])
+      await settle(play)
+      for (const player of play.players) await writeIn(play, player, play.groupId)
+      await settle(play)
+      await expectWhole(play)
+      expect(play.written.slice(-4).map(({ outcome }) => outcome)).toEqual(["sent", "sent", "sent", "sent"])
+      expect((await textsIn(dot.seated.messenger, play.groupId)).slice(-4)).toHaveLength(4)
+      expect(play.lost).not.toEqual([])
+    }
+  },
+)
