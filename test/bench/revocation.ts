@@ -12,26 +12,15 @@ import { build } from "esbuild"
 import { Miniflare } from "miniflare"
 import { every } from "../../server/node/every.ts"
 import { createRevocationFeed } from "../../server/rpc/revocation/feed.ts"
-import { createLiveness } from "../../server/store/postgres/liveness.ts"
-import { missedHints } from "../../server/store/postgres/messaging/missed.ts"
-import { createMoving } from "../../server/store/postgres/messaging/moving/moving.ts"
-import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
-import { migrate } from "../../server/store/postgres/migrate.ts"
-import { openPostgres } from "../../server/store/postgres/open.ts"
-import { createRevocationLog } from "../../server/store/postgres/revocation-log.ts"
-import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
-import { createStore } from "../../server/store/postgres/store.ts"
 import { newGrant, newRole } from "../../server/store/postgres/testing/administration.ts"
-import { createWakeups } from "../../server/wakeups/wakeups.ts"
-import { testAuditWriting } from "../support/audit-writing.ts"
 import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { addReader, anybody, follow } from "../support/followed.ts"
 import { claimsOf } from "../support/people.ts"
-import type { TestStore } from "../support/postgres.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 import { openMailbox } from "./revocation/mailbox.ts"
 import { startSecond } from "./revocation/second.ts"
+import { startInProcess } from "./servers/in-process.ts"
 
 export interface Row {
   readonly name: string
@@ -43,47 +32,12 @@ export interface Row {
   readonly feedMB?: number
 }
 
-/** A server in this process, whose store the bench writes to. */
-async function startServer(databaseUrl: string): Promise<{ server: TestServer; close(): Promise<void> }> {
-  const { db, close } = openPostgres(databaseUrl, { maxConnections: 20 })
-  const onRevoked = new Set<() => void>()
-  const told = () => {
-    for (const listener of onRevoked) listener()
-  }
-  const options = { audit: testAuditWriting(), onRevoked: told }
-  const store: TestStore = {
-    db,
-    store: createStore(db, options),
-    messaging: createMessagingStore(db, options),
-    moving: createMoving(db, options),
-    liveness: createLiveness(db),
-    signingKeys: createSigningKeys(db, told),
-    revocationLog: createRevocationLog(db),
-    onRevoked,
-    close,
-  }
-  const others = { databaseUrl, origin: randomBytes(8).toString("hex"), missed: missedHints(db) }
-  const wakeups = createWakeups({ others, onError: console.error })
-  const server = await startTestServer({ store, wakeups })
-  return {
-    server,
-    async close() {
-      await server.close()
-      await wakeups.close()
-      await close()
-    },
-  }
-}
-
 export async function run({ rounds = 30, seconds = 10 } = {}): Promise<Row[]> {
   const postgres = await startPostgres({})
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const closing: (() => unknown)[] = [() => postgres.stop()]
   try {
-    const first = openPostgres(postgres.url)
-    await migrate(first.db)
-    await first.close()
-    const one = await startServer(postgres.url)
+    const one = await startInProcess(postgres.url, startTestServer)
     closing.push(one.close)
     const { server } = one
     closing.push(every(1_000, server.keys.tick, console.error))
