@@ -90,7 +90,7 @@ describe.skipIf(effort(true, false, false))("messaging on a folder, killed (PGli
     let program = await startProgram(settings)
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 4)
-    for (let round = 0; round < effort(0, 8, 80); round++) {
+    for (let round = 0; round < effort(0, 3, 80); round++) {
       await killAtWork(program, writers, 16)
       program = await startProgram(settings)
       await comeBack(writers)
@@ -115,7 +115,7 @@ describeOnPostgres("messaging, when its database is restarted under load", () =>
     if (postgres === undefined) throw new Error("no PostgreSQL was found")
     program = await startProgram({ ...settingsFor(folder, await freePort()), DATABASE_URL: postgres.url })
     const writers = await writersIn(developmentWorld(program.url), createGrpcTransport({ baseUrl: program.url }), 8)
-    for (let round = 0; round < effort(1, 5, 30); round++) {
+    for (let round = 0; round < effort(1, 2, 30); round++) {
       let isOver = false
       const working = writers.map(async (writer) => {
         for (let i = 0; !isOver; i++) {

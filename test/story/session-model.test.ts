@@ -102,7 +102,7 @@ describe("sessions under any history (PGlite)", () => {
       {
         seed,
         numRuns: effort(25, 1_000, 5_000),
-        interruptAfterTimeLimit: effort(10_000, 60_000, 540_000),
+        interruptAfterTimeLimit: effort(10_000, 25_000, 540_000),
         markInterruptAsFailure: false,
         examples: examples.map((moments) => [{ retryWindow: limits.retryWindow, moments }]),
       },

@@ -15,7 +15,7 @@ import { toolTarget } from "./targets/tool.ts"
 import { callOf, findResource, guardOf } from "./world.ts"
 
 const targets = [connectTarget, fastifyTarget, fetchTarget, portTarget, toolTarget]
-const numRuns = effort(30, 2_000, 20_000)
+const numRuns = effort(30, 800, 20_000)
 
 // Public and body credentials cannot be in a composite, and a path is not in every situation.
 const leaves = [...requirements.values()].filter(
