@@ -215,7 +215,7 @@ describeStory("an account", (kind) => {
     expect(out.providerAccounts.map(({ subject }) => subject)).toEqual(["exa"])
     const rest = await fetch(`${world.server.url}/auth/account/export`, as(exa))
     expect(rest.headers.get("cache-control")).toBe("no-store")
-    expect(await rest.text()).not.toMatch(/hash|sgrt_|sgpat_/i)
+    expect(await rest.text()).not.toMatch(/hash\w*":|sgrt_|sgpat_/i)
   })
 
   test("is deleted after fourteen days, and until then comes back by who says so", async () => {
