@@ -6,6 +6,7 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { type Fault, type FaultyStore, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { nodeVerify } from "../../server/keys/ed25519.ts"
+import type { Feature } from "./features.ts"
 import { type Answering, lineTo, type Network } from "./network.ts"
 import type { Schedule } from "./schedule.ts"
 import type { Seeded } from "./seeded.ts"
@@ -25,6 +26,7 @@ export interface Stage {
   readonly failed: (device: string, error: unknown) => void
   /** Between the process and its store: where a fault is planted. */
   readonly disk: (store: MessagingStore) => MessagingStore
+  readonly features: ReadonlySet<Feature>
 }
 
 export interface SimulatedDevice {

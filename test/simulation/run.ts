@@ -1,5 +1,6 @@
-// npm run simulate -- [--seed N] [--count N] [--steps N] [--hostility NAME] [--trace]
+// npm run simulate -- [--seed N] [--count N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all] [--trace]
 import { parseArgs } from "node:util"
+import { parseFeatures } from "./features.ts"
 import { isHostility } from "./hostile.ts"
 import { simulate } from "./simulate.ts"
 
@@ -9,14 +10,16 @@ const { values } = parseArgs({
     count: { type: "string", default: "1" },
     steps: { type: "string", default: "60" },
     hostility: { type: "string" },
+    with: { type: "string" },
     trace: { type: "boolean", default: false },
   },
 })
 const { hostility } = values
 if (hostility !== undefined && !isHostility(hostility)) throw new Error(`no such hostility: ${hostility}`)
+const features = values.with === undefined ? [] : parseFeatures(values.with)
 const first = Number(values.seed)
 for (let seed = first; seed < first + Number(values.count); seed++) {
-  const asked = { seed, steps: Number(values.steps), ...(hostility === undefined ? {} : { hostility }) }
+  const asked = { seed, steps: Number(values.steps), features, ...(hostility === undefined ? {} : { hostility }) }
   const startedAt = performance.now()
   const { violations, trace, fingerprint, lies } = await simulate(asked)
   if (values.trace) console.log(trace.join("\n"))

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
+import type { Feature, Playing } from "./features.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
 import { recover } from "./recovery.ts"
 import { createSchedule } from "./schedule.ts"
-import { seeded } from "./seeded.ts"
+import { type Seeded, seeded } from "./seeded.ts"
 import { openService } from "./service/service.ts"
 import { createWitness } from "./watched.ts"
 
@@ -14,6 +15,8 @@ export interface Play {
   /** How many things are done. */
   readonly steps: number
   readonly hostility?: Hostility
+  /** Default: none. */
+  readonly features?: readonly Feature[]
   /** A store that is not what it should be: to see that it is noticed. */
   readonly disk?: (store: MessagingStore) => MessagingStore
 }
@@ -28,13 +31,22 @@ export interface Outcome {
   readonly lies: number
 }
 
+/** What each feature adds, besides what the stage does differently where it is on. */
+const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>> = {}
+
 const startMs = 1_800_000_000_000
 /** A lease ends, and who waits for a commit waits no longer. */
 const roundMs = 31_000
 const maxRounds = 12
 
 /** One run: people who write, come and go, over a bad network, with processes that end anywhere; then peace. */
-export async function simulate({ seed, steps, hostility, disk = (store) => store }: Play): Promise<Outcome> {
+export async function simulate({
+  seed,
+  steps,
+  hostility,
+  features = [],
+  disk = (store) => store,
+}: Play): Promise<Outcome> {
   const random = seeded(`signet ${seed}`)
   const schedule = createSchedule(startMs)
   const service = await openService(random.fork("service"), schedule)
@@ -59,10 +71,12 @@ export async function simulate({ seed, steps, hostility, disk = (store) => store
     answering: hostile.answering,
     sent: hostile.sent,
     disk,
+    features: new Set(features),
     users: [],
     devices: [],
     written: [],
   }
+  const playing = features.flatMap((feature) => playings[feature]?.(cast, random.fork(feature)) ?? [])
   const play = async () => {
     await begin(cast)
     if (hostility === "ghost member") {
@@ -75,11 +89,13 @@ export async function simulate({ seed, steps, hostility, disk = (store) => store
     const doing: Promise<void>[] = []
     for (let step = 0; step < steps; step++) {
       doing.push(act(cast))
+      for (const one of playing) if (one.act !== undefined) doing.push(one.act())
       await schedule.wait(cast.random.below(250))
     }
     network.faults = { drops: 0, duplicates: 0 }
     network.parted.clear()
     hostile.end()
+    for (const one of playing) one.calm?.()
     await Promise.all(doing)
     await settle(cast)
     if (hostility === undefined) await restartAll(cast)
@@ -90,7 +106,8 @@ export async function simulate({ seed, steps, hostility, disk = (store) => store
   } catch (error) {
     cast.bugs.push(`the run does not end: ${error}`)
   }
-  const violations = await schedule.until(violationsOf(cast, hostility, ghost))
+  const found = [violationsOf(cast, hostility, ghost), ...playing.map(async (one) => (await one.violations?.()) ?? [])]
+  const violations = (await schedule.until(Promise.all(found))).flat()
   const fingerprint = createHash("sha256").update(cast.trace.join("\n")).update(violations.join("\n")).digest("hex")
   return { violations, trace: cast.trace, fingerprint: fingerprint.slice(0, 16), lies: hostile.lies }
 }

@@ -1,24 +1,34 @@
 import { expect, test } from "vitest"
 import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
 import { effort } from "../support/effort.ts"
+import { type Feature, features } from "./features.ts"
 import { type Hostility, hostilities } from "./hostile.ts"
 import { simulate } from "./simulate.ts"
 
 const steps = 60
 
-/** What does not hold; a run that fails says how it is had again. */
-async function expectSound(seed: number, hostility?: Hostility): Promise<void> {
-  const { violations } = await simulate({ seed, steps, ...(hostility === undefined ? {} : { hostility }) })
-  const more = hostility === undefined ? "" : ` --hostility "${hostility}"`
-  expect(violations, `npm run simulate -- --trace --seed ${seed}${more}`).toEqual([])
+interface Asked {
+  readonly hostility?: Hostility
+  readonly features?: readonly Feature[]
 }
+
+/** What does not hold; a run that fails says how it is had again. */
+async function expectSound(seed: number, asked: Asked = {}): Promise<void> {
+  const { violations } = await simulate({ seed, steps, ...asked })
+  const hostility = asked.hostility === undefined ? "" : ` --hostility "${asked.hostility}"`
+  const on = asked.features === undefined || asked.features.length === 0 ? "" : ` --with ${asked.features.join()}`
+  expect(violations, `npm run simulate -- --trace --seed ${seed}${hostility}${on}`).toEqual([])
+}
+
+/** Every other one with all that a run may have. */
+const allOrNone = (seed: number): readonly Feature[] => (seed % 2 === 0 ? features : [])
 
 /** At night others than the night before. */
 const first = effort(1, 1, Math.floor(Date.now() / 86_400_000) * 10_000)
 
 test("whatever the network drops and wherever processes end, nobody loses, doubles, forks or leaks", async () => {
   const count = effort(1, 30, 3_000)
-  for (let seed = first; seed < first + count; seed++) await expectSound(seed)
+  for (let seed = first; seed < first + count; seed++) await expectSound(seed, { features: allOrNone(seed) })
 })
 
 // Seeds that found something once, and find it again with the fault put back.
@@ -39,14 +49,15 @@ const lied: Record<Hostility, number> = {
 test.each(hostilities)(
   "a service that has turned to %s makes nobody read what is not theirs, and all get along again afterwards",
   async (hostility) => {
-    await expectSound(lied[hostility], hostility)
+    await expectSound(lied[hostility], { hostility })
     const count = effort(0, 3, 500)
-    for (let seed = first; seed < first + count; seed++) await expectSound(seed, hostility)
+    for (let seed = first; seed < first + count; seed++)
+      await expectSound(seed, { hostility, features: allOrNone(seed) })
   },
 )
 
 test("who was kept from a commit, and is where the service is, asks to be let in again", () =>
-  expectSound(24, "replay"))
+  expectSound(24, { hostility: "replay" }))
 
 test("the same seed is the same run", async () => {
   const [one, other] = [await simulate({ seed: 7, steps: 15 }), await simulate({ seed: 7, steps: 15 })]

@@ -90,6 +90,7 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
     }),
     limiter: null,
     limits: { take: notCounted, giveBack: notCounted, fail: notCounted },
+    leavesPerConversation: maxCount.leaves.default,
     issuer,
   }
   const requirements = new Map(services.flatMap(({ methods }) => methods.map((one) => [one, requirementOf(one)])))

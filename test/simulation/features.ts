@@ -1,0 +1,25 @@
+// What a run may have beside the trouble that every run has. What is off draws nothing: a run without it stays the same.
+
+const all = ["hints", "tabs", "renewal", "attachments"] as const
+export type Feature = (typeof all)[number]
+export const features: readonly Feature[] = all
+
+/** @param text Names with commas between them, or "all". @throws Error for a name that is none. */
+export function parseFeatures(text: string): readonly Feature[] {
+  if (text === "all") return all
+  return text.split(",").map((name) => {
+    const found = all.find((one) => one === name)
+    if (found === undefined) throw new Error(`no such feature: ${name}`)
+    return found
+  })
+}
+
+/** A feature in a run. It draws from a source of its own, so it changes what others draw no more than it must. */
+export interface Playing {
+  /** With each step of the run: one thing more, or nothing. */
+  act?(): Promise<void>
+  /** Trouble is over, and everybody is about to come back. */
+  calm?(): void
+  /** What does not hold when the run is over, in words. */
+  violations?(): Promise<readonly string[]>
+}
