@@ -42,6 +42,8 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["a version comes once", { ...production, SIGNET_PEPPERS: `1:${key},1:${key}` }, /twice/],
   ["a certificate needs its key", { TLS_CERT_FILE: "cert.pem" }, /go together/],
   ["access tokens live 5 to 15 minutes", { SIGNET_ACCESS_TOKEN_SECONDS: "901" }, /300 to 900/],
+  ["a conversation has room for two", { SIGNET_CONVERSATION_LEAVES: "1" }, /2 to 1000/],
+  ["a conversation is never larger than is known to work", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
   ["a port is a port", { PORT: "http" }, /PORT must be a whole number/],
   ["a profile is known", { SIGNET_PROFILE: "staging" }, /development or production/],
   ["limits may be off in development only", { ...production, SIGNET_LIMITS: "off" }, /development profile only/],

@@ -3,6 +3,7 @@
 import { isIP } from "node:net"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import { parseKey, parsePeppers } from "../keys/key-settings.ts"
 import { type BlobSettings, parseBlobSettings } from "./open-blobs.ts"
 
@@ -34,6 +35,8 @@ export interface Config {
   traceEndpoint: string | null
   /** What `keys root sign` wrote; null in the development profile, and where messaging is not offered. */
   issuerKeySetFile: string | null
+  /** Devices that a new conversation may have. */
+  leavesPerConversation: number
   /** Where attachments are kept. */
   blobs: BlobSettings
 }
@@ -83,6 +86,11 @@ export const settings: readonly Setting[] = [
     name: "SIGNET_ISSUER_KEY_SET",
     default: "–",
     what: "File with the issuer key set that the root has signed (see below); production needs it to offer messaging.",
+  },
+  {
+    name: "SIGNET_CONVERSATION_LEAVES",
+    default: String(maxCount.leaves.default),
+    what: `Devices that a new conversation may have at most, 2 to ${maxCount.leaves.most}. Older ones keep what they were made with.`,
   },
   {
     name: "SIGNET_BLOBS",
@@ -201,6 +209,7 @@ export function parseConfig(env: Environment): Config {
     auditCheckpointSeconds: number("SIGNET_AUDIT_CHECKPOINT_SECONDS", 3_600, 60, 86_400),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
+    leavesPerConversation: number("SIGNET_CONVERSATION_LEAVES", maxCount.leaves.default, 2, maxCount.leaves.most),
     blobs: parseBlobSettings(
       {
         place: text("SIGNET_BLOBS"),

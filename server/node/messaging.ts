@@ -24,6 +24,7 @@ export interface MessagingOptions {
   readonly loadKeySet: LoadKeySet
   readonly wakeups: Wakeups
   readonly blobs: BlobStore
+  readonly leavesPerConversation: number
   /** Users who have devices where they are gone from. */
   readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
   readonly onFault: (fault: unknown) => void
@@ -75,6 +76,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     secrets,
     limiter,
     limits: accounts.store.limits,
+    leavesPerConversation: options.leavesPerConversation,
     issuer,
   }
   const stops = [

@@ -161,6 +161,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       loadKeySet: developmentRoot ?? keySetFile(config.issuerKeySetFile),
       wakeups,
       blobs: await openBlobs(config.blobs, clock),
+      leavesPerConversation: config.leavesPerConversation,
       endedUsers: (limit) => endedUsers(database.db, limit),
       onFault,
     })

@@ -47,6 +47,7 @@ export async function run({ set = {} }: { set?: Readonly<Record<string, string>>
     const program = await startProgram({
       SIGNET_PROFILE: "development",
       SIGNET_LIMITS: "off",
+      SIGNET_CONVERSATION_LEAVES: "1000",
       DATABASE_URL: postgres.url,
       SIGNET_DATA: folder,
       PORT: String(await freePort()),

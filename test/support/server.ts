@@ -1,4 +1,5 @@
 // The whole server on a loopback port, on a test store, with a fake issuer as IDP_A. Nothing of ours is replaced.
+
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import type { AddressInfo } from "node:net"
@@ -8,6 +9,7 @@ import { trace } from "@opentelemetry/api"
 import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { BlobStore } from "@signet/kernel/messaging/ports"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
@@ -73,6 +75,7 @@ export interface TestServerOptions {
   /** As in development, unless a test says otherwise. */
   isLoopbackAllowed?: boolean
   messagingAudience?: string
+  leavesPerConversation?: number
   /** A folder that goes with the server, unless a test says otherwise. */
   blobs?: (clock: Clock) => BlobStore
   peppers?: readonly { version: number; key: Uint8Array }[]
@@ -157,6 +160,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         nowMs: clock.nowMs(),
         days: 365,
       }),
+    leavesPerConversation: options.leavesPerConversation ?? maxCount.leaves.default,
     wakeups,
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),
     endedUsers: (limit) => endedUsers(store.db, limit),

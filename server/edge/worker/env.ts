@@ -71,6 +71,12 @@ export const settings = [
     what: "Changes to the rate limits as JSON; `off`, in the development profile only, counts nothing.",
   },
   {
+    name: "SIGNET_CONVERSATION_LEAVES",
+    isSecret: false,
+    default: "512",
+    what: "Devices that a new conversation may have at most, 2 to 1000. Older ones keep what they were made with.",
+  },
+  {
     name: "SIGNET_CLIENT_ID",
     isSecret: false,
     default: "–",

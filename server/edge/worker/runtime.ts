@@ -73,6 +73,7 @@ function openRuntime(): Runtime {
     secrets: createSecrets(settings.secrets),
     limiter: limits && { limits, memory: createRefusedMemory() },
     limits: createCounts(env.COUNTERS),
+    leavesPerConversation: settings.leavesPerConversation,
     issuer,
   }
   return { settings, client, auth, issuerKeys, deps }

@@ -44,6 +44,7 @@ describe("what is wrong is said, and no value with it", () => {
     ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must hold 32 bytes as base64\.$/],
     ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must hold 32 bytes as base64\.$/],
     ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /names a version twice/],
+    ["a conversation of more than is known to work", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
     ["limits off in production", { SIGNET_LIMITS: "off" }, /development profile only/],
     ["limits that are none", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
     ["an origin with a path", { SIGNET_ALLOWED_ORIGINS: "https://app.example/x" }, /must be origins/],

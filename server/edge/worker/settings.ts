@@ -1,5 +1,6 @@
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import { parseKey, parsePeppers } from "../../keys/key-settings.ts"
 import type { Pepper } from "../../keys/secrets.ts"
 import type { SettingTexts } from "./env.ts"
@@ -14,6 +15,8 @@ export interface Settings {
   readonly allowedOrigins: ReadonlySet<string>
   /** Null counts no calls: only in the development profile. */
   readonly limits: Limits | null
+  /** Devices that a new conversation may have. */
+  readonly leavesPerConversation: number
   readonly client: { readonly id: string; readonly secret: string }
   /** A 32-byte seed. */
   readonly receiptKey: Uint8Array
@@ -63,6 +66,7 @@ export function parseSettings(env: SettingTexts): Settings {
     rootKey: key("SIGNET_ROOT_KEY"),
     allowedOrigins: originsOf(text("SIGNET_ALLOWED_ORIGINS"), problems),
     limits: limitsOf(text("SIGNET_LIMITS"), isDevelopment, problems),
+    leavesPerConversation: leavesOf(text("SIGNET_CONVERSATION_LEAVES"), problems),
     client: { id: required("SIGNET_CLIENT_ID"), secret: required("SIGNET_CLIENT_SECRET") },
     receiptKey: key("SIGNET_RECEIPT_KEY"),
     secrets: { sealingKey: key("SIGNET_SEALING_KEY"), peppers },
@@ -85,6 +89,14 @@ function originsOf(text: string | undefined, problems: string[]): ReadonlySet<st
     problems.push("SIGNET_ALLOWED_ORIGINS must be origins with a comma between: https://app.example.")
   }
   return new Set(origins)
+}
+
+function leavesOf(text: string | undefined, problems: string[]): number {
+  const { default: fallback, most } = maxCount.leaves
+  const value = Number(text ?? fallback)
+  if (Number.isInteger(value) && value >= 2 && value <= most) return value
+  problems.push(`SIGNET_CONVERSATION_LEAVES must be a whole number from 2 to ${most}.`)
+  return fallback
 }
 
 function limitsOf(text: string | undefined, isDevelopment: boolean, problems: string[]): Limits | null {

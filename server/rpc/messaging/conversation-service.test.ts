@@ -1,7 +1,7 @@
 import { ConnectError } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
-import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { LimitExceededSchema, NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
 import { Conversation_Status, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { newClaimId } from "../../../test/support/messaging/committing.ts"
@@ -43,6 +43,20 @@ test("the limits are the kernel's, and none is missing", async () => {
   const { $typeName: _, ...numbers } = limits ?? expect.fail("no limits")
   expect(Object.entries(numbers).filter(([, value]) => value === undefined || Number(value) === 0)).toEqual([])
   expect(numbers).toMatchObject({ applicationMessageBytes: 262_144, leavesPerConversation: 512, appendsPerSecond: 20 })
+})
+
+test("an operator chooses how many leaves a new conversation may have", async () => {
+  const small = await openMessagingWorld(world.store, { leavesPerConversation: 2 })
+  const [ann, ben, cem] = [
+    await small.newDevice(),
+    await small.newDevice({ packages: 1 }),
+    await small.newDevice({ packages: 2 }),
+  ]
+  expect((await ann.calls.conversations.getLimits({})).limits?.leavesPerConversation).toBe(2)
+  const group = await ann.createGroup([ben.userId])
+  const error = await errorOf(ann.add(group, { userIds: [cem.userId] }))
+  expect(error.findDetails(LimitExceededSchema)).toMatchObject([{ limit: "leaves_per_conversation", max: 2n }])
+  expect(small.faults).toEqual([])
 })
 
 test("a direct conversation is made once for its two users, whoever asks", async () => {

@@ -30,7 +30,7 @@ export function conversationService(
   const attendance = createAttendance(deps)
   const streaming = { ...deps, attendance, after, streams }
   return {
-    getLimits: () => ({ limits: limitsShape() }),
+    getLimits: () => ({ limits: limitsShape(deps) }),
     createConversation: (request, context) => createConversation(deps, context, request),
 
     async getConversation(request, context) {

@@ -71,7 +71,7 @@ function othersOf({ kind }: CreateConversationRequest, self: PrincipalId) {
 }
 
 function newConversation(
-  { clock, random }: Pick<MessagingDeps, "clock" | "random">,
+  { clock, random, leavesPerConversation }: Pick<MessagingDeps, "clock" | "random" | "leavesPerConversation">,
   { appId, tenantId, userId }: MessagingDevice,
   kind: Conversation["kind"],
   userIds: readonly PrincipalId[],
@@ -96,7 +96,7 @@ function newConversation(
     directives: [],
     forkReports: [],
     memberOnlineAtMs: null,
-    maxLeaves: maxCount.leaves.default,
+    maxLeaves: leavesPerConversation,
     createdAtMs: nowMs,
   }
 }

@@ -32,6 +32,8 @@ export interface MessagingDeps {
   readonly limiter: Limiter | null
   /** Where calls are counted. */
   readonly limits: LimitCounts
+  /** Devices that a new conversation may have, at most `maxCount.leaves.most`. */
+  readonly leavesPerConversation: number
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string
 }

@@ -11,11 +11,14 @@ import {
   rates,
 } from "@signet/kernel/messaging/limits"
 import type { LimitsSchema } from "@signet/proto/messaging/v1/conversation_service"
+import type { MessagingDeps } from "./deps.ts"
 
 const lasting = (ms: number): Duration => durationFromMs(ms)
 const perSecond = ({ limit, seconds }: { limit: number; seconds: number }): number => Math.floor(limit / seconds)
 
-export function limitsShape(): MessageInitShape<typeof LimitsSchema> {
+export function limitsShape({
+  leavesPerConversation,
+}: Pick<MessagingDeps, "leavesPerConversation">): MessageInitShape<typeof LimitsSchema> {
   return {
     applicationMessageBytes: maxBytes.application,
     commitBytes: maxBytes.commit,
@@ -27,7 +30,7 @@ export function limitsShape(): MessageInitShape<typeof LimitsSchema> {
     keyPackageBytes: maxBytes.keyPackage,
     proofBytes: maxBytes.proof,
     subjectsPerCommit: maxCount.subjectsPerCommit,
-    leavesPerConversation: maxCount.leaves.default,
+    leavesPerConversation,
     devicesPerUser: maxCount.devicesPerUser,
     conversationsPerUser: maxCount.conversationsPerUser,
     keyPackagesPerUpload: maxCount.keyPackagesPerUpload,

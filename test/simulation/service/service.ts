@@ -1,7 +1,9 @@
 // The messaging service as its handlers are, on a store in memory: it answers at once, and the same for the same calls.
+
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { requirementOf } from "@signet/guard/requirement"
 import { newId, type PrincipalId, type SessionId } from "@signet/kernel/ids"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { MessagingAccounts } from "@signet/kernel/messaging/ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"

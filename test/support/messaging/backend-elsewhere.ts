@@ -1,5 +1,6 @@
 // A messaging backend that is not the auth service's program: the handlers on a store in memory, behind a guard of its own,
 // with a service account and a receipt key. What it may not do itself it asks of the auth service over HTTP.
+
 import { randomBytes } from "node:crypto"
 import { createClient, createRouterTransport, type Interceptor, type Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
@@ -10,6 +11,7 @@ import { createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import { createServiceToken } from "@signet/guard/service-token"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Devices } from "@signet/kernel/messaging/ports"
 import { AuthorityService } from "@signet/proto/authority/v1/authority_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -109,6 +111,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
     secrets: server.secrets,
     limiter: null,
     limits: server.deps.store.limits,
+    leavesPerConversation: maxCount.leaves.default,
     issuer,
   }
   const faults: unknown[] = []

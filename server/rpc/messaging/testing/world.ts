@@ -1,8 +1,10 @@
 // The messaging services on a store, called in this process: the chain of interceptors is the program's, but for the
 // guard, which believes what a token says. For tests of what cannot be seen or timed over the wire.
+
 import { randomBytes } from "node:crypto"
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
 import { requirementOf } from "@signet/guard/requirement"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -47,7 +49,10 @@ export interface MessagingWorld {
 }
 
 /** @param shared A store that others use too; the clock is the world's own. */
-export async function openMessagingWorld(shared?: TestStore): Promise<MessagingWorld> {
+export async function openMessagingWorld(
+  shared?: TestStore,
+  { leavesPerConversation = maxCount.leaves.default }: Partial<Pick<MessagingDeps, "leavesPerConversation">> = {},
+): Promise<MessagingWorld> {
   const store = shared ?? (await openTestStore("pglite"))
   await putApp(store.store)
   let offsetMs = 0
@@ -86,6 +91,7 @@ export async function openMessagingWorld(shared?: TestStore): Promise<MessagingW
     }),
     limiter: null,
     limits: store.store.limits,
+    leavesPerConversation,
     issuer,
   }
   const transport = createRouterTransport(

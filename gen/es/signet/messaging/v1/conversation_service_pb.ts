@@ -133,7 +133,7 @@ export type Limits = Message<"signet.messaging.v1.Limits"> & {
   subjectsPerCommit: number;
 
   /**
-   * Leaves of a conversation.
+   * Leaves of a conversation that is made now. The operator chooses, 2 to 1,000; a conversation keeps what it was made with.
    *
    * @generated from field: uint32 leaves_per_conversation = 11;
    */
