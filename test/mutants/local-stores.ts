@@ -4,6 +4,7 @@ const core = "clients/core/messaging"
 const node = "clients/node"
 const answers = "test/attack/messenger-answers.test.ts"
 const state = "test/story/messenger-state.test.ts"
+const envelopes = "test/story/messenger-envelopes.test.ts"
 const folder = { file: `${node}/messaging/folder-store.ts`, test: `${node}/messaging/folder-store.test.ts` }
 
 /** Faults that somebody could put into what clients keep, and the test that notices each. */
@@ -94,7 +95,7 @@ export const localStoreMutants: readonly Mutant[] = [
     file: `${core}/sync/sync.ts`,
     from: "shown.headSeq === processedSeq && shown.epoch === epoch",
     to: "shown.epoch === epoch",
-    test: state,
+    test: envelopes,
     name: "a sync opens the states of those conversations that have something new, and no others",
   },
   {

@@ -4,6 +4,7 @@ const client = "clients/core/messaging"
 const attack = "test/attack/messenger.test.ts"
 const answers = "test/attack/messenger-answers.test.ts"
 const state = "test/story/messenger-state.test.ts"
+const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
 
 /** Faults that somebody could put into the messaging client, and the test that notices each. */
@@ -91,7 +92,7 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/receiving/inbox.ts`,
     from: 'if (!isBad || source === "anybody") throw error',
     to: "if (!isBad) throw error",
-    test: state,
+    test: envelopes,
     name: "an envelope that the log does not have changes nothing",
   },
   {
@@ -107,7 +108,7 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/joining/key-packages.ts`,
     from: "const isFew = inventory === undefined || inventory.isLow",
     to: "const isFew = inventory === undefined",
-    test: state,
+    test: envelopes,
     name: "key packages are made when few are left",
   },
   {

@@ -97,3 +97,10 @@ export function messengersOn(server: Serving): Messengers {
     },
   }
 }
+
+/** The texts of a conversation's timeline, in its order. */
+export async function textsIn({ messenger }: Pick<Seated, "messenger">, conversationId: string): Promise<string[]> {
+  return (await messenger.timeline(conversationId)).flatMap((entry) =>
+    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+  )
+}

@@ -1,0 +1,219 @@
+// What a messenger does with envelopes that come as they like, late or not at all, and with keys that were used.
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { utf8 } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
+import { uncheckedEngine } from "../../clients/core/messaging/mls.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { callsOver } from "../support/messaging/calls.ts"
+import { lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+
+let server: Deployment
+let messengers: Messengers
+let ann: Seated
+let ben: Seated
+beforeAll(async () => {
+  server = await startDeployment({ store: "pglite" })
+  messengers = messengersOn(server)
+  ann = await messengers.newcomer("ann")
+  ben = await messengers.newcomer("ben")
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+async function group(): Promise<string> {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ben.messenger.sync()
+  return id
+}
+
+test("envelopes come in any order, twice, and across epochs: they are read in theirs", async () => {
+  const id = await group()
+  const texts: string[] = []
+  for (let epoch = 0; epoch < 5; epoch++) {
+    for (const text of [`a${epoch}`, `b${epoch}`]) {
+      texts.push(text)
+      await ann.messenger.send(id, utf8(text))
+    }
+    await ann.messenger.refreshKeys(id)
+  }
+  const log = await logOf(id)
+  // A network that is gone: what is missing cannot be fetched.
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const { processedSeq = 0n } = (await offline.messenger.conversation(id)) ?? {}
+  const missing = log.filter(({ seq }) => seq > processedSeq)
+  const shuffled = [...missing.toReversed(), ...missing]
+  const outcomes = new Set<string>()
+  for (const envelope of shuffled) {
+    outcomes.add((await offline.messenger.processIncoming({ conversationId: id, envelope })).is)
+  }
+  expect([...outcomes].sort()).toEqual(["processed", "queued", "replay"])
+  expect(await textsIn(offline, id)).toEqual(texts)
+})
+
+test("an envelope that the log does not have changes nothing", async () => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("true"))
+  const [, envelope] = await logOf(id)
+  if (envelope === undefined) throw new Error("no message")
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const before = await offline.messenger.conversation(id)
+  const bent = (change: Partial<typeof envelope>) =>
+    offline.messenger.processIncoming({ conversationId: id, envelope: { ...envelope, ...change } })
+  const message = envelope.message.slice()
+  message[message.length - 1] = 255 - (message.at(-1) ?? 0)
+  await expect(bent({ message })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  await expect(bent({ message: new Uint8Array(9) })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  const contentHash = hash("content", message)
+  await expect(bent({ message, contentHash })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  await expect(bent({ seq: 0n })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  expect(await offline.messenger.conversation(id)).toEqual(before)
+  expect(await bent({})).toMatchObject({ is: "processed" })
+})
+
+test("without a network messages wait, in order, and are sent once when it is back", async () => {
+  const id = await group()
+  const offline = await messengers.open(ann.person, { ...ann, transport: cutOff() })
+  for (const text of ["one", "two", "three"]) {
+    await expect(offline.messenger.send(id, utf8(text))).rejects.toMatchObject({ reason: "QUEUED" })
+  }
+  await ben.messenger.refreshKeys(id)
+  await ann.messenger.sync()
+  await ann.messenger.sync()
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["one", "two", "three"])
+})
+
+test("what encryptMessage gave is sent with the next message, before it", async () => {
+  const id = await group()
+  const envelope = await ann.messenger.encryptMessage(id, utf8("first"))
+  expect(envelope.message.length).toBeGreaterThan(256)
+  await ann.messenger.send(id, utf8("second"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["first", "second"])
+})
+
+test("a sync opens the states of those conversations that have something new, and no others", async () => {
+  const gil = await messengers.newcomer("gil")
+  const ids: string[] = []
+  for (let i = 0; i < 4; i++) {
+    ids.push((await ben.messenger.createGroupConversation([gil.person.userId])).id)
+  }
+  await gil.messenger.sync()
+  const [options, primitives] = messengers.optionsFor(gil.person, gil)
+  const opened: string[] = []
+  const counting = {
+    ...primitives,
+    async openEngine(given: Parameters<typeof uncheckedEngine>[0]) {
+      const engine = uncheckedEngine(given)
+      const decodeState: typeof engine.decodeState = (...args) => {
+        opened.push("one")
+        return engine.decodeState(...args)
+      }
+      return { ...engine, decodeState }
+    },
+  }
+  const again = await createMessengerWith(options, counting)
+  const heard: string[] = []
+  again.subscribe((event) => event.is === "entry" && heard.push(event.conversationId))
+  await again.sync()
+  expect(opened).toHaveLength(0)
+  const [first = "", second = ""] = ids
+  await ben.messenger.send(second, utf8("news"))
+  await again.sync()
+  expect([opened.length, heard]).toEqual([1, [second]])
+  await again.send(first, utf8("an answer"))
+  expect(opened).toHaveLength(2)
+  // What another process of the store took in is told here, too, of a state that was never opened here.
+  const third = ids[2] ?? ""
+  await ben.messenger.send(third, utf8("for the other process"))
+  await gil.messenger.sync()
+  await again.sync()
+  expect([opened.length, heard]).toEqual([2, [second, first, third]])
+})
+
+test("a device that the log has moved on without asks to be let in again", async () => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("never read"))
+  const { transport } = messengers
+  let isPruned = true
+  const pruned: Transport = {
+    ...transport,
+    async unary(...call) {
+      if (isPruned && call[0].name === "ListMessages") throw refusal("LOG_PRUNED")
+      return transport.unary(...call)
+    },
+  }
+  const behind = await messengers.open(ben.person, { ...ben, transport: pruned })
+  await behind.messenger.sync()
+  expect((await behind.messenger.conversation(id))?.status).toBe("waiting")
+  isPruned = false
+  await ann.messenger.sync()
+  await ann.messenger.send(id, utf8("read again"))
+  await behind.messenger.sync()
+  expect((await behind.messenger.conversation(id))?.status).toBe("active")
+  expect((await behind.messenger.timeline(id)).map(({ is }) => is)).toEqual(["gap", "message"])
+})
+
+test("key packages are made when few are left, and the secrets of those that were used are gone", async () => {
+  const transport = lyingTransport(messengers.transport)
+  const inventories: number[] = []
+  transport.bend = {
+    method: "UploadKeyPackages",
+    answer: (truth) => inventories.push((truth as UploadKeyPackagesResponse).inventory?.available ?? 0),
+  }
+  const eve = await messengers.newcomer("eve", { transport })
+  const made = async () => new Set((await eve.store.list("device", "keyPackage")).map(({ key }) => key))
+  const first = await made()
+  for (let i = 0; i < 3; i++) await ann.messenger.createGroupConversation([eve.person.userId])
+  await eve.messenger.sync()
+  await eve.messenger.sync()
+  expect(inventories).toEqual([12, 12])
+  const used = (await eve.store.list("device", "usedKeyPackage")).map(({ key }) => key)
+  const now = await made()
+  expect(used).toHaveLength(3)
+  expect(used.filter((key) => first.has(key) && !now.has(key))).toEqual(used)
+  // Of one use, and the last resort.
+  expect(now.size).toBe(13)
+})
+
+test("a renewed credential has a new key, and is put to use in every conversation", async () => {
+  const id = await group()
+  const options = messengers.optionsFor(ann.person, { store: ann.store, box: ann.box })
+  const { context } = await openContext(...options)
+  const before = context.device.credentialHash()
+  await renewCredential(context)
+  expect(context.device.credentialHash()).not.toEqual(before)
+  const again = await messengers.open(ann.person, ann)
+  await again.messenger.refreshKeys(id)
+  await again.messenger.send(id, utf8("with the new key"))
+  await ben.messenger.sync()
+  expect(await textsIn(ben, id)).toEqual(["with the new key"])
+  expect((await ben.messenger.conversation(id))?.status).toBe("active")
+  ann = again
+})
+
+function refusal(reason: string): ConnectError {
+  const value = { reason, domain: "signet" }
+  return new ConnectError("refused", Code.FailedPrecondition, undefined, [{ desc: ErrorInfoSchema, value }])
+}
+
+/** Everything that was ever appended. */
+async function logOf(conversationId: string): Promise<Envelope[]> {
+  const calls = callsOver(messengers.transport, { token: await ben.person.refresh(), device: undefined })
+  return (await calls.conversations.listMessages({ conversationId, afterSeq: 0n, limit: 200 })).envelopes
+}
+
+/** Nothing comes through. */
+function cutOff(): Transport {
+  return { ...messengers.transport, unary: async () => Promise.reject(new TypeError("fetch failed")) }
+}
