@@ -52,6 +52,9 @@ export function describeStory(name: string, suite: (kind: StoreKind) => void): v
   describeOnPostgres(name, () => suite("postgres"))
 }
 
+/** What a story runs on that is told once: PostgreSQL where there is one, which starts in a fiftieth of the time. */
+export const storyStore: StoreKind = effort(noPostgres, noPostgres, "at night") === undefined ? "postgres" : "pglite"
+
 /** The suite on PostgreSQL alone: where transactions meet, which they never do on PGlite. */
 export function describeOnPostgres(name: string, suite: () => void): void {
   const title = noPostgres === undefined ? `${name} (PostgreSQL)` : `${name} (PostgreSQL: skipped, ${noPostgres})`

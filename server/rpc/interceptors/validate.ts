@@ -4,6 +4,9 @@ import { createValidator } from "@bufbuild/protovalidate"
 import type { Interceptor } from "@connectrpc/connect"
 import { refuseViolations } from "./violations.ts"
 
+/** Of the whole process: it keeps what it has compiled, however many servers run in it. */
+const validator = createValidator()
+
 /**
  * Refuses messages that break the rules of their schema, by protovalidate.
  *
@@ -11,7 +14,6 @@ import { refuseViolations } from "./violations.ts"
  * @throws Error when a schema's rules do not compile.
  */
 export function validate(inputs: Iterable<DescMessage>): Interceptor {
-  const validator = createValidator()
   for (const desc of inputs) {
     const result = validator.validate(desc, create(desc))
     if (result.kind === "error") throw result.error
