@@ -1,5 +1,6 @@
 // A messaging backend that is broken, or not one at all, at the service that signs for backends: it gets nothing that its
 // callers do not have.
+import { Code, ConnectError } from "@connectrpc/connect"
 import { newId, parseId } from "@signet/kernel/ids"
 import {
   BackendEvent_Outcome,
@@ -17,6 +18,7 @@ import {
   alice,
   at,
   authority,
+  backend,
   bob,
   credentialFor,
   credentialHash,
@@ -141,6 +143,7 @@ async function delegatedToken(): Promise<string> {
   return server.keys.sign("at+jwt", { ...claims, gty: "on_behalf_of", act, job_id: "job-1", osid: sid })
 }
 
+const sessionOf = (device: TestDevice) => String(claimsOf(tokenOf(device)).sid)
 const idOfUser = (device: TestDevice) => parseId("prn", device.userId) ?? expect.fail()
 
 describe("a list", () => {
@@ -253,7 +256,6 @@ describe("a proof", () => {
 })
 
 describe("sessions", () => {
-  const sessionOf = (device: TestDevice) => String(claimsOf(tokenOf(device)).sid)
   const standing = async (device: TestDevice) =>
     (await authority.getSession({ sessionId: sessionOf(device) }, own)).state
   const signed = async (of: TestDevice, entries: { id: string; status: ListedDevice_Status }[]) => {
@@ -344,17 +346,17 @@ async function otherBackend() {
   return { app, other: bearer(String(body.access_token)) }
 }
 
-describe("the audit", () => {
-  const event = (change: object = {}) => ({
-    id: newId("aud", now(), randomBytes(10)),
-    occurredAt: at(),
-    kind: "device.registered",
-    outcome: BackendEvent_Outcome.SUCCESS,
-    appId: server.app.id,
-    route: "signet.messaging.v1.DeviceService/RegisterDevice",
-    ...change,
-  })
+const event = (change: object = {}) => ({
+  id: newId("aud", now(), randomBytes(10)),
+  occurredAt: at(),
+  kind: "device.registered",
+  outcome: BackendEvent_Outcome.SUCCESS,
+  appId: server.app.id,
+  route: "signet.messaging.v1.DeviceService/RegisterDevice",
+  ...change,
+})
 
+describe("the audit", () => {
   test.each<[string, () => object, string]>([
     ["a sign-in", () => ({ kind: "login.succeeded" }), "NOT_THE_CALLERS kind"],
     ["an administrator", () => ({ kind: "admin.created" }), "NOT_THE_CALLERS kind"],
@@ -388,5 +390,43 @@ describe("the audit", () => {
       .where("id", "=", placeless.id)
       .execute()
     expect(row).toEqual([{ app_id: server.app.id }])
+  })
+})
+
+describe("too much", () => {
+  /** What each call of the service answers. */
+  const everything = async () => [
+    await why(authority.getIssuerKeySet({}, own)),
+    await why(authority.listActiveUsers({ place: place(), userIds: [bob.userId] }, own)),
+    await why(authority.getSession({ sessionId: sessionOf(bob) }, own)),
+    await why(authority.issueCredential(await credentialFor(bob), own)),
+    await why(authority.signDeviceList(listOf(bob), own)),
+    await why(authority.issueProof(proofFor(bob), own)),
+    await why(authority.changeSessions({ deviceList: new Uint8Array(9) }, own)),
+    await why(authority.writeAuditEvents({ events: [event()] }, own)),
+  ]
+  const hourly = (limit: number) => ({ limit, seconds: 3_600 })
+
+  test("is refused: what is asked in one person's name, and then everything", async () => {
+    const messaging_backend = { caller: hourly(60), user: hourly(10) }
+    Object.assign(server.deps.limiter?.limits.windows ?? {}, { messaging_backend })
+    const sign = () => authority.signDeviceList(listOf(alice), own).then(() => undefined, ConnectError.from)
+    const refused = await Promise.all(Array.from({ length: 12 }, sign))
+    const [error = expect.fail()] = refused.filter((one) => one !== undefined)
+    expect(refused.filter((one) => one === undefined).length).toBeLessThanOrEqual(10)
+    expect(error.code).toBe(Code.ResourceExhausted)
+    expect(Number(error.metadata.get("retry-after"))).toBeGreaterThan(0)
+    // Whatever is signed in her name counts, and what is asked for others goes on.
+    expect(await why(authority.issueProof(proofFor(alice), own))).toBe("RATE_LIMITED")
+    expect(await why(authority.issueCredential(await credentialFor(alice), own))).toBe("RATE_LIMITED")
+    const { deviceList } = await authority.signDeviceList(listOf(bob), own)
+    const bySigned = () => why(authority.changeSessions({ deviceList }, own))
+    expect(await bySigned()).toBe("taken")
+    for (let i = 0; i < 10; i++) await bySigned()
+    expect(await bySigned()).toBe("RATE_LIMITED")
+    for (;;) if ((await why(authority.getIssuerKeySet({}, own))) !== "taken") break
+    expect(new Set(await everything())).toEqual(new Set(["RATE_LIMITED"]))
+    server.advance(3_600_000)
+    expect(await why(authority.getIssuerKeySet({}, await backend.ownHeaders()))).toBe("taken")
   })
 })

@@ -74,6 +74,22 @@ export const authorityMutants: readonly Mutant[] = [
     name: "of others do not end by a list that names their devices",
   },
   {
+    fault: "a backend asks for as much as it likes",
+    file: `${authority}/authority-service.ts`,
+    from: "      await countBackend(deps, context)\n",
+    to: "",
+    test: attacks,
+    name: "is refused: what is asked in one person's name, and then everything",
+  },
+  {
+    fault: "a backend has as much signed in somebody's name as it likes",
+    file: `${authority}/caller.ts`,
+    from: "  await countUser(deps, handler, caller.userId)\n",
+    to: "",
+    test: attacks,
+    name: "is refused: what is asked in one person's name, and then everything",
+  },
+  {
     fault: "a backend writes down what it likes",
     file: "server/kernel/messaging/backend.ts",
     from: '  if (!backendKinds.has(kind)) return "kind"\n',

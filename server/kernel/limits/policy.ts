@@ -41,6 +41,7 @@ export const defaultWindows = {
   introspect: { caller: minute(6_000) },
   revoke: { ip: minute(600) },
   admin_write: { caller: minute(60) },
+  messaging_backend: { caller: minute(6_000), user: minute(600) },
   messaging_register: { user: rates.register },
   messaging_upload: { device: { limit: 60, seconds: 3_600 } },
   messaging_claim: { user: rates.claim, target: rates.claimPerTarget },

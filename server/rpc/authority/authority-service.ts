@@ -1,27 +1,39 @@
-import type { ServiceImpl } from "@connectrpc/connect"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { serves } from "@signet/kernel/messaging/backend"
 import { sessionState } from "@signet/kernel/session/session"
 import { type AuthorityService, GetSessionResponse_State } from "@signet/proto/authority/v1/authority_service"
 import { backendOf, servedPlace } from "./backend.ts"
+import { countBackend } from "./counting.ts"
 import type { AuthorityDeps } from "./deps.ts"
 import { writeAuditEvents } from "./events.ts"
 import { changeSessions } from "./sessions.ts"
 import { idIn, issueCredential, issueProof, signDeviceList } from "./sign.ts"
 
 export function authorityService(deps: AuthorityDeps): ServiceImpl<typeof AuthorityService> {
-  return {
-    issueCredential: async (request, context) => ({ credential: await issueCredential(deps, context, request) }),
-    signDeviceList: async (request, context) => ({ deviceList: await signDeviceList(deps, context, request) }),
-    issueProof: async (request, context) => ({ proof: await issueProof(deps, context, request) }),
+  const counted =
+    <Request, Answer>(work: (request: Request, context: HandlerContext) => Answer | Promise<Answer>) =>
+    async (request: Request, context: HandlerContext): Promise<Answer> => {
+      await countBackend(deps, context)
+      return work(request, context)
+    }
 
-    async getIssuerKeySet() {
+  return {
+    issueCredential: counted(async (request, context) => ({
+      credential: await issueCredential(deps, context, request),
+    })),
+
+    signDeviceList: counted(async (request, context) => ({ deviceList: await signDeviceList(deps, context, request) })),
+
+    issueProof: counted(async (request, context) => ({ proof: await issueProof(deps, context, request) })),
+
+    getIssuerKeySet: counted(() => {
       const issuerKeySet = deps.authority.issuerKeySet()
       if (issuerKeySet === undefined) throw new Refused("UNAVAILABLE", { message: "no key set is configured" })
       return { issuerKeySet }
-    },
+    }),
 
-    async listActiveUsers(request, context) {
+    listActiveUsers: counted(async (request, context) => {
       const place = await servedPlace(deps, context, request.place)
       const ids = [...new Set(request.userIds)].map((id) => idIn("prn", id, "user_ids"))
       const [activeUserIds, goneUserIds] = await deps.store.transaction(async (tx) => [
@@ -29,25 +41,25 @@ export function authorityService(deps: AuthorityDeps): ServiceImpl<typeof Author
         await tx.members.goneUsers(ids, place),
       ])
       return { activeUserIds: [...activeUserIds], goneUserIds: [...goneUserIds] }
-    },
+    }),
 
-    async getSession(request, context) {
+    getSession: counted(async (request, context) => {
       const id = idIn("ses", request.sessionId, "session_id")
       const backend = await backendOf(deps, context)
       const session = await deps.store.transaction((tx) => tx.sessions.find(id))
       if (session === undefined || !serves(backend, session)) throw new Refused("NOT_FOUND")
       const state = GetSessionResponse_State[sessionState(session, deps.clock.nowMs())]
       return { state, boundDeviceId: session.boundDeviceId ?? "" }
-    },
+    }),
 
-    async changeSessions(request, context) {
+    changeSessions: counted(async (request, context) => {
       await changeSessions(deps, context, request)
       return {}
-    },
+    }),
 
-    async writeAuditEvents(request, context) {
+    writeAuditEvents: counted(async (request, context) => {
       await writeAuditEvents(deps, context, request.events)
       return {}
-    },
+    }),
   }
 }

@@ -1,4 +1,5 @@
 // Somebody's request is behind the call of a backend: their token is verified as if they had called here.
+import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -6,6 +7,7 @@ import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 import { isAt } from "../messaging/seen.ts"
 import { notTheCallers } from "./backend.ts"
+import { countUser } from "./counting.ts"
 import type { AuthorityDeps } from "./deps.ts"
 
 /** A signed-in user who writes messages: nobody acts for them, and no token of a program's. */
@@ -25,21 +27,26 @@ const mayWrite: Requirement = {
 }
 
 /**
- * Who is behind the call, at this place.
+ * Who is behind the call, at this place. The call is counted as theirs.
  *
- * @throws Refused CALLER_REFUSED with `caller_reason`, NOT_THE_CALLERS for another place, UNAVAILABLE when nobody can tell.
+ * @throws Refused CALLER_REFUSED with `caller_reason`, NOT_THE_CALLERS for another place,
+ *   RATE_LIMITED, UNAVAILABLE when nobody can tell.
  */
 export async function callerBehind(
-  { callers }: Pick<AuthorityDeps, "callers">,
+  deps: AuthorityDeps,
+  handler: HandlerContext,
   token: string,
   place: Place,
 ): Promise<Caller> {
+  const { callers } = deps
   const who = await callers.authenticate(`Bearer ${token}`)
   const decision = await callers.authorize(who, mayWrite, {})
   if (!decision.allow) throw refusedCaller(decision.reason)
   const { context } = decision
   if (context === undefined) throw refusedCaller("NO_CREDENTIAL")
-  return callerIn(context, place)
+  const caller = callerIn(context, place)
+  await countUser(deps, handler, caller.userId)
+  return caller
 }
 
 function callerIn(context: AuthContext, place: Place): Caller {

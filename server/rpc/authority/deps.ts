@@ -3,9 +3,10 @@ import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import type { Guard } from "@signet/guard/guard"
 import type { CredentialAuthority } from "@signet/kernel/messaging/authority"
 import type { Clock, Store } from "@signet/kernel/ports"
+import type { CountingDeps } from "../limit.ts"
 
 /** What the handlers for messaging backends act with. */
-export interface AuthorityDeps {
+export interface AuthorityDeps extends Omit<CountingDeps, "store" | "clock"> {
   readonly store: Store
   readonly authority: CredentialAuthority
   /** @throws Refused UNAVAILABLE when there is no key set. */

@@ -5,6 +5,7 @@ import { serves } from "@signet/kernel/messaging/backend"
 import type { ChangeSessionsRequest } from "@signet/proto/authority/v1/authority_service"
 import { type DeviceListBodyV1, DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { backendOf, notTheCallers } from "./backend.ts"
+import { countUser } from "./counting.ts"
 import type { AuthorityDeps } from "./deps.ts"
 import { openList, ownerOf } from "./papers.ts"
 import { idIn } from "./sign.ts"
@@ -24,6 +25,7 @@ export async function changeSessions(
   const { userId: principalId, place } = owner
   if (!serves(await backendOf(deps, context), place)) throw notTheCallers("place")
   const list = openList(deps, owner, request.deviceList)
+  await countUser(deps, context, principalId)
   const bind = request.bind && {
     sessionId: idIn("ses", request.bind.sessionId, "bind"),
     deviceId: idIn("dev", request.bind.deviceId, "bind"),

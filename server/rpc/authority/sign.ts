@@ -29,7 +29,7 @@ export async function issueCredential(
 ): Promise<Uint8Array> {
   const place = await servedPlace(deps, context, request.place)
   const userId = idIn("prn", request.userId, "user_id")
-  const caller = await callerBehind(deps, request.callerToken, place)
+  const caller = await callerBehind(deps, context, request.callerToken, place)
   if (caller.userId !== userId) throw notTheCallers("user_id")
   const { body } = openDeviceRequest(deps, { userId, place }, request.deviceRequest)
   const notBeforeMs = msOf(request.notBefore, "not_before")
@@ -61,7 +61,8 @@ export async function signDeviceList(
   const userId = idIn("prn", request.userId, "user_id")
   const active = request.entries.filter(({ status }) => status === ListedDevice_Status.ACTIVE)
   if (request.callerToken === "") await requireGone(deps, { userId, place }, active.length)
-  else if ((await callerBehind(deps, request.callerToken, place)).userId !== userId) throw notTheCallers("user_id")
+  else if ((await callerBehind(deps, context, request.callerToken, place)).userId !== userId)
+    throw notTheCallers("user_id")
   if (active.length > maxCount.devicesPerUser) throw invalid("entries")
   const list = {
     place,
@@ -95,7 +96,7 @@ export async function issueProof(
   request: IssueProofRequest,
 ): Promise<Uint8Array> {
   const place = await servedPlace(deps, context, request.place)
-  const caller = await callerBehind(deps, request.callerToken, place)
+  const caller = await callerBehind(deps, context, request.callerToken, place)
   const deviceId = await deviceBehind(deps, caller)
   const op = opNames[request.op]
   const requester = orNull(request.requester)

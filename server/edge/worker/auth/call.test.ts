@@ -71,7 +71,7 @@ test.each<[string, Answer, Reason]>([
   ["what the backend may not ask is its own fault", refused("NOT_THE_CALLERS"), "INTERNAL"],
   ["and so is what it asked badly", refused("INVALID_FIELD"), "INTERNAL"],
   ["an account without its scope is no service", refused("MISSING_SCOPE"), "UNAVAILABLE"],
-  ["a service that counts too many calls is away", refused("RATE_LIMITED", { retry_after: "5" }), "UNAVAILABLE"],
+  ["who asks for too much is told so", refused("RATE_LIMITED", { retry_after: "5" }), "RATE_LIMITED"],
   ["a proxy's page is no answer", () => new Response("<html>", { status: 502 }), "UNAVAILABLE"],
   [
     "a redirect is no answer",

@@ -79,6 +79,6 @@ function told(error: unknown): Refused {
 }
 
 const isReason = (text: string | undefined): text is Reason => text !== undefined && Object.hasOwn(refusals, text)
-const isTold = (text: string): text is "CREDENTIAL_INVALID" | "NOT_FOUND" =>
-  text === "CREDENTIAL_INVALID" || text === "NOT_FOUND"
+const isTold = (text: string): text is "CREDENTIAL_INVALID" | "NOT_FOUND" | "RATE_LIMITED" =>
+  text === "CREDENTIAL_INVALID" || text === "NOT_FOUND" || text === "RATE_LIMITED"
 const ours: ReadonlySet<Reason> = new Set<Reason>(["INVALID_FIELD", "NOT_THE_CALLERS", "MALFORMED_REQUEST"])

@@ -1037,6 +1037,9 @@ export const WriteAuditEventsResponseSchema: GenMessage<WriteAuditEventsResponse
  * A backend serves the app of its service account, and one of a tenant that tenant; a backend of the installation's own
  * app serves all. It names no other place.
  *
+ * Calls are counted: all of a backend's, and those in one user's name. RATE_LIMITED says in `retry_after` (seconds), and
+ * in Retry-After, when the next one is taken.
+ *
  * @generated from service signet.authority.v1.AuthorityService
  */
 export const AuthorityService: GenService<{
@@ -1045,9 +1048,10 @@ export const AuthorityService: GenService<{
    * for the same gives the same bytes.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, CALLER_REFUSED (metadata `caller_reason` says why), NOT_THE_CALLERS
-   *   INVALID_ARGUMENT  CREDENTIAL_INVALID (the device's request; metadata `code` says what is wrong), INVALID_FIELD
-   *   UNAVAILABLE       UNAVAILABLE: no key signs credentials now
+   *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED (metadata `caller_reason` says why), NOT_THE_CALLERS
+   *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the device's request; metadata `code` says what is wrong), INVALID_FIELD
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
+   *   UNAVAILABLE        UNAVAILABLE: no key signs credentials now
    *
    * @generated from rpc signet.authority.v1.AuthorityService.IssueCredential
    */
@@ -1061,9 +1065,10 @@ export const AuthorityService: GenService<{
    * every entry is REVOKED. Which list follows which is for the backend to keep: nothing is remembered of what was signed.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
-   *   INVALID_ARGUMENT  INVALID_FIELD
-   *   UNAVAILABLE       UNAVAILABLE: no key signs lists now
+   *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
+   *   INVALID_ARGUMENT   INVALID_FIELD
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
+   *   UNAVAILABLE        UNAVAILABLE: no key signs lists now
    *
    * @generated from rpc signet.authority.v1.AuthorityService.SignDeviceList
    */
@@ -1077,9 +1082,10 @@ export const AuthorityService: GenService<{
    * where a directive is carried out, for any member. The proof is good for 300 seconds.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
-   *   INVALID_ARGUMENT  CREDENTIAL_INVALID (the requester's paper), INVALID_FIELD
-   *   UNAVAILABLE       UNAVAILABLE: no key signs proofs now
+   *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
+   *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the requester's paper), INVALID_FIELD
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
+   *   UNAVAILABLE        UNAVAILABLE: no key signs proofs now
    *
    * @generated from rpc signet.authority.v1.AuthorityService.IssueProof
    */
@@ -1093,8 +1099,9 @@ export const AuthorityService: GenService<{
    * pinned.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE
-   *   UNAVAILABLE       UNAVAILABLE: there is no key set
+   *   PERMISSION_DENIED  MISSING_SCOPE
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
+   *   UNAVAILABLE        UNAVAILABLE: there is no key set
    *
    * @generated from rpc signet.authority.v1.AuthorityService.GetIssuerKeySet
    */
@@ -1108,7 +1115,8 @@ export const AuthorityService: GenService<{
    * members any more. Who is neither is suspended and may come back. Unknown users are gone.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, NOT_THE_CALLERS
+   *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.ListActiveUsers
    */
@@ -1121,8 +1129,9 @@ export const AuthorityService: GenService<{
    * Tells how a session stands at this moment. One of another place is none.
    *
    * Errors:
-   *   NOT_FOUND         NOT_FOUND
-   *   PERMISSION_DENIED MISSING_SCOPE
+   *   NOT_FOUND          NOT_FOUND
+   *   PERMISSION_DENIED  MISSING_SCOPE
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.GetSession
    */
@@ -1137,8 +1146,9 @@ export const AuthorityService: GenService<{
    * revoked is REVOKED. Again is no error, and neither is a session that is not there.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, NOT_THE_CALLERS
-   *   INVALID_ARGUMENT  CREDENTIAL_INVALID (the list; metadata `code` says what is wrong), INVALID_FIELD
+   *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS
+   *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the list; metadata `code` says what is wrong), INVALID_FIELD
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.ChangeSessions
    */
@@ -1152,8 +1162,9 @@ export const AuthorityService: GenService<{
    * so a backend says them until they are taken.
    *
    * Errors:
-   *   PERMISSION_DENIED MISSING_SCOPE, NOT_THE_CALLERS (a kind that is not messaging's, another place)
-   *   INVALID_ARGUMENT  INVALID_FIELD
+   *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS (a kind that is not messaging's, another place)
+   *   INVALID_ARGUMENT   INVALID_FIELD
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.WriteAuditEvents
    */
