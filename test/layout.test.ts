@@ -89,6 +89,7 @@ const layout: Record<string, Row> = {
     ours: ["gen/es", "server/guard", "server/guard/node", "server/kernel"],
     npm: [...protobuf, ...connect],
   },
+  "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
   scripts: { ours: [], npm: ["*"] },
   test: { ours: ["*"], npm: ["*"] },
 }

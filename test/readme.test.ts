@@ -1,11 +1,14 @@
-// The examples of the packages' pages are programs: they compile as they stand there.
+// The examples of the packages' pages, and of what they lead to, are programs: they compile as they stand there.
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
 
 const root = resolve(import.meta.dirname, "..")
-const pages = ["clients/core/README.md", "clients/web/README.md", "clients/node/README.md", "gen/README.md"]
+const pages = [
+  ...["clients/core/README.md", "clients/web/README.md", "clients/node/README.md", "clients/react-native/README.md"],
+  ...["docs/messaging.md", "gen/README.md"],
+]
 
 test("the examples of the packages' pages compile", () => {
   // Inside node_modules, so that the packages are found and nothing else takes it for a source.

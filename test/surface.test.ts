@@ -69,7 +69,7 @@ test.each<[string, () => Promise<object>, string[]]>([
     "@signet/client-node/messaging",
     () => import("@signet/client-node/messaging"),
     [
-      ...["MessagingError", "createMessenger", "isMessagingError", "messagingReasons"],
+      ...["MessagingError", "createMessenger", "isMessagingError", "messagingReasons", "messagingSession"],
       ...["openFolderStore", "openMemoryStore", "openSqliteStore"],
     ],
   ],
@@ -118,7 +118,7 @@ test.each<[string, string, string[]]>([
   [
     "@signet/client-node/messaging",
     "clients/node/messaging/index.ts",
-    [...messengerTypes, ...ofStores, "NodeMessengerOptions"],
+    [...messengerTypes, ...ofStores, "NodeMessengerOptions", "SignedInOptions"],
   ],
   [
     "@signet/client-react-native",

@@ -1,0 +1,78 @@
+// A conversation of two people, end-to-end encrypted: what is kept is in a folder, and is gone on with at the next start.
+import { join } from "node:path"
+import { configure, type ProviderSignIn, type SecretBox } from "@signet/client-node"
+import {
+  createMessenger,
+  isMessagingError,
+  type MessengerEvent,
+  messagingSession,
+  openSqliteStore,
+} from "@signet/client-node/messaging"
+
+export interface ChatOptions {
+  readonly appId: string
+  readonly authBaseUrl: string
+  /** Whom the messaging service's keys must come from: in the app itself, and never from a server. */
+  readonly rootKey: Uint8Array
+  readonly folder: string
+  readonly box: SecretBox
+  /** How the person signs in, the first time. */
+  readonly signIn: () => Promise<ProviderSignIn>
+  readonly show: (line: string) => void
+}
+
+export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signIn, show }: ChatOptions) {
+  const signet = configure({ appId, authBaseUrl, providers: ["IDP_A"], folder, box })
+  await signet.session.ready
+  if (signet.session.current.is !== "signedIn") await signet.login(await signIn())
+  const session = await messagingSession(signet.session, { appId })
+  const messenger = await createMessenger({
+    messaging: { baseUrl: authBaseUrl, issuerRootKeys: [rootKey] },
+    session,
+    store: openSqliteStore(join(folder, `${session.userId}.db`)),
+    secretBox: box,
+  })
+  messenger.subscribe((event) => show(lineOf(event)))
+  const ending = new AbortController()
+  const running = messenger.run(ending.signal).catch((error: unknown) => show(`ended: ${error}`))
+  return {
+    userId: session.userId,
+    async say(peerUserId: string, text: string): Promise<void> {
+      try {
+        // The one with this person that there is, or a new one.
+        const { id } = await messenger.createDirectConversation(peerUserId)
+        await messenger.send(id, new TextEncoder().encode(text))
+      } catch (error) {
+        // Stored, and sent as soon as it can be: asking again would send it twice.
+        if (!isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) throw error
+        show("waits for the network")
+      }
+    },
+    /** Sixty digits for the two of them to compare, over another way than this one. */
+    safetyNumber: async (peerUserId: string) => (await messenger.verification.of(peerUserId)).safetyNumber,
+    async close(): Promise<void> {
+      ending.abort()
+      await running
+      await messenger.close()
+      signet.close()
+    },
+  }
+}
+
+function lineOf(event: MessengerEvent): string {
+  switch (event.is) {
+    case "entry": {
+      const { entry } = event
+      if (entry.is === "message") return `${entry.from.userId}: ${new TextDecoder().decode(entry.plaintext)}`
+      return `(${entry.is})`
+    }
+    case "status":
+      return `the conversation is ${event.status}`
+    case "keysChanged":
+      return `${event.userId} has new keys: compare the safety number before you write on`
+    case "failed":
+      return `not done yet: ${event.error}`
+    case "lagged":
+      return "there is more in the timeline"
+  }
+}
