@@ -369,8 +369,8 @@ describe("the audit", () => {
       () => ({ appId: "", tenantId: newId("ten", now(), randomBytes(10)) }),
       "NOT_THE_CALLERS app_id",
     ],
-    ["what is to come", () => ({ occurredAt: at(600_000) }), "INVALID_FIELD occurred_at"],
-    ["what was long ago", () => ({ occurredAt: at(-32 * 86_400_000) }), "INVALID_FIELD occurred_at"],
+    ["what is to come", () => ({ occurredAt: at(600_000) }), "INVALID_FIELD TOO_NEW"],
+    ["what was long ago", () => ({ occurredAt: at(-32 * 86_400_000) }), "INVALID_FIELD TOO_OLD"],
     ["a target without an id", () => ({ targetType: "device" }), "INVALID_FIELD target_id"],
   ])("does not take %s, nor what comes with it", async (_, change, reason) => {
     const good = event()

@@ -3,23 +3,25 @@
 import { decode } from "@signet/canonical/canonical"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
-import { parseId } from "@signet/kernel/ids"
+import { newId, parseId } from "@signet/kernel/ids"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { endDevicesOf } from "../../server/rpc/messaging/end-user.ts"
+import { RefusedForGood } from "../../server/store/durable/effects.ts"
 import { refusal } from "../support/clients.ts"
 import { type BackendElsewhere, startBackendElsewhere } from "../support/messaging/backend-elsewhere.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { newLeafKey } from "../support/messaging/papers.ts"
+import { newLeafKey, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let backend: BackendElsewhere
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   backend = await startBackendElsewhere(server)
 })
 afterAll(async () => {
@@ -122,10 +124,37 @@ describe("who is gone", () => {
 
 test("an event that is said again is in the audit once", async () => {
   const { id, userId } = await registered()
-  const eventId = `aud_${"0".repeat(25)}a`
-  const event = {
-    id: parseId("aud", eventId) ?? expect.fail(),
-    occurredAtMs: server.deps.clock.nowMs(),
+  const event = eventOf(id, userId)
+  await backend.auth.effects.audit([event])
+  await Promise.all([backend.auth.effects.audit([event, event]), backend.auth.accounts.audit([event])])
+  expect(await keptOf(id)).toEqual([event])
+})
+
+test("an event that is too old is refused for good, and those beside it are kept; one that is too new waits", async () => {
+  const { id, userId } = await registered()
+  const day = 86_400_000
+  const [old, fresh, early] = [-32 * day, 0, day].map((ms) => eventOf(id, userId, ms)) as [Event, Event, Event]
+  await expect(backend.auth.effects.audit([old, fresh])).rejects.toBeInstanceOf(RefusedForGood)
+  expect(await keptOf(id)).toEqual([fresh])
+  const refused = backend.auth.effects.audit([early]).catch((fault: unknown) => fault)
+  expect(await refused).not.toBeInstanceOf(RefusedForGood)
+  // An account that is put right is asked again.
+  const elsewhere = { ...eventOf(id, userId), appId: newId("app", server.deps.clock.nowMs(), new Uint8Array(10)) }
+  const misplaced = backend.auth.effects.audit([elsewhere]).catch((fault: unknown) => fault)
+  expect(await misplaced).not.toBeInstanceOf(RefusedForGood)
+})
+
+async function keptOf(targetId: string) {
+  const filter = { appId: server.app.id, tenantId: null, contextId: null, kinds: [], outcome: null, principalId: null }
+  const rest = { targetType: "device", targetId, fromMs: null, untilMs: null }
+  return server.deps.store.transaction((tx) => tx.audit.list({ ...filter, ...rest }, { size: 10, before: null }))
+}
+
+function eventOf(deviceId: string, userId: string, ms = 0) {
+  const nowMs = server.deps.clock.nowMs()
+  return {
+    id: newId("aud", nowMs, randomBytes(10)),
+    occurredAtMs: nowMs + ms,
     kind: "device.registered",
     outcome: "SUCCESS",
     reason: null,
@@ -135,18 +164,11 @@ test("an event that is said again is in the audit once", async () => {
     subjectPrincipalId: null,
     subjectIdentityId: null,
     sessionId: null,
-    target: { type: "device", id },
+    target: { type: "device", id: deviceId },
     request: { id: "r-1", route: "signet.messaging.v1.DeviceService/RegisterDevice", ipTruncated: "192.0.2.0/24" },
   } as const
-  await backend.auth.effects.audit([event])
-  await Promise.all([backend.auth.effects.audit([event, event]), backend.auth.accounts.audit([event])])
-  const filter = { appId: server.app.id, tenantId: null, contextId: null, kinds: [], outcome: null, principalId: null }
-  const rest = { targetType: "device", targetId: id, fromMs: null, untilMs: null }
-  const kept = await server.deps.store.transaction((tx) =>
-    tx.audit.list({ ...filter, ...rest }, { size: 10, before: null }),
-  )
-  expect(kept).toEqual([event])
-})
+}
+type Event = ReturnType<typeof eventOf>
 
 test("while the auth service is away nothing is half done", async () => {
   const [alice, bob] = [await registered(), await registered()]

@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent, AuditKind } from "@signet/kernel/audit/event"
-import { type Reason, refusals } from "@signet/kernel/errors"
+import { type Reason, Refused, refusals } from "@signet/kernel/errors"
 import { type IdKinds, parseId } from "@signet/kernel/ids"
 import { type Backend, backendKinds, eventProblem } from "@signet/kernel/messaging/backend"
 import { type BackendEvent, BackendEvent_Outcome as Outcome } from "@signet/proto/authority/v1/authority_service"
@@ -33,7 +33,10 @@ function eventOf(backend: Backend, said: BackendEvent, nowMs: number): AuditEven
   const occurredAtMs = said.occurredAt === undefined ? Number.NaN : timestampMs(said.occurredAt)
   const named = { appId: optional("app", said.appId), tenantId: optional("ten", said.tenantId) }
   const problem = eventProblem(backend, { kind, ...named, occurredAtMs, route: said.route }, nowMs)
-  if (problem === "occurred_at") throw invalid(problem)
+  if (problem === "occurred_at") {
+    const code = occurredAtMs > nowMs ? "TOO_NEW" : "TOO_OLD"
+    throw new Refused("INVALID_FIELD", { metadata: { field: problem, code } })
+  }
   if (problem !== undefined) throw notTheCallers(problem)
   if ((said.targetType === "") !== (said.targetId === "")) throw invalid("target_id")
   return {

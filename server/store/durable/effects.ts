@@ -2,6 +2,9 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
 
+/** Thrown by an effect that was heard, and will not be taken however often it is said. Whatever else is thrown is tried again. */
+export class RefusedForGood extends Error {}
+
 /** What an object has others do after its own write: at least once, from its outbox, so that again is no error. */
 export interface Effects {
   /** Binds the session to the device, and ends every other session that is bound to one of the revoked. */

@@ -1,9 +1,8 @@
 import { DurableObject } from "cloudflare:workers"
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { Refused } from "@signet/kernel/errors"
 import { isReadable, isWritable } from "@signet/kernel/messaging/moving"
 import type { Place } from "@signet/kernel/messaging/records"
-import type { Effects } from "./effects.ts"
+import { type Effects, RefusedForGood } from "./effects.ts"
 import type { DurableEnv } from "./env.ts"
 import { migrate, type Parts } from "./migrate.ts"
 import {
@@ -57,7 +56,7 @@ export abstract class StoredObject<Env extends DurableEnv = DurableEnv> extends 
       sql: this.sql,
       nowMs: () => this.nowMs(),
       deliver: (entry) => (isAudit(entry) ? this.effects().audit(entry.body) : this.deliver(entry)),
-      isRefusal: (fault) => fault instanceof Refused && fault.reason !== "UNAVAILABLE",
+      isForGood: (fault) => fault instanceof RefusedForGood,
       report: (fault) => this.report(fault),
     })
     this.outbox = {

@@ -74,23 +74,28 @@ describe("an object", () => {
     expect((await delivered(lane)).map(({ body }) => body)).toEqual([1, 2])
   })
 
-  test("gives up in the end what is refused again and again, and delivers what is behind it", async () => {
+  test("ends at once what is refused for good, and delivers what is behind it", async () => {
+    const [lane, name] = [freshId("dev"), freshId("dev")]
+    await objects.world({ refusedForGood: [lane] })
+    await probe(name).send([entry(lane, "poison"), entry(lane, "more of it")], true)
+    expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
+    await objects.world({ refusedForGood: [] })
+    await probe(name).send([entry(lane, "behind it")], true)
+    expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
+  })
+
+  test("never ends what is refused for now, and tells it when that is over", async () => {
     const [lane, name] = [freshId("dev"), freshId("dev")]
     await objects.world({ refused: [lane] })
-    await probe(name).send([entry(lane, "poison")], true)
-    for (let i = 1; i <= 23; i++) {
+    await probe(name).send([entry(lane, "first")], true)
+    for (let i = 1; i <= 30; i++) {
       await objects.world({ passedMs: i * 301_000 })
       await probe(name).wake()
     }
-    expect(await probe(name).rowsOf("select tries from outbox")).toEqual([{ tries: 24 }])
-    await probe(name).send([entry(lane, "behind it")], false)
-    expect(await delivered(lane)).toEqual([])
-    await objects.world({ passedMs: 24 * 301_000 })
+    expect(await probe(name).rowsOf("select tries from outbox")).toEqual([{ tries: 31 }])
+    await objects.world({ refused: [], passedMs: 31 * 301_000 })
     await probe(name).wake()
-    expect(await probe(name).rowsOf("select tries from outbox")).toEqual([{ tries: 1 }])
-    await objects.world({ refused: [], passedMs: 25 * 301_000 })
-    await probe(name).wake()
-    expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
+    expect((await delivered(lane)).map(({ body }) => body)).toEqual(["first"])
     await reset()
   })
 
@@ -168,6 +173,22 @@ describe("a user", () => {
     await store.devices.bindSession(sessionId, one.id, newAudit("device.bound"))
     expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === sessionId)).toEqual([])
     expect(await user(one).rowsOf("select * from outbox where kind = 'sessions'")).toEqual([])
+  })
+
+  test("says what waited by its newest list, and binds nothing to a device that was revoked meanwhile", async () => {
+    const one = newDevice(freshId("prn"))
+    const bind = { sessionId: newId("ses", nowMs, random(10)), deviceId: one.id }
+    await objects.world({ faults: 2 })
+    await store.devices.change(changeOf(one, { bind }))
+    const revoked: MessagingDevice = { ...one, status: "REVOKED", revokedAtMs: nowMs }
+    const list = newList(2n)
+    expect(await store.devices.change(changeOf(revoked, { list, revoked: [one.id] }))).toBe("done")
+    await objects.world({ faults: 0 })
+    await objects.env.USERS.getByName(userName(one.userId, place)).wake()
+    const said = async () => (await objects.world()).sessions.filter((each) => each.revoked.includes(one.id))
+    await until(async () => (await said()).length > 0)
+    expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === bind.sessionId)).toEqual([])
+    expect(await said()).toEqual([{ list: list.bytes, bind: null, revoked: [one.id], nowMs }])
   })
 
   test("has revocations carried out by its alarm until they are done", async () => {

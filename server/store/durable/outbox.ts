@@ -15,7 +15,7 @@ export interface Outbox {
   add(entry: Entry): void
   /**
    * Delivers what is there: of these lanes all, for whoever waits for it; without them of all lanes what is new or due
-   * again. Never throws: what could not be delivered stays, and the alarm tries. What is refused again and again goes.
+   * again. Never throws: what could not be delivered stays, and the alarm tries. What is refused for good goes.
    */
   drain(lanes?: readonly string[]): Promise<void>
   /** When the alarm is to try; null when there is nothing. Milliseconds since the Unix epoch. */
@@ -38,8 +38,6 @@ export const outboxSteps = [
 const graceMs = 5_000
 const longestWaitMs = 300_000
 const lanesAtOnce = 64
-/** What is refused so often, for more than an hour, is given up: what is not there is not refused. */
-const mostRefused = 24
 
 const heads = "select min(id) from outbox group by lane"
 const nextText = `select min(due_at) as due_at from outbox where id in (${heads})`
@@ -52,7 +50,7 @@ export function createOutbox(of: {
   /** Again is no error for whom it is for. Throws when it must be tried again. */
   deliver: (entry: Entry) => Promise<void>
   /** Whether it was heard and will not be taken, however often it is said. */
-  isRefusal: (fault: unknown) => boolean
+  isForGood: (fault: unknown) => boolean
   report: (fault: unknown) => void
 }): Outbox {
   const { sql } = of
@@ -70,7 +68,7 @@ export function createOutbox(of: {
           await of.deliver({ lane, kind: head.kind, body: fromText(head.body) })
         } catch (fault) {
           of.report(fault)
-          if (!isAwaited && head.tries >= mostRefused && of.isRefusal(fault)) {
+          if (of.isForGood(fault)) {
             // It would keep what comes after it from ever being heard.
             of.report(new Error(`given up: ${head.kind}`))
             sql.run("delete from outbox where id = ?", head.id)

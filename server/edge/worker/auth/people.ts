@@ -1,5 +1,6 @@
 // The auth service as the one who knows people and sessions, and keeps the audit.
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { ConnectError } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import { type PrincipalId, parseId } from "@signet/kernel/ids"
@@ -13,7 +14,9 @@ import {
   GetSessionResponse_State as State,
 } from "@signet/proto/authority/v1/authority_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
-import type { Effects } from "../../../store/durable/effects.ts"
+import type { ErrorInfo } from "@signet/proto/google/rpc/error_details"
+import { errorInfo } from "../../../rpc/errors.ts"
+import { type Effects, RefusedForGood } from "../../../store/durable/effects.ts"
 import type { CallAuth } from "./call.ts"
 import { placeShape } from "./signing.ts"
 
@@ -52,20 +55,43 @@ export function people(call: CallAuth): MessagingAccounts & Effects {
     },
 
     async audit(events) {
+      const say = (some: readonly AuditEvent[]) =>
+        saying(call(AuthorityService.method.writeAuditEvents, { events: some.map(eventShape) }))
+      let fault: RefusedForGood | undefined
       for (let at = 0; at < events.length; at += eventsAtOnce) {
-        const some = events.slice(at, at + eventsAtOnce).map(eventShape)
-        await call(AuthorityService.method.writeAuditEvents, { events: some })
+        const some = events.slice(at, at + eventsAtOnce)
+        if ((await say(some)) === undefined) continue
+        // All are refused with one of them.
+        for (const one of some) fault = (await say([one])) ?? fault
       }
+      if (fault !== undefined) throw fault
     },
 
     async changeSessions({ list: deviceList, bind, revoked }) {
-      await call(AuthorityService.method.changeSessions, {
-        deviceList,
-        ...(bind === null ? {} : { bind }),
-        revokedDeviceIds: [...revoked],
-      })
+      const change = { deviceList, ...(bind === null ? {} : { bind }), revokedDeviceIds: [...revoked] }
+      const fault = await saying(call(AuthorityService.method.changeSessions, change))
+      if (fault !== undefined) throw fault
     },
   }
+}
+
+/** What an outbox says. @returns why it will never be taken; throws what another time may take. */
+async function saying(said: Promise<unknown>): Promise<RefusedForGood | undefined> {
+  try {
+    await said
+    return undefined
+  } catch (error) {
+    const info = error instanceof Refused && error.cause instanceof ConnectError ? errorInfo(error.cause) : undefined
+    if (!isForGood(info)) throw error
+    return new RefusedForGood(`${info?.reason} ${info?.metadata.field ?? ""}`, { cause: error })
+  }
+}
+
+/** What is malformed, too old, or not what a list says, stays so. An account, a key, a version or a clock may be put right. */
+function isForGood(info: Pick<ErrorInfo, "reason" | "metadata"> | undefined): boolean {
+  const { field = "", code } = info?.metadata ?? {}
+  if (info?.reason === "NOT_THE_CALLERS") return field === "bind" || field === "revoked_device_ids"
+  return info?.reason === "INVALID_FIELD" && code !== "TOO_NEW"
 }
 
 /** One that is not known here is no session to go on with. */

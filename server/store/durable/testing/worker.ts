@@ -9,7 +9,7 @@ import type { Place as Where } from "@signet/kernel/messaging/records"
 import { AttachmentObject } from "../attachment/object.ts"
 import { ConversationObject } from "../conversation/object.ts"
 import { DeviceObject } from "../device/object.ts"
-import type { Effects } from "../effects.ts"
+import { type Effects, RefusedForGood } from "../effects.ts"
 import type { DurableEnv } from "../env.ts"
 import { NameObject } from "../name/object.ts"
 import { StoredObject } from "../object.ts"
@@ -38,10 +38,17 @@ const done = {
   erased: [] as string[],
 }
 /**
- * What tests set: the auth service does not answer so many times; lanes in which everything is refused; users who are gone; time that went by; devices do not
- * hear of conversations so many times.
+ * What tests set: the auth service does not answer so many times; lanes in which everything is refused, for now or for
+ * good; users who are gone; time that went by; devices do not hear of conversations so many times.
  */
-const world = { faults: 0, refused: [] as string[], gone: [] as PrincipalId[], passedMs: 0, deaf: 0 }
+const world = {
+  faults: 0,
+  refused: [] as string[],
+  refusedForGood: [] as string[],
+  gone: [] as PrincipalId[],
+  passedMs: 0,
+  deaf: 0,
+}
 
 export type Done = typeof done
 export type World = typeof world
@@ -195,6 +202,7 @@ export class Probe extends StoredObject<TestEnv> {
   protected override async deliver(entry: Entry): Promise<void> {
     answered()
     if (world.refused.includes(entry.lane)) throw new Refused("INTERNAL")
+    if (world.refusedForGood.includes(entry.lane)) throw new RefusedForGood("never")
     done.delivered.push(entry)
   }
   send(entries: readonly Entry[], isWaiting: boolean): Promise<void> | undefined {

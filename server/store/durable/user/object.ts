@@ -234,7 +234,16 @@ export abstract class UserObject extends TellingObject<UserAsk> {
   protected override async deliver(entry: Entry): Promise<void> {
     if (isOfPlace(entry)) return this.env.PLACES.getByName(placeName(entry.body.place)).tellUser(entry.body)
     if (!isOfSessions(entry)) return super.deliver(entry)
-    await this.effects().changeSessions(entry.body)
+    const change = this.#sayable(entry.body)
+    if (change !== undefined) await this.effects().changeSessions(change)
+  }
+
+  /** By the newest list: it is signed by a key of this time, and of what was said meanwhile it says the same. */
+  #sayable({ bind, ...change }: SessionChange): SessionChange | undefined {
+    const list = newestList(this.sql)?.bytes ?? change.list
+    const isBound = bind !== null && findDevice(this.sql, bind.deviceId)?.status === "ACTIVE"
+    if (!isBound && change.revoked.length === 0) return undefined
+    return { ...change, list, bind: isBound ? bind : null }
   }
 
   protected override newsFor({ sinceMs }: UserAsk): readonly Hint[] {

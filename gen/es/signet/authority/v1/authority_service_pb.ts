@@ -1159,11 +1159,11 @@ export const AuthorityService: GenService<{
   },
   /**
    * Appends what happened in messaging to the audit. Events that are there already, by their ids, are left as they are,
-   * so a backend says them until they are taken.
+   * so a backend says them until they are taken, or refused for good: INVALID_FIELD, unless `code` is TOO_NEW.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS (a kind that is not messaging's, another place)
-   *   INVALID_ARGUMENT   INVALID_FIELD
+   *   INVALID_ARGUMENT   INVALID_FIELD (of `occurred_at` metadata `code` says TOO_OLD or TOO_NEW)
    *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.WriteAuditEvents
