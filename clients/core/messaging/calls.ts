@@ -15,6 +15,8 @@ import type { MessagingSession } from "./session.ts"
 const proofHeader = "signet-device-proof"
 /** A token that came from a cache and is too old, or from before the device was registered. */
 const staleTokens = ["TOKEN_EXPIRED", "DEVICE_REQUIRED"] as const
+/** A service that has not answered by then answers no more: the call is made again, the same. Milliseconds. */
+const answerMs = 120_000
 
 /** The messaging service, called as this session and this device. */
 export interface Calls {
@@ -65,7 +67,7 @@ function asDevice(options: CallOptions): Transport {
     return headers
   }
   return {
-    async unary(method, signal, timeoutMs, header, input, values) {
+    async unary(method, signal, timeoutMs = answerMs, header, input, values) {
       const message = create(method.input, input)
       const call = async (token: string) =>
         transport.unary(method, signal, timeoutMs, await headersOf(header, token, method, message), message, values)

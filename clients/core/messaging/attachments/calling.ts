@@ -1,7 +1,7 @@
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
-import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 
 const maxTries = 3
 
@@ -26,10 +26,11 @@ export async function calling<T>(
       }
       const retryAfterMs = isFailure(cause, "RATE_LIMITED") ? failureOf(cause)?.retryAfterMs : undefined
       if (retryAfterMs === undefined && !isUnreachable(cause)) throw cause
-      if (tries === maxTries) {
+      const waitMs = retryAfterMs ?? retryDelayMs(random, tries)
+      if (tries === maxTries || waitMs > longestAskedMs) {
         throw new MessagingError("ATTACHMENT_INTERRUPTED", "the service cannot be reached", { cause })
       }
-      await pause(clock, retryAfterMs ?? retryDelayMs(random, tries))
+      await pause(clock, waitMs)
     }
   }
 }

@@ -9,9 +9,10 @@ import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
+import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { dueIn } from "../state/due.ts"
 import type { Held, Seat } from "../state/held.ts"
-import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 import { type Plan, stageCommit } from "./staging.ts"
 
 const maxTries = 8
@@ -133,9 +134,10 @@ export async function discardStaged(context: Context, conversationId: string): P
 /** Makes ready for another try, or gives up with the reason. */
 async function afterRefusal(context: Context, conversationId: string, error: unknown, tries: number): Promise<void> {
   const failure = failureOf(error)
-  const again = async (reason: "CONFLICT_EXHAUSTED" | "QUEUED", ms?: number) => {
-    if (tries >= maxTries) throw new MessagingError(reason, "tried often enough for now", { cause: error })
-    await pause(context.clock, ms ?? retryDelayMs(context.random, tries))
+  const again = async (reason: "CONFLICT_EXHAUSTED" | "QUEUED", ms = retryDelayMs(context.random, tries)) => {
+    const isEnough = tries >= maxTries || ms > longestAskedMs
+    if (isEnough) throw new MessagingError(reason, "tried often enough for now", { cause: error })
+    await pause(context.clock, ms)
   }
   switch (failure?.reason) {
     case "COMMIT_CONFLICT":
@@ -153,12 +155,14 @@ async function afterRefusal(context: Context, conversationId: string, error: unk
     case "KEY_PACKAGE_NOT_CLAIMED":
       await discardStaged(context, conversationId)
       await catchUp(context, conversationId)
+      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
       return again("CONFLICT_EXHAUSTED")
     case "RATE_LIMITED":
       return again("QUEUED", failure.retryAfterMs)
     default:
       if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
       if (failure !== undefined) await discardStaged(context, conversationId)
+      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
       throw error
   }
 }

@@ -13,12 +13,13 @@ import type { TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
+import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { refusingAs } from "../refusing.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
 import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
-import { isUnreachable, pause, retryDelayMs } from "../sync/pause.ts"
+import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 import { ensureKeysHold } from "../verification/noticing.ts"
 import { carryOutDue } from "./carry-out.ts"
 import { nextId } from "./ordered-id.ts"
@@ -227,10 +228,13 @@ async function afterRefusal(
       await catchUp(context, conversationId)
       await pause(context.clock, retryDelayMs(context.random, tries))
       return
-    case "RATE_LIMITED":
-      if (isLast) throw new MessagingError("QUEUED", "too many messages at once", { cause: error })
-      await pause(context.clock, failure.retryAfterMs ?? retryDelayMs(context.random, tries))
+    case "RATE_LIMITED": {
+      const waitMs = failure.retryAfterMs ?? retryDelayMs(context.random, tries)
+      const isEnough = isLast || waitMs > longestAskedMs
+      if (isEnough) throw new MessagingError("QUEUED", "too many messages at once", { cause: error })
+      await pause(context.clock, waitMs)
       return
+    }
     case "LIMIT_EXCEEDED":
     case "INVALID_FIELD":
       // It is never taken, and would hold up what comes after it.
@@ -240,6 +244,7 @@ async function afterRefusal(
       if (!isUnreachable(error)) throw error
       throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
     default:
+      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
       if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
       throw error
   }

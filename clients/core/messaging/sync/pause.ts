@@ -6,6 +6,8 @@ export const pause = (clock: Clock, ms: number): Promise<void> => new Promise((r
 
 const firstDelayMs = 50
 const longestDelayMs = 5_000
+/** The longest that anything waits because the service asked for it: whoever would wait longer is told, and comes back. */
+export const longestAskedMs = 30_000
 
 /** Twice as long each time, and by chance up to half less: who collided does not collide again. @param tries from 1. */
 export function retryDelayMs(random: Random, tries: number): number {

@@ -1,5 +1,4 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
 import { isFailure, needsSignIn } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { addDevicesOf, addOwnDevices } from "../device/own-devices.ts"
@@ -11,30 +10,60 @@ import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutDue } from "../sending/carry-out.ts"
 import { lookAgain } from "../verification/verification.ts"
+import { createHintTurns, type Hint } from "./hint-turns.ts"
 import { pause, retryDelayMs } from "./pause.ts"
 import { sync } from "./sync.ts"
-import { inBackground } from "./trying.ts"
+import { inBackground, tryingAlone } from "./trying.ts"
+
+/** A heartbeat comes every 20 seconds. */
+const silentMs = 60_000
+/** A stream that was there for so long was a good one. */
+const settledMs = 30_000
 
 /**
  * Syncs, and then follows hints. A hint says that there is something to fetch: what counts is what is fetched, so one
  * that is lost costs time only.
  */
 export async function run(context: Context, signal: AbortSignal): Promise<void> {
-  const { conversations } = context.calls
+  const { clock } = context
+  const turns = createHintTurns((hint) => tryingAlone(context, undefined, () => follow(context, hint)))
   for (let failures = 0; !signal.aborted; ) {
+    const startedMs = clock.nowMs()
     try {
       await sync(context)
-      for await (const { event } of conversations.subscribe({ includeEnvelopes: true }, { signal })) {
-        failures = 0
-        inBackground(context, undefined, () => follow(context, event))
-      }
+      for await (const hint of listen(context, signal)) await turns.take(hint)
     } catch (error) {
       if (signal.aborted) return
       if (isOver(error)) throw error
       context.emit({ is: "failed", conversationId: undefined, error })
     }
-    failures++
+    // One that says a word and ends is no better than one that says none.
+    failures = clock.nowMs() - startedMs < settledMs ? failures + 1 : 1
     if (!signal.aborted) await pause(context.clock, retryDelayMs(context.random, failures))
+  }
+}
+
+/**
+ * The hints of one stream. One in which nothing is heard, not even a heartbeat, is ended: whoever was at the other end of
+ * it is there no more.
+ */
+async function* listen({ calls, clock }: Context, signal: AbortSignal): AsyncGenerator<Hint> {
+  const silence = new AbortController()
+  let cancel = () => {}
+  const wait = () => {
+    cancel()
+    cancel = clock.after(silentMs, () => silence.abort())
+  }
+  try {
+    wait()
+    const ended = AbortSignal.any([signal, silence.signal])
+    for await (const { event } of calls.conversations.subscribe({ includeEnvelopes: true }, { signal: ended })) {
+      cancel()
+      yield event
+      wait()
+    }
+  } finally {
+    cancel()
   }
 }
 
@@ -47,7 +76,7 @@ const isOver = (error: unknown): boolean =>
  *
  * @throws MessagingError ANSWER_REFUSED for a name that is none.
  */
-export async function follow(context: Context, event: SubscribeResponse["event"]): Promise<void> {
+export async function follow(context: Context, event: Hint): Promise<void> {
   switch (event.case) {
     case "envelopeAvailable": {
       const { headSeq, envelopes } = event.value

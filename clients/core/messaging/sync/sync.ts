@@ -1,3 +1,4 @@
+import { equalBytes } from "@signet/canonical/bytes"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Conversation, Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { type Context, nowSeconds } from "../context.ts"
@@ -5,14 +6,15 @@ import { keepBound } from "../device/binding.ts"
 import { addOwnDevices } from "../device/own-devices.ts"
 import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
 import { consume, joinAll } from "../joining/welcomes.ts"
-import { catchUp, changeRecord, requestRejoin } from "../receiving/log.ts"
+import { catchUp, changeRecord, lookForHelp, requestRejoin } from "../receiving/log.ts"
 import { usersIn } from "../receiving/roster.ts"
+import { comeBack, isOfOtherStory, leaveOtherStory } from "../receiving/story.ts"
 import { carryOutDue } from "../sending/carry-out.ts"
 import { carryOutCreations } from "../sending/creation.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { flush } from "../sending/outbox.ts"
 import { dueIn } from "../state/due.ts"
-import type { Seat } from "../state/held.ts"
+import { isAway, type Seat } from "../state/held.ts"
 import { deviceSpace } from "../store/store.ts"
 import { allPages } from "./pages.ts"
 import { inBackground, trying } from "./trying.ts"
@@ -56,8 +58,8 @@ async function isQuiet(context: Context, id: string, shown: Conversation | undef
   if (shown?.status !== Conversation_Status.ACTIVE || record?.status !== Status.ACTIVE) return false
   const { outline, due, pendingConsume } = record
   if (outline === undefined || outline.isStaged || due.length > 0 || pendingConsume !== undefined) return false
-  const { epoch, processedSeq } = outline
-  const isThere = shown.headSeq === processedSeq && shown.epoch === epoch
+  const { epoch, processedSeq, receiptHead } = outline
+  const isThere = shown.headSeq === processedSeq && shown.epoch === epoch && isSameStory(receiptHead, shown)
   const isAhead = shown.cursor !== undefined && shown.cursor.processedSeq > processedSeq
   const isFresh = nowSeconds(context) - Number(outline.leafRenewedAt) < leafAgeSeconds
   return isThere && !isAhead && isFresh && shown.directives.length === 0
@@ -79,6 +81,13 @@ export async function settle(context: Context, conversationId: string, shown: Co
   // Of what the service has counted, a commit was kept from this device, or something else told in its place.
   const isWhole = seat === undefined || shown === undefined || isFollowed(seat, shown)
   if (record?.status === Status.ACTIVE && !isWhole) return requestRejoin(context, conversationId)
+  if (record?.status === Status.ACTIVE && seat !== undefined && shown?.epoch === seat.group.epoch) {
+    const { receipt } = seat
+    const isOther = receipt !== "first" && !isSameStory(receipt.hash, shown)
+    if (isOther && (await leaveOtherStory(context, conversationId))) return
+  }
+  if (isOfOtherStory(record)) return comeBack(context, conversationId)
+  if (isAway(record) && shown !== undefined) await lookForHelp(context, shown)
   const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
   if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(context, seat)) {
     return changeRecord(context, conversationId, (before) => ({ ...before, status: Status.REMOVED }))
@@ -102,6 +111,10 @@ export async function settle(context: Context, conversationId: string, shown: Co
 /** Whether who has read as far as the service was, is in the epoch that the service was in. */
 const isFollowed = ({ processedSeq, group }: Seat, { headSeq, epoch }: Conversation): boolean =>
   processedSeq < headSeq || group.epoch >= epoch
+
+/** Whether the service counts the receipt that was followed. None is named by what was stored before it was kept there. */
+const isSameStory = (receiptHead: Uint8Array, shown: Conversation): boolean =>
+  receiptHead.length === 0 || shown.receiptHead.length === 0 || equalBytes(receiptHead, shown.receiptHead)
 
 /**
  * Whether there is nobody else in it. A conversation is closed by the last user who leaves it, here, where the answer was
@@ -134,15 +147,23 @@ const listConversations = ({ calls }: Context): Promise<Conversation[]> =>
     return { items: conversations, nextPageToken }
   })
 
-/** Renews the credential in the last quarter of its life, and puts it to use. */
+/** Renews the credential in the last quarter of its life, and puts it to use. One that is good still holds up nothing. */
 async function keepCredential(context: Context): Promise<void> {
   const { device } = context
+  const now = nowSeconds(context)
   const quarter = (device.notAfter - device.notBefore) / 4
-  if (nowSeconds(context) >= device.notAfter - quarter) await renewCredential(context)
+  if (now >= device.notAfter) await renewCredential(context)
+  else if (now >= device.notAfter - quarter) await trying(context, undefined, () => renewCredential(context))
+  // Stopped in between, or the new one came with another answer.
+  if (device.marks.hasFormerKeyPackages) await trying(context, undefined, () => useCredential(context))
 }
 
 export async function renewCredential(context: Context): Promise<void> {
   await context.device.renew(context)
+  await useCredential(context)
+}
+
+async function useCredential(context: Context): Promise<void> {
   await replaceKeyPackages(context)
   for (const id of await context.store.spaces()) {
     if (id !== deviceSpace) renewLeafLater(context, id)

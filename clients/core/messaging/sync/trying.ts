@@ -15,13 +15,18 @@ export async function trying(
   }
 }
 
-/** The same beside everything else: nobody waits for it, and what ends the messenger ends it in silence. */
-export function inBackground(
+/** The same beside everything else, where what ends the messenger ends it in silence. Never rejects. */
+export async function tryingAlone(
   context: Pick<Context, "emit">,
   conversationId: string | undefined,
   work: () => Promise<void>,
-): void {
-  trying(context, conversationId, work).catch((error: unknown) => {
+): Promise<void> {
+  try {
+    await trying(context, conversationId, work)
+  } catch (error) {
     if (!isMessagingError(error, "CLOSED")) context.emit({ is: "failed", conversationId, error })
-  })
+  }
 }
+
+/** The same, and nobody waits for it. */
+export const inBackground = (...of: Parameters<typeof tryingAlone>): void => void tryingAlone(...of)

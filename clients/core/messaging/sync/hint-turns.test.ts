@@ -1,0 +1,53 @@
+import { create } from "@bufbuild/protobuf"
+import { SubscribeResponse_DirectiveIssuedSchema as DirectiveIssuedSchema } from "@signet/proto/messaging/v1/conversation_service"
+import { expect, test } from "vitest"
+import { createHintTurns, type Hint } from "./hint-turns.ts"
+
+const hintOf = (conversationId: string, directiveId = ""): Hint => ({
+  case: "directiveIssued",
+  value: create(DirectiveIssuedSchema, { conversationId, directive: { id: directiveId } }),
+})
+const settled = () => new Promise((resolve) => setTimeout(resolve, 1))
+
+function following() {
+  const begun: Hint[] = []
+  const ends: (() => void)[] = []
+  const turns = createHintTurns((hint) => {
+    begun.push(hint)
+    return new Promise((resolve) => ends.push(resolve))
+  })
+  return { begun, ends, turns }
+}
+
+test("of hints of one thing that come meanwhile, the last one is followed", async () => {
+  const { begun, ends, turns } = following()
+  const hints = ["1", "2", "3"].map((directiveId) => hintOf("one", directiveId))
+  for (const hint of hints) await turns.take(hint)
+  expect(begun).toEqual([hints[0]])
+  ends[0]?.()
+  await settled()
+  expect(begun).toEqual([hints[0], hints[2]])
+  ends[1]?.()
+  await settled()
+  await turns.take(hintOf("one", "4"))
+  expect(begun).toHaveLength(3)
+})
+
+test("hints of ever other things are followed some at a time", async () => {
+  const { begun, ends, turns } = following()
+  let taken = 0
+  const all = (async () => {
+    for (let i = 0; i < 100; i++) {
+      await turns.take(hintOf(`${i}`))
+      taken++
+    }
+  })()
+  await settled()
+  expect(taken).toBe(32)
+  while (begun.length < 100) {
+    for (const end of ends.splice(0)) end()
+    await settled()
+  }
+  await all
+  expect(taken).toBe(100)
+})

@@ -1,0 +1,211 @@
+// A service that does not answer, that says "later" for a year, that goes deaf, or that talks without end: nothing waits
+// for it for ever, nothing is done twice at a time for it, and once it tells the truth everything goes on.
+import { create, type MessageShape } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
+import {
+  SubscribeResponse_EnvelopeAvailableSchema as EnvelopeAvailableSchema,
+  SubscribeResponse_HeartbeatSchema as HeartbeatSchema,
+  type SubscribeResponse,
+  SubscribeResponseSchema,
+} from "@signet/proto/messaging/v1/conversation_service"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let ben: Seated
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  ben = await messengers.newcomer("ben")
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const textsIn = async ({ messenger }: Seated, id: string) =>
+  (await messenger.timeline(id)).flatMap((entry) =>
+    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+  )
+
+/** Waits for what happens by itself. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+test("every call has a deadline: a service that never answers holds nothing up for ever", async () => {
+  const limits = new Map<string, number | undefined>()
+  const transport: Transport = {
+    ...messengers.transport,
+    unary(method, signal, timeoutMs, ...rest) {
+      limits.set(method.name, timeoutMs)
+      return messengers.transport.unary(method, signal, timeoutMs, ...rest)
+    },
+  }
+  const ann = await messengers.newcomer("ann", { transport })
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ann.messenger.send(id, utf8("hello"))
+  expect(limits.size).toBeGreaterThan(8)
+  for (const [name, limit] of limits) {
+    expect(limit, name).toBeGreaterThan(0)
+    expect(limit, name).toBeLessThanOrEqual(120_000)
+  }
+})
+
+test.each([
+  ["AppendMessage", (one: Seated, id: string) => one.messenger.send(id, utf8("later"))],
+  ["AuthorizeMembership", (one: Seated, id: string) => one.messenger.removeMembers(id, [ben.person.userId])],
+  ["CreateAttachment", (one: Seated, id: string) => one.messenger.sendAttachment(id, new Blob([new Uint8Array(9)]))],
+])("a service that says of %s 'again in a year' holds nobody for a year", async (name, ask) => {
+  let isLater = false
+  const transport: Transport = {
+    ...messengers.transport,
+    unary(method, ...rest) {
+      if (isLater && method.name === name) throw rateLimited(31_536_000n)
+      return messengers.transport.unary(method, ...rest)
+    },
+  }
+  const waits: number[] = []
+  const after = (ms: number, run: () => void) => {
+    waits.push(ms)
+    return systemClock.after(0, run)
+  }
+  const ann = await messengers.newcomer(`ann and ${name}`, { transport, clock: { ...systemClock, after } })
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  waits.length = 0
+  isLater = true
+  await expect(ask(ann, id)).rejects.toMatchObject({ reason: expect.stringMatching("QUEUED|ATTACHMENT_INTERRUPTED") })
+  expect(Math.max(0, ...waits)).toBeLessThanOrEqual(30_000)
+  isLater = false
+  await ann.messenger.send(id, utf8("now"))
+  expect((await textsIn(ann, id)).at(-1)).toBe("now")
+})
+
+const rateLimited = (seconds: bigint) =>
+  new ConnectError("later", Code.ResourceExhausted, undefined, [
+    { desc: ErrorInfoSchema, value: { reason: "RATE_LIMITED", domain: "signet" } },
+    { desc: RetryInfoSchema, value: { retryDelay: { seconds } } },
+  ])
+
+/** A service whose streams are what the test says. */
+function streaming(hints: (signal: AbortSignal | undefined) => AsyncIterable<SubscribeResponse>) {
+  const seen = { opened: 0, asking: 0, most: 0, asked: new Map<string, number>() }
+  const transport: Transport = {
+    async unary(method, ...rest) {
+      seen.asked.set(method.name, (seen.asked.get(method.name) ?? 0) + 1)
+      seen.most = Math.max(seen.most, ++seen.asking)
+      try {
+        return await messengers.transport.unary(method, ...rest)
+      } finally {
+        seen.asking--
+      }
+    },
+    async stream(method, signal) {
+      seen.opened++
+      const of = {
+        stream: true,
+        service: method.parent,
+        method,
+        header: new Headers(),
+        trailer: new Headers(),
+      } as const
+      return { ...of, message: hints(signal) as AsyncIterable<MessageShape<typeof method.output>> }
+    },
+  }
+  return { transport, seen }
+}
+
+const heartbeat = create(SubscribeResponseSchema, { event: { case: "heartbeat", value: create(HeartbeatSchema) } })
+
+test("a flood of hints is worked off one at a time: what is asked of the service does not grow with it", async () => {
+  const flood = 5_000
+  let id = ""
+  let isOver = false
+  const { transport, seen } = streaming(async function* (signal) {
+    const value = create(EnvelopeAvailableSchema, { conversationId: id, headSeq: 2n ** 64n - 1n })
+    const hint = create(SubscribeResponseSchema, { event: { case: "envelopeAvailable", value } })
+    for (let i = 0; i < flood; i++) yield hint
+    isOver = true
+    await new Promise((resolve) => signal?.addEventListener("abort", resolve))
+  })
+  const ann = await messengers.newcomer("ann in a flood", { transport })
+  ;({ id } = await ben.messenger.createGroupConversation([ann.person.userId]))
+  await ann.messenger.sync()
+  await ben.messenger.send(id, utf8("in the flood"))
+  seen.asked.clear()
+  seen.most = 0
+  const ending = new AbortController()
+  const running = ann.messenger.run(ending.signal)
+  await until(() => isOver && seen.asking === 0)
+  await until(async () => (await textsIn(ann, id)).includes("in the flood"))
+  expect(seen.asked.get("ListMessages")).toBeLessThan(100)
+  expect(seen.most).toBeLessThan(10)
+  ending.abort()
+  await running
+})
+
+test("a stream that has gone silent is opened again; one that has a heartbeat is not", async () => {
+  const timers: { ms: number; run: () => void; isOver: boolean }[] = []
+  const clock = {
+    ...systemClock,
+    after(ms: number, run: () => void) {
+      if (ms < 10_000) return systemClock.after(ms, run)
+      const timer = { ms, run, isOver: false }
+      timers.push(timer)
+      return () => {
+        timer.isOver = true
+      }
+    },
+  }
+  let beat = () => {}
+  const { transport, seen } = streaming(async function* (signal) {
+    for (;;) {
+      await new Promise<void>((resolve, reject) => {
+        beat = resolve
+        signal?.addEventListener("abort", () => reject(new ConnectError("called off", Code.Canceled)))
+      })
+      yield heartbeat
+    }
+  })
+  const ann = await messengers.newcomer("ann in silence", { transport, clock })
+  const { id } = await ben.messenger.createGroupConversation([ann.person.userId])
+  const ending = new AbortController()
+  const running = ann.messenger.run(ending.signal)
+  const waiting = () => timers.filter(({ isOver }) => !isOver)
+  await until(() => waiting().length === 1)
+  const [first] = waiting()
+  // A heartbeat comes every 20 seconds.
+  expect(first?.ms).toBeGreaterThanOrEqual(45_000)
+  expect(first?.ms).toBeLessThanOrEqual(120_000)
+  beat()
+  await until(() => first?.isOver === true && waiting().length === 1)
+  expect(seen.opened).toBe(1)
+  await ben.messenger.send(id, utf8("that no hint told of"))
+  waiting()[0]?.run()
+  await until(() => seen.opened === 2)
+  expect(await textsIn(ann, id)).toEqual(["that no hint told of"])
+  ending.abort()
+  await running
+})
+
+test("a stream that ends after each hint is opened again later and later", async () => {
+  const { transport, seen } = streaming(async function* () {
+    yield heartbeat
+  })
+  const waits: number[] = []
+  const after = (ms: number, run: () => void) => {
+    if (ms <= 5_000) waits.push(ms)
+    return systemClock.after(ms > 5_000 ? ms : 0, run)
+  }
+  const ann = await messengers.newcomer("ann again and again", { transport, clock: { ...systemClock, after } })
+  const ending = new AbortController()
+  const running = ann.messenger.run(ending.signal)
+  await until(() => seen.opened === 12)
+  ending.abort()
+  await running
+  expect(Math.max(...waits)).toBeGreaterThan(2_000)
+})
