@@ -38,27 +38,36 @@ export async function readIn(open: () => Promise<IDBDatabase>, key: string): Pro
  * Reads, decides and writes in one transaction.
  *
  * @param work Not asynchronous: the transaction would end.
+ * @param check Looks at what is there then, and at what `work` returned. Where it throws, all is as it was before.
  * @returns What `work` returned, when it is on the disk.
  */
 export async function changeIn<T>(
   open: () => Promise<IDBDatabase>,
   key: string,
   work: (before: unknown, at: IDBObjectStore) => T,
+  check?: (after: unknown, value: T) => void,
 ): Promise<T> {
   const transaction = (await open()).transaction(store, "readwrite", { durability: "strict" })
   const at = transaction.objectStore(store)
   let done: { value: T } | undefined
   let thrown: unknown
   await new Promise<void>((resolve, reject) => {
-    const found = at.get(key)
-    found.onsuccess = () => {
+    const orUndo = (step: () => void) => () => {
       try {
-        done = { value: work(found.result, at) }
+        step()
       } catch (error) {
         thrown = error
         transaction.abort()
       }
     }
+    const found = at.get(key)
+    found.onsuccess = orUndo(() => {
+      const value = work(found.result, at)
+      done = { value }
+      if (check === undefined) return
+      const now = at.get(key)
+      now.onsuccess = orUndo(() => check(now.result, value))
+    })
     transaction.oncomplete = () => resolve()
     transaction.onabort = () => reject(thrown ?? transaction.error ?? new Error("the transaction was aborted"))
   })

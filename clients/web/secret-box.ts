@@ -46,7 +46,12 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     return kept
   }
 
-  /** @returns Whether the keys were still those before. */
+  /**
+   * Adds a key to those before. A store that takes keys and does not have them, at once or when it is asked again, is
+   * refused, and has what it had.
+   *
+   * @returns Whether the keys were still those before.
+   */
   async function add(scope: SecretScope, before: KeptKeys | undefined): Promise<boolean> {
     checkSecureContext()
     const raw = crypto.getRandomValues(new Uint8Array(32))
@@ -54,13 +59,38 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     const sealed = await sealBytes(description, key, { scope, purpose: "canary" }, canary)
     const kept: KeptKeys = { keys: [...(before?.keys ?? []), key], canary: sealed }
     // Nothing is awaited inside the transaction: it would end there.
-    return stored(() =>
-      changeIn(open, scopeText(scope), (now, at) => {
-        if (parseKeys(now)?.keys.at(-1)?.id !== before?.keys.at(-1)?.id) return false
-        at.put(kept, scopeText(scope))
-        return true
+    const isAdded = await stored(() =>
+      changeIn(
+        open,
+        scopeText(scope),
+        (now, at) => {
+          if (parseKeys(now)?.keys.at(-1)?.id !== before?.keys.at(-1)?.id) return false
+          at.put(kept, scopeText(scope))
+          return true
+        },
+        (now, isPut) => {
+          const after = parseKept(now)
+          if (isPut && (after === undefined || after === "broken")) throw unavailable()
+        },
+      ),
+    )
+    if (isAdded) await ensureStays(scope, before)
+    return isAdded
+  }
+
+  /** What was just put there, and is not whole when it is read: what was there before takes its place again. */
+  async function ensureStays(scope: SecretScope, before: KeptKeys | undefined): Promise<void> {
+    const name = scopeText(scope)
+    const isThere = await stored(() =>
+      changeIn(open, name, (now, at) => {
+        // A key of another tab's, or none since it was destroyed there, is not ours to judge.
+        if (parseKept(now) !== "broken") return true
+        if (before === undefined) at.delete(name)
+        else at.put(before, name)
+        return false
       }),
     )
+    if (!isThere) throw unavailable()
   }
 
   async function keysOf(scope: SecretScope): Promise<KeptKeys & { newest: SealingKey }> {
@@ -84,7 +114,7 @@ export function createWebSecretBox(database = "signet-keys"): SecretBox {
     async createKey(scope) {
       if ((await load(scope)) !== undefined) return
       await add(scope, undefined)
-      // A store that cannot keep a key says so here, or has none: nothing is sealed with one that is gone tomorrow.
+      // Nothing is sealed with a key that is gone tomorrow.
       if ((await load(scope)) === undefined) throw unavailable()
     },
     async seal(scope, purpose, plaintext) {
@@ -120,15 +150,20 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A private window may keep the place and lose the key. */
+/** What was kept. @throws SecretBoxError SECURE_STORE_CHANGED where some of it is gone. */
 function parseKeys(value: unknown): KeptKeys | undefined {
+  const kept = parseKept(value)
+  if (kept !== "broken") return kept
+  throw new SecretBoxError("SECURE_STORE_CHANGED", "the key that was made is not here any more")
+}
+
+/** A private window may keep the place and lose the key. */
+function parseKept(value: unknown): KeptKeys | "broken" | undefined {
   if (value === undefined) return undefined
   const { keys, canary: sealed }: Record<string, unknown> = Object(value)
   const found = Array.isArray(keys) ? keys.map(parseKey) : []
   const whole = found.filter((key) => key !== undefined)
-  if (found.length === 0 || whole.length < found.length || !(sealed instanceof Uint8Array)) {
-    throw new SecretBoxError("SECURE_STORE_CHANGED", "the key that was made is not here any more")
-  }
+  if (found.length === 0 || whole.length < found.length || !(sealed instanceof Uint8Array)) return "broken"
   return { keys: whole, canary: sealed }
 }
 
