@@ -19,6 +19,7 @@ import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 const mib = 1_048_576
 const bytes = plaintextOf(1_100_000)
@@ -30,7 +31,7 @@ let ann: Seated
 let ben: Seated
 let id: string
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
   ben = await messengers.newcomer("ben")

@@ -7,6 +7,7 @@ import { chromiumMissing, launchChromium, servePage } from "../support/chromium.
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const utf8 = (text: string) => new TextEncoder().encode(text)
@@ -18,7 +19,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   let browser: Browser
   beforeAll(async () => {
     app = await servePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"))
-    server = await startDeployment({ store: "pglite", settings: { allowedOrigins: [app.origin] } })
+    server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     messengers = messengersOn(server)
     browser = await launchChromium()
   })

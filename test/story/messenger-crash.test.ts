@@ -9,6 +9,7 @@ import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { faultyTransport, type LostCall } from "../support/messaging/faulty-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
@@ -16,7 +17,7 @@ let ann: Seated
 let ben: Seated
 let cid: Seated
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
 })
 // Others for each flow: what they are in grows with every run.

@@ -10,12 +10,13 @@ import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, systemClock } from "../support/messaging/messengers.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 const folder = mkdtempSync(join(fastTmpdir(), "signet-messenger-"))
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
 })
 afterAll(async () => {

@@ -9,12 +9,13 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let ben: Seated
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
   ben = await messengers.newcomer("ben")
 })

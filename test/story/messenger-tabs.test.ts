@@ -11,12 +11,13 @@ import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { together } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let ben: Seated
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
   ben = await messengers.newcomer("ben")
 })

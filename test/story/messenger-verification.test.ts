@@ -13,6 +13,7 @@ import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
@@ -22,7 +23,7 @@ let id: string
 let lying: LyingTransport
 let told: MessengerEvent[]
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
 })
 // Others for each test: what was compared stays.
