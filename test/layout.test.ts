@@ -13,6 +13,7 @@ const protobuf = ["@bufbuild/protobuf"]
 const layout: Record<string, Row> = {
   "gen/es": { ours: [], npm: [...protobuf, "@bufbuild/protovalidate"] },
   "proto/canonical": { ours: ["gen/es"], npm: [...protobuf, "@noble/curves", "@noble/hashes", "node:"] },
+  "proto/canonical/node": { ours: ["proto/canonical"], npm: ["node:"] },
   "server/kernel": { ours: [], npm: [] },
   "server/guard": { ours: ["gen/es", "server/kernel"], npm: [...protobuf, ...connect, "jose"] },
   "server/guard/node": { ours: ["server/guard", "server/guard/policy", "server/kernel"], npm: ["node:"] },
@@ -27,7 +28,10 @@ const layout: Record<string, Row> = {
   "server/wakeups": { ours: ["server/kernel"], npm: ["pg", "node:"] },
   "server/blobs": { ours: ["server/kernel"], npm: ["aws4fetch", "node:"] },
   "server/providers": { ours: ["server/kernel"], npm: ["jose"] },
-  "server/keys": { ours: ["gen/es", "server/kernel", "proto/canonical"], npm: ["jose", "node:"] },
+  "server/keys": {
+    ours: ["gen/es", "server/kernel", "proto/canonical", "proto/canonical/node"],
+    npm: ["jose", "node:"],
+  },
   "server/rpc": {
     ours: ["gen/es", "proto/canonical", "server/framing", "server/kernel", "server/guard"],
     npm: [...protobuf, ...connect, "@bufbuild/protovalidate", "@noble/hashes"],
@@ -40,6 +44,7 @@ const layout: Record<string, Row> = {
     ours: [
       "gen/es",
       "proto/canonical",
+      "proto/canonical/node",
       "server/kernel",
       "server/guard",
       "server/guard/node",
@@ -57,6 +62,7 @@ const layout: Record<string, Row> = {
     ours: [
       "gen/es",
       "proto/canonical",
+      "proto/canonical/node",
       "server/kernel",
       "server/guard",
       "server/framing",
@@ -70,7 +76,16 @@ const layout: Record<string, Row> = {
   },
   // Bundles the Worker and starts it; what it needs of the Worker it has from the bundle.
   "server/edge/node": {
-    ours: ["gen/es", "proto/canonical", "server/kernel", "server/keys", "server/rpc", "server/rest", "server/node"],
+    ours: [
+      "gen/es",
+      "proto/canonical",
+      "proto/canonical/node",
+      "server/kernel",
+      "server/keys",
+      "server/rpc",
+      "server/rest",
+      "server/node",
+    ],
     npm: ["*"],
   },
   "clients/core": {
@@ -79,7 +94,7 @@ const layout: Record<string, Row> = {
   },
   "clients/web": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "@connectrpc/connect-web"] },
   "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },
-  "clients/node": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: ["*"] },
+  "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
   // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
   "clients/cli": {
     ours: ["gen/es", "server/guard", "server/kernel", "clients/core", "clients/node"],

@@ -1,6 +1,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js"
 import { sha512 } from "@noble/hashes/sha2.js"
-import { concat, equalBytes } from "./bytes.ts"
+import { concat, equalBytes, toHex } from "./bytes.ts"
+import { rememberByKey } from "./remember-by-key.ts"
 
 /**
  * Whether an Ed25519 signature is good: synchronous, so that a callback cannot forget to wait for it.
@@ -34,10 +35,10 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
   const r = signature.subarray(0, 32)
   const s = littleEndian(signature.subarray(32))
   if (s >= order) return false
-  const a = pointOf(publicKey)
-  if (a === undefined || a.isSmallOrder()) return false
+  const minusA = negatedOf(publicKey)
+  if (minusA === undefined) return false
   const k = littleEndian(sha512(concat(r, publicKey, message))) % order
-  const expected = Point.BASE.multiplyUnsafe(s).add(a.negate().multiplyUnsafe(k))
+  const expected = Point.BASE.multiplyUnsafe(s).add(minusA.multiplyUnsafe(k))
   return equalBytes(expected.toBytes(), r)
 }
 
@@ -52,6 +53,25 @@ export function isPublicKey(bytes: Uint8Array): boolean {
   return point !== undefined && !point.isSmallOrder()
 }
 
+/**
+ * -A, of a sound key alone. A key that signs often, as an issuer's does, gets a table of its multiples: some 5 ms and 0.4 MB
+ * once, and a verification then costs a quarter.
+ */
+function negatedOf(publicKey: Uint8Array) {
+  const known = negated.of(publicKey)
+  if (known === undefined) return undefined
+  known.uses++
+  if (known.uses === usesBeforeTable) known.point.precompute(tableWindow)
+  return known.point
+}
+
+const usesBeforeTable = 16
+const tableWindow = 6
+const negated = rememberByKey((publicKey) => {
+  const point = pointOf(publicKey)
+  return point === undefined || point.isSmallOrder() ? undefined : { point: point.negate(), uses: 0 }
+}, 16)
+
 function pointOf(bytes: Uint8Array) {
   try {
     return Point.fromBytes(bytes, false)
@@ -61,5 +81,5 @@ function pointOf(bytes: Uint8Array) {
 }
 
 function littleEndian(bytes: Uint8Array): bigint {
-  return bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
+  return BigInt(`0x${toHex(bytes.toReversed())}`)
 }

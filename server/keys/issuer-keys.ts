@@ -5,6 +5,7 @@ import type { SyncSigner } from "@signet/canonical/ed25519"
 import { CanonicalError } from "@signet/canonical/errors"
 import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { Refused } from "@signet/kernel/errors"
 import {
   type IssuerKeyRecord,
@@ -17,7 +18,6 @@ import {
 } from "@signet/kernel/keys/issuer-keys"
 import type { Clock, Random, Secrets } from "@signet/kernel/ports"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
-import { nodeSigner, nodeVerify } from "./ed25519.ts"
 import type { IssuerPublicKey, SignedKeySet } from "./root-key.ts"
 
 export interface IssuerKeyRingOptions {

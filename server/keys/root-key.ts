@@ -3,10 +3,10 @@
 import { seedSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import type { IssuerKeyRecord, IssuerPurpose } from "@signet/kernel/keys/issuer-keys"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { SignatureScheme } from "@signet/proto/credential/v1/signed"
-import { nodeSigner } from "./ed25519.ts"
 
 /** A key that is to be in the set: no secret. */
 export type IssuerPublicKey = Pick<IssuerKeyRecord, "purpose" | "generation" | "publicKey" | "createdAtMs">

@@ -1,11 +1,11 @@
 // Area B, put together: its handlers' dependencies, the issuer's keys, and what is done every now and then.
 import { CanonicalError } from "@signet/canonical/errors"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { IssuerKeyStore, ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { BlobStore, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../keys/authority.ts"
-import { nodeVerify } from "../keys/ed25519.ts"
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"

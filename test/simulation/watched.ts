@@ -10,7 +10,7 @@ import {
   uncheckedEngine,
 } from "../../clients/core/messaging/mls.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
-import { nodeSigner } from "../../server/keys/ed25519.ts"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import type { Seeded } from "./seeded.ts"
 
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")

@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto"
 import { platform } from "node:os"
 import { createConnectTransport } from "@connectrpc/connect-node"
-import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { Clock, Random } from "@signet/client"
 import type { Messenger, MessengerOptions } from "@signet/client/messaging"
 import { createMessengerWith } from "@signet/client/messaging/platform"
@@ -33,5 +33,5 @@ const random: Random = { bytes: (length) => randomFillSync(new Uint8Array(length
 export function createMessenger(options: NodeMessengerOptions): Promise<Messenger> {
   const transport = options.transport ?? createConnectTransport({ baseUrl: options.messaging.baseUrl, ...wire })
   const given = { ...options, transport, clock, random, platform: `node-${platform()}` }
-  return createMessengerWith(given, { suite: makeNodeSuite(), verify: verifyEd25519 })
+  return createMessengerWith(given, { suite: makeNodeSuite(), verify: nodeVerify })
 }

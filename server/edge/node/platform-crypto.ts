@@ -1,9 +1,10 @@
 // The platform's own hashes and signatures in place of the portable ones: the Worker has node:crypto, so it need not carry
-// 40 KB of the same. Tests of server/keys hold each to the portable one's rule.
+// 40 KB of the same. Tests hold each to the portable one's rule.
 import { join } from "node:path"
 import type { Plugin } from "esbuild"
 
 const keys = join(import.meta.dirname, "../../keys")
+const canonical = join(import.meta.dirname, "../../../proto/canonical")
 
 export const platformCrypto: Plugin = {
   name: "platform-crypto",
@@ -14,7 +15,7 @@ export const platformCrypto: Plugin = {
         isSoundPublicKey as isPublicKey,
         nodeSigner as seedSigner,
         nodeVerify as verifyEd25519,
-      } from ${JSON.stringify(join(keys, "ed25519.ts"))}`,
+      } from ${JSON.stringify(join(canonical, "node/ed25519.ts"))}`,
     }))
   },
 }

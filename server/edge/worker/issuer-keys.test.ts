@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { toHex } from "@signet/canonical/bytes"
 import { keyIdOf } from "@signet/canonical/hash"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { beforeAll, expect, test } from "vitest"
-import { nodeSigner } from "../../keys/ed25519.ts"
 import { type IssuerPublicKey, rootPublicKey, signKeySet } from "../../keys/root-key.ts"
 import { createIssuerKeys } from "./issuer-keys.ts"
 

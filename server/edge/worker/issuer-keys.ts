@@ -3,6 +3,7 @@
 import { toHex } from "@signet/canonical/bytes"
 import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { fetchText } from "@signet/guard/fetch-text"
 import type { KeySetCache } from "@signet/guard/key-set"
 import { createSharedRun } from "@signet/guard/shared-run"
@@ -10,7 +11,6 @@ import { Refused } from "@signet/kernel/errors"
 import type { Clock } from "@signet/kernel/ports"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import type { createReceiptSigner } from "../../keys/authority.ts"
-import { nodeSigner, nodeVerify } from "../../keys/ed25519.ts"
 import type { Settings } from "./settings.ts"
 
 /** What receipts and tickets are signed with. */

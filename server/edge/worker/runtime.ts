@@ -3,11 +3,11 @@
 
 import { env, waitUntil } from "cloudflare:workers"
 import { randomBytes } from "node:crypto"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createKeyValueCache } from "@signet/guard/kv-cache"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { createReceiptSigner, createTicketSigner } from "../../keys/authority.ts"
-import { nodeVerify } from "../../keys/ed25519.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
 import { realAfter } from "../../rpc/messaging/timers.ts"

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { equalBytes } from "@signet/canonical/bytes"
 import { issuerIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import {
   type IssuerPurpose,
   mostReceiptKeys,
@@ -11,7 +12,6 @@ import {
   type ReceiptKeyStore,
 } from "@signet/kernel/keys/issuer-keys"
 import { beforeEach, expect, test } from "vitest"
-import { nodeSigner } from "../../keys/ed25519.ts"
 import { developmentKeySet, keySetFile } from "../issuer-key-set.ts"
 import { type KeysIo, keysCommand } from "./keys.ts"
 

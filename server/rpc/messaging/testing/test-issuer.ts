@@ -1,9 +1,9 @@
 // The issuer of credentials, proofs and receipts in tests: real keys, in a set that a root has signed.
 import { issuerIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { issuerPurposes } from "@signet/kernel/keys/issuer-keys"
 import type { Random } from "@signet/kernel/ports"
-import { nodeSigner } from "../../../keys/ed25519.ts"
 import { signKeySet } from "../../../keys/root-key.ts"
 
 export const issuer = "https://auth.example"

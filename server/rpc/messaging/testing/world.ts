@@ -13,7 +13,7 @@ import { newDevice, type TestDevice } from "../../../../test/support/messaging/d
 import type { SignedIn } from "../../../../test/support/messaging/world.ts"
 import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../keys/authority.ts"
-import { nodeVerify } from "../../../keys/ed25519.ts"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createSecrets } from "../../../keys/secrets.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"

@@ -1,8 +1,8 @@
 import { ed25519 } from "@noble/curves/ed25519.js"
 import { sha512 } from "@noble/hashes/sha2.js"
-import { isPublicKey, seedSigner, verifyEd25519 } from "@signet/canonical/ed25519"
 import { expect, test } from "vitest"
-import { signatureCases } from "../../proto/canonical/testing/ed25519-cases.ts"
+import { isPublicKey, seedSigner, verifyEd25519 } from "../ed25519.ts"
+import { signatureCases } from "../testing/ed25519-cases.ts"
 import { isSoundPublicKey, nodeSigner, nodeVerify } from "./ed25519.ts"
 
 const seedOf = (value: number) => new Uint8Array(32).fill(value)

@@ -1,6 +1,7 @@
 // Ed25519 by OpenSSL, some twenty times faster than the portable one, and by the same strict rule.
-import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto"
-import type { SyncSigner, Verify } from "@signet/canonical/ed25519"
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto"
+import type { SyncSigner, Verify } from "../ed25519.ts"
+import { rememberByKey } from "../remember-by-key.ts"
 
 // Some versions of OpenSSL take points that are not canonical or of small order as keys; `verifyEd25519` takes neither.
 const p = 2n ** 255n - 19n
@@ -13,18 +14,24 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
   p - 2707385501144840649318225287225658788936804267575313519463743609750303402022n,
 ])
 
-/** As `verifyEd25519` of proto/canonical: a test holds the two together. */
+/** As `verifyEd25519` of the portable one: a test holds the two together. */
 export const nodeVerify: Verify = (publicKey, message, signature) => {
-  if (publicKey.length !== 32 || signature.length !== 64 || !isSoundKey(publicKey)) return false
+  if (publicKey.length !== 32 || signature.length !== 64) return false
   try {
-    const x = Buffer.from(publicKey).toString("base64url")
-    // As JWK: DER costs ten times as much to import.
-    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" })
-    return verify(null, message, key, signature)
+    const key = keyObjects.of(publicKey)
+    return key !== undefined && verify(null, message, key, signature)
   } catch {
     return false
   }
 }
+
+/** An issuer signs the credentials of a whole group: the key is imported once. Unsound keys are none. */
+const keyObjects = rememberByKey<KeyObject>((publicKey) => {
+  if (!isSoundKey(publicKey)) return undefined
+  const x = Buffer.from(publicKey).toString("base64url")
+  // As JWK: DER costs ten times as much to import.
+  return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" })
+})
 
 function isSoundKey(publicKey: Uint8Array): boolean {
   const y = yOf(publicKey)
@@ -37,7 +44,7 @@ function yOf(publicKey: Uint8Array): bigint {
   return BigInt(`0x${bigEndian.toString("hex")}`)
 }
 
-/** As `isPublicKey` of proto/canonical: whether the 32 bytes are a point that a signature can verify under. */
+/** As `isPublicKey` of the portable one: whether the 32 bytes are a point that a signature can verify under. */
 export function isSoundPublicKey(bytes: Uint8Array): boolean {
   return bytes.length === 32 && isSoundKey(bytes) && hasX(yOf(bytes))
 }

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest"
+import { rememberByKey } from "./remember-by-key.ts"
+
+const keyOf = (value: number) => new Uint8Array(32).fill(value)
+
+test("what was made of a key is made once, whoever holds its bytes", () => {
+  const made: number[] = []
+  const { of } = rememberByKey((key) => ({ made: made.push(key[0] ?? 0) }))
+  expect(of(keyOf(1))).toBe(of(keyOf(1)))
+  expect(of(keyOf(2))).not.toBe(of(keyOf(1)))
+  expect(made).toEqual([1, 2])
+})
+
+test("bytes that are no key are looked at again each time", () => {
+  let asked = 0
+  const { of } = rememberByKey(() => {
+    asked++
+    return undefined
+  })
+  expect([of(keyOf(1)), of(keyOf(1)), asked]).toEqual([undefined, undefined, 2])
+})
+
+test("bytes that are changed afterwards are another key", () => {
+  const { of } = rememberByKey((key) => ({ first: key[0] }))
+  const key = keyOf(1)
+  expect(of(key)).toEqual({ first: 1 })
+  key[0] = 2
+  expect(of(key)).toEqual({ first: 2 })
+})
+
+test("the key that was asked for longest ago goes first", () => {
+  const made: number[] = []
+  const { of } = rememberByKey((key) => ({ made: made.push(key[0] ?? 0) }), 2)
+  for (const value of [1, 2, 1, 3, 1, 2]) of(keyOf(value))
+  expect(made).toEqual([1, 2, 3, 2])
+})
