@@ -8,6 +8,7 @@ import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages } from "../scripts/build-packages.ts"
 import { effort } from "./support/effort.ts"
+import { storyStore } from "./support/postgres.ts"
 import { startTestServer } from "./support/server.ts"
 
 /** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
@@ -156,7 +157,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   })
 
   test("sign in from an empty project", async () => {
-    const server = await startTestServer({ store: "pglite" })
+    const server = await startTestServer({ store: storyStore })
     try {
       const { credential } = await server.login("packed")
       const idToken = credential?.case === "idToken" ? credential.value : ""

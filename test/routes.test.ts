@@ -8,6 +8,7 @@ import { routeTable } from "../server/node/http.ts"
 import { createMetrics } from "../server/node/metrics.ts"
 import { services } from "../server/node/routes.ts"
 import { bindingsOf, routeOf } from "../server/rest/http-rule.ts"
+import { storyStore } from "./support/postgres.ts"
 import { startTestServer, type TestServer } from "./support/server.ts"
 
 /** Beyond the specification. They take no credential and tell nothing of anybody. */
@@ -40,7 +41,7 @@ const contract = services
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
 })
 afterAll(() => server?.close())
 

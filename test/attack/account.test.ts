@@ -5,13 +5,14 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { addInvitation } from "../support/invitations.ts"
 import { addPat } from "../support/machines.ts"
+import { storyStore } from "../support/postgres.ts"
 import { type Answer, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 let world: SignInWorld
 let clients: Clients
 let uses = 0
 beforeAll(async () => {
-  world = await startSignInWorld({ store: "pglite" })
+  world = await startSignInWorld({ store: storyStore })
   const over = protocols["Connect JSON over HTTP/1.1"]
   if (over === undefined) throw new Error("no such protocol")
   clients = clientsOver(over(world.server.url))
@@ -62,7 +63,9 @@ test("a personal access token looks after no account, however fresh it is", asyn
     account.exportIdentity({}, by),
     account.requestIdentityDeletion({}, by),
   ]
-  for (const call of calls) expect(await refusal(call)).toMatch(/^PermissionDenied (PRINCIPAL_KIND|STEP_UP)/)
+  for (const refused of await Promise.all(calls.map(refusal))) {
+    expect(refused).toMatch(/^PermissionDenied (PRINCIPAL_KIND|STEP_UP)/)
+  }
 })
 
 test("a token that was made for another app's client links nothing", async () => {

@@ -9,6 +9,7 @@ let server: TestServer
 let clients: Clients
 let world: AdministeredWorld
 beforeAll(async () => {
+  // One connection: what a call leaves to be written is written before the next call is answered.
   server = await startTestServer({ store: "pglite" })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")

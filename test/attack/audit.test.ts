@@ -6,13 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
 let clients: Clients
 let world: AdministeredWorld
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
   clients = clientsOver(connect(server.url))

@@ -10,6 +10,7 @@ import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { hexOf, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { openPlace } from "../support/places.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let ada: TestDevice
@@ -24,7 +25,7 @@ async function registered(subject: string): Promise<TestDevice> {
 }
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   ada = await registered("ada")
   bob = await registered("bob")
 })

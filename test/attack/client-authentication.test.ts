@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditWriting } from "../support/audit-writing.ts"
 import { addMachine, assertion, basic, type Machine } from "../support/machines.ts"
-import { describeOnPostgres, openTestStore } from "../support/postgres.ts"
+import { describeOnPostgres, openTestStore, storyStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
 import { refused, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
 let world: TokenWorld
 beforeAll(async () => {
-  world = await startTokenWorld({ store: "pglite" })
+  world = await startTokenWorld({ store: storyStore })
 })
 afterAll(() => world?.server.close())
 
@@ -92,7 +92,7 @@ describeOnPostgres("a client's assertion at two servers of one database", () => 
 
 describe("telling clients apart", () => {
   test("unknown, unproven and disabled clients: one body, and the same statements", async () => {
-    const store = await openTestStore("pglite")
+    const store = await openTestStore(storyStore)
     const calls: string[] = []
     let statements = 0
     // Counts every statement that reaches the database, whoever sends it.

@@ -16,6 +16,7 @@ import { proofHeader, proofOf } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { bytesOf, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let ada: TestDevice
@@ -23,7 +24,7 @@ let bob: TestDevice
 const [overConnect] = Object.values(protocols)
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   ada = await newDevice(connect(), await server.person("ada"))
   bob = await newDevice(connect(), await server.person("bob"))
   await ada.register()

@@ -12,6 +12,7 @@ import { randomBytes } from "../support/messaging/papers.ts"
 import type { Room } from "../support/messaging/room.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 /** A Worker and an auth service are started for it. */
 const isWorthIt = effort(false, true, true)
@@ -48,7 +49,7 @@ const id = (kind: "cnv" | "dev" | "wel" | "att" | "ses" | "ten" | "app") => newI
 
 beforeAll(async () => {
   if (!isWorthIt) return
-  server = await startEdgeServer({ store: "pglite", onLine: (line) => lines.push(line) })
+  server = await startEdgeServer({ store: storyStore, onLine: (line) => lines.push(line) })
   ;[alice, bob, eve] = await Promise.all([registered(), registered(), registered()])
   room = await alice.createGroup([bob.userId])
   await alice.send(room, "of nobody's business")

@@ -7,6 +7,7 @@ import { Health } from "@signet/proto/grpc/health/v1/health"
 import { pino } from "pino"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { clientsOver, protocols } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const me = "/signet.auth.v1.AuthService/Me"
@@ -19,7 +20,7 @@ describe("the port", () => {
     const write = (line: string) => {
       if (line.includes('"msg":"fault"')) faults.push(line)
     }
-    server = await startTestServer({ store: "pglite", log: pino({ level: "error" }, { write }) })
+    server = await startTestServer({ store: storyStore, log: pino({ level: "error" }, { write }) })
     const { auth } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
     token = (await auth.externalLogin(await server.login("caller"))).accessToken
   })

@@ -3,18 +3,19 @@ import { ConnectError } from "@connectrpc/connect"
 import { issueDeviceRequest } from "@signet/canonical/device-request"
 import type { SyncSigner } from "@signet/canonical/ed25519"
 import { issuerIdOf } from "@signet/canonical/hash"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { idOf, parseId } from "@signet/kernel/ids"
 import type { CredentialAuthority } from "@signet/kernel/messaging/authority"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createAuthority } from "../../server/keys/authority.ts"
-import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { protocols, refusal } from "../support/clients.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
 import { bytesOf, engine, newLeafKey, nowSeconds, randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let ada: TestDevice
@@ -29,7 +30,7 @@ async function registered(subject: string): Promise<TestDevice> {
 }
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   ada = await registered("ada")
   bob = await registered("bob")
 })

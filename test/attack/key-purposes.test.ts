@@ -2,13 +2,14 @@
 import { createPrivateKey, sign } from "node:crypto"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
 let clients: Clients
 let accessToken: string
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   clients = clientsOver((protocols.gRPC ?? expect.unreachable)(server.url))
   ;({ accessToken } = await clients.auth.externalLogin(await server.login("ada")))
 })

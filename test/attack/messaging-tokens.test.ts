@@ -6,12 +6,13 @@ import { newDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey, placeOf } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 const [overConnect] = Object.values(protocols)
 const connect = () => overConnect?.(server.url) ?? expect.fail()
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite", messagingAudience: "svc-messaging" })
+  server = await startMessagingServer({ store: storyStore, messagingAudience: "svc-messaging" })
 })
 afterAll(() => server?.close())
 

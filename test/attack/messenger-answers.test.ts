@@ -23,6 +23,7 @@ import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
@@ -32,7 +33,7 @@ let ann: Seated
 let ben: Seated
 let mallory: Seated
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   transport = lyingTransport(swallowing(messengers.transport))
   ann = await messengers.newcomer("ann", { transport })

@@ -17,6 +17,7 @@ import { type Messengers, messengersOn, type Seated } from "../support/messaging
 import { engine, randomBytes } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 /** The authority is in this process, and asks for none. */
 const noPaper = () => Promise.reject(new Error("nobody asks for a paper"))
@@ -28,7 +29,7 @@ let ghost: TestDevice
 let ann: Seated
 let transport: LyingTransport
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   mallory = await testDevice("mallory")
   ghost = await testDevice("ghost")

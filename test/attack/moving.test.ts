@@ -10,11 +10,12 @@ import { connectTo, moverOf } from "../support/messaging/moving.ts"
 import { randomBytes } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let mover: string
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   mover = await (await moverOf(server))()
 })
 afterAll(() => server?.close())

@@ -8,7 +8,7 @@ import { effort } from "../support/effort.ts"
 import { addMachine, addPat, type Machine } from "../support/machines.ts"
 import { addNotesAccount, editNote, snapshotScope } from "../support/notes-service.ts"
 import { claimsOf, type SignedInPerson, signIn } from "../support/people.ts"
-import { describeOnPostgres } from "../support/postgres.ts"
+import { describeOnPostgres, storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 async function start(kind: "pglite" | "postgres") {
@@ -30,7 +30,7 @@ describe("a snapshot is", () => {
   let ofTenant: SignedInPerson
   const readers: Record<string, Machine> = {}
   beforeAll(async () => {
-    ;({ server, clients, world } = await start("pglite"))
+    ;({ server, clients, world } = await start(storyStore))
     const { app, other, tenant } = world
     readers.own = await addNotesAccount(server, app)
     readers.other = await addNotesAccount(server, other)

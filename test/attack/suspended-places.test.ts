@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addPolicy, basic, type Machine } from "../support/machines.ts"
 import { type SignedInPerson, signIn } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
 const tenantId: TenantId = newId("ten", 1, new Uint8Array(10).fill(5))
@@ -19,7 +20,7 @@ let machine: Machine
 let ways: Record<string, () => Promise<string>>
 
 beforeAll(async () => {
-  world = await startTokenWorld({ store: "pglite" })
+  world = await startTokenWorld({ store: storyStore })
   const { server, clients } = world
   person = await signIn(server, clients, "ada", { tenantId, contextId, audiences, scopes })
   machine = await addMachine(server, { tenantId })

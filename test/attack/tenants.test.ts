@@ -2,13 +2,14 @@
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const tenant = (byte: number) => newId("ten", 1, new Uint8Array(10).fill(byte))
 let server: TestServer
 let spy: Machine
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   const of = { tenantId: tenant(1), ownedAudiences: ["svc-notes"], scopes: ["notes.read", "auth.introspect"] }
   spy = await addMachine(server, of)
 })

@@ -1,11 +1,12 @@
 // What an attacker sends in place of a form.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { assertion, basic } from "../support/machines.ts"
+import { storyStore } from "../support/postgres.ts"
 import { refused, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
 let world: TokenWorld
 beforeAll(async () => {
-  world = await startTokenWorld({ store: "pglite" })
+  world = await startTokenWorld({ store: storyStore })
 })
 afterAll(() => world?.server.close())
 

@@ -5,6 +5,7 @@ import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { bytesOf, hexOf } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 import { buildOpenMls, rustMissing } from "./openmls/build.ts"
 import { type OpenMlsMember, openMlsMember } from "./openmls/member.ts"
 import { type OpenMlsProgram, startOpenMls } from "./openmls/program.ts"
@@ -26,7 +27,7 @@ else
     const programs: OpenMlsProgram[] = []
     beforeAll(async () => {
       buildOpenMls()
-      server = await startMessagingServer({ store: "pglite" })
+      server = await startMessagingServer({ store: storyStore })
       messengers = messengersOn(server)
     }, 600_000)
     afterAll(async () => {

@@ -12,6 +12,7 @@ import { callsOver, type MessagingCalls } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import type { Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 import { credentials, startTestS3, type TestS3 } from "../support/s3.ts"
 
 const mib = 1_048_576
@@ -36,7 +37,7 @@ interface Scene {
 }
 
 async function open(options: Omit<Parameters<typeof startMessagingServer>[0], "store"> = {}): Promise<Scene> {
-  const server = await startMessagingServer({ store: "pglite", ...options })
+  const server = await startMessagingServer({ store: storyStore, ...options })
   const registered = async () => {
     const transport = protocols.gRPC?.(server.url) ?? expect.fail("no such protocol")
     const device = await newDevice(transport, await server.person(crypto.randomUUID()))

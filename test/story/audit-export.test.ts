@@ -8,13 +8,14 @@ import { linkPending } from "../../server/store/postgres/audit-chain.ts"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
 import { testAuditWriting, testSeals } from "../support/audit-writing.ts"
 import { type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
 let world: AdministeredWorld
 let audit: Clients["audit"]
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
   const clients = clientsOver(connect(server.url))

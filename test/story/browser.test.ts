@@ -5,6 +5,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Seen, Visit } from "../interop/browser/page.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 declare const visit: (visit: Visit) => Promise<Seen>
@@ -20,7 +21,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const entry = join(import.meta.dirname, "../interop/browser/page.ts")
     page = await servePage(entry)
     stranger = await servePage(entry)
-    server = await startTestServer({ store: "pglite", settings: { allowedOrigins: [page.origin] } })
+    server = await startTestServer({ store: storyStore, settings: { allowedOrigins: [page.origin] } })
     browser = await launchChromium()
   })
   afterAll(async () => {

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { faultKinds, faultyShelf } from "../../clients/core/testing/fault.ts"
 import { memoryLock } from "../../clients/core/testing/memory-platform.ts"
 import { type ClientWorld, startClientWorld } from "../support/client-world.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let world: ClientWorld
 beforeAll(async () => {
-  world = await startClientWorld({ store: "pglite" })
+  world = await startClientWorld({ store: storyStore })
 })
 afterAll(() => world?.close())
 

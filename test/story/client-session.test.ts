@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { administeredWorld } from "../support/administration.ts"
 import { type ClientWorld, startClientWorld } from "../support/client-world.ts"
 import { clientsOver } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { createRestTransport } from "../support/rest-transport.ts"
 
 const minutes = 60_000
@@ -13,7 +14,7 @@ const day = 24 * 60 * minutes
 
 let world: ClientWorld
 beforeAll(async () => {
-  world = await startClientWorld({ store: "pglite" })
+  world = await startClientWorld({ store: storyStore })
 })
 afterAll(() => world?.close())
 

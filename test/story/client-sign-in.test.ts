@@ -4,12 +4,13 @@ import { connect, createSignet, type Platform, rest, type Signet, type SignetCon
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { faultyShelf } from "../../clients/core/testing/fault.ts"
 import { memoryPlatforms, testClock } from "../../clients/core/testing/memory-platform.ts"
+import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 let world: SignInWorld
 const opened: Signet[] = []
 beforeAll(async () => {
-  world = await startSignInWorld({ store: "pglite", settings: { allowedRedirectUris: [redirectUri] } })
+  world = await startSignInWorld({ store: storyStore, settings: { allowedRedirectUris: [redirectUri] } })
   await world.idpC.addPerson({ email: "ada@example.com", password, isConfirmed: true })
 })
 afterEach(() => {

@@ -6,6 +6,7 @@ import { sweep } from "../../server/store/postgres/sweep.ts"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addPat, basic } from "../support/machines.ts"
 import { signIn } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 import {
   accessTokenType,
   claimsOf,
@@ -18,7 +19,7 @@ import {
 const contextTokenType = "urn:signet:params:oauth:token-type:context"
 let world: TokenWorld
 beforeAll(async () => {
-  world = await startTokenWorld({ store: "pglite" })
+  world = await startTokenWorld({ store: storyStore })
 })
 afterAll(() => world?.server.close())
 

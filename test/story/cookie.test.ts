@@ -1,6 +1,7 @@
 import { create, toJsonString } from "@bufbuild/protobuf"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const origin = "https://notes.example"
@@ -9,7 +10,7 @@ const fromPage = { origin, "x-signet-client": "web", "sec-fetch-site": "same-sit
 describe("cookie mode", () => {
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite" })
+    server = await startTestServer({ store: storyStore })
   })
   afterAll(() => server?.close())
 

@@ -8,7 +8,7 @@ import { protocols, refusal } from "../support/clients.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { StoreKind } from "../support/postgres.ts"
-import { describeStory } from "../support/postgres.ts"
+import { describeStory, storyStore } from "../support/postgres.ts"
 
 const [overConnect] = Object.values(protocols)
 
@@ -96,7 +96,7 @@ describeStory("a device that is revoked", (kind: StoreKind) => {
 describe("a user", () => {
   let server: MessagingServer
   beforeAll(async () => {
-    server = await startMessagingServer({ store: "pglite", limits: defaultLimits })
+    server = await startMessagingServer({ store: storyStore, limits: defaultLimits })
   })
   afterAll(() => server?.close())
 

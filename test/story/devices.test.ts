@@ -13,10 +13,11 @@ import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey } from "../support/messaging/papers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
 })
 afterAll(() => server?.close())
 

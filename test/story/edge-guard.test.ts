@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from "vitest"
 import { bearer, clientsOver, protocols } from "../support/clients.ts"
 import { effort } from "../support/effort.ts"
 import { addReader } from "../support/followed.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
 
 const script = join(import.meta.dirname, "../../docs/examples/edge-revocations/worker.ts")
@@ -19,7 +20,7 @@ const modules = join(import.meta.dirname, "../../node_modules/@cloudflare")
 const hasWorkerd = existsSync(modules) && readdirSync(modules).some((name) => name.startsWith("workerd-"))
 
 async function setUp() {
-  const server = await startTestServer({ store: "pglite" })
+  const server = await startTestServer({ store: storyStore })
   onTestFinished(() => server.close())
   const { account, secret } = await addReader(server)
   const { Miniflare, Response: WorkerResponse } = await import("miniflare")

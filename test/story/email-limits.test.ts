@@ -6,6 +6,7 @@ import { Platform } from "@signet/proto/auth/v1/records"
 import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const many: Window = { limit: 100_000, seconds: 60 }
@@ -33,7 +34,7 @@ describe("limits on emails", () => {
   let world: SignInWorld
   let people = 0
   beforeAll(async () => {
-    world = await startSignInWorld({ store: "pglite", limits, trustedHops: 1 })
+    world = await startSignInWorld({ store: storyStore, limits, trustedHops: 1 })
   })
   afterAll(() => world?.close())
 
@@ -195,7 +196,7 @@ describe("limits on emails", () => {
 
 describe("an address", () => {
   test("signs in ten times a minute, asks for five links and brings twenty back", async () => {
-    const world = await startSignInWorld({ store: "pglite", limits: defaultLimits })
+    const world = await startSignInWorld({ store: storyStore, limits: defaultLimits })
     const passes = async (call: (i: number) => Promise<{ reason?: string }>, most: number) => {
       const answers = []
       for (let i = 0; i <= most; i++) answers.push((await call(i)).reason)

@@ -5,6 +5,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createLog } from "../../server/node/log.ts"
 import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const origin = "https://notes.example"
@@ -22,7 +23,7 @@ describe("logs and audit", () => {
   ])
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite", log: createLog("trace", (line) => void lines.push(line)) })
+    server = await startTestServer({ store: storyStore, log: createLog("trace", (line) => void lines.push(line)) })
     for (const [protocol, connect] of Object.entries(protocols)) await live(protocol, connect(server.url))
     await liveWithCookie()
     await meetFault()

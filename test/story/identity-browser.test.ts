@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { ClientSettings } from "../interop/browser/client-settings.ts"
 import type { IdentityPage } from "../interop/browser/identity-page.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 declare const identity: IdentityPage
@@ -25,7 +26,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const launched = launchChromium({ hasBackForwardCache: true })
     // The neighbour is the same site, and another origin.
     ;[app, neighbour] = await Promise.all([servePage(...pages), servePage(pages[0])])
-    server = await startTestServer({ store: "pglite", settings: { allowedOrigins: [app.origin] } })
+    server = await startTestServer({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     browser = await launched
   })
   afterAll(async () => {

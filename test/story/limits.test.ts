@@ -16,7 +16,13 @@ import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditWriting } from "../support/audit-writing.ts"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
-import { createTestDatabase, describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
+import {
+  createTestDatabase,
+  describeOnPostgres,
+  openTestStore,
+  storyStore,
+  type TestStore,
+} from "../support/postgres.ts"
 import { type LoginRequest, startTestServer, type TestServer } from "../support/server.ts"
 
 const hourly = (limit: number): Window => ({ limit, seconds: 3_600 })
@@ -40,7 +46,7 @@ describe("a caller who calls too often", () => {
       login: { ip: hourly(1_000), device: hourly(3) },
       refresh: { ip: hourly(100_000), session: hourly(2) },
     })
-    server = await startTestServer({ store: "pglite", limits })
+    server = await startTestServer({ store: storyStore, limits })
   })
   afterAll(() => server.close())
 
@@ -143,13 +149,13 @@ describe("an address", () => {
   }
 
   test("is not what a header says, when no proxy is configured", async () => {
-    const server = await startTestServer({ store: "pglite", limits })
+    const server = await startTestServer({ store: storyStore, limits })
     expect(await passing(server, (i) => `203.0.113.${i}`)).toBe(3)
     await server.close()
   })
 
   test("is what the configured proxy says, and nothing that the caller put before it", async () => {
-    const server = await startTestServer({ store: "pglite", limits, trustedHops: 1 })
+    const server = await startTestServer({ store: storyStore, limits, trustedHops: 1 })
     expect(await passing(server, (i) => `203.0.113.${i}, 198.51.100.7`)).toBe(3)
     expect(await passing(server, (i) => `198.51.100.7, 203.0.113.${i}`)).toBe(5)
     expect(await passing(server, (i) => `2001:db8:0:1::${i}`)).toBe(3)

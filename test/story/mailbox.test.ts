@@ -14,6 +14,7 @@ import { bearer, type Clients, clientsOver, protocols } from "../support/clients
 import { addReader, type Follower, follow } from "../support/followed.ts"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"
 import { claimsOf, type SignedInPerson, signIn as signInAs } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const mailbox = "svc-notes/inbox"
@@ -31,7 +32,7 @@ let contexts: Contexts
 let asked = 0
 
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   const { app, deps } = server
   const { issuer, clock } = deps
   const scopes = [...app.scopes, { key: "web.use", audience: "svc-web", isDefault: true }]

@@ -11,13 +11,14 @@ import { type EdgeServer, startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
 import { together } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
 
 vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000), hookTimeout: 120_000 })
 
 let server: EdgeServer
 let messengers: Messengers
 beforeAll(async () => {
-  server = await startEdgeServer({ store: "pglite" })
+  server = await startEdgeServer({ store: storyStore })
   messengers = messengersOn(server)
 })
 afterAll(async () => {

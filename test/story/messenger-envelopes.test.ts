@@ -14,13 +14,14 @@ import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 beforeAll(async () => {
-  server = await startDeployment({ store: "pglite" })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server)
   ann = await messengers.newcomer("ann")
   ben = await messengers.newcomer("ben")

@@ -5,7 +5,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { claimsOf, signIn } from "../support/people.ts"
-import { describeStory, openTestStore, type TestStore } from "../support/postgres.ts"
+import { describeStory, openTestStore, storyStore, type TestStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const day = 86_400_000
@@ -283,7 +283,7 @@ describe("a garbled personal access token", () => {
   let server: TestServer
   let queries = 0
   beforeAll(async () => {
-    const opened = await openTestStore("pglite")
+    const opened = await openTestStore(storyStore)
     const count = <T>(work: () => T): T => {
       queries++
       return work()

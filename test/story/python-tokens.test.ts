@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { generateStubs, python, pythonMissing } from "../interop/python/stubs.ts"
+import { storyStore } from "../support/postgres.ts"
 import { accessTokenType, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
 const missing = pythonMissing()
@@ -13,7 +14,7 @@ describe.skipIf(missing !== undefined)(`a Python service over gRPC${missing ? ` 
   let world: TokenWorld
   let stubs: string
   beforeAll(async () => {
-    world = await startTokenWorld({ store: "pglite" })
+    world = await startTokenWorld({ store: storyStore })
     stubs = generateStubs()
   })
   afterAll(async () => {

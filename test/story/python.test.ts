@@ -6,6 +6,7 @@ import { create, toJsonString } from "@bufbuild/protobuf"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { generateStubs, python, pythonMissing } from "../interop/python/stubs.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const missing = pythonMissing()
@@ -15,7 +16,7 @@ describe.skipIf(missing !== undefined)(`a Python client over gRPC${missing ? ` (
   let server: TestServer
   let stubs: string
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite" })
+    server = await startTestServer({ store: storyStore })
     stubs = generateStubs()
   })
   afterAll(async () => {

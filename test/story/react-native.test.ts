@@ -8,11 +8,12 @@ import { nativeDouble } from "../../clients/react-native/testing/native-double.t
 import { createTaint, type Taint, taintedSuite } from "../../clients/react-native/testing/taint.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
 })
 afterAll(async () => {

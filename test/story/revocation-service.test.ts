@@ -10,6 +10,7 @@ import { bearer, type Clients, clientsOver, protocols, refusal } from "../suppor
 import { addReader } from "../support/followed.ts"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 let server: TestServer
@@ -18,7 +19,7 @@ let revocations: Client<typeof RevocationService>
 let reader: Machine
 let own: { headers: Record<string, string> }
 beforeAll(async () => {
-  server = await startTestServer({ store: "pglite" })
+  server = await startTestServer({ store: storyStore })
   clients = clientsOver((protocols.gRPC ?? expect.unreachable)(server.url))
   revocations = createClient(RevocationService, createGrpcTransport({ baseUrl: server.url }))
   reader = await addReader(server)
@@ -132,7 +133,7 @@ test("whoever waits or streams is told no more once its secret was revoked", asy
 })
 
 test("a server that closes keeps nobody waiting", async () => {
-  const other = await startTestServer({ store: "pglite" })
+  const other = await startTestServer({ store: storyStore })
   const token = await postForm(
     `${other.url}/auth/token`,
     { grant_type: "client_credentials", audience: "auth", scope: "auth.revocations.read" },

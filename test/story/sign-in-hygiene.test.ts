@@ -3,6 +3,7 @@ import { defaultLimits } from "@signet/kernel/limits/policy"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createLog } from "../../server/node/log.ts"
+import { storyStore } from "../support/postgres.ts"
 import { password, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const lines: string[] = []
@@ -19,7 +20,7 @@ beforeAll(async () => {
   const lockouts = { ...defaultLimits.lockouts, email: { ...defaultLimits.lockouts.email, failures: 1 } }
   const { windows } = defaultLimits
   const log = createLog("trace", (line) => void lines.push(line))
-  world = await startSignInWorld({ store: "pglite", limits: { windows, lockouts }, log })
+  world = await startSignInWorld({ store: storyStore, limits: { windows, lockouts }, log })
   const email = remember("email", "ada.lovelace@example.com")
   const other = remember("another email", "charles.babbage@example.com")
   remember("local part", "ada.lovelace")

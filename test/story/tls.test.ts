@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { makeCertificate } from "../support/certificate.ts"
 import { bearer, clientsOver, refusal } from "../support/clients.ts"
 import { bearerMetadata, callUnary } from "../support/grpc-js.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const tls = makeCertificate()
@@ -20,7 +21,7 @@ const ca = tls?.cert ?? ""
 describe.skipIf(tls === undefined)(`TLS${tls ? "" : " (skipped: no openssl)"}`, () => {
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite", ...(tls && { tls }) })
+    server = await startTestServer({ store: storyStore, ...(tls && { tls }) })
   })
   afterAll(() => server?.close())
 

@@ -4,6 +4,7 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver, protocols } from "../support/clients.ts"
 import { addMachine, addPat, basic, type Machine, postForm } from "../support/machines.ts"
+import { storyStore } from "../support/postgres.ts"
 import {
   accessTokenType,
   claimsOf,
@@ -16,7 +17,7 @@ import {
 let world: TokenWorld
 let poor: Machine
 beforeAll(async () => {
-  world = await startTokenWorld({ store: "pglite" })
+  world = await startTokenWorld({ store: storyStore })
   poor = await addMachine(world.server, { allowedAudiences: [] })
 })
 afterAll(() => world?.server.close())

@@ -3,6 +3,7 @@ import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/p
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver, protocols, refusal } from "../support/clients.ts"
 import { addMachine, addPat, addPolicy, basic, type FormAnswer, type Machine, postForm } from "../support/machines.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const hourly = (limit: number): Window => ({ limit, seconds: 3_600 })
@@ -25,7 +26,7 @@ const saidBy = ({ status, body }: FormAnswer) => [status, body.error, body.reaso
 describe("the token endpoint", () => {
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer({ store: "pglite", limits, trustedHops: 1 })
+    server = await startTestServer({ store: storyStore, limits, trustedHops: 1 })
   })
   afterAll(() => server.close())
 

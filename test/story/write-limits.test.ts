@@ -14,6 +14,7 @@ import { ClientAuthMethod, ServiceAccountService } from "@signet/proto/auth/v1/s
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { administrationMethods, callRaw, isRead, noIds, requestOf } from "../support/administered.ts"
 import { bearer, clientsOver, refusal } from "../support/clients.ts"
+import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const scopes = [
@@ -29,7 +30,7 @@ const refused = "ResourceExhausted RATE_LIMITED"
 let server: TestServer
 beforeAll(async () => {
   const windows = { ...defaultLimits.windows, admin_write: { caller: { limit: 1, seconds: 3_600 } } }
-  server = await startTestServer({ store: "pglite", limits: { ...defaultLimits, windows } })
+  server = await startTestServer({ store: storyStore, limits: { ...defaultLimits, windows } })
   const administration = scopes.map((key) => ({ key, audience: "auth", isDefault: true }))
   await server.deps.store.transaction((tx) =>
     tx.apps.putApp({ ...server.app, scopes: [...server.app.scopes, ...administration] }),

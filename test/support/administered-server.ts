@@ -3,6 +3,7 @@
 import { type Ids, makeOneOfEach } from "./administered.ts"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "./administration.ts"
 import { type Clients, clientsOver, protocols } from "./clients.ts"
+import { storyStore } from "./postgres.ts"
 import { startTestServer, type TestServer, type TestServerOptions } from "./server.ts"
 
 export interface AdministeredServer {
@@ -18,7 +19,7 @@ export interface AdministeredServer {
 }
 
 export async function startAdministeredServer(options: Partial<TestServerOptions> = {}): Promise<AdministeredServer> {
-  const server = await startTestServer({ store: "pglite", ...options })
+  const server = await startTestServer({ store: storyStore, ...options })
   const connect = protocols["Connect JSON over HTTP/1.1"]
   if (connect === undefined) throw new Error("no protocol")
   const clients = clientsOver(connect(server.url))

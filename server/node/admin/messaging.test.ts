@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type MessagingServer, startMessagingServer } from "../../../test/support/messaging/test-server.ts"
+import { storyStore } from "../../../test/support/postgres.ts"
 import { createMessagingMover } from "../../rpc/admin/create-backend.ts"
 import { parseConfig } from "../config.ts"
 import { messaging } from "./messaging.ts"
@@ -10,7 +11,7 @@ import { messaging } from "./messaging.ts"
 const folder = mkdtempSync(join(tmpdir(), "signet-mover-"))
 let server: MessagingServer
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
 })
 afterAll(async () => {
   await server?.close()

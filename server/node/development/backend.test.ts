@@ -4,12 +4,12 @@ import { join } from "node:path"
 import { toHex } from "@signet/canonical/bytes"
 import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import Fastify from "fastify"
 import { expect, test } from "vitest"
 import { fastTmpdir } from "../../../test/support/fast-tmpdir.ts"
-import { openTestStore } from "../../../test/support/postgres.ts"
-import { nodeSigner } from "@signet/canonical/node/ed25519"
+import { openTestStore, storyStore } from "../../../test/support/postgres.ts"
 import { createIssuerKeyRing } from "../../keys/issuer-keys.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { createIssuerKeyStore } from "../../store/postgres/issuer-keys.ts"
@@ -20,7 +20,7 @@ import { buildDevelopmentApp } from "./app.ts"
 import { developmentBackend } from "./backend.ts"
 
 test("a development server makes whoever asks a messaging backend, whose receipts count at once", async () => {
-  const opened = await openTestStore("pglite")
+  const opened = await openTestStore(storyStore)
   const folder = mkdtempSync(join(fastTmpdir(), "signet-backend-"))
   const issuer = "http://127.0.0.1:8080"
   const clock = { nowMs: () => Date.now() }

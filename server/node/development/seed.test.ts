@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../test/support/postgres.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import { buildIdpBClients } from "./idp-b-clients.ts"
@@ -14,7 +14,7 @@ const secrets = createSecrets({
 let opened: TestStore
 
 beforeAll(async () => {
-  opened = await openTestStore("pglite")
+  opened = await openTestStore(storyStore)
 })
 afterAll(() => opened.close())
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../test/support/postgres.ts"
 import { createSecrets } from "../../keys/secrets.ts"
 import { app, putApp } from "../../store/postgres/testing/people.ts"
 import { backendScopes, createMessagingBackend } from "./create-backend.ts"
@@ -14,7 +14,7 @@ const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) 
 let opened: TestStore
 let deps: Parameters<typeof createMessagingBackend>[0]
 beforeAll(async () => {
-  opened = await openTestStore("pglite")
+  opened = await openTestStore(storyStore)
   deps = { store: opened.store, secrets, random, clock: { nowMs: () => Date.now() }, authAudience: "auth" }
   await putApp(opened.store)
 })

@@ -3,13 +3,13 @@ import { Conversation_Status, DirectiveKind } from "@signet/proto/messaging/v1/r
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import type { TestDevice } from "../../../test/support/messaging/device.ts"
 import { type Room, tagOf } from "../../../test/support/messaging/room.ts"
-import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../test/support/postgres.ts"
 import { type MessagingWorld, openMessagingWorld } from "./testing/world.ts"
 
 let store: TestStore
 let world: MessagingWorld
 beforeAll(async () => {
-  store = await openTestStore("pglite")
+  store = await openTestStore(storyStore)
 })
 beforeEach(async () => {
   world = await openMessagingWorld(store)

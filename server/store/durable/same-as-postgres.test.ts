@@ -9,7 +9,7 @@ import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type Seeded, seeded } from "../../../test/simulation/seeded.ts"
 import { effort } from "../../../test/support/effort.ts"
-import { openTestStore, type TestStore } from "../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../test/support/postgres.ts"
 import {
   changeOf,
   newAudit,
@@ -40,7 +40,7 @@ describe.skipIf(effort(true, false, false))(`of the seed "${seed}"`, () => {
   let postgres: TestStore
   beforeAll(async () => {
     objects = await startObjects()
-    postgres = await openTestStore("pglite")
+    postgres = await openTestStore(storyStore)
   })
   afterAll(async () => {
     await objects?.close()

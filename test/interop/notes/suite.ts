@@ -20,6 +20,7 @@ import { webTokenCrypto } from "../../../server/guard/token-crypto.ts"
 import { makeCertificate } from "../../support/certificate.ts"
 import { bearer, clientsOver } from "../../support/clients.ts"
 import { failureOf, reader, writer } from "../../support/grpc-js.ts"
+import { storyStore } from "../../support/postgres.ts"
 import { startTestServer } from "../../support/server.ts"
 import { goldenVectors } from "./golden.ts"
 import { serveLargeDetails } from "./large-details.ts"
@@ -208,7 +209,7 @@ export function testNotes(build: () => NotesProgram): void {
   test.each(ways)(
     "calls us over %s, reads why it is refused, and follows a stream to its end",
     async (_, certificate) => {
-      const server = await startTestServer({ store: "pglite", ...(certificate && { tls: certificate }) })
+      const server = await startTestServer({ store: storyStore, ...(certificate && { tls: certificate }) })
       try {
         const nodeOptions = certificate === undefined ? {} : { ca: certificate.cert }
         const baseUrl = server.url.replace("127.0.0.1", "localhost")

@@ -9,14 +9,14 @@ import { proofHeader, proofOf } from "../../../../test/support/messaging/calls.t
 import type { Append } from "../../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../../test/support/messaging/device.ts"
 import { newLeafKey } from "../../../../test/support/messaging/papers.ts"
-import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
 import { removeRevoked } from "./after.ts"
 
 let store: TestStore
 let world: MessagingWorld
 beforeAll(async () => {
-  store = await openTestStore("pglite")
+  store = await openTestStore(storyStore)
 })
 afterAll(() => store.close())
 beforeEach(async () => {

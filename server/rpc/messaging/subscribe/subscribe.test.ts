@@ -6,13 +6,13 @@ import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
 import type { TestDevice } from "../../../../test/support/messaging/device.ts"
 import { claimsOf } from "../../../../test/support/people.ts"
-import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
 
 let store: TestStore
 let world: MessagingWorld
 beforeAll(async () => {
-  store = await openTestStore("pglite")
+  store = await openTestStore(storyStore)
 })
 afterAll(() => store.close())
 

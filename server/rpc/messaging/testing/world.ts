@@ -3,6 +3,7 @@
 
 import { randomBytes } from "node:crypto"
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { requirementOf } from "@signet/guard/requirement"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -11,9 +12,8 @@ import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_servic
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { newDevice, type TestDevice } from "../../../../test/support/messaging/device.ts"
 import type { SignedIn } from "../../../../test/support/messaging/world.ts"
-import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../keys/authority.ts"
-import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createSecrets } from "../../../keys/secrets.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
@@ -53,7 +53,7 @@ export async function openMessagingWorld(
   shared?: TestStore,
   { leavesPerConversation = maxCount.leaves.default }: Partial<Pick<MessagingDeps, "leavesPerConversation">> = {},
 ): Promise<MessagingWorld> {
-  const store = shared ?? (await openTestStore("pglite"))
+  const store = shared ?? (await openTestStore(storyStore))
   await putApp(store.store)
   let offsetMs = 0
   const clock = { nowMs: () => Date.now() + offsetMs }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
-import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { newAudit, newMessage, nowMs, random, signReceipt } from "../../postgres/messaging/testing/world.ts"
 import { toText } from "../plain.ts"
 import { createDurableStore } from "../store.ts"
@@ -23,7 +23,7 @@ let postgres: TestStore
 let store: MessagingStore
 let moving: Moving
 beforeAll(async () => {
-  ;[objects, postgres] = await Promise.all([startObjects(), openTestStore("pglite")])
+  ;[objects, postgres] = await Promise.all([startObjects(), openTestStore(storyStore)])
   store = createDurableStore(objects.env)
   moving = durableMoving(objects.env, { nowMs: () => Date.now() })
 }, 60_000)
