@@ -11,6 +11,7 @@ import { storyStore } from "../support/postgres.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const utf8 = (text: string) => new TextEncoder().encode(text)
+const isAtEdge = process.env.SIGNET_MESSAGING === "edge"
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
   let app: Awaited<ReturnType<typeof servePage>>
@@ -120,6 +121,42 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       expect(await textsIn(tab, id)).toEqual(log)
     }
   })
+
+  test.skipIf(effort(!isAtEdge, false, false))(
+    "a page that speaks gRPC-Web sends, follows and comes through others' commits",
+    async () => {
+      const ben = await messengers.newcomer("ben of a page with gRPC-Web")
+      const context = await newBrowser()
+      const calls: { method: string; type: string | undefined }[] = []
+      context.on("request", (request) => {
+        const method = request.url().match(/\/signet\.messaging\.v1\.\w+\/(\w+)$/)?.[1]
+        if (method === undefined || request.method() !== "POST") return
+        calls.push({ method, type: request.headers()["content-type"] })
+      })
+      const idToken = await idTokenOf("ann with gRPC-Web")
+      const tab = await newTab(context, { idToken, wire: "grpc-web", isFollowing: true })
+      const id = await group(tab, ben)
+      await ben.messenger.sync()
+      const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
+      const [sent] = await Promise.all([
+        send(tab, id, ...texts("ann")),
+        // An epoch that ends meanwhile is told with a typed detail, in trailers.
+        (async () => {
+          for (const text of texts("ben")) {
+            await ben.messenger.send(id, utf8(text))
+            await ben.messenger.refreshKeys(id)
+          }
+        })(),
+      ])
+      expect(sent).toBe(4)
+      await ben.messenger.sync()
+      const log = await textsOf(ben, id)
+      expect([...log].sort()).toEqual([...texts("ann"), ...texts("ben")])
+      await expect.poll(() => heardIn(tab, id)).toEqual(log)
+      expect(calls.map(({ method }) => method)).toEqual(expect.arrayContaining(["Subscribe", "AppendMessage"]))
+      expect(new Set(calls.map(({ type }) => type))).toEqual(new Set(["application/grpc-web+proto"]))
+    },
+  )
 
   const moments: [string, boolean][] = [
     ["reached the service", true],

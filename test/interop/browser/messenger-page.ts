@@ -1,6 +1,6 @@
 // The page of the messenger's browser tests: what a test may ask of a tab.
 import type { Signet } from "@signet/client-web"
-import { configure } from "@signet/client-web"
+import { configure, grpcWeb } from "@signet/client-web"
 import { createMessenger, type Messenger, messagingSession, openIdbStore } from "@signet/client-web/messaging"
 
 export interface MessengerSettings {
@@ -14,6 +14,8 @@ export interface MessengerSettings {
   readonly idToken?: string
   /** Another database than the user's own. */
   readonly database?: string
+  /** How messaging is called. Default: Connect. */
+  readonly wire?: "grpc-web"
   /** Follows the service's hints, as an app does. */
   readonly isFollowing?: boolean
 }
@@ -51,7 +53,8 @@ const messenger = () => opened ?? Promise.reject(new Error("not opened"))
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 window.messenger = {
-  async open({ appId, authUrl, messagingUrl, audience, issuerRootKey, idToken, database, isFollowing = false }) {
+  async open(settings) {
+    const { appId, authUrl, messagingUrl, audience, issuerRootKey, idToken, database, isFollowing = false } = settings
     try {
       const messaging = { baseUrl: messagingUrl, issuerRootKeys: [issuerRootKey] }
       if (!isSecureContext) {
@@ -65,7 +68,8 @@ window.messenger = {
       if (idToken !== undefined) await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
       const session = await messagingSession(signet.session, { appId, audience })
       const store = database === undefined ? {} : { store: await openIdbStore(database) }
-      opened = await createMessenger({ messaging, session, ...store })
+      const transport = settings.wire === undefined ? {} : { transport: grpcWeb({ baseUrl: messagingUrl }) }
+      opened = await createMessenger({ messaging, session, ...store, ...transport })
       opened.subscribe((event) => {
         if (event.is !== "entry") return
         const { conversationId, entry } = event
