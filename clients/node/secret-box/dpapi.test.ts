@@ -69,6 +69,45 @@ test("keys and what is sealed are on no command line, and PowerShell runs withou
   expect(scripts.size).toBe(1)
 })
 
+test("a key is unwrapped once by a process, and again when it is another one", async () => {
+  const box = await boxWith()
+  await box.createKey(scope)
+  const calls = () =>
+    readFileSync(join(folder, "calls"), "utf8")
+      .trim()
+      .split("\n")
+      .map((call) => JSON.parse(call).input.split("\n")[0])
+  // And it was looked whether what was wrapped is there.
+  expect(calls()).toEqual(["protect", "unprotect"])
+  for (let i = 0; i < 5; i++) {
+    await box.createKey(scope)
+    expect(await box.open(scope, "token", await box.seal(scope, "token", bytes("secret")))).toEqual(bytes("secret"))
+  }
+  expect(calls()).toEqual(["protect", "unprotect", "unprotect"])
+  const other = await boxWith()
+  await other.rotate(scope)
+  const before = calls().length
+  expect(await box.open(scope, "token", await other.seal(scope, "token", bytes("newer")))).toEqual(bytes("newer"))
+  expect(await box.open(scope, "token", await box.seal(scope, "token", bytes("secret")))).toEqual(bytes("secret"))
+  // One of each box.
+  expect(calls().slice(before)).toEqual(["unprotect", "unprotect"])
+})
+
+test("a key that was unwrapped is no key any more once its file is another, or gone", async () => {
+  const box = await boxWith()
+  await box.createKey(scope)
+  const sealed = await box.seal(scope, "token", bytes("secret"))
+  const [name = ""] = readdirSync(join(folder, "keys"))
+  const path = join(folder, "keys", name)
+  const bent = readFileSync(path)
+  bent[bent.length - 1] = (bent.at(-1) ?? 0) ^ 1
+  writeFileSync(path, bent)
+  await expect(box.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  rmSync(path)
+  await expect(box.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
+  await expect(box.seal(scope, "token", bytes("x"))).rejects.toMatchObject({ reason: "KEY_MISSING" })
+})
+
 test("what is kept holds no key as it is", async () => {
   const box = await boxWith()
   await box.createKey(scope)

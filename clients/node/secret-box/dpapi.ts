@@ -51,6 +51,11 @@ export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
       const kept = await shelf.read(nameOf(scope))
       return kept && call("unprotect", scope, kept.bytes)
     },
+    // PowerShell takes a second to start; a file is read for each use, so what others change is seen.
+    async stamp(scope) {
+      const kept = await shelf.read(nameOf(scope))
+      return kept && createHash("sha256").update(kept.bytes).digest("base64")
+    },
     async write(scope, bytes) {
       const wrapped = await call("protect", scope, bytes)
       // The box's lock is held, and what it read was read under it.

@@ -7,6 +7,11 @@ import { addKey, type KeptKeys, readKeys } from "./kept-keys.ts"
 /** Keeps bytes a scope. What it throws is a SecretBoxError; what is not there is undefined. */
 export interface Keeper {
   read(scope: SecretScope): Promise<Uint8Array | undefined>
+  /**
+   * Where a read is slow: names what it would give now, so that what was read once is read again only when it is another.
+   * Undefined where there is nothing.
+   */
+  stamp?(scope: SecretScope): Promise<string | undefined>
   write(scope: SecretScope, bytes: Uint8Array): Promise<void>
   remove(scope: SecretScope): Promise<void>
 }
@@ -14,10 +19,25 @@ export interface Keeper {
 /** @param lock Two processes that make a key at once would lose one, and what it sealed. */
 export function createKeptBox(description: SecretBoxDescription, keeper: Keeper, lock: Lock): SecretBox {
   const loading = new Map<string, Promise<KeptKeys | undefined>>()
+  /** As objects that give no bytes out, like those that are held. */
+  const known = new Map<string, { readonly stamp: string; readonly keys: KeptKeys }>()
 
   async function load(scope: SecretScope): Promise<KeptKeys | undefined> {
     const kept = await keeper.read(scope)
     return kept && readKeys(description, scope, kept).finally(() => kept.fill(0))
+  }
+
+  /** What was read before, if the keeper names it still. */
+  async function loadKnown(scope: SecretScope): Promise<KeptKeys | undefined> {
+    if (keeper.stamp === undefined) return load(scope)
+    const name = scopeText(scope)
+    const stamp = await keeper.stamp(scope)
+    const before = known.get(name)
+    if (before !== undefined && before.stamp === stamp) return before.keys
+    known.delete(name)
+    const keys = await load(scope)
+    if (keys !== undefined && stamp !== undefined) known.set(name, { stamp, keys })
+    return keys
   }
 
   const holding = holdKeys(description, load)
@@ -27,7 +47,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
     const name = scopeText(scope)
     const running = loading.get(name)
     if (running !== undefined) return running
-    const started = load(scope).finally(() => {
+    const started = loadKnown(scope).finally(() => {
       if (loading.get(name) === started) loading.delete(name)
     })
     loading.set(name, started)
@@ -55,7 +75,7 @@ export function createKeptBox(description: SecretBoxDescription, keeper: Keeper,
     describe: () => description,
     createKey: (scope) =>
       lock.run(async () => {
-        if ((await load(scope)) === undefined) await add(scope, undefined)
+        if ((await loadKnown(scope)) === undefined) await add(scope, undefined)
       }),
     async seal(scope, purpose, plaintext) {
       const keys = await loadTogether(scope)
