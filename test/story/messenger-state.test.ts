@@ -16,9 +16,10 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { snapshotOf } from "../../clients/core/messaging/state/held.ts"
 import { sealSnapshot } from "../../clients/core/messaging/state/snapshot.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
-import type { MessagingStore, Row, Table } from "../../clients/core/messaging/store/store.ts"
+import type { Row, Table } from "../../clients/core/messaging/store/store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { copyOf } from "../support/messaging/copied-store.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -44,32 +45,6 @@ async function group(): Promise<string> {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   await ben.messenger.sync()
   return id
-}
-
-/** A copy of a store, as a backup makes it. */
-async function copyOf(store: MessagingStore): Promise<MessagingStore> {
-  const tables = [
-    "header",
-    "device",
-    "keyPackage",
-    "usedKeyPackage",
-    "creation",
-    "peer",
-    "conversation",
-    "state",
-  ] as const
-  const more = ["tree", "staged", "intent", "outbox", "timeline"] as const
-  const copy = openMemoryStore()
-  for (const space of await store.spaces()) {
-    const { generation } = await store.read(space, [])
-    for (let at = 0n; at < generation - 1n; at++) await copy.transact(space, at, [])
-    const ops = []
-    for (const table of [...tables, ...more]) {
-      for (const { key, value } of await store.list(space, table)) ops.push({ op: "put", table, key, value } as const)
-    }
-    await copy.transact(space, generation - 1n, ops)
-  }
-  return copy
 }
 
 test.each([

@@ -15,6 +15,7 @@ import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
 import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { refusingAs } from "../refusing.ts"
+import type { Door } from "../state/door.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
 import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
@@ -126,6 +127,7 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
  * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
  */
 export async function flush(context: Context, conversationId: string): Promise<void> {
+  await readOnFirst(context, conversationId)
   for (let tries = 0; ; ) {
     const held = await context.door(conversationId).held()
     const [next] = await waitingIn(context, conversationId)
@@ -143,6 +145,25 @@ export async function flush(context: Context, conversationId: string): Promise<v
       await afterRefusal(context, conversationId, next, error, tries)
     }
   }
+}
+
+/** Conversations whose log was read since this messenger was opened. */
+const readOn = new WeakSet<Door>()
+
+/**
+ * Before the first message of a messenger, what is here is compared with the log: of state that was put back the keys were
+ * used, and nobody would read what is written under them.
+ */
+async function readOnFirst(context: Context, conversationId: string): Promise<void> {
+  const door = context.door(conversationId)
+  if (readOn.has(door)) return
+  try {
+    await catchUp(context, conversationId)
+  } catch (error) {
+    if (!isUnreachable(error)) throw error
+    throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+  }
+  readOn.add(door)
 }
 
 async function append(context: Context, conversationId: string, seat: Seat, { record }: Waiting): Promise<void> {

@@ -1,0 +1,37 @@
+// A copy of a messenger's store, as a backup or the image of a machine is.
+import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
+import type { MessagingStore, Table } from "../../../clients/core/messaging/store/store.ts"
+
+const tables: readonly Table[] = [
+  "header",
+  "device",
+  "keyPackage",
+  "usedKeyPackage",
+  "creation",
+  "peer",
+  "conversation",
+  "state",
+  "tree",
+  "staged",
+  "intent",
+  "outbox",
+  "timeline",
+  "attachment",
+  "upload",
+]
+
+/** All of it, consistent in itself, generations included. */
+export async function copyOf(store: MessagingStore): Promise<MessagingStore> {
+  const copy = openMemoryStore()
+  for (const space of await store.spaces()) {
+    const { generation } = await store.read(space, [])
+    for (let at = 0n; at < generation - 1n; at++) await copy.transact(space, at, [])
+    const found = await Promise.all(
+      tables.map(async (table) =>
+        (await store.list(space, table)).map(({ key, value }) => ({ op: "put", table, key, value }) as const),
+      ),
+    )
+    await copy.transact(space, generation - 1n, found.flat())
+  }
+  return copy
+}
