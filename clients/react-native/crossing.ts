@@ -34,6 +34,7 @@ const statuses: readonly ConversationStatus[] = [
   "quarantined",
   "rolledBack",
   "waiting",
+  "stranded",
   "leaving",
   "removed",
 ]

@@ -30,6 +30,7 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
     found.push(...onlyWhileMember(cast, kept, here), ...readOnce(cast, kept, here, isHonest))
     // Whoever leaves as the last one closes it, and reads no more: its own last message neither.
     if (kept.conversation.status === "CLOSED") continue
+    if (!isHonest) found.push(...(await untold(cast, kept, able)))
     // Where all were deceived, nobody is left to let anybody in again.
     if (!isHonest && !(await isAnyActive(cast, kept, able))) continue
     if (isHonest) found.push(...allRead(kept, able))
@@ -153,12 +154,34 @@ async function converged(cast: Cast, { conversation }: Kept, { device, messenger
 const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "messenger">): boolean =>
   roster.some(({ deviceId }) => deviceId === messenger.deviceId)
 
-/** Whether somebody follows it who stays, and is not alone: so it can let the others in again. */
-async function isAnyActive(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
-  const { id, roster, directives } = conversation
-  const staying = known.filter(({ messenger: { deviceId } }) =>
+/** Those who are in, and are not about to go. */
+const stayingIn = ({ roster, directives }: Kept["conversation"], known: readonly Known[]): Known[] =>
+  known.filter(({ messenger: { deviceId } }) =>
     roster.some((leaf) => leaf.deviceId === deviceId && isOnTheWayOut(directives, leaf) === undefined),
   )
+
+/** Whoever is in another state than the service counts is told; where nobody is left who could let it in, that too. */
+async function untold(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<string[]> {
+  const { id } = conversation
+  const staying = await Promise.all(
+    stayingIn(conversation, known).map(async ({ device, messenger }) => ({
+      name: device.name,
+      status: (await messenger.conversation(id))?.status,
+      isDeceived: isElsewhere(cast, conversation, device.name),
+    })),
+  )
+  // Whoever was told that it is out, and is not, asks for nothing: so the others still wait for it.
+  const isLost = !staying.some(({ status }) => status === "active" || status === "removed")
+  return staying.flatMap(({ name, status, isDeceived }) => [
+    ...(isDeceived && status === "active" ? [`${name} was deceived, and is not told`] : []),
+    ...(isLost && status !== "stranded" ? [`${name} is ${status}, where nobody is left to let it in`] : []),
+  ])
+}
+
+/** Whether somebody follows it who stays, and is not alone: so it can let the others in again. */
+async function isAnyActive(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
+  const { id } = conversation
+  const staying = stayingIn(conversation, known)
   const following = staying.filter(({ device }) => !isElsewhere(cast, conversation, device.name))
   const infos = await Promise.all(following.map(({ messenger }) => messenger.conversation(id)))
   return staying.length > 1 && infos.some((info) => info?.status === "active")

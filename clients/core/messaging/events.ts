@@ -51,6 +51,8 @@ export type ConversationStatus =
   | "rolledBack"
   /** Waits to be let in, or to be removed and let in again. */
   | "waiting"
+  /** Waits like that, and nobody is left who could do it: what is to be said is said in a new conversation. */
+  | "stranded"
   | "leaving"
   | "removed"
 

@@ -12,7 +12,7 @@ import { type Context, nowSeconds } from "../context.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
 import { treeHashOf } from "../state/door.ts"
-import type { Held, Seat } from "../state/held.ts"
+import { type Held, isAway, type Seat } from "../state/held.ts"
 import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "./commit-check.ts"
 import { difference, personOf } from "./roster.ts"
 
@@ -127,7 +127,7 @@ async function seated(seat: Seat, group: GroupState, { receipt }: CheckedPapers)
 
 /** The device is out: its state reads nothing that follows, and is not kept. */
 function removedFrom(record: ConversationRecord): Held {
-  const status = record.status === Status.WAITING ? Status.WAITING : Status.REMOVED
+  const status = isAway(record) ? Status.WAITING : Status.REMOVED
   return { record: create(ConversationRecordSchema, { ...record, status }), seat: undefined, staged: undefined }
 }
 

@@ -24,7 +24,7 @@ import { removeIntent } from "../sending/intents.ts"
 import { removeWaiting, type Waiting, waitingHere, withHash } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/door.ts"
 import type { DueChange } from "../state/due.ts"
-import { type Held, ownCredential, type Seat } from "../state/held.ts"
+import { type Held, isAway, ownCredential, type Seat } from "../state/held.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
@@ -248,7 +248,7 @@ async function keepContent(
 
 function become(batch: Batch, status: Status): void {
   const { record } = batch.held
-  if (record === undefined || record.status === Status.WAITING) return
+  if (record === undefined || isAway(record)) return
   batch.held = { ...batch.held, record: create(ConversationRecordSchema, { ...record, status }) }
 }
 

@@ -4,9 +4,10 @@ import {
   ConversationRecordSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
+import { type Conversation, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
-import type { Held } from "../state/held.ts"
+import { type Held, isAway } from "../state/held.ts"
 import { isUnreachable } from "../sync/pause.ts"
 import { batchSize, isReading, takeIn } from "./inbox.ts"
 
@@ -70,7 +71,7 @@ async function acknowledge(context: Context, conversationId: string, seat: NonNu
 }
 
 /** Tells the service what was found, until it knows. */
-async function reportQuarantine(context: Context, conversationId: string): Promise<void> {
+export async function reportQuarantine(context: Context, conversationId: string): Promise<void> {
   const door = context.door(conversationId)
   const { quarantine } = (await door.held()).record ?? {}
   if (quarantine === undefined || quarantine.isReported) return
@@ -91,11 +92,40 @@ async function reportQuarantine(context: Context, conversationId: string): Promi
 /**
  * Asks to be removed and let in again, since the device cannot follow or must not send.
  *
- * Somebody else has to do both. What is held stays until the welcome comes.
+ * Somebody else has to do both. What is held stays until the welcome comes. Where the service knows of nobody who could,
+ * the conversation is stranded: the person begins another one.
  */
 export async function requestRejoin(context: Context, conversationId: string): Promise<void> {
   await context.calls.conversations.requestRejoin({ conversationId })
-  await changeRecord(context, conversationId, (record) => ({ ...record, status: Status.WAITING }))
+  const status = (await isAnyoneLeft(context, conversationId)) ? Status.WAITING : Status.STRANDED
+  await changeRecord(context, conversationId, (record) => ({ ...record, status }))
+}
+
+/** Looks again for whoever could let this device in: others may have come, or have asked for the same meanwhile. */
+export async function lookForHelp(context: Context, { id, directives }: Conversation): Promise<void> {
+  const { device, owner } = context
+  const isAsked = directives.some(({ kind, status, userId, deviceId }) => {
+    const isOwn = userId === owner.userId && deviceId === device.id
+    return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
+  })
+  if (!isAsked) return
+  const status = (await isAnyoneLeft(context, id)) ? Status.WAITING : Status.STRANDED
+  const { record } = await context.door(id).held()
+  if (isAway(record) && record?.status !== status) await changeRecord(context, id, (before) => ({ ...before, status }))
+}
+
+/** Whether a member is in that is not itself to go, or to be let in again. The service's word: it ends nothing. */
+async function isAnyoneLeft({ calls, device }: Context, conversationId: string): Promise<boolean> {
+  const { conversation } = await calls.conversations.getConversation({ conversationId })
+  if (conversation === undefined) return true
+  const { members, directives } = conversation
+  return members.some(
+    (member) =>
+      member.deviceId !== device.id &&
+      !directives.some(
+        ({ userId, deviceId }) => userId === member.userId && (deviceId === "" || deviceId === member.deviceId),
+      ),
+  )
 }
 
 /** Somebody else's first commit was taken, and this device is not in by it. */

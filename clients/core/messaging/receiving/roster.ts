@@ -78,7 +78,7 @@ export function verifyMember(
   { credential, signatureKey }: Pick<Member, "credential" | "signatureKey">,
   at: bigint | "ever",
 ): DeviceCredential {
-  const atSeconds = at === "ever" ? credentialBodyOrRefuse(credential).notBefore : at
+  const atSeconds = at === "ever" ? credentialIn(credential).notBefore : at
   return verifyDeviceCredential(credential, { ...realm, leafKey: signatureKey, atSeconds })
 }
 
@@ -92,14 +92,12 @@ export function verifyFresh(
   nowSeconds: number,
 ): DeviceCredential {
   const now = BigInt(nowSeconds)
-  const { notBefore } = credentialBodyOrRefuse(leaf.credential)
+  const { notBefore } = credentialIn(leaf.credential)
   return verifyMember(realm, leaf, notBefore > now && notBefore <= now + maxAheadSeconds ? notBefore : now)
 }
 
-/** The key that a credential is for, unverified. @throws CanonicalError CRED_MALFORMED */
-export const leafKeyIn = (credential: Uint8Array): Uint8Array => credentialBodyOrRefuse(credential).leafSignatureKey
-
-function credentialBodyOrRefuse(credential: Uint8Array): DeviceCredentialBodyV1 {
+/** What a credential of somebody else's making says, unverified. @throws CanonicalError CRED_MALFORMED */
+export function credentialIn(credential: Uint8Array): DeviceCredentialBodyV1 {
   try {
     return credentialBody(credential)
   } catch (cause) {

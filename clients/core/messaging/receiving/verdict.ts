@@ -8,6 +8,8 @@ export type ForkReason =
   | "EPOCH_MISPLACED"
   /** The sender has seen another receipt for this epoch: two histories are told. */
   | "RECEIPT_SEEN_DIFFERS"
+  /** The log has another receipt now for an epoch that this device has followed: two histories were told. */
+  | "RECEIPT_TOLD_DIFFERS"
   | "STATE_TAG_DIFFERS"
   | "GROUP_NOT_NEW"
   | "LEAF_OF_ANOTHER_DEVICE"
@@ -50,7 +52,8 @@ export const mayBeOwnClock = (verdict: Verdict): boolean =>
 export function faultOf(verdict: Verdict): Fault {
   if (verdict instanceof Forked) {
     if (verdict.reason === "STATE_TAG_DIFFERS") return Fault.STATE_TAG_MISMATCH
-    return verdict.reason === "RECEIPT_SEEN_DIFFERS" ? Fault.RECEIPT_INVALID : Fault.MEMBERSHIP_INVALID
+    const isOfReceipts = verdict.reason === "RECEIPT_SEEN_DIFFERS" || verdict.reason === "RECEIPT_TOLD_DIFFERS"
+    return isOfReceipts ? Fault.RECEIPT_INVALID : Fault.MEMBERSHIP_INVALID
   }
   if (verdict instanceof CanonicalError) {
     return verdict.code.startsWith("RECEIPT_") ? Fault.RECEIPT_INVALID : Fault.MEMBERSHIP_INVALID

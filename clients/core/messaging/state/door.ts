@@ -7,6 +7,7 @@ import {
   type ConversationRecord_Outline,
   ConversationRecord_OutlineSchema,
   ConversationRecordSchema,
+  MemberListSchema,
   type StagedCommit,
   StagedCommitSchema,
 } from "@signet/proto/client/v1/records"
@@ -14,11 +15,11 @@ import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
 import { encodeEpoch, wipeState } from "../mls.ts"
-import { rosterOf } from "../receiving/roster.ts"
+import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
 import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"
-import { type Held, nothingHeld, type Seat, seatOf, snapshotOf, statusOf } from "./held.ts"
+import { type Held, nothingHeld, type Seat, type Sketch, seatOf, sketchOf, snapshotOf, statusOf } from "./held.ts"
 import { openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
 import { timelineAfter } from "./timeline.ts"
 
@@ -48,6 +49,8 @@ export interface Door {
    *   door, and what it does besides its result must bear to be done twice.
    */
   change<Result>(work: (held: Held) => Promise<Change<Result>>): Promise<Result>
+  /** What a list shows: without opening the state, where the record was written with it. */
+  sketch(): Promise<Sketch>
   /** What waits to be done, as it is stored now. Not inside a change, where `readDue` has it. */
   due<Desc extends DescMessage>(table: DueTable, schema: Desc): Promise<DueRow<MessageShape<Desc>>[]>
   /** Wipes what is in memory. What is stored stays. */
@@ -63,13 +66,14 @@ interface Told {
 
 type Needs = Pick<Context, "store" | "rows" | "engine" | "owner" | "device" | "emit">
 
-const keys = { record: "record", state: "snapshot", tree: "current", staged: "commit" } as const
+const keys = { record: "record", state: "snapshot", tree: "current", members: "members", staged: "commit" } as const
 /** Tabs that write at the same moment: more than so many times in a row is no accident. */
 const maxRaces = 100
 
 export function openDoor(context: Needs, conversationId: string): Door {
   const { store, rows, engine, owner, device } = context
   const space = conversationId
+  const recordPlace = { space, table: "conversation", key: keys.record } as const
   let cached: { readonly generation: bigint; readonly held: Held } | undefined
   /** The record that was read last without its state. */
   let glanced: ConversationRecord | undefined
@@ -86,7 +90,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
 
   async function load(): Promise<{ generation: bigint; held: Held }> {
     const { generation, values } = await store.read(space, [
-      { table: "conversation", key: keys.record },
+      recordPlace,
       { table: "state", key: keys.state },
       { table: "tree", key: keys.tree },
       { table: "staged", key: keys.staged },
@@ -96,11 +100,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
       if (stateRow !== undefined) throw tampered("a state without its record")
       return { generation, held: nothingHeld }
     }
-    const found = await rows.read(
-      { space, table: "conversation", key: keys.record },
-      ConversationRecordSchema,
-      recordRow,
-    )
+    const found = await rows.read(recordPlace, ConversationRecordSchema, recordRow)
     const opened = stateRow && (await openSnapshot(rows, snapshotPlace(), generation, stateRow))
     const record = await boundRecord(found, generation, opened?.bindsRecord === true)
     const staged =
@@ -118,7 +118,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
   /** A record of this very moment; or of before records were bound, which then was never written again. */
   async function boundRecord(found: ConversationRecord, generation: bigint, isBound: boolean) {
     if (found.generation === generation) return found
-    if (isBound || found.generation !== 0n) throw tampered("the record is of another generation than its store")
+    const isOld = found.generation === 0n && !isBound && !device.marks.bindsRecords
+    if (!isOld) throw tampered("the record is of another generation than its store")
     return create(ConversationRecordSchema, { ...found, due: await unboundDue({ store }, space) })
   }
 
@@ -157,9 +158,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
   async function opsOf(before: Held, after: Held, generation: bigint): Promise<Op[]> {
     const ops: Op[] = []
     if (after.record !== undefined) {
-      ops.push(
-        await rows.put({ space, table: "conversation", key: keys.record }, ConversationRecordSchema, after.record),
-      )
+      ops.push(await rows.put(recordPlace, ConversationRecordSchema, after.record))
     }
     if (after.staged !== before.staged) ops.push(await stagedOp(after.staged))
     if (after.seat === undefined) {
@@ -168,7 +167,12 @@ export function openDoor(context: Needs, conversationId: string): Door {
         ...ops,
         { op: "remove", table: "state", key: keys.state },
         { op: "remove", table: "tree", key: keys.tree },
+        { op: "remove", table: "tree", key: keys.members },
       ]
+    }
+    if (after.record?.outline?.membersGeneration === generation) {
+      const userIds = usersIn(after.seat.group)
+      ops.push(await rows.put(membersPlace(generation), MemberListSchema, { userIds }))
     }
     if (after.seat.treeHash !== before.seat?.treeHash) {
       ops.push(await rows.putBytes({ space, table: "tree", key: keys.tree }, encodeEpoch(after.seat.group)))
@@ -177,6 +181,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
     const value = await sealSnapshot(rows, snapshotPlace(), snapshot)
     return [...ops, { op: "put", table: "state", key: keys.state, value }]
   }
+
+  const membersPlace = (generation: bigint) => ({ space, table: "tree", key: keys.members, generation }) as const
 
   const stagedOp = async (staged: StagedCommit | undefined): Promise<Op> =>
     staged === undefined
@@ -204,7 +210,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
         changes,
       )
       // With every write, as the snapshot: each carries the generation, so a row from before would be noticed.
-      const record = after.record && bind(after.record, { generation: written, due, outline: outlineOf(after, held) })
+      const record =
+        after.record && bind(after.record, { generation: written, due, outline: outlineOf(after, held, written) })
       const next = { ...after, record }
       const own = [...(await opsOf(held, next, written)), ...dueOps]
       // Until it is known what the transaction came to, nothing in memory counts.
@@ -254,13 +261,15 @@ export function openDoor(context: Needs, conversationId: string): Door {
   }
 
   async function glanceNow(): Promise<ConversationRecord | undefined> {
-    const place = { space, table: "conversation", key: keys.record } as const
-    const { generation, values } = await store.read(space, [place])
+    const { generation, values } = await store.read(space, [recordPlace])
+    return glanceAt(generation, values[0])
+  }
+
+  async function glanceAt(generation: bigint, row: Uint8Array | undefined): Promise<ConversationRecord | undefined> {
     if (cached?.generation === generation) return cached.held.record
     if (glanced?.generation === generation) return glanced
-    const [row] = values
     if (row === undefined) return undefined
-    const record = await rows.read(place, ConversationRecordSchema, row)
+    const record = await rows.read(recordPlace, ConversationRecordSchema, row)
     if (record.generation === 0n) return undefined
     if (record.generation !== generation) throw tampered("the record is of another generation than its store")
     await tellOthers(record, record.outline?.processedSeq)
@@ -268,16 +277,38 @@ export function openDoor(context: Needs, conversationId: string): Door {
     return record
   }
 
-  function outlineOf({ seat, staged }: Held, before: Held): ConversationRecord_Outline | undefined {
+  async function sketchNow(): Promise<Sketch> {
+    const { generation, values } = await store.read(space, [recordPlace, { table: "tree", key: keys.members }])
+    const [recordRow, membersRow] = values
+    const record = cached?.generation === generation ? undefined : await glanceAt(generation, recordRow)
+    const { outline } = record ?? {}
+    const isWritten = record !== undefined && (outline === undefined || outline.membersGeneration > 0n)
+    if (!isWritten) return sketchOf(await refreshed())
+    if (outline === undefined) return { record, memberUserIds: [], processedSeq: 0n }
+    if (membersRow === undefined) throw tampered("the list of members is gone")
+    const list = await rows.read(membersPlace(outline.membersGeneration), MemberListSchema, membersRow)
+    return { record, memberUserIds: list.userIds, processedSeq: outline.processedSeq }
+  }
+
+  function outlineOf({ seat, staged }: Held, before: Held, written: bigint): ConversationRecord_Outline | undefined {
     if (seat === undefined) return undefined
-    const { processedSeq, group, leafRenewedAt, treeHash } = seat
+    const { processedSeq, group, leafRenewedAt, treeHash, receipt } = seat
     const known = before.seat?.treeHash === treeHash ? before.record?.outline : undefined
     const ownDeviceIds =
       known?.ownDeviceIds ??
       [...rosterOf(group).values()].filter(({ userId }) => userId === owner.userId).map(({ deviceId }) => deviceId)
     const isStaged = staged !== undefined
     const { epoch } = group
-    const said = { processedSeq, epoch, leafRenewedAt: BigInt(leafRenewedAt), isStaged, ownDeviceIds }
+    const membersGeneration = known?.membersGeneration || written
+    const said = {
+      processedSeq,
+      epoch,
+      leafRenewedAt: BigInt(leafRenewedAt),
+      isStaged,
+      ownDeviceIds,
+      membersGeneration,
+      ...(receipt === "first" ? {} : { receiptHead: receipt.hash }),
+    }
     return create(ConversationRecord_OutlineSchema, said)
   }
 
@@ -291,6 +322,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
   return {
     held: () => inTurn(refreshed),
     glance: () => inTurn(glanceNow),
+    sketch: () => inTurn(sketchNow),
     forget: () => inTurn(forgetNow),
     due: (table, schema) => inTurn(() => dueNow(table, schema)),
     change: (work) => inTurn(() => changeNow(work)),

@@ -9,6 +9,7 @@ import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/clien
 import type { ConversationStatus } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
+import { usersIn } from "../receiving/roster.ts"
 import { currentFormat } from "./snapshot-migrations.ts"
 
 /** The engine that writes group_state. */
@@ -39,6 +40,20 @@ export interface Held {
   /** An own commit that was made and not taken yet. */
   readonly staged: StagedCommit | undefined
 }
+
+/** What a list of conversations shows of one. */
+export interface Sketch {
+  readonly record: ConversationRecord | undefined
+  /** `prn_…`, each once; none of a conversation that this device is not in. */
+  readonly memberUserIds: readonly string[]
+  readonly processedSeq: bigint
+}
+
+export const sketchOf = ({ record, seat }: Held): Sketch => ({
+  record,
+  memberUserIds: seat === undefined ? [] : usersIn(seat.group),
+  processedSeq: seat?.processedSeq ?? 0n,
+})
 
 export const nothingHeld: Held = { record: undefined, seat: undefined, staged: undefined }
 
@@ -97,7 +112,12 @@ const statuses: Readonly<Record<Status, ConversationStatus | undefined>> = {
   [Status.WAITING]: "waiting",
   [Status.LEAVING]: "leaving",
   [Status.REMOVED]: "removed",
+  [Status.STRANDED]: "stranded",
 }
+
+/** Whether it waits to be let in again. */
+export const isAway = (record: ConversationRecord | undefined): boolean =>
+  record?.status === Status.WAITING || record?.status === Status.STRANDED
 
 export function statusOf(record: ConversationRecord | undefined): ConversationStatus | undefined {
   return record && statuses[record.status]

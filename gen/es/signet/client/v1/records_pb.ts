@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/client/v1/records.proto.
  */
 export const file_signet_client_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAkimwIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Ii8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCLnBwoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lGnMKB091dGxpbmUSFQoNcHJvY2Vzc2VkX3NlcRgBIAEoBBIXCg9sZWFmX3JlbmV3ZWRfYXQYAiABKAQSEQoJaXNfc3RhZ2VkGAMgASgIEhYKDm93bl9kZXZpY2VfaWRzGAQgAygJEg0KBWVwb2NoGAUgASgEGjUKA0R1ZRINCgV0YWJsZRgBIAEoCRILCgNrZXkYAiABKAkSEgoKZ2VuZXJhdGlvbhgDIAEoBBqvAQoKUXVhcmFudGluZRIOCgZyZWFzb24YASABKAkSCwoDc2VxGAIgASgEEg0KBWVwb2NoGAMgASgEEhAKCGVudmVsb3BlGAQgASgMEhEKCXN0YXRlX3RhZxgFIAEoDBITCgtpc19yZXBvcnRlZBgGIAEoCBI7CgVmYXVsdBgHIAEoDjIsLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVwb3J0Rm9ya1JlcXVlc3QuRmF1bHQaPQoOUGVuZGluZ0NvbnN1bWUSEgoKd2VsY29tZV9pZBgBIAEoCRIXCg9pZGVtcG90ZW5jeV9rZXkYAiABKAwigwEKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDUkVBVElORxABEgoKBkFDVElWRRACEg8KC1FVQVJBTlRJTkVEEAMSDwoLUk9MTEVEX0JBQ0sQBBILCgdXQUlUSU5HEAUSCwoHTEVBVklORxAGEgsKB1JFTU9WRUQQByKaBAoMSW50ZW50UmVjb3JkEjcKBmNyZWF0ZRgBIAEoCzIlLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLkNyZWF0ZUgAEjYKA2FkZBgCIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlN1YmplY3RzSAASOQoGcmVtb3ZlGAMgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuU3ViamVjdHNIABI3CgZ1cGRhdGUYBCABKAsyJS5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5VcGRhdGVIABI8CgljYXJyeV9vdXQYBSABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5DYXJyeU91dEgAEhAKCGNsYWltX2lkGAYgASgJEg0KBXRyaWVzGAcgASgNEhMKC2Fza2VkX2F0X21zGAggASgEGkkKBkNyZWF0ZRIUCgxwZWVyX3VzZXJfaWQYASABKAkSEAoIdXNlcl9pZHMYAiADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMGjAKCFN1YmplY3RzEhAKCHVzZXJfaWRzGAEgAygJEhIKCmRldmljZV9pZHMYAiADKAkaCAoGVXBkYXRlGiAKCENhcnJ5T3V0EhQKDGRpcmVjdGl2ZV9pZBgBIAEoCUIICgZjaGFuZ2UinwIKDFN0YWdlZENvbW1pdBIRCglpbnRlbnRfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMEhMKC2NvbW1pdF9oYXNoGAQgASgMEg4KBmNvbW1pdBgFIAEoDBISCgpncm91cF9pbmZvGAYgASgMEg8KB3dlbGNvbWUYByABKAwSEQoJbmV4dF90cmVlGAggASgMEhIKCm5leHRfc3RhdGUYCSABKAwSFQoNY2xhaW1fdGlja2V0cxgKIAMoDBIZChFuZXh0X2lkZW50aXR5X2tleRgLIAEoDBIcChRuZXh0X2NyZWRlbnRpYWxfaGFzaBgMIAEoDBITCgtyZW5ld3NfbGVhZhgNIAEoCCKHAQoMT3V0Ym94UmVjb3JkEhEKCXBsYWludGV4dBgBIAEoDBINCgVlcG9jaBgCIAEoBBIPCgdtZXNzYWdlGAMgASgMEhQKDGNvbnRlbnRfaGFzaBgEIAEoDBIXCg9pZGVtcG90ZW5jeV9rZXkYBSABKAwSFQoNd3JpdHRlbl9hdF9tcxgGIAEoBCLVBgoOVGltZWxpbmVSZWNvcmQSDQoFYXRfbXMYASABKAQSOwoHbWVzc2FnZRgCIAEoCzIoLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuTWVzc2FnZUgAEkEKCm1lbWJlcnNoaXAYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lbWJlcnNoaXBIABJBCgp1bnJlYWRhYmxlGAQgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5VbnJlYWRhYmxlSAASMwoDZ2FwGAUgASgLMiQuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5HYXBIABJBCgphdHRhY2htZW50GAYgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5BdHRhY2htZW50SAAaUwoHTWVzc2FnZRIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRIRCglwbGFpbnRleHQYAyABKAwSEQoJb3V0Ym94X2lkGAQgASgJGngKCkF0dGFjaG1lbnQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIRCglmaWxlX25hbWUYBCABKAkSDAoEc2l6ZRgFIAEoBBIRCglvdXRib3hfaWQYBiABKAkaugEKCk1lbWJlcnNoaXASOgoJY29tbWl0dGVyGAEgASgLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SNgoFYWRkZWQYAiADKAsyJy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlBlcnNvbhI4CgdyZW1vdmVkGAMgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24aLAoGUGVyc29uEg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJGhwKClVucmVhZGFibGUSDgoGcmVhc29uGAEgASgJGhgKA0dhcBIRCglhZnRlcl9zZXEYASABKARCBwoFZW50cnkigQEKDFVwbG9hZFJlY29yZBI2CghtYW5pZmVzdBgBIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuQXR0YWNobWVudE1hbmlmZXN0EgwKBHRhZ3MYAiABKAwSFAoMbm9uY2VfcHJlZml4GAMgASgMEhUKDXN0YXJ0ZWRfYXRfbXMYBCABKAQiVAoNUGVlcktleVJlY29yZBIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRILCgNrZXkYAyABKAwSEgoKc2Vlbl9hdF9tcxgEIAEoBCKnAgoSVmVyaWZpY2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuVmVyaWZpY2F0aW9uUmVjb3JkLlN0YXR1cxIUCgxrZXlfc2V0X2hhc2gYAiABKAwSDgoGbWV0aG9kGAMgASgJEg0KBWF0X21zGAQgASgEEhQKDGxpc3RfdmVyc2lvbhgFIAEoBBIRCglsaXN0X2hhc2gYBiABKAwSFQoNYWNjZXB0ZWRfa2V5cxgHIAMoDBISCgpsaXN0X2ZhdWx0GAggASgJIksKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIOCgpVTlZFUklGSUVEEAESDAoIVkVSSUZJRUQQAhILCgdDSEFOR0VEEANiBnByb3RvMw", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
+  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCKoCAoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lGqUBCgdPdXRsaW5lEhUKDXByb2Nlc3NlZF9zZXEYASABKAQSFwoPbGVhZl9yZW5ld2VkX2F0GAIgASgEEhEKCWlzX3N0YWdlZBgDIAEoCBIWCg5vd25fZGV2aWNlX2lkcxgEIAMoCRINCgVlcG9jaBgFIAEoBBIaChJtZW1iZXJzX2dlbmVyYXRpb24YBiABKAQSFAoMcmVjZWlwdF9oZWFkGAcgASgMGjUKA0R1ZRINCgV0YWJsZRgBIAEoCRILCgNrZXkYAiABKAkSEgoKZ2VuZXJhdGlvbhgDIAEoBBqvAQoKUXVhcmFudGluZRIOCgZyZWFzb24YASABKAkSCwoDc2VxGAIgASgEEg0KBWVwb2NoGAMgASgEEhAKCGVudmVsb3BlGAQgASgMEhEKCXN0YXRlX3RhZxgFIAEoDBITCgtpc19yZXBvcnRlZBgGIAEoCBI7CgVmYXVsdBgHIAEoDjIsLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVwb3J0Rm9ya1JlcXVlc3QuRmF1bHQaPQoOUGVuZGluZ0NvbnN1bWUSEgoKd2VsY29tZV9pZBgBIAEoCRIXCg9pZGVtcG90ZW5jeV9rZXkYAiABKAwikQEKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDUkVBVElORxABEgoKBkFDVElWRRACEg8KC1FVQVJBTlRJTkVEEAMSDwoLUk9MTEVEX0JBQ0sQBBILCgdXQUlUSU5HEAUSCwoHTEVBVklORxAGEgsKB1JFTU9WRUQQBxIMCghTVFJBTkRFRBAIIh4KCk1lbWJlckxpc3QSEAoIdXNlcl9pZHMYASADKAkimgQKDEludGVudFJlY29yZBI3CgZjcmVhdGUYASABKAsyJS5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5DcmVhdGVIABI2CgNhZGQYAiABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjkKBnJlbW92ZRgDIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlN1YmplY3RzSAASNwoGdXBkYXRlGAQgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuVXBkYXRlSAASPAoJY2Fycnlfb3V0GAUgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ2FycnlPdXRIABIQCghjbGFpbV9pZBgGIAEoCRINCgV0cmllcxgHIAEoDRITCgthc2tlZF9hdF9tcxgIIAEoBBpJCgZDcmVhdGUSFAoMcGVlcl91c2VyX2lkGAEgASgJEhAKCHVzZXJfaWRzGAIgAygJEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoDBowCghTdWJqZWN0cxIQCgh1c2VyX2lkcxgBIAMoCRISCgpkZXZpY2VfaWRzGAIgAygJGggKBlVwZGF0ZRogCghDYXJyeU91dBIUCgxkaXJlY3RpdmVfaWQYASABKAlCCAoGY2hhbmdlIp8CCgxTdGFnZWRDb21taXQSEQoJaW50ZW50X2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoDBITCgtjb21taXRfaGFzaBgEIAEoDBIOCgZjb21taXQYBSABKAwSEgoKZ3JvdXBfaW5mbxgGIAEoDBIPCgd3ZWxjb21lGAcgASgMEhEKCW5leHRfdHJlZRgIIAEoDBISCgpuZXh0X3N0YXRlGAkgASgMEhUKDWNsYWltX3RpY2tldHMYCiADKAwSGQoRbmV4dF9pZGVudGl0eV9rZXkYCyABKAwSHAoUbmV4dF9jcmVkZW50aWFsX2hhc2gYDCABKAwSEwoLcmVuZXdzX2xlYWYYDSABKAgihwEKDE91dGJveFJlY29yZBIRCglwbGFpbnRleHQYASABKAwSDQoFZXBvY2gYAiABKAQSDwoHbWVzc2FnZRgDIAEoDBIUCgxjb250ZW50X2hhc2gYBCABKAwSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgMEhUKDXdyaXR0ZW5fYXRfbXMYBiABKAQi1QYKDlRpbWVsaW5lUmVjb3JkEg0KBWF0X21zGAEgASgEEjsKB21lc3NhZ2UYAiABKAsyKC5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lc3NhZ2VIABJBCgptZW1iZXJzaGlwGAMgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5NZW1iZXJzaGlwSAASQQoKdW5yZWFkYWJsZRgEIAEoCzIrLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuVW5yZWFkYWJsZUgAEjMKA2dhcBgFIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuR2FwSAASQQoKYXR0YWNobWVudBgGIAEoCzIrLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuQXR0YWNobWVudEgAGlMKB01lc3NhZ2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEQoJcGxhaW50ZXh0GAMgASgMEhEKCW91dGJveF9pZBgEIAEoCRp4CgpBdHRhY2htZW50Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhIKCm1lZGlhX3R5cGUYAyABKAkSEQoJZmlsZV9uYW1lGAQgASgJEgwKBHNpemUYBSABKAQSEQoJb3V0Ym94X2lkGAYgASgJGroBCgpNZW1iZXJzaGlwEjoKCWNvbW1pdHRlchgBIAEoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uEjYKBWFkZGVkGAIgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SOAoHcmVtb3ZlZBgDIAMoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uGiwKBlBlcnNvbhIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRocCgpVbnJlYWRhYmxlEg4KBnJlYXNvbhgBIAEoCRoYCgNHYXASEQoJYWZ0ZXJfc2VxGAEgASgEQgcKBWVudHJ5IoEBCgxVcGxvYWRSZWNvcmQSNgoIbWFuaWZlc3QYASABKAsyJC5zaWduZXQuY2xpZW50LnYxLkF0dGFjaG1lbnRNYW5pZmVzdBIMCgR0YWdzGAIgASgMEhQKDG5vbmNlX3ByZWZpeBgDIAEoDBIVCg1zdGFydGVkX2F0X21zGAQgASgEIlQKDVBlZXJLZXlSZWNvcmQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMEhIKCnNlZW5fYXRfbXMYBCABKAQipwIKElZlcmlmaWNhdGlvblJlY29yZBI7CgZzdGF0dXMYASABKA4yKy5zaWduZXQuY2xpZW50LnYxLlZlcmlmaWNhdGlvblJlY29yZC5TdGF0dXMSFAoMa2V5X3NldF9oYXNoGAIgASgMEg4KBm1ldGhvZBgDIAEoCRINCgVhdF9tcxgEIAEoBBIUCgxsaXN0X3ZlcnNpb24YBSABKAQSEQoJbGlzdF9oYXNoGAYgASgMEhUKDWFjY2VwdGVkX2tleXMYByADKAwSEgoKbGlzdF9mYXVsdBgIIAEoCSJLCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDgoKVU5WRVJJRklFRBABEgwKCFZFUklGSUVEEAISCwoHQ0hBTkdFRBADYgZwcm90bzM", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
 
 /**
  * Says whose store this is, and which box seals it. In the clear, and checked before anything is opened.
@@ -140,6 +140,27 @@ export type DeviceRecord = Message<"signet.client.v1.DeviceRecord"> & {
    * @generated from field: signet.client.v1.IdentityKey next_key = 8;
    */
   nextKey?: IdentityKey | undefined;
+
+  /**
+   * The service still gives out key packages of the key before this one.
+   *
+   * @generated from field: bool has_former_key_packages = 9;
+   */
+  hasFormerKeyPackages: boolean;
+
+  /**
+   * Every conversation's record names its generation from now on: one that does not was put back.
+   *
+   * @generated from field: bool binds_records = 10;
+   */
+  bindsRecords: boolean;
+
+  /**
+   * The device has ended, and another one takes its place here: nothing is asked of the service before that.
+   *
+   * @generated from field: bool gives_way = 11;
+   */
+  givesWay: boolean;
 };
 
 /**
@@ -358,6 +379,21 @@ export type ConversationRecord_Outline = Message<"signet.client.v1.ConversationR
    * @generated from field: uint64 epoch = 5;
    */
   epoch: bigint;
+
+  /**
+   * The store's, when the MemberList was written that lies beside it: sealed for it, the one before does not open. 0 where
+   * a version wrote this that had none.
+   *
+   * @generated from field: uint64 members_generation = 6;
+   */
+  membersGeneration: bigint;
+
+  /**
+   * H("commit-receipt", the newest receipt that was followed); empty before the first commit.
+   *
+   * @generated from field: bytes receipt_head = 7;
+   */
+  receiptHead: Uint8Array;
 };
 
 /**
@@ -554,6 +590,13 @@ export const ConversationRecord_Status = {
    * @generated from enum value: REMOVED = 7;
    */
   REMOVED: 7,
+
+  /**
+   * Waits to be let in again, and nobody is left who could do it.
+   *
+   * @generated from enum value: STRANDED = 8;
+   */
+  STRANDED: 8,
 } as const;
 
 /**
@@ -568,6 +611,27 @@ export type ConversationRecord_Status = (typeof ConversationRecord_Status)[keyof
  */
 export const ConversationRecord_StatusSchema: GenEnum<ConversationRecord_Status> = /*@__PURE__*/
   enumDesc(file_signet_client_v1_records, 4, 0);
+
+/**
+ * Whose devices are in a conversation. Written once an epoch, with the tree that it is of.
+ *
+ * @generated from message signet.client.v1.MemberList
+ */
+export type MemberList = Message<"signet.client.v1.MemberList"> & {
+  /**
+   * `prn_…`, each once.
+   *
+   * @generated from field: repeated string user_ids = 1;
+   */
+  userIds: string[];
+};
+
+/**
+ * Describes the message signet.client.v1.MemberList.
+ * Use `create(MemberListSchema)` to create a new message.
+ */
+export const MemberListSchema: GenMessage<MemberList> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 5);
 
 /**
  * Something that was asked for and is not done yet. Stored before the network is asked.
@@ -649,7 +713,7 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
  * Use `create(IntentRecordSchema)` to create a new message.
  */
 export const IntentRecordSchema: GenMessage<IntentRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 5);
+  messageDesc(file_signet_client_v1_records, 6);
 
 /**
  * A new conversation.
@@ -684,7 +748,7 @@ export type IntentRecord_Create = Message<"signet.client.v1.IntentRecord.Create"
  * Use `create(IntentRecord_CreateSchema)` to create a new message.
  */
 export const IntentRecord_CreateSchema: GenMessage<IntentRecord_Create> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 5, 0);
+  messageDesc(file_signet_client_v1_records, 6, 0);
 
 /**
  * Whom.
@@ -712,7 +776,7 @@ export type IntentRecord_Subjects = Message<"signet.client.v1.IntentRecord.Subje
  * Use `create(IntentRecord_SubjectsSchema)` to create a new message.
  */
 export const IntentRecord_SubjectsSchema: GenMessage<IntentRecord_Subjects> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 5, 1);
+  messageDesc(file_signet_client_v1_records, 6, 1);
 
 /**
  * Nothing to say.
@@ -727,7 +791,7 @@ export type IntentRecord_Update = Message<"signet.client.v1.IntentRecord.Update"
  * Use `create(IntentRecord_UpdateSchema)` to create a new message.
  */
 export const IntentRecord_UpdateSchema: GenMessage<IntentRecord_Update> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 5, 2);
+  messageDesc(file_signet_client_v1_records, 6, 2);
 
 /**
  * Which.
@@ -748,7 +812,7 @@ export type IntentRecord_CarryOut = Message<"signet.client.v1.IntentRecord.Carry
  * Use `create(IntentRecord_CarryOutSchema)` to create a new message.
  */
 export const IntentRecord_CarryOutSchema: GenMessage<IntentRecord_CarryOut> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 5, 3);
+  messageDesc(file_signet_client_v1_records, 6, 3);
 
 /**
  * An own commit that was made and not taken yet, with the state that it leads to. Sent again as it is, byte for byte.
@@ -853,7 +917,7 @@ export type StagedCommit = Message<"signet.client.v1.StagedCommit"> & {
  * Use `create(StagedCommitSchema)` to create a new message.
  */
 export const StagedCommitSchema: GenMessage<StagedCommit> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6);
+  messageDesc(file_signet_client_v1_records, 7);
 
 /**
  * An own message on its way.
@@ -909,7 +973,7 @@ export type OutboxRecord = Message<"signet.client.v1.OutboxRecord"> & {
  * Use `create(OutboxRecordSchema)` to create a new message.
  */
 export const OutboxRecordSchema: GenMessage<OutboxRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 7);
+  messageDesc(file_signet_client_v1_records, 8);
 
 /**
  * What happened at one place of a conversation's log.
@@ -977,7 +1041,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
  * Use `create(TimelineRecordSchema)` to create a new message.
  */
 export const TimelineRecordSchema: GenMessage<TimelineRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8);
+  messageDesc(file_signet_client_v1_records, 9);
 
 /**
  * A message.
@@ -1019,7 +1083,7 @@ export type TimelineRecord_Message = Message<"signet.client.v1.TimelineRecord.Me
  * Use `create(TimelineRecord_MessageSchema)` to create a new message.
  */
 export const TimelineRecord_MessageSchema: GenMessage<TimelineRecord_Message> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 0);
+  messageDesc(file_signet_client_v1_records, 9, 0);
 
 /**
  * What is shown of a file.
@@ -1075,7 +1139,7 @@ export type TimelineRecord_Attachment = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_AttachmentSchema)` to create a new message.
  */
 export const TimelineRecord_AttachmentSchema: GenMessage<TimelineRecord_Attachment> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 1);
+  messageDesc(file_signet_client_v1_records, 9, 1);
 
 /**
  * A change.
@@ -1110,7 +1174,7 @@ export type TimelineRecord_Membership = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_MembershipSchema)` to create a new message.
  */
 export const TimelineRecord_MembershipSchema: GenMessage<TimelineRecord_Membership> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 2);
+  messageDesc(file_signet_client_v1_records, 9, 2);
 
 /**
  * A device of a user.
@@ -1138,7 +1202,7 @@ export type TimelineRecord_Person = Message<"signet.client.v1.TimelineRecord.Per
  * Use `create(TimelineRecord_PersonSchema)` to create a new message.
  */
 export const TimelineRecord_PersonSchema: GenMessage<TimelineRecord_Person> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 3);
+  messageDesc(file_signet_client_v1_records, 9, 3);
 
 /**
  * Why it did not open.
@@ -1159,7 +1223,7 @@ export type TimelineRecord_Unreadable = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_UnreadableSchema)` to create a new message.
  */
 export const TimelineRecord_UnreadableSchema: GenMessage<TimelineRecord_Unreadable> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 4);
+  messageDesc(file_signet_client_v1_records, 9, 4);
 
 /**
  * From where on nothing was readable.
@@ -1180,7 +1244,7 @@ export type TimelineRecord_Gap = Message<"signet.client.v1.TimelineRecord.Gap"> 
  * Use `create(TimelineRecord_GapSchema)` to create a new message.
  */
 export const TimelineRecord_GapSchema: GenMessage<TimelineRecord_Gap> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8, 5);
+  messageDesc(file_signet_client_v1_records, 9, 5);
 
 /**
  * An upload that is not in the outbox yet. Its bytes are where the app has them; what is here makes the same ciphertext.
@@ -1222,7 +1286,7 @@ export type UploadRecord = Message<"signet.client.v1.UploadRecord"> & {
  * Use `create(UploadRecordSchema)` to create a new message.
  */
 export const UploadRecordSchema: GenMessage<UploadRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9);
+  messageDesc(file_signet_client_v1_records, 10);
 
 /**
  * A key of a verified user that was not compared, seen in a conversation or in a signed list. Gone with the next
@@ -1265,7 +1329,7 @@ export type PeerKeyRecord = Message<"signet.client.v1.PeerKeyRecord"> & {
  * Use `create(PeerKeyRecordSchema)` to create a new message.
  */
 export const PeerKeyRecordSchema: GenMessage<PeerKeyRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 10);
+  messageDesc(file_signet_client_v1_records, 11);
 
 /**
  * What a user has made of another user's keys. Never cleared by itself.
@@ -1335,7 +1399,7 @@ export type VerificationRecord = Message<"signet.client.v1.VerificationRecord"> 
  * Use `create(VerificationRecordSchema)` to create a new message.
  */
 export const VerificationRecordSchema: GenMessage<VerificationRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 11);
+  messageDesc(file_signet_client_v1_records, 12);
 
 /**
  * Where it stands.
@@ -1383,5 +1447,5 @@ export type VerificationRecord_Status = (typeof VerificationRecord_Status)[keyof
  * Describes the enum signet.client.v1.VerificationRecord.Status.
  */
 export const VerificationRecord_StatusSchema: GenEnum<VerificationRecord_Status> = /*@__PURE__*/
-  enumDesc(file_signet_client_v1_records, 11, 0);
+  enumDesc(file_signet_client_v1_records, 12, 0);
 

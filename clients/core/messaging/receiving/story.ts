@@ -1,0 +1,133 @@
+// Whether the service still tells the story that this device has followed. One that told it another commit than the
+// others were told refuses what follows from that, and shows what it counts itself.
+import { create, toBinary } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
+import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
+import { hash } from "@signet/canonical/hash"
+import {
+  type ConversationRecord,
+  ConversationRecord_QuarantineSchema,
+  ConversationRecordSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { failureOf } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { bytesOfId } from "../ids.ts"
+import { frameOf, stateTag } from "../mls.ts"
+import { refusingAs } from "../refusing.ts"
+import type { Held, Seat } from "../state/held.ts"
+import { isReading } from "./inbox.ts"
+import { reportQuarantine, requestRejoin } from "./log.ts"
+import { Forked, faultOf } from "./verdict.ts"
+
+/** Whether a refusal says that the service counts another commit, or another state, than the one that this device is at. */
+export function mayTellAnother(error: unknown): boolean {
+  const failure = failureOf(error)
+  return failure?.reason === "PROOF_STALE" || failure?.metadata.code === "AAD_WRONG_RECEIPT"
+}
+
+/**
+ * Asks the log again for the commit that this epoch began with. Where it has another one by now, with a receipt that
+ * verifies, two stories were told: the conversation is quarantined, with that envelope for evidence, reported, and asked
+ * to be let in again. What waits to be sent stays. The service's word alone, without such a receipt, changes nothing.
+ *
+ * @returns Whether it is so. Part of a lane.
+ * @throws MessagingError ANSWER_REFUSED for a receipt that does not verify.
+ */
+export async function leaveOtherStory(context: Context, conversationId: string): Promise<boolean> {
+  const door = context.door(conversationId)
+  const held = await door.held()
+  const told = await toldOtherwise(context, conversationId, held)
+  if (told === undefined) return false
+  const isDone = await door.change(async (now) => {
+    const { record, seat } = now
+    const isStill = seat !== undefined && seat.group.epoch === held.seat?.group.epoch && isReading(record)
+    if (record === undefined || !isStill) return { result: false }
+    const verdict = new Forked("RECEIPT_TOLD_DIFFERS", { stateTag: stateTag(seat.group) })
+    const quarantine = create(ConversationRecord_QuarantineSchema, {
+      reason: verdict.reason,
+      seq: told.seq,
+      epoch: told.epoch,
+      envelope: toBinary(EnvelopeSchema, told),
+      stateTag: verdict.stateTag,
+      fault: faultOf(verdict),
+    })
+    const next = create(ConversationRecordSchema, { ...record, status: Status.QUARANTINED, quarantine })
+    return { next: { ...now, record: next }, result: true }
+  })
+  if (isDone) await comeBack(context, conversationId)
+  return isDone
+}
+
+/** Whether a quarantine is over the service's own receipts: then the way back is asked for without anybody's doing. */
+export const isOfOtherStory = (record: ConversationRecord | undefined): boolean =>
+  record?.status === Status.QUARANTINED && record.quarantine?.reason === "RECEIPT_TOLD_DIFFERS"
+
+/** Tells the service, and asks to be let in again. What cannot be done now is done by the next sync. */
+export async function comeBack(context: Context, conversationId: string): Promise<void> {
+  await reportQuarantine(context, conversationId)
+  await requestRejoin(context, conversationId)
+}
+
+/** The commit that the log has now in the place of the one that was followed; undefined where it is that one, or none. */
+async function toldOtherwise(
+  context: Context,
+  conversationId: string,
+  { record, seat }: Held,
+): Promise<Envelope | undefined> {
+  if (seat === undefined || seat.receipt === "first" || !isReading(record)) return undefined
+  const envelope = await commitBefore(context, conversationId, seat, record?.joinedSeq ?? 0n)
+  if (envelope === undefined) return undefined
+  if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined
+  await context.issuer.refresh()
+  await refusingAs("ANSWER_REFUSED", async () => verifyTold(context, conversationId, seat, envelope))
+  return envelope
+}
+
+const pageSize = 200n
+
+/** The commit that led to the epoch of the seat, as the log has it now: looked for backwards from where this device is. */
+async function commitBefore(
+  { calls }: Context,
+  conversationId: string,
+  { processedSeq, group }: Seat,
+  joinedSeq: bigint,
+): Promise<Envelope | undefined> {
+  const first = joinedSeq > 0n ? joinedSeq - 1n : 0n
+  for (let upTo = processedSeq; upTo > first; ) {
+    const start = upTo - pageSize > first ? upTo - pageSize : first
+    for (let afterSeq = start; afterSeq < upTo; ) {
+      const page = { conversationId, afterSeq, limit: Number(upTo - afterSeq) }
+      const { envelopes } = await calls.conversations.listMessages(page)
+      const found = envelopes.find(({ kind, epoch }) => kind === Envelope_Kind.COMMIT && epoch === group.epoch - 1n)
+      if (found !== undefined) return found
+      const last = envelopes.at(-1)?.seq ?? upTo
+      afterSeq = last > afterSeq ? last : upTo
+    }
+    upTo = start
+  }
+  return undefined
+}
+
+function verifyTold({ issuer, verify, clock }: Context, conversationId: string, { group }: Seat, told: Envelope): void {
+  const id = bytesOfId("cnv", conversationId)
+  const { membershipProof } = parseEnvelopeAad(frameOf(told.message).aad, {
+    conversationId: id,
+    kind: EnvelopeKind.COMMIT,
+  })
+  verifyCommitReceipt(told.receipt, {
+    issuerKeys: issuer.keys(),
+    conversationId: id,
+    mlsGroupId: group.groupId,
+    epoch: group.epoch - 1n,
+    seq: told.seq,
+    commitHash: hash("commit", told.message),
+    proofHash: membershipProof.length === 0 ? undefined : hash("membership-proof", membershipProof),
+    previous: "unknown",
+    nowMs: BigInt(clock.nowMs()),
+    verify,
+  })
+}

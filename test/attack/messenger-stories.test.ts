@@ -1,0 +1,232 @@
+// A hostile service that tells one device another commit than the others: it signs a receipt for each. Whoever was told
+// the other one finds out, keeps what it wrote, and is let in again by a member; a refusal alone moves nobody.
+import { create, fromBinary } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { hash } from "@signet/canonical/hash"
+import type { ConversationId } from "@signet/kernel/ids"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import {
+  type ListConversationsResponse,
+  type ListMessagesResponse,
+  ReportForkRequest_Fault,
+} from "@signet/proto/messaging/v1/conversation_service"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
+import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { engine } from "../support/messaging/papers.ts"
+import { aadOf, type Room } from "../support/messaging/room.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let mallory: TestDevice
+let ann: Seated
+let transport: LyingTransport
+/** Refuses what is appended as if the service counted another receipt. */
+let isRefusing = false
+beforeAll(async () => {
+  server = await startMessagingServer({ store: "pglite" })
+  messengers = messengersOn(server)
+  mallory = await newDevice(messengers.transport, await server.person("mallory"))
+  await mallory.register()
+  await mallory.upload(2)
+  transport = lyingTransport(refusing(messengers.transport))
+  ann = await messengers.newcomer("ann", { transport })
+})
+beforeEach(() => {
+  transport.lie = undefined
+  transport.bend = undefined
+  isRefusing = false
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+function refusing(transport: Transport): Transport {
+  return {
+    ...transport,
+    unary(method, ...rest) {
+      if (!isRefusing || method.name !== "AppendMessage") return transport.unary(method, ...rest)
+      const value = { reason: "ENVELOPE_INVALID", domain: "signet", metadata: { code: "AAD_WRONG_RECEIPT" } }
+      return Promise.reject(
+        new ConnectError("refused", Code.InvalidArgument, undefined, [{ desc: ErrorInfoSchema, value }]),
+      )
+    },
+  }
+}
+
+/** A new group of Mallory's, with Ann in it. */
+async function meet(): Promise<Room> {
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  return room
+}
+
+const update = (room: Room) => engine.update(room.state, { aad: aadOf(room, EnvelopeKind.COMMIT) })
+
+/** A commit that was never taken, with a receipt that says it was. */
+function told(room: Room, commit: StagedCommit): Envelope {
+  const commitHash = hash("commit", commit.commit)
+  const receipt = server.messaging.deps.signReceipt({
+    conversationId: room.id as ConversationId,
+    mlsGroupId: room.state.groupId,
+    epoch: room.epoch,
+    seq: room.seq + 1n,
+    commitHash,
+    proofHash: null,
+    groupInfoHash: hash("group-info", commit.groupInfo),
+    treeBlobHash: null,
+    previousReceiptHash: typeof room.receipt === "object" ? room.receipt.hash : null,
+    acceptedAtMs: Date.now(),
+    resultingStateTag: stateTag(commit.next),
+  })
+  return create(EnvelopeSchema, {
+    seq: room.seq + 1n,
+    epoch: room.epoch,
+    kind: Envelope_Kind.COMMIT,
+    message: commit.commit,
+    contentHash: commitHash,
+    senderDeviceId: mallory.id,
+    receipt: receipt.bytes,
+  })
+}
+
+/** Ann follows a commit that nobody else is told of, and the log gets another one in its place. */
+async function deceived(): Promise<{ readonly room: Room; readonly other: Envelope }> {
+  const room = await meet()
+  const other = told(room, await update(room))
+  transport.lie = { of: room.id, log: [other] }
+  await ann.messenger.sync()
+  transport.lie = undefined
+  await mallory.update(room)
+  expect((await ann.messenger.conversation(room.id))?.processedSeq).toBe(other.seq)
+  return { room, other }
+}
+
+/** The service shows Ann the receipt that she followed, wherever it lists her conversations. */
+function hidden(room: Room, { receipt }: Envelope): void {
+  transport.bend = {
+    method: "ListConversations",
+    answer: (truth) => {
+      for (const one of (truth as ListConversationsResponse).conversations) {
+        if (one.id === room.id) one.receiptHead = hash("commit-receipt", receipt)
+      }
+    },
+  }
+}
+
+const text = (plaintext: string) => new TextEncoder().encode(plaintext)
+
+async function letIn(room: Room): Promise<void> {
+  const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
+  const hers = directives.find(({ deviceId }) => deviceId === ann.messenger.deviceId)
+  for (let round = 0; round < 2; round++) await mallory.carryOut(room, hers?.id ?? "")
+  await ann.messenger.sync()
+}
+
+const statusOf = async (room: Room) => (await ann.messenger.conversation(room.id))?.status
+const written = async (room: Room) =>
+  (await ann.messenger.timeline(room.id)).flatMap((entry) =>
+    entry.is === "message" ? [new TextDecoder().decode(entry.plaintext)] : [],
+  )
+
+test("whoever was told another commit than the log has is told so, with the evidence, and asks to be let in again", async () => {
+  const { room } = await deceived()
+  const events: MessengerEvent[] = []
+  const stop = ann.messenger.subscribe((event) => events.push(event))
+  await ann.messenger.sync()
+  stop()
+  const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 1n })
+  const info = await ann.messenger.conversation(room.id)
+  expect(info).toMatchObject({ status: "waiting", quarantine: { reason: "RECEIPT_TOLD_DIFFERS", seq: 2n } })
+  const evidence = fromBinary(EnvelopeSchema, info?.quarantine?.evidence ?? new Uint8Array())
+  expect([evidence.message, evidence.receipt]).toEqual([envelopes[0]?.message, envelopes[0]?.receipt])
+  expect(events).toContainEqual({
+    is: "status",
+    conversationId: room.id,
+    status: "quarantined",
+    reason: "RECEIPT_TOLD_DIFFERS",
+  })
+  const report = { conversationId: room.id, epoch: 1n, seq: 2n, fault: ReportForkRequest_Fault.RECEIPT_INVALID }
+  expect(transport.reports).toContainEqual(expect.objectContaining(report))
+  await letIn(room)
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
+})
+
+test("who writes before it finds out loses nothing: it is said, once, to those who are in when it is let in again", async () => {
+  const { room, other } = await deceived()
+  hidden(room, other)
+  await expect(ann.messenger.send(room.id, text("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
+  expect(await statusOf(room)).toBe("waiting")
+  await expect(ann.messenger.send(room.id, text("more"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  transport.bend = undefined
+  await letIn(room)
+  expect(await written(room)).toEqual(["mine"])
+  await mallory.sync(room)
+  expect(room.read.map((one) => one.text)).toEqual(["mine"])
+})
+
+test("a change that is asked for shows it too, and is refused", async () => {
+  const { room, other } = await deceived()
+  hidden(room, other)
+  const refreshing = ann.messenger.refreshKeys(room.id)
+  await expect(refreshing).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ quarantine: { reason: "RECEIPT_TOLD_DIFFERS" } })
+})
+
+test("a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent", async () => {
+  const room = await meet()
+  const before = transport.reports.length
+  isRefusing = true
+  await expect(ann.messenger.send(room.id, text("patience"))).rejects.toMatchObject({ reason: "QUEUED" })
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
+  expect(transport.reports).toHaveLength(before)
+  const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
+  expect(directives).toEqual([])
+  isRefusing = false
+  await ann.messenger.sync()
+  expect(await written(room)).toEqual(["patience"])
+})
+
+test.each<[string, (other: Envelope) => Envelope[]]>([
+  ["a receipt that nobody signed", (other) => [{ ...other, receipt: other.receipt.slice().fill(0, -64) }]],
+  ["a commit that its receipt is not of", (other) => [{ ...other, message: other.message.slice().fill(1, -8) }]],
+  ["no commit at all", () => []],
+])("a log that has %s in the place of what was followed moves nobody either", async (_, lie) => {
+  const room = await meet()
+  await mallory.update(room)
+  await ann.messenger.sync()
+  const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 1n })
+  const [truth] = envelopes
+  if (truth === undefined) throw new Error("the log has the commit")
+  isRefusing = true
+  transport.bend = {
+    method: "ListMessages",
+    answer: (answer) => Object.assign(answer as ListMessagesResponse, { envelopes: lie(truth) }),
+  }
+  await expect(ann.messenger.send(room.id, text("still"))).rejects.toMatchObject({ reason: "QUEUED" })
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
+  transport.bend = undefined
+  isRefusing = false
+  await ann.messenger.sync()
+  expect(await written(room)).toEqual(["still"])
+})
+
+test("where nobody is left who could let it in, it says so, and whoever lets it in is followed all the same", async () => {
+  const { room } = await deceived()
+  await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
+  await ann.messenger.sync()
+  expect(await statusOf(room)).toBe("stranded")
+  await expect(ann.messenger.send(room.id, text("hello?"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  const { id } = await ann.messenger.createGroupConversation([mallory.userId])
+  expect((await ann.messenger.conversation(id))?.status).toBe("active")
+  await letIn(room)
+  expect(await statusOf(room)).toBe("active")
+})
