@@ -1,7 +1,11 @@
 // What a messenger does with state that was put back, is somebody else's or was written before, and what of it lies open.
 import { create } from "@bufbuild/protobuf"
 import { utf8 } from "@signet/canonical/bytes"
-import { ConversationRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
+import {
+  ConversationRecord_Status,
+  ConversationRecordSchema,
+  OutboxRecordSchema,
+} from "@signet/proto/client/v1/records"
 import { StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import type { ListMessagesResponse } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -164,6 +168,7 @@ test("what an earlier version wrote is gone on with, and cannot be put back afte
     await rows.put(outboxPlace, OutboxRecordSchema, waiting?.record ?? {}),
   ])
   expect(written).toBe("ok")
+  await device.mark({ bindsRecords: false })
   const [old] = await ann.store.list(id, "conversation")
   ann = await again(ann)
   await ann.messenger.sync()
@@ -172,6 +177,33 @@ test("what an earlier version wrote is gone on with, and cannot be put back afte
   await overwrite(ann, id, "conversation", old)
   const { messenger } = await again(ann)
   await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+})
+
+test("a conversation that waited under an earlier version waits on, and is not put back to that afterwards", async () => {
+  const id = await group()
+  const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
+  const { record } = await context.door(id).held()
+  const { generation } = await ann.store.read(id, [])
+  const place = { space: id, table: "conversation", key: "record" } as const
+  // With no state beside it there is nothing that names the generation.
+  const waiting = { ...record, status: ConversationRecord_Status.WAITING, generation: 0n, due: [] }
+  const written = await ann.store.transact(id, generation, [
+    { op: "remove", table: "state", key: "snapshot" },
+    { op: "remove", table: "tree", key: "current" },
+    await context.rows.put(place, ConversationRecordSchema, waiting),
+  ])
+  expect(written).toBe("ok")
+  await context.device.mark({ bindsRecords: false })
+  const [old] = await ann.store.list(id, "conversation")
+  ann = await again(ann)
+  expect((await ann.messenger.conversation(id))?.status).toBe("waiting")
+  const [now] = await ann.store.list(id, "conversation")
+  await overwrite(ann, id, "conversation", old)
+  const { messenger } = await again(ann)
+  await expect(messenger.conversation(id)).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  await expect(messenger.conversations()).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  await overwrite(ann, id, "conversation", now)
+  expect((await messenger.conversation(id))?.status).toBe("waiting")
 })
 
 test("a store opens for its user and its box, and for no other", async () => {

@@ -3,17 +3,17 @@ import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/rec
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
 import { listDevices } from "./device/own-devices.ts"
+import { startAnew } from "./device/start-anew.ts"
 import { MessagingError } from "./errors.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
 import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
-import { rosterOf } from "./receiving/roster.ts"
 import { createConversation, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
 import { encryptMessage, seatToSend, send } from "./sending/outbox.ts"
-import { type Held, statusOf } from "./state/held.ts"
+import { type Sketch, sketchOf, statusOf } from "./state/held.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
 import { deviceSpace } from "./store/store.ts"
@@ -29,7 +29,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
   const closing = new AbortController()
 
   const infoOf = async (conversationId: string): Promise<ConversationInfo> => {
-    const found = describe(conversationId, await context.door(conversationId).held())
+    const found = describe(conversationId, sketchOf(await context.door(conversationId).held()))
     if (found === undefined) throw unknown()
     return found
   }
@@ -81,10 +81,10 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     refreshKeys: (conversationId) => ask(context, conversationId, { case: "update", value: {} }),
     async conversations() {
       const ids = (await store.spaces()).filter((space) => space !== deviceSpace)
-      const found = await Promise.all(ids.map(async (id) => describe(id, await context.door(id).held())))
+      const found = await Promise.all(ids.map(async (id) => describe(id, await context.door(id).sketch())))
       return found.filter((one) => one !== undefined)
     },
-    conversation: async (id) => describe(id, await context.door(id).held()),
+    conversation: async (id) => describe(id, sketchOf(await context.door(id).held())),
     timeline: (conversationId, range) => readTimeline(store, rows, conversationId, range),
     async devices() {
       const found = await listDevices(context, owner.userId)
@@ -99,6 +99,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     async revokeDevice(deviceId) {
       await calls.devices.revokeDevice({ deviceId })
     },
+    startAnew: () => startAnew(context),
     verification: verification(context),
     sync: () => sync(context),
     run: (signal) => run(context, AbortSignal.any([signal, closing.signal])),
@@ -117,17 +118,16 @@ function unknown(): MessagingError {
   return new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
 }
 
-function describe(id: string, { record, seat }: Held): ConversationInfo | undefined {
+function describe(id: string, { record, memberUserIds, processedSeq }: Sketch): ConversationInfo | undefined {
   const status = statusOf(record)
   if (record === undefined || status === undefined) return undefined
   const { quarantine } = record
-  const members = seat === undefined ? [] : [...rosterOf(seat.group).values()]
   return {
     id,
     status,
     isDirect: record.isDirect,
-    memberUserIds: [...new Set(members.map(({ userId }) => userId))],
-    processedSeq: seat?.processedSeq ?? 0n,
+    memberUserIds,
+    processedSeq,
     quarantine: quarantine && { reason: quarantine.reason, seq: quarantine.seq, evidence: quarantine.envelope },
   }
 }

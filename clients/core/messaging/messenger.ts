@@ -124,6 +124,12 @@ export interface Messenger {
   devices(): Promise<DeviceInfo[]>
   /** Ends a device of the own user: it is removed from every conversation. */
   revokeDevice(deviceId: string): Promise<void>
+  /**
+   * Registers another device in the place of this one, where it has ended (DEVICE_ENDED) and its user has signed in anew.
+   * What was read stays, and what waits is sent when it can be: every conversation waits until others let the new device
+   * in. One that has not ended stays what it is. Only ever on the user's word.
+   */
+  startAnew(): Promise<void>
   /** Fingerprints and safety numbers: whether users are who they seem. */
   readonly verification: Verification
   /** Brings everything to where the service is, once. What failed in one conversation is an event. */

@@ -11,6 +11,7 @@ import type { Suite } from "./crypto/suite.ts"
 import { becomeDevice } from "./device/binding.ts"
 import { openDevice } from "./device/device.ts"
 import { openIssuer } from "./device/issuer.ts"
+import { giveWay } from "./device/start-anew.ts"
 import { isMessagingError, MessagingError } from "./errors.ts"
 import { createEvents, type Events, type TimelineEntry } from "./events.ts"
 import type { MessengerOptions } from "./messenger.ts"
@@ -18,6 +19,7 @@ import { type Engine, openEngine } from "./mls.ts"
 import { deviceIn } from "./receiving/roster.ts"
 import { refusingAs } from "./refusing.ts"
 import { issuerIn, type Owner, ownerOf } from "./session.ts"
+import { bindRecords } from "./state/bind-records.ts"
 import { openPlaces } from "./state/places.ts"
 import { sealedRows } from "./store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore, type Space } from "./store/store.ts"
@@ -98,7 +100,9 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
     emit,
   }
   const context: Context = { ...shared, ...openPlaces(shared), ...hearing(events) }
-  if (device.id === undefined) await becomeDevice(context)
+  await bindRecords(context)
+  if (device.marks.givesWay) await giveWay(context)
+  else if (device.id === undefined) await becomeDevice(context)
   followTabs(context)
   return { context, events, scope }
 }

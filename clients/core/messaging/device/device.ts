@@ -10,7 +10,7 @@ import {
 } from "@signet/proto/client/v1/records"
 import type { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { Device } from "@signet/proto/messaging/v1/records"
-import { isFailure } from "../../errors.ts"
+import { failureOf, isFailure } from "../../errors.ts"
 import type { Calls, DeviceSigner } from "../calls.ts"
 import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
@@ -19,7 +19,7 @@ import type { Suite } from "../crypto/suite.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
 import type { Identity } from "../mls.ts"
-import { leafKeyIn, verifyFresh } from "../receiving/roster.ts"
+import { credentialIn, verifyFresh } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace, type MessagingStore } from "../store/store.ts"
@@ -47,16 +47,32 @@ export interface OwnDevice {
   /** What signs calls. */
   caller(): DeviceSigner | undefined
   /**
-   * Becomes the device of the session: a new one, or the one that it is already where the user has signed in anew. Safe to
-   * stop and repeat anywhere.
+   * Becomes the device of the session: a new one, or the one that it is already where the user has signed in anew. Papers
+   * that have ended meanwhile are renewed. Safe to stop and repeat anywhere.
+   *
+   * @throws MessagingError DEVICE_ENDED
    */
-  register(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
+  register(papers: Papers, isSecondTry?: boolean): Promise<void>
+  /** What is kept of it besides its papers. */
+  readonly marks: DeviceMarks
+  mark(marks: Partial<DeviceMarks>): Promise<void>
+  /** Gives up id, keys and papers: the next `register` makes another device. */
+  startAnew(): Promise<void>
   /** Another tab may have written. */
   reload(): Promise<void>
   /** Wipes the keys that are in memory: nothing is signed any more. */
   forget(): void
   /** A new credential for a new key: the same one until the service has answered. Safe to stop and repeat anywhere. */
-  renew(context: Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify" | "calls">): Promise<void>
+  renew(papers: Papers): Promise<void>
+}
+
+export interface DeviceMarks {
+  /** The service still gives out key packages of the key before. Set with the new key, until they are retired. */
+  readonly hasFormerKeyPackages: boolean
+  /** Every conversation's record names its generation: one that does not was put back. */
+  readonly bindsRecords: boolean
+  /** It has ended, and another one takes its place: see start-anew.ts. */
+  readonly givesWay: boolean
 }
 
 export interface DeviceOptions {
@@ -71,7 +87,9 @@ export interface DeviceOptions {
   readonly renewToken: () => Promise<string>
 }
 
-type Papers = Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify"> & { readonly calls: Calls }
+type Papers = Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify"> & {
+  readonly calls: Pick<Calls, "devices">
+}
 
 export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const { store, rows, suite } = options
@@ -130,11 +148,19 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       },
       signerFor(key),
     )
+  /** Whether a credential is for a key that is here, and has not ended: as it says itself, which `take` verifies. */
+  const isGood = async (papers: Papers, credential: Uint8Array): Promise<boolean> => {
+    const { leafSignatureKey: publicKey, notAfter } = await refusingAs("ANSWER_REFUSED", async () =>
+      credentialIn(credential),
+    )
+    const isHere = isSame(record?.key, { publicKey }) || isSame(record?.nextKey, { publicKey })
+    return isHere && nowSeconds(papers) < Number(notAfter)
+  }
   const take = async (papers: Papers, device: Device | undefined, asked: IdentityKey): Promise<void> => {
     if (device === undefined) throw new MessagingError("ANSWER_REFUSED", "no device in the answer")
     // The service may have made the next one, and its answer was lost.
     const next = record?.nextKey
-    const of = await refusingAs("ANSWER_REFUSED", async () => leafKeyIn(device.credential))
+    const of = await refusingAs("ANSWER_REFUSED", async () => credentialIn(device.credential).leafSignatureKey)
     const key = next !== undefined && isSame(next, { publicKey: of }) ? next : asked
     const realm = {
       issuerKeys: papers.issuer.keys(),
@@ -163,6 +189,7 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
         credentialNotAfter: body.notAfter,
         key: stored,
         formerKeys: keysOf(before).filter((one) => !isSame(one, key)),
+        hasFormerKeyPackages: before.hasFormerKeyPackages || isNext,
         ...(isNext || nextKey === undefined ? {} : { nextKey }),
       })
     })
@@ -198,20 +225,51 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       if (record?.key === undefined || record.deviceId === "") return undefined
       return { id: bytesOfId("dev", record.deviceId), signer: signerFor(proving ?? record.key) }
     },
-    async register(papers) {
+    async register(papers, isSecondTry = false) {
       await load()
       const key = record?.key ?? (await newKey())
       if (record?.key === undefined) {
         // The key is stored before it is vouched for: a device whose key is lost would be nobody's.
         const kept = await change((before) => create(DeviceRecordSchema, { ...before, key: before.key ?? key }))
         // Another tab was first.
-        if (hex(kept.key?.publicKey ?? key.publicKey) !== hex(key.publicKey)) return own.register(papers)
+        if (hex(kept.key?.publicKey ?? key.publicKey) !== hex(key.publicKey)) return own.register(papers, isSecondTry)
       }
-      const answer = await papers.calls.devices
+      const { device, mustRefresh } = await papers.calls.devices
         .registerDevice({ deviceRequest: await requestFor(papers, key) })
         .catch(ended)
-      await take(papers, answer.device, key)
-      if (answer.mustRefresh) await options.renewToken()
+      if (device === undefined || (await isGood(papers, device.credential))) {
+        await take(papers, device, key)
+        if (mustRefresh) await options.renewToken()
+        return
+      }
+      // It was away for so long that its papers have ended, or they are for a key that is not here.
+      if (record?.deviceId === device.id) {
+        if (mustRefresh) await options.renewToken()
+        return own.renew(papers)
+      }
+      if (record?.deviceId !== "" || isSecondTry) throw new MessagingError("ANSWER_REFUSED", "papers that are no good")
+      // Nothing was ever done under this key: the session's device is another one then.
+      await own.startAnew()
+      return own.register(papers, true)
+    },
+    get marks() {
+      const { hasFormerKeyPackages = false, bindsRecords = false, givesWay = false } = record ?? {}
+      return { hasFormerKeyPackages, bindsRecords, givesWay }
+    },
+    async mark(marks) {
+      await change((before) => create(DeviceRecordSchema, { ...before, ...marks }))
+    },
+    async startAnew() {
+      let former: IdentityKey[] = []
+      await change((before) => {
+        const { issuerKeySet, bindsRecords } = before
+        // Another tab has done it, and gone on.
+        if (before.deviceId !== "" && !before.givesWay) return before
+        former = [...keysOf(before), ...(before.nextKey ? [before.nextKey] : [])]
+        return create(DeviceRecordSchema, { issuerKeySet, bindsRecords })
+      })
+      if (former.length > 0) signers.clear()
+      for (const { seed } of former) seed.fill(0)
     },
     async reload() {
       await load()
@@ -234,12 +292,17 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
       }
       const { device } = await ask()
         .catch(async (cause: unknown) => {
-          if (!isFailure(cause, "DEVICE_PROOF_INVALID")) throw cause
+          if (!isKeyRefused(cause)) throw cause
           // The service has made it, and takes the key before it no more: that one's credential has ended since.
           proving = key
-          return ask().finally(() => {
-            proving = undefined
-          })
+          return ask()
+            .catch((again: unknown) => {
+              if (!isKeyRefused(again)) throw again
+              throw new MessagingError("DEVICE_ENDED", "the device has another key by now", { cause: again })
+            })
+            .finally(() => {
+              proving = undefined
+            })
         })
         .catch(ended)
       await take(papers, device, key)
@@ -253,6 +316,13 @@ const keysOf = (record: DeviceRecord | undefined): IdentityKey[] =>
 
 const isSame = (one: Pick<IdentityKey, "publicKey"> | undefined, other: Pick<IdentityKey, "publicKey">): boolean =>
   one !== undefined && hex(one.publicKey) === hex(other.publicKey)
+
+/** Whether it was the key, and not the clock or anything else of a proof. */
+function isKeyRefused(cause: unknown): boolean {
+  const { reason, metadata } = failureOf(cause) ?? {}
+  return reason === "DEVICE_PROOF_INVALID" && (metadata?.code ?? keyMismatch) === keyMismatch
+}
+const keyMismatch = "DEVICE_PROOF_KEY_MISMATCH"
 
 function ended(cause: unknown): never {
   if (!isFailure(cause, "DEVICE_REVOKED", "DEVICE_KEY_TAKEN")) throw cause

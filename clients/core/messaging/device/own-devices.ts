@@ -34,10 +34,9 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
   const [byte = 0] = context.random.bytes(1)
   await pause(context.clock, (longestWaitMs * (256 + byte)) / 512)
   await addMissing(context, userId, async (conversationId) => {
-    const held = await context.door(conversationId).held()
-    const { record, seat } = held
-    const isMember = seat !== undefined && [...rosterOf(seat.group).values()].some((member) => member.userId === userId)
-    return isMember || record?.directUserIds.includes(userId) === true ? held : undefined
+    const { record, memberUserIds } = await context.door(conversationId).sketch()
+    const isTheirs = memberUserIds.includes(userId) || record?.directUserIds.includes(userId) === true
+    return isTheirs ? context.door(conversationId).held() : undefined
   })
 }
 
@@ -49,12 +48,13 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
   const active = devices.filter(({ status }) => status === Device_Status.ACTIVE).map(({ id }) => id)
   for (const conversationId of await context.store.spaces()) {
     if (conversationId === deviceSpace) continue
-    const held = await openIfTheirs(conversationId, active)
-    if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) continue
-    const roster = rosterOf(held.seat.group)
-    const deviceIds = active.filter((id) => !roster.has(id))
-    if (deviceIds.length === 0) continue
-    const add = { case: "add", value: { deviceIds } } as const
-    await trying(context, conversationId, () => ask(context, conversationId, add))
+    await trying(context, conversationId, async () => {
+      const held = await openIfTheirs(conversationId, active)
+      if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) return
+      const roster = rosterOf(held.seat.group)
+      const deviceIds = active.filter((id) => !roster.has(id))
+      const add = { case: "add", value: { deviceIds } } as const
+      if (deviceIds.length > 0) await ask(context, conversationId, add)
+    })
   }
 }

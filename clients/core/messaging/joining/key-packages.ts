@@ -133,8 +133,9 @@ async function upload(context: Context, waiting: readonly Kept[]): Promise<void>
   }
 }
 
-/** After the credential was renewed: nobody is to add the device by the old one. */
+/** After the credential was renewed: nobody is to add the device by the old one. Safe to stop and repeat anywhere. */
 export async function replaceKeyPackages(context: Context): Promise<void> {
   await context.calls.keyPackages.retireKeyPackages({})
+  await context.device.mark({ hasFormerKeyPackages: false })
   await refillKeyPackages(context)
 }

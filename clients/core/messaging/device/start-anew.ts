@@ -1,0 +1,54 @@
+import { create } from "@bufbuild/protobuf"
+import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { isMessagingError } from "../errors.ts"
+import { isTampered } from "../state/bind-records.ts"
+import { deviceSpace } from "../store/store.ts"
+import { becomeDevice } from "./binding.ts"
+import { writeDeviceRows } from "./device-rows.ts"
+
+/** Puts another device into the place of one that has ended. One that has not stays what it is. */
+export async function startAnew(context: Context): Promise<void> {
+  try {
+    return await becomeDevice(context)
+  } catch (error) {
+    if (!isMessagingError(error, "DEVICE_ENDED")) throw error
+  }
+  await context.device.mark({ givesWay: true })
+  await giveWay(context)
+}
+
+/**
+ * Goes on with that, wherever it was stopped. States and key packages are the ended device's own and go with it. What
+ * was read stays, and so does what waits to be sent: a conversation waits until others let the new device in.
+ */
+export async function giveWay(context: Context): Promise<void> {
+  const { store, device } = context
+  for (const id of await store.spaces()) {
+    if (id !== deviceSpace) await giveUpState(context, id)
+  }
+  const keyPackages = await store.list(deviceSpace, "keyPackage")
+  const gone = keyPackages.map(({ key }) => ({ op: "remove", table: "keyPackage", key }) as const)
+  if (gone.length > 0) await writeDeviceRows(context, gone)
+  await device.startAnew()
+  await becomeDevice(context)
+}
+
+async function giveUpState({ door }: Pick<Context, "door">, conversationId: string): Promise<void> {
+  try {
+    await door(conversationId).change(async ({ record, seat, staged }) => {
+      if (record === undefined) return { result: undefined }
+      const isOver = record.status === Status.LEAVING || record.status === Status.REMOVED
+      const status = isOver ? Status.REMOVED : Status.WAITING
+      if (seat === undefined && staged === undefined && record.status === status) return { result: undefined }
+      const { pendingConsume: _, quarantine: __, ...kept } = record
+      // Whatever leads in again leads beyond what was read.
+      const joinedSeq = seat !== undefined && seat.processedSeq > kept.joinedSeq ? seat.processedSeq : kept.joinedSeq
+      const waiting = create(ConversationRecordSchema, { ...kept, status, joinedSeq })
+      return { next: { record: waiting, seat: undefined, staged: undefined }, result: undefined }
+    })
+  } catch (error) {
+    // It stays as it is, and is refused when it is opened.
+    if (!isTampered(error)) throw error
+  }
+}

@@ -1,0 +1,28 @@
+import { isSecretBoxError } from "../../secret-box.ts"
+import type { Context } from "../context.ts"
+import { isMessagingError } from "../errors.ts"
+import { deviceSpace } from "../store/store.ts"
+
+/**
+ * Writes every record anew that an earlier version wrote without its generation, once, and says so: one that is found
+ * later was put back. Safe to stop and repeat anywhere.
+ */
+export async function bindRecords({ store, door, device }: Pick<Context, "store" | "door" | "device">): Promise<void> {
+  if (device.marks.bindsRecords) return
+  for (const id of await store.spaces()) {
+    if (id === deviceSpace) continue
+    try {
+      if ((await door(id).glance()) !== undefined) continue
+      await door(id).change(async (held) =>
+        held.record === undefined ? { result: undefined } : { next: { ...held }, result: undefined },
+      )
+    } catch (error) {
+      // It stays as it is, and is refused when it is opened.
+      if (!isTampered(error)) throw error
+    }
+  }
+  await device.mark({ bindsRecords: true })
+}
+
+export const isTampered = (error: unknown): boolean =>
+  isMessagingError(error, "STATE_TAMPERED") || isSecretBoxError(error, "STATE_TAMPERED")
