@@ -2,7 +2,7 @@
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Hint } from "@signet/kernel/messaging/ports"
 
-/** Asks for news, and to be told from now on. */
+/** Asks for news, and to be told from now on. Of nobody: whether anybody is there. */
 export interface StreamAsk {
   readonly number: number
   readonly deviceId: DeviceId

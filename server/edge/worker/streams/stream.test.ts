@@ -1,4 +1,5 @@
 import { newId } from "@signet/kernel/ids"
+import type { Hint } from "@signet/kernel/messaging/ports"
 import { expect, test } from "vitest"
 import { toText } from "../../../store/durable/plain.ts"
 import { openStream } from "./stream.ts"
@@ -14,7 +15,8 @@ test("a socket that is closed as soon as it answered is opened again later and l
     {
       open: async (_, on) => ({
         send(text) {
-          const { number } = JSON.parse(text)
+          const { number, conversations } = JSON.parse(text)
+          if (conversations.length === 0) return
           setImmediate(() => {
             on.text(toText({ asked: number, hints: [], unheard: [] }))
             nowMs += lastsMs
@@ -42,4 +44,53 @@ test("a socket that is closed as soon as it answered is opened again later and l
   await end.promise
   stream.close()
   expect(pauses).toEqual([100, 200, 400, 800, 100, 200])
+})
+
+test("who is not answered twice opens another one, and looks again at everything", async () => {
+  let timers: (() => void)[] = []
+  const pass = async () => {
+    for (const work of timers.splice(0)) work()
+    await new Promise(setImmediate)
+  }
+  const asked: number[] = []
+  let isThere = true
+  let opened = 0
+  const hints: Hint[] = []
+  const deviceId = newId("dev", 0, new Uint8Array(10))
+  const stream = openStream(
+    {
+      open: async (_, on) => {
+        opened++
+        return {
+          send(text) {
+            const { number } = JSON.parse(text)
+            asked.push(number)
+            if (isThere) setImmediate(() => on.text(toText({ asked: number, hints: [], unheard: [] })))
+          },
+          close() {},
+        }
+      },
+      clock: { nowMs: () => 0 },
+      after(_, work) {
+        timers.push(work)
+        return () => {
+          timers = timers.filter((one) => one !== work)
+        }
+      },
+    },
+    { deviceId, userIds: [], conversations: new Map() },
+    (hint) => hints.push(hint),
+  )
+  await pass()
+  for (let i = 0; i < 20; i++) await pass()
+  expect([opened, hints]).toEqual([1, []])
+  isThere = false
+  const before = asked.length
+  for (let i = 0; i < 3; i++) await pass()
+  expect(asked.length - before).toBe(2)
+  isThere = true
+  await pass()
+  expect([opened, hints]).toEqual([2, [{ is: "member", deviceId }]])
+  stream.close()
+  expect(timers).toEqual([])
 })

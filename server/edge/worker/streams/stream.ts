@@ -1,5 +1,6 @@
 // One stream's ear: a socket to the object of its own device, which asks the objects that matter to tell it, and hands on
-// what they tell. A socket that breaks is opened again, and then everything is looked at again.
+// what they tell. A socket that breaks, or at whose other end nobody is any more, is opened again, and then everything is
+// looked at again.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import type { Hint, Interest } from "@signet/kernel/messaging/ports"
 import type { Clock } from "@signet/kernel/ports"
@@ -21,6 +22,11 @@ export interface StreamOptions {
   readonly after: After
   /** Every object is asked so often: that finds what was lost on its way. 30,000 ms. */
   readonly askEveryMs?: number
+  /**
+   * It is asked so often whether anybody is there: an object that loses its memory may lose its sockets without a word,
+   * and then the platform answers its pings all the same. 2,000 ms.
+   */
+  readonly pingEveryMs?: number
 }
 
 /** In one message. More that are due wait for the next tick; new ones do not wait. */
@@ -28,6 +34,8 @@ const mostAsked = 128
 /** An answer takes no longer, or nobody is there. */
 const patienceMs = 15_000
 const pauseMs = { first: 100, longest: 5_000 }
+/** So many times without an answer, and nobody is there. */
+const mostUnanswered = 2
 /** Clocks differ by so much. */
 const skewMs = 1_000
 
@@ -39,7 +47,7 @@ interface Target {
 }
 
 export function openStream(
-  { open, clock, after, askEveryMs = 30_000 }: StreamOptions,
+  { open, clock, after, askEveryMs = 30_000, pingEveryMs = 2_000 }: StreamOptions,
   first: Interest,
   listener: (hint: Hint) => void,
 ): { update(interest: Interest): void; close(): void } {
@@ -54,7 +62,9 @@ export function openStream(
   let failures = 0
   let openedAtMs = 0
   let isAgain = false
+  let unanswered = 0
   let stopTick = () => {}
+  let stopBeat = () => {}
   let stopPause = () => {}
 
   function hear(hints: readonly Hint[]): void {
@@ -105,6 +115,7 @@ export function openStream(
   }
 
   function onText(text: string): void {
+    unanswered = 0
     const told = fromText<Told>(text)
     const question = told.asked === null ? undefined : asked.get(told.asked)
     if (told.asked !== null) asked.delete(told.asked)
@@ -121,7 +132,16 @@ export function openStream(
     if ([...asked.values()].some(({ atMs }) => nowMs - atMs > patienceMs)) lost()
     else {
       ask()
-      stopTick = after(tickMs, tick)
+      if (line !== undefined) stopTick = after(tickMs, tick)
+    }
+  }
+
+  function beat(): void {
+    if (unanswered >= mostUnanswered) lost()
+    else {
+      unanswered++
+      send([], clock.nowMs())
+      if (line !== undefined) stopBeat = after(pingEveryMs, beat)
     }
   }
 
@@ -145,7 +165,9 @@ export function openStream(
       // While nobody listened anything may have been said.
       if (isAgain) hear([{ is: "member", deviceId }])
       isAgain = true
+      unanswered = 0
       tick()
+      if (line !== undefined) beat()
     } catch {
       lost()
     }
@@ -159,6 +181,7 @@ export function openStream(
     if (last !== undefined && clock.nowMs() - openedAtMs >= pauseMs.longest) failures = 0
     asked.clear()
     stopTick()
+    stopBeat()
     stopPause()
     last?.close()
     if (isClosed) return
@@ -176,6 +199,7 @@ export function openStream(
     close() {
       isClosed = true
       stopTick()
+      stopBeat()
       stopPause()
       line?.close()
       line = undefined

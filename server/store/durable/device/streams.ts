@@ -32,7 +32,8 @@ export interface DeviceStreams {
 
 export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
   async function askAll({ deviceId, conversations, userIds }: StreamAsk): Promise<Omit<Told, "asked">> {
-    const own = user()
+    // Who only asks whether anybody is there costs no row.
+    const own = userIds.length === 0 ? undefined : user()
     const asks: Ask[] = conversations.map(({ id, seq, sinceMs }) => ({
       id,
       ask: () => env.CONVERSATIONS.getByName(id).listen({ deviceId, seq, sinceMs }),

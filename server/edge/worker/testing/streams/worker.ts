@@ -17,7 +17,7 @@ export interface InterestText extends Omit<Interest, "conversations"> {
 export default {
   async fetch(request: Request, env: DurableEnv): Promise<Response> {
     const clock = { nowMs: () => Date.now() }
-    const wakeups = createWakeups({ env, clock, after: realAfter, askEveryMs: 300 })
+    const wakeups = createWakeups({ env, clock, after: realAfter, askEveryMs: 300, pingEveryMs: 300 })
     switch (new URL(request.url).pathname) {
       case "/publish":
         wakeups.publish(fromText<Hint[]>(await request.text()))
