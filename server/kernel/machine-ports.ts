@@ -1,5 +1,9 @@
 // The store as machines and exchanged credentials need it: more members of Tx. What `lock` returns is locked until the
 // transaction ends.
+
+import type { PlaceFacts } from "./admin-ports.ts"
+import type { AuditEvent } from "./audit/event.ts"
+import type { AuthorityVersions } from "./authz/versions.ts"
 import type {
   AppId,
   ContextId,
@@ -11,6 +15,7 @@ import type {
   ServiceSecretId,
   TenantId,
 } from "./ids.ts"
+import type { Counting, Taken } from "./limits/ports.ts"
 import type {
   DelegationPolicy,
   EnvelopeKey,
@@ -21,7 +26,7 @@ import type {
   ServiceSecret,
   StandingDelegation,
 } from "./machine-records.ts"
-import type { Membership, Principal } from "./records.ts"
+import type { App, Membership, Principal } from "./records.ts"
 
 /** Newest first, from after the cursor. */
 export interface Page {
@@ -46,7 +51,8 @@ export interface ServiceAccounts {
   insert(account: ServiceAccount, principal: Principal, membership: Membership): Promise<boolean>
   find(id: ServiceAccountId): Promise<ServiceAccount | undefined>
   lock(id: ServiceAccountId): Promise<ServiceAccount | undefined>
-  findByClientId(clientId: string): Promise<ServiceAccount | undefined>
+  /** With what decides about its calls. */
+  findClient(question: ClientQuestion): Promise<ClientFacts | undefined>
   findByPrincipal(id: PrincipalId): Promise<ServiceAccount | undefined>
   /** Of the tenant, or with null of the app itself: never of both. */
   list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly ServiceAccount[]>
@@ -63,6 +69,40 @@ export interface ServiceAccounts {
   /** False when the account has or had this key. */
   insertKey(key: ServiceKey): Promise<boolean>
   revokeKey(id: ServiceAccountId, kid: string, nowMs: number): Promise<boolean>
+}
+
+/** What decides about a call of a client, all of one instant. */
+export interface ClientFacts {
+  account: ServiceAccount
+  app: Pick<App, "id" | "status" | "scopes"> | undefined
+  principal: Principal["status"] | undefined
+  versions: AuthorityVersions
+  /** Those that are neither revoked nor expired, newest first. */
+  secrets: readonly Pick<ServiceSecret, "id" | "secretHash" | "lastUsedAtMs">[]
+  /** Those that are not revoked, newest first. */
+  keys: readonly Pick<ServiceKey, "kid" | "x" | "y">[]
+  /** In its app, without those that ended. */
+  memberships: readonly Pick<Membership, "status" | "tenantId" | "contextId">[]
+  /** Where it wants to act: in the tenant that was asked for, else in its own. */
+  place: { tenantId: TenantId | null; facts: PlaceFacts }
+}
+
+export interface ClientQuestion {
+  who: { clientId: string } | { principalId: PrincipalId }
+  tenantId?: TenantId | null
+  contextId?: ContextId | null
+  nowMs: number
+}
+
+/** Calls of clients outside of any transaction: each method is one statement, and so all of it or nothing. */
+export interface ClientCalls {
+  find(question: ClientQuestion): Promise<ClientFacts | undefined>
+  /** Counts the call first: one that is refused looks nothing up. */
+  countAndFind(counting: Counting, question: ClientQuestion): Promise<Taken & { client: ClientFacts | undefined }>
+  /** Counts the call and writes down what it does: nothing of one that is refused. */
+  countAndAppend(counting: Counting, event: AuditEvent): Promise<Taken>
+  markSecretUsed: ServiceAccounts["markSecretUsed"]
+  useAssertion: AssertionUses["use"]
 }
 
 export interface EnvelopeKeys {

@@ -25,6 +25,7 @@ import type { KeyPurpose, SignedType } from "./keys/purposes.ts"
 import type { LimitCounts } from "./limits/ports.ts"
 import type {
   AssertionUses,
+  ClientCalls,
   Delegations,
   EnvelopeKeys,
   Page,
@@ -65,6 +66,7 @@ export interface Store {
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Outside of any transaction. */
   readonly limits: LimitCounts
+  readonly clients: ClientCalls
   /** True when the database answers and its migrations are those of this program. */
   isReady(): Promise<boolean>
 }

@@ -11,7 +11,7 @@ import {
   type Window,
   type WindowName,
 } from "@signet/kernel/limits/policy"
-import type { Ask, LimitCounts } from "@signet/kernel/limits/ports"
+import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { kCall, userOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
@@ -104,6 +104,28 @@ export async function limited<R extends Route>(
   }
   if (refusedUntilMs > 0 && taken.length > 0) await counts.giveBack(taken)
   return refusedUntilMs > 0 ? refusedUntil(refusedUntilMs, nowMs) : undefined
+}
+
+/**
+ * The same with a statement that counts and does what only a call that is granted does.
+ *
+ * @param count Runs also where no calls are counted: with nothing to count.
+ */
+export async function limitedWith<R extends Route>(
+  deps: CountingDeps,
+  context: HandlerContext,
+  route: R,
+  subjects: Subjects<R>,
+  options: Pick<Options, "lock">,
+  count: (counting: Counting) => Promise<Taken>,
+): Promise<Refused | undefined> {
+  const { limits } = deps.store
+  const take: LimitCounts["take"] = (asks, locks, nowMs) => count({ asks, locks, nowMs })
+  if (deps.limiter !== null) {
+    return limited(deps, context, route, subjects, { ...options, counts: { ...limits, take } })
+  }
+  await take([], [], deps.clock.nowMs())
+  return undefined
 }
 
 /** Counts a signed-in user's change of credentials or of who may act for whom. */

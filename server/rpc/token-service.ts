@@ -9,16 +9,13 @@ import { parseId } from "@signet/kernel/ids"
 import type { KeyPurpose } from "@signet/kernel/keys/purposes"
 import { grantOf } from "@signet/kernel/token/grant"
 import type { TokenRequest, TokenService } from "@signet/proto/auth/v1/token_service"
-import { limit, limited, networkOf, refuseKnown } from "./limit.ts"
-import { authenticateClient } from "./token/authenticate-client.ts"
 import { type ClientCredential, clientCredentialOf } from "./token/client-credential.ts"
-import { clientCredentials } from "./token/client-credentials-grant.ts"
-import { lockOf, throwCounted } from "./token/client-limits.ts"
-import { exchangeContext, ownContext } from "./token/context-grant.ts"
+import { exchangeContext } from "./token/context-grant.ts"
 import type { TokenDeps } from "./token/deps.ts"
 import { introspect } from "./token/introspect.ts"
 import type { IssuedToken } from "./token/issued.ts"
 import { onBehalfOf } from "./token/on-behalf-grant.ts"
+import { ownGrant } from "./token/own-grant.ts"
 import { exchangePat } from "./token/pat-grant.ts"
 import { invalidRequest, refusal } from "./token/refuse.ts"
 import { revoke } from "./token/revoke.ts"
@@ -106,21 +103,7 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
       const proof = proofOf(credential)
       if (grant.is === "client_credentials" && audience === "") throw missing("audience")
       const tenantId = parseId("ten", request.tenantId) ?? null
-      const address = { ip: networkOf(context) }
-      const lock = lockOf(proof)
-      refuseKnown(deps, context, "client_credentials", address, lock)
-      await limit(deps, context, "client_credentials", address)
-      const outcome = await deps.store.transaction(async (tx) => {
-        const client = await authenticateClient(deps, tx, proof, deps.clock.nowMs())
-        if (client instanceof Refused) return client
-        const own = { client: client.account.id }
-        const tooMany = await limited(deps, context, "client_credentials", own, { ...lock, counts: tx.limits })
-        if (tooMany !== undefined) return tooMany
-        const call = { audience, scopes, tenantId, contextId }
-        const issue = grant.is === "own_context" ? ownContext : clientCredentials
-        return issue(deps, context, tx, client, call)
-      })
-      return outcome instanceof Refused ? throwCounted(deps, context, proof, outcome) : outcome
+      return ownGrant(deps, context, { is: grant.is, proof, audience, scopes, tenantId, contextId })
     }
     case "on_behalf_of":
       if (audience === "") throw missing("audience")

@@ -297,6 +297,11 @@ describe("a garbled personal access token", () => {
           ...opened.store.limits,
           take: (...asked) => count(() => opened.store.limits.take(...asked)),
         },
+        clients: {
+          ...opened.store.clients,
+          find: (question) => count(() => opened.store.clients.find(question)),
+          countAndFind: (...asked) => count(() => opened.store.clients.countAndFind(...asked)),
+        },
         isReady: () => count(() => opened.store.isReady()),
       },
       liveness: { find: (question) => count(() => opened.liveness.find(question)) },

@@ -14,19 +14,25 @@ export interface Counted {
   fullAtMs: number
 }
 
+/** A call to be counted, and what it came with. */
+export interface Counting {
+  asks: readonly Ask[]
+  /** Keys of locks that stand in the way. */
+  locks: readonly Uint8Array[]
+  nowMs: number
+}
+
+export interface Taken {
+  /** What became of each ask, in their order. */
+  counted: readonly Counted[]
+  /** Until when the longest of the locks lasts; null when there is none. */
+  lockedUntilMs: number | null
+}
+
 /** Shared by every process on one database. Each method is one short statement. */
 export interface LimitCounts {
-  /**
-   * Takes one call from each bucket that has one left; a refused call takes nothing from the bucket that refused it.
-   *
-   * @param locks Keys of locks that stand in the way.
-   * @returns What became of each ask, in their order, and until when the longest of the locks lasts, or null.
-   */
-  take(
-    asks: readonly Ask[],
-    locks: readonly Uint8Array[],
-    nowMs: number,
-  ): Promise<{ counted: readonly Counted[]; lockedUntilMs: number | null }>
+  /** Takes one call from each bucket that has one left; a refused call takes nothing from the bucket that refused it. */
+  take(asks: readonly Ask[], locks: readonly Uint8Array[], nowMs: number): Promise<Taken>
   /** Puts back what a call took from these buckets, because another one refused it. */
   giveBack(asks: readonly Ask[]): Promise<void>
   /**

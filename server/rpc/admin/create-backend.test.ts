@@ -27,7 +27,8 @@ const asked = (change: object = {}) => ({
   replaces: true,
   ...change,
 })
-const find = (clientId: string) => deps.store.transaction((tx) => tx.serviceAccounts.findByClientId(clientId))
+const find = async (clientId: string) =>
+  (await deps.store.clients.find({ who: { clientId }, nowMs: Date.now() }))?.account
 
 test("a backend has its scopes and nothing else, and nobody else holds them", async () => {
   const { clientId } = await createMessagingBackend(deps, asked())

@@ -1,13 +1,11 @@
-// Who the client is. Unknown, unproven and disabled clients are refused by one answer, after the same statements: what
-// is missing is looked up under an id that nothing has.
+// Who the client is. Unknown, unproven and disabled clients are refused by one answer, after the same statement.
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
-import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import type { Refused } from "@signet/kernel/errors"
-import { newId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
-import type { ServiceAccount, ServiceKey, ServiceSecret } from "@signet/kernel/machine-records"
+import type { ClientCalls, ClientFacts } from "@signet/kernel/machine-ports"
+import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
-import type { App, Principal } from "@signet/kernel/records"
+import type { Principal } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import { type Assertion, parseAssertion } from "./client-assertion.ts"
 import type { ClientCredential } from "./client-credential.ts"
@@ -15,84 +13,105 @@ import type { TokenDeps } from "./deps.ts"
 import { refusal } from "./refuse.ts"
 
 /** A client that proved itself, and is active. */
-export interface Client {
-  account: ServiceAccount
-  app: App
-  principal: Principal
-  /** Of the client in its app, read before what its tokens say. */
-  versions: AuthorityVersions
+export interface Client extends Pick<ClientFacts, "account" | "versions" | "memberships" | "place"> {
+  app: NonNullable<ClientFacts["app"]>
   /** The secret's id, or that of the key: see keyCredentialId. */
   credentialId: string
 }
 
-const zeros = new Uint8Array(10)
-const nobody = { account: newId("sac", 0, zeros), principal: newId("prn", 0, zeros), app: newId("app", 0, zeros) }
+/** What a proof that is good leaves behind. */
+type Marks = Pick<ClientCalls, "markSecretUsed" | "useAssertion">
+
+/** Who a credential says it is of, and what it proves that with. */
+export type Claim =
+  | { is: "secret"; clientId: string; method: ServiceAccount["authMethods"][number]; hashes: readonly Uint8Array[] }
+  | { is: "assertion"; clientId: string; assertion: Assertion }
+
+type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
+
+/** Undefined for what cannot prove anything, which costs no look-up. */
+export function claimOf(deps: TokenDeps, credential: Proof, nowMs: number): Claim | undefined {
+  if (credential.is === "secret") {
+    const { clientId, method } = credential
+    const secret = parseOpaque("sgsec_", credential.secret)
+    if (secret === undefined || clientId === "") return undefined
+    return { is: "secret", clientId, method, hashes: deps.secrets.hashes("service-secret", secret) }
+  }
+  const expected = { issuer: deps.issuer, clientId: credential.clientId, nowMs }
+  const assertion = parseAssertion(credential.assertion, expected)
+  return assertion && { is: "assertion", clientId: assertion.clientId, assertion }
+}
+
+/**
+ * @param facts Of the client that the claim names; undefined where there is none, which takes the same work.
+ * @returns Refused CLIENT_INVALID. A client's assertion is used up even if the grant is refused.
+ */
+export async function prove(
+  deps: TokenDeps,
+  claim: Claim,
+  facts: ClientFacts | undefined,
+  marks: Marks,
+  nowMs: number,
+): Promise<Client | Refused> {
+  const client =
+    claim.is === "secret"
+      ? await clientBySecret(deps, claim, facts, marks, nowMs)
+      : await clientByAssertion(deps, claim, facts, marks)
+  return client ?? refusal("CLIENT_INVALID")
+}
 
 /** @returns Refused CLIENT_INVALID. Commit either way: a client's assertion is used up even if the grant is refused. */
 export async function authenticateClient(
   deps: TokenDeps,
   tx: Tx,
-  credential: Extract<ClientCredential, { is: "secret" | "assertion" }>,
+  credential: Proof,
   nowMs: number,
 ): Promise<Client | Refused> {
-  const client =
-    credential.is === "secret"
-      ? await clientBySecret(deps, tx, credential, nowMs)
-      : await clientByAssertion(deps, tx, credential, nowMs)
-  return client ?? refusal("CLIENT_INVALID")
+  const claim = claimOf(deps, credential, nowMs)
+  if (claim === undefined) return refusal("CLIENT_INVALID")
+  const { findClient, markSecretUsed } = tx.serviceAccounts
+  const facts = await findClient({ who: claim, nowMs })
+  return prove(deps, claim, facts, { markSecretUsed, useAssertion: tx.assertionUses.use }, nowMs)
 }
-
-type SecretCredential = Extract<ClientCredential, { is: "secret" }>
 
 async function clientBySecret(
   deps: TokenDeps,
-  tx: Tx,
-  credential: SecretCredential,
+  { hashes, method }: Extract<Claim, { is: "secret" }>,
+  facts: ClientFacts | undefined,
+  marks: Marks,
   nowMs: number,
 ): Promise<Client | undefined> {
-  const secret = parseOpaque("sgsec_", credential.secret)
-  if (secret === undefined || credential.clientId === "") return undefined
-  const hashes = deps.secrets.hashes("service-secret", secret)
-  const found = await lookUp(tx, credential.clientId)
-  const secrets = await tx.serviceAccounts.secrets(found.account?.id ?? nobody.account)
-  const match = matching(deps, secrets, hashes)
-  if (!match || match.revokedAtMs !== null || match.expiresAtMs <= nowMs) return undefined
-  const client = activeClient(found, credential.method, match.id)
+  const match = matching(deps, facts?.secrets ?? [], hashes)
+  if (match === undefined) return undefined
+  const client = activeClient(facts, method, match.id)
   const isUseOld = match.lastUsedAtMs === null || nowMs - match.lastUsedAtMs >= 60_000
-  if (client !== undefined && isUseOld) await tx.serviceAccounts.markSecretUsed(match.id, nowMs)
+  if (client !== undefined && isUseOld) await marks.markSecretUsed(match.id, nowMs)
   return client
 }
 
 /** Compares with every secret there is, and with one where there is none, so that the time tells nothing. */
 function matching(
   deps: TokenDeps,
-  secrets: readonly ServiceSecret[],
+  secrets: ClientFacts["secrets"],
   hashes: readonly Uint8Array[],
-): ServiceSecret | undefined {
+): ClientFacts["secrets"][number] | undefined {
   const none = new Uint8Array(32)
   for (const hash of hashes) deps.secrets.equal(hash, none)
   return secrets.find((secret) => hashes.filter((hash) => deps.secrets.equal(hash, secret.secretHash)).length > 0)
 }
 
-type AssertionCredential = Extract<ClientCredential, { is: "assertion" }>
-
 async function clientByAssertion(
   deps: TokenDeps,
-  tx: Tx,
-  credential: AssertionCredential,
-  nowMs: number,
+  { clientId, assertion }: Extract<Claim, { is: "assertion" }>,
+  facts: ClientFacts | undefined,
+  marks: Marks,
 ): Promise<Client | undefined> {
-  const { issuer } = deps
-  const assertion = parseAssertion(credential.assertion, { issuer, clientId: credential.clientId, nowMs })
-  if (assertion === undefined) return undefined
-  const found = await lookUp(tx, assertion.clientId)
-  const keys = await tx.serviceAccounts.keys(found.account?.id ?? nobody.account)
-  const live = keys.filter(({ kid, revokedAtMs }) => revokedAtMs === null && (assertion.kid ?? kid) === kid)
-  const key = await signerOf(deps.crypto, live, assertion)
-  const client = key && activeClient(found, "private_key_jwt", keyCredentialId(key.serviceAccountId, key.kid))
+  const named = (facts?.keys ?? []).filter(({ kid }) => (assertion.kid ?? kid) === kid)
+  const key = await signerOf(deps.crypto, named, assertion)
+  const id = facts?.account.id
+  const client = key && id && activeClient(facts, "private_key_jwt", keyCredentialId(id, key.kid))
   if (client === undefined) return undefined
-  const isFirst = await tx.assertionUses.use(assertion.clientId, assertion.jti, assertion.expiresAtMs)
-  return isFirst ? client : undefined
+  return (await marks.useAssertion(clientId, assertion.jti, assertion.expiresAtMs)) ? client : undefined
 }
 
 /** A point of the curve (RFC 7515 appendix A.3) that no client has: verified against where there is no key. */
@@ -104,9 +123,9 @@ const nobodysKey = {
 
 async function signerOf(
   crypto: TokenCrypto,
-  keys: readonly ServiceKey[],
+  keys: ClientFacts["keys"],
   { signature, signed }: Assertion,
-): Promise<ServiceKey | undefined> {
+): Promise<ClientFacts["keys"][number] | undefined> {
   const isBy = async (key: { kid: string; x: string; y: string }): Promise<boolean> => {
     const imported: VerifyKey = await crypto.importKey(key)
     return imported.verify(signature, signed)
@@ -116,42 +135,26 @@ async function signerOf(
   return undefined
 }
 
-interface Found {
-  account: ServiceAccount | undefined
-  app: App | undefined
-  principal: Principal | undefined
-  versions: AuthorityVersions
-}
-
-async function lookUp(tx: Tx, clientId: string): Promise<Found> {
-  const account = await tx.serviceAccounts.findByClientId(clientId)
-  const versions = await versionsOf(tx, account)
-  const principal = await tx.identities.findPrincipal(account?.principalId ?? nobody.principal)
-  const app = await tx.apps.findApp(account?.appId ?? nobody.app)
-  return { account, app, principal, versions }
-}
-
-const versionsOf = (tx: Tx, account: ServiceAccount | undefined): Promise<AuthorityVersions> =>
-  tx.authorities.find(account?.principalId ?? nobody.principal, account?.appId ?? nobody.app)
-
 function activeClient(
-  { account, app, principal, versions }: Found,
+  facts: ClientFacts | undefined,
   method: ServiceAccount["authMethods"][number],
   credentialId: string,
 ): Client | undefined {
-  if (account?.status !== "ACTIVE" || app?.status !== "ACTIVE" || principal?.status !== "ACTIVE") return undefined
-  return account.authMethods.includes(method) ? { account, app, principal, versions, credentialId } : undefined
+  return facts?.account.authMethods.includes(method) ? active(facts, credentialId) : undefined
+}
+
+function active(facts: ClientFacts | undefined, credentialId: string): Client | undefined {
+  if (facts === undefined) return undefined
+  const { account, app, versions, memberships, place } = facts
+  if (account.status !== "ACTIVE" || app?.status !== "ACTIVE" || facts.principal !== "ACTIVE") return undefined
+  return { account, app, versions, memberships, place, credentialId }
 }
 
 /** The service that a bearer or actor token is of, active now. The token itself was verified before. */
 export async function clientOfToken(
-  tx: Tx,
+  find: ClientCalls["find"],
   of: { principalId: Principal["id"]; credentialId: string },
+  nowMs: number,
 ): Promise<Client | undefined> {
-  const account = await tx.serviceAccounts.findByPrincipal(of.principalId)
-  const versions = await versionsOf(tx, account)
-  const principal = await tx.identities.findPrincipal(of.principalId)
-  const app = await tx.apps.findApp(account?.appId ?? nobody.app)
-  if (account?.status !== "ACTIVE" || app?.status !== "ACTIVE" || principal?.status !== "ACTIVE") return undefined
-  return { account, app, principal, versions, credentialId: of.credentialId }
+  return active(await find({ who: of, nowMs }), of.credentialId)
 }

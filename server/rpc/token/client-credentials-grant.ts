@@ -1,15 +1,15 @@
-import type { HandlerContext } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import { isOpen } from "@signet/kernel/authz/liveness"
 import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
-import type { Tx } from "@signet/kernel/ports"
-import type { Membership } from "@signet/kernel/records"
+import type { ClientFacts } from "@signet/kernel/machine-ports"
+import type { AccessTokenClaims } from "@signet/kernel/token/claims"
 import { buildServiceClaims } from "@signet/kernel/token/machine-claims"
 import { narrowed } from "@signet/kernel/token/narrow"
-import { auditEvent } from "../audit.ts"
-import { isPlaceOpen } from "../place.ts"
+import type { Facts } from "../audit.ts"
 import type { Client } from "./authenticate-client.ts"
 import type { TokenDeps } from "./deps.ts"
-import { type IssuedToken, issued, issueOf } from "./issued.ts"
+import { issueOf } from "./issued.ts"
 import { refusal } from "./refuse.ts"
 
 export interface ClientCredentialsCall {
@@ -19,22 +19,26 @@ export interface ClientCredentialsCall {
   contextId: ContextId | null
 }
 
+/** What a service is given for itself, and what the audit tells of it. */
+export interface OwnGrant {
+  claims: AccessTokenClaims
+  event: Facts
+}
+
 /** A service's own token. Asking for more scopes than there are to give is no error: the answer says what was given. */
-export async function clientCredentials(
+export function clientCredentials(
   deps: TokenDeps,
-  context: HandlerContext,
-  tx: Tx,
   client: Client,
   call: ClientCredentialsCall,
-): Promise<IssuedToken | Refused> {
+  nowMs: number,
+): OwnGrant | Refused {
   const { account, app, versions } = client
-  const nowMs = deps.clock.nowMs()
   if (account.allowedAudiences.length === 0) return refusal("CLIENT_NOT_ALLOWED")
   if (!account.allowedAudiences.includes(call.audience)) return refusal("AUDIENCE_NOT_ALLOWED", { field: "audience" })
   const ofAudience = app.scopes.filter(({ audience }) => audience === call.audience).map(({ key }) => key)
   const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofAudience)
   if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
-  const tenantId = await placeOfOwn(tx, client, call)
+  const tenantId = placeOfOwn(client, call)
   if (tenantId instanceof Refused) return tenantId
   const claims = buildServiceClaims({
     ...issueOf(deps, nowMs, { audience: call.audience, scopes, versions, lifetimeSeconds: deps.accessTokenSeconds }),
@@ -43,39 +47,43 @@ export async function clientCredentials(
     contextId: call.contextId,
     credentialId: client.credentialId,
   })
-  await tx.audit.append(
-    auditEvent(deps, context, nowMs, {
-      kind: "token.issued",
-      appId: account.appId,
-      tenantId,
-      contextId: call.contextId,
-      actorPrincipalId: account.principalId,
-      subjectPrincipalId: account.principalId,
-      target: { type: "token", id: claims.jti },
-    }),
-  )
-  return issued(deps, context, claims)
+  return { claims, event: eventOf(client, claims, { tenantId, contextId: call.contextId }, "token") }
 }
 
+/** A token that was issued to a service for itself. */
+export const eventOf = (
+  { account }: Client,
+  claims: AccessTokenClaims,
+  place: Pick<AuditEvent, "tenantId" | "contextId">,
+  type: "token" | "context_token",
+): Facts => ({
+  kind: "token.issued",
+  appId: account.appId,
+  ...place,
+  actorPrincipalId: account.principalId,
+  subjectPrincipalId: account.principalId,
+  target: { type, id: claims.jti },
+})
+
 /** The tenant that a service acts in for itself: it is a member there, and the place is open. */
-export async function placeOfOwn(
-  tx: Tx,
-  { account, app }: Client,
-  call: Pick<ClientCredentialsCall, "tenantId" | "contextId">,
-): Promise<TenantId | null | Refused> {
-  if (account.tenantId !== null && call.tenantId !== null && call.tenantId !== account.tenantId) {
+export function placeOfOwn(
+  { account, memberships, place }: Client,
+  { tenantId, contextId }: Pick<ClientCredentialsCall, "tenantId" | "contextId">,
+): TenantId | null | Refused {
+  if (account.tenantId !== null && tenantId !== null && tenantId !== account.tenantId) {
     return refusal("TENANT_MISMATCH")
   }
-  const tenantId = call.tenantId ?? account.tenantId
-  const memberships = await tx.identities.findMemberships(account.principalId, account.appId)
-  if (!isMember(memberships, tenantId, call.contextId)) return refusal("MEMBERSHIP_INACTIVE")
-  const place = { appId: account.appId, tenantId, contextId: call.contextId }
-  return (await isPlaceOpen(tx, app.status, place)) ? tenantId : refusal("TENANT_SUSPENDED")
+  if (!isMember(memberships, place.tenantId, contextId)) return refusal("MEMBERSHIP_INACTIVE")
+  return isOpen(place.facts) ? place.tenantId : refusal("TENANT_SUSPENDED")
 }
 
 /** Active exactly there, and not suspended in the tenant; a place in the tenant is no place in each of its contexts. */
-function isMember(memberships: readonly Membership[], tenantId: TenantId | null, contextId: ContextId | null): boolean {
-  const isThere = (status: Membership["status"], context: ContextId | null) =>
+function isMember(
+  memberships: ClientFacts["memberships"],
+  tenantId: TenantId | null,
+  contextId: ContextId | null,
+): boolean {
+  const isThere = (status: ClientFacts["memberships"][number]["status"], context: ContextId | null) =>
     memberships.some((each) => each.status === status && each.tenantId === tenantId && each.contextId === context)
   return isThere("ACTIVE", contextId) && !isThere("SUSPENDED", null)
 }

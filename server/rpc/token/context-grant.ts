@@ -14,7 +14,7 @@ import { auditEvent } from "../audit.ts"
 import { limited, refuseKnown } from "../limit.ts"
 import type { Client } from "./authenticate-client.ts"
 import type { ClientCredential } from "./client-credential.ts"
-import { type ClientCredentialsCall, placeOfOwn } from "./client-credentials-grant.ts"
+import { type ClientCredentialsCall, eventOf, type OwnGrant, placeOfOwn } from "./client-credentials-grant.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { type IssuedToken, issueOf } from "./issued.ts"
@@ -100,19 +100,17 @@ async function exchange(
 }
 
 /** A service's own: whatever it may be given of the app's scopes, but none of the auth service. */
-export async function ownContext(
+export function ownContext(
   deps: TokenDeps,
-  handler: HandlerContext,
-  tx: Tx,
   client: Client,
   call: Omit<ClientCredentialsCall, "audience">,
-): Promise<IssuedToken | Refused> {
+  nowMs: number,
+): OwnGrant | Refused {
   const { account, app, versions } = client
-  const nowMs = deps.clock.nowMs()
   const ofOthers = app.scopes.filter(({ audience }) => audience !== deps.authAudience).map(({ key }) => key)
   const scopes = narrowed(call.scopes, account.defaultScopes, account.scopes, ofOthers)
   if (scopes === undefined) return refusal("SCOPE_NOT_GRANTED", { field: "scope" })
-  const tenantId = await placeOfOwn(tx, client, call)
+  const tenantId = placeOfOwn(client, call)
   if (tenantId instanceof Refused) return tenantId
   const audience = account.principalId
   const claims = buildServiceClaims({
@@ -122,22 +120,11 @@ export async function ownContext(
     contextId: call.contextId,
     credentialId: client.credentialId,
   })
-  await tx.audit.append(
-    auditEvent(deps, handler, nowMs, {
-      kind: "token.issued",
-      appId: account.appId,
-      tenantId,
-      contextId: call.contextId,
-      actorPrincipalId: account.principalId,
-      subjectPrincipalId: account.principalId,
-      target: { type: "context_token", id: claims.jti },
-    }),
-  )
-  return issuedContext(deps, handler, claims)
+  return { claims, event: eventOf(client, claims, { tenantId, contextId: call.contextId }, "context_token") }
 }
 
 /** RFC 8693 section 2.2.1: what is no access token has the type N_A. */
-function issuedContext(deps: TokenDeps, handler: HandlerContext, claims: AccessTokenClaims): IssuedToken {
+export function issuedContext(deps: TokenDeps, handler: HandlerContext, claims: AccessTokenClaims): IssuedToken {
   handler.responseHeader.set("cache-control", "no-store")
   return {
     accessToken: deps.keys.sign("ctx+jwt", { ...claims }),

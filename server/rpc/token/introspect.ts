@@ -14,7 +14,7 @@ import { contextSeconds } from "@signet/kernel/token/context-claims"
 import { contextTokenType } from "@signet/kernel/token/grant"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
 import { limit, refuseKnown } from "../limit.ts"
-import { authenticateClient, clientOfToken } from "./authenticate-client.ts"
+import { type Client, claimOf, clientOfToken, prove } from "./authenticate-client.ts"
 import { clientCredentialOf } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
@@ -71,13 +71,21 @@ async function callerOf(deps: TokenDeps, context: HandlerContext, request: Intro
     case "assertion": {
       const lock = lockOf(credential)
       refuseKnown(deps, context, "introspect", {}, lock)
-      const client = await deps.store.transaction((tx) => authenticateClient(deps, tx, credential, deps.clock.nowMs()))
+      const client = await clientOf(deps, credential)
       if (client instanceof Refused) return throwCounted(deps, context, credential, client)
       await limit(deps, context, "introspect", { caller: client.account.id }, lock)
       if (!client.account.scopes.includes(introspectScope)) throw missingScope()
       return client.account
     }
   }
+}
+
+async function clientOf(deps: TokenDeps, credential: Parameters<typeof claimOf>[1]): Promise<Client | Refused> {
+  const { clients } = deps.store
+  const nowMs = deps.clock.nowMs()
+  const claim = claimOf(deps, credential, nowMs)
+  if (claim === undefined) return refusal("CLIENT_INVALID")
+  return prove(deps, claim, await clients.find({ who: claim, nowMs }), clients, nowMs)
 }
 
 async function callerOfToken(
@@ -93,7 +101,7 @@ async function callerOfToken(
   if (inactive !== undefined) throw refusal(inactive, { error: "invalid_token" })
   if (context.method !== "CLIENT_CREDENTIALS" || !context.scopes.has(introspectScope)) throw missingScope()
   const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
-  const client = await deps.store.transaction((tx) => clientOfToken(tx, of))
+  const client = await clientOfToken(deps.store.clients.find, of, deps.clock.nowMs())
   if (client === undefined) throw refusal("PRINCIPAL_INACTIVE")
   await limit(deps, handler, "introspect", { caller: client.account.id })
   return client.account

@@ -85,10 +85,8 @@ export async function actorOf(
     context.audience === deps.authAudience &&
     context.method === "CLIENT_CREDENTIALS"
   if (!isOwn) return refusal("CLIENT_INVALID")
-  const client = await clientOfToken(tx, {
-    principalId: context.principal.id,
-    credentialId: context.credentialId ?? "",
-  })
+  const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
+  const client = await clientOfToken(tx.serviceAccounts.findClient, of, deps.clock.nowMs())
   const isNamed = clientId === "" || clientId === client?.account.clientId
   return client !== undefined && isNamed ? client : refusal("CLIENT_INVALID")
 }

@@ -53,6 +53,27 @@ async function insertRows(db: Database, rows: readonly AuditEventTable[]): Promi
     )
 }
 
+/**
+ * CTEs that write one event.
+ *
+ * @param first The number of the first parameter of its values.
+ * @param condition When it is written.
+ */
+export function appendText(first: number, condition: string): string {
+  const values = columns.map((column, i) => `$${first + i}::${auditTypes[column]}`).join(", ")
+  return `pending as (insert into audit_pending (event_id) select $${first}::text where ${condition}),
+appended as (insert into audit_event (${columns.join(", ")}) select ${values} where ${condition})`
+}
+
+/** The values of an event, in order; undefined where the database has to say under which key it is sealed. */
+export function appendValues({ seals, known }: AuditWriting, event: AuditEvent): readonly unknown[] | undefined {
+  const owner = personalOf(event) === null ? null : keyOwnerOf(event)
+  const key = owner === null ? null : known.get(owner)
+  if (key === undefined) return undefined
+  const row = toAuditRow(sealRow(event, owner === null ? null : { owner, key }, seals))
+  return columns.map((column) => row[column])
+}
+
 const knownText = "select id from audit_event where id = any($1::text[])"
 
 /** The audit of one transaction. */

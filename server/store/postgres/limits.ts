@@ -1,14 +1,15 @@
 import { spanMicros, stepMicros } from "@signet/kernel/limits/bucket"
 import { mostLocks } from "@signet/kernel/limits/lockout"
-import type { Ask, Counted, LimitCounts } from "@signet/kernel/limits/ports"
+import type { Ask, Counted, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import { type Database, run } from "./sql.ts"
 
 // kernel/limits/bucket.ts in SQL; a test holds the two together. Every bucket of a call in one statement, in the order
 // of their keys, so that two calls never wait for each other.
 const before = "least(greatest(kept.full_at_us, $4::bigint), $4::bigint + excluded.span_us)"
 const isGranted = `${before} + excluded.step_us <= $4::bigint + excluded.span_us`
-const takeText = `
-with taken as (
+
+/** Counts, in CTEs of $1 to $5 (see countingValues): `counted` has a row for each bucket, and for each lock in the way. */
+export const countingText = `taken as (
   insert into rate_limit as kept (key, step_us, span_us, full_at_us, was_granted)
   select key, step_us, span_us, $4::bigint + step_us, true
   from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as asked (key, step_us, span_us)
@@ -17,10 +18,14 @@ with taken as (
     full_at_us = ${before} + case when ${isGranted} then excluded.step_us else 0 end,
     was_granted = ${isGranted}
   returning key, full_at_us, was_granted
-)
-select key, full_at_us as until_us, was_granted from taken
-union all
-select key, locked_until_us, null from lockout where key = any($5::bytea[]) and locked_until_us > $4::bigint`
+), counted as (
+  select key, full_at_us as until_us, was_granted from taken
+  union all
+  select key, locked_until_us, null from lockout where key = any($5::bytea[]) and locked_until_us > $4::bigint
+)`
+export const isRefusedText = "exists (select from counted where was_granted is not true)"
+
+const takeText = `with ${countingText} select key, until_us, was_granted from counted`
 
 const giveBackText =
   "update rate_limit set full_at_us = full_at_us - step_us where key = any($1::bytea[]) and was_granted"
@@ -55,28 +60,38 @@ on conflict (key) do update set
   was_counted = not (${isLocked})
 returning locked_until_us, was_counted`
 
-interface TakenRow {
+/** A row of `counted`. */
+export interface CountedRow {
   key: Uint8Array
   until_us: number
+  /** Null for a lock. */
   was_granted: boolean | null
+}
+
+export function countingValues({ asks, locks, nowMs }: Counting): readonly unknown[] {
+  const sorted = asks.toSorted((a, b) => Buffer.compare(a.key, b.key))
+  return [
+    sorted.map(({ key }) => Buffer.from(key)),
+    sorted.map(({ window }) => stepMicros(window)),
+    sorted.map(({ window }) => spanMicros(window)),
+    micros(nowMs),
+    locks.map((key) => Buffer.from(key)),
+  ]
+}
+
+export function takenOf({ asks }: Counting, rows: readonly CountedRow[]): Taken {
+  const locked = rows.flatMap(({ was_granted, until_us }) => (was_granted === null ? [until_us / 1_000] : []))
+  return {
+    counted: asks.map((ask) => countedOf(ask, rows)),
+    lockedUntilMs: locked.length === 0 ? null : Math.max(...locked),
+  }
 }
 
 export function limitCounts(db: Database): LimitCounts {
   return {
     async take(asks, locks, nowMs) {
-      const sorted = asks.toSorted((a, b) => Buffer.compare(a.key, b.key))
-      const rows = await run<TakenRow>(db, takeText, [
-        sorted.map(({ key }) => Buffer.from(key)),
-        sorted.map(({ window }) => stepMicros(window)),
-        sorted.map(({ window }) => spanMicros(window)),
-        micros(nowMs),
-        locks.map((key) => Buffer.from(key)),
-      ])
-      const locked = rows.flatMap(({ was_granted, until_us }) => (was_granted === null ? [until_us / 1_000] : []))
-      return {
-        counted: asks.map((ask) => countedOf(ask, rows)),
-        lockedUntilMs: locked.length === 0 ? null : Math.max(...locked),
-      }
+      const counting = { asks, locks, nowMs }
+      return takenOf(counting, await run<CountedRow>(db, takeText, countingValues(counting)))
     },
 
     async giveBack(asks) {
@@ -100,7 +115,7 @@ export function limitCounts(db: Database): LimitCounts {
 
 const micros = (ms: number): number => Math.round(ms * 1_000)
 
-function countedOf({ key }: Ask, rows: readonly TakenRow[]): Counted {
+function countedOf({ key }: Ask, rows: readonly CountedRow[]): Counted {
   const row = rows.find((each) => each.was_granted !== null && Buffer.compare(each.key, key) === 0)
   if (row === undefined) throw new Error("a call was not counted")
   return { granted: row.was_granted === true, fullAtMs: row.until_us / 1_000 }

@@ -20,6 +20,8 @@ const columns = [
 ] as const
 
 const ended = ["REMOVED", "DECLINED", "REJECTED", "EXPIRED"] as const
+/** The statuses of a membership that is over, as a list of literals. */
+export const endedText = ended.map((status) => `'${status}'`).join(", ")
 
 type Memberships = Pick<Identities, "findMembership" | "findMemberships" | "insertMembership">
 

@@ -20,7 +20,7 @@ describeOnEachStore("service accounts", (kind) => {
   })
   afterAll(() => opened.close())
 
-  test("come back as they were put, by id, client id and principal, with principal and membership", async () => {
+  test("come back as they were put, by id and principal, with principal and membership", async () => {
     const { account, principal, membership } = newService({
       tenantId: freshId("ten"),
       authMethods: ["private_key_jwt", "client_secret_post"],
@@ -31,9 +31,7 @@ describeOnEachStore("service accounts", (kind) => {
       expect(await tx.serviceAccounts.insert(account, principal, membership)).toBe(true)
       expect(await tx.serviceAccounts.find(account.id)).toStrictEqual(account)
       expect(await tx.serviceAccounts.lock(account.id)).toStrictEqual(account)
-      expect(await tx.serviceAccounts.findByClientId(account.clientId)).toStrictEqual(account)
       expect(await tx.serviceAccounts.findByPrincipal(principal.id)).toStrictEqual(account)
-      expect(await tx.serviceAccounts.findByClientId(`${account.clientId}x`)).toBeUndefined()
       expect(await tx.identities.findPrincipal(principal.id)).toStrictEqual(principal)
       expect(await tx.identities.findMembership(principal.id, app.id, account.tenantId, null)).toStrictEqual(membership)
     })

@@ -3,18 +3,21 @@ import type { ServiceAccounts } from "@signet/kernel/machine-ports"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Selectable } from "kysely"
 import { raiseAuthority } from "./authority.ts"
+import { findClient } from "./client-facts.ts"
 import type { ServiceAccountTable } from "./machine-schema.ts"
 import { memberships } from "./memberships.ts"
 import { revocations } from "./revocations.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 import { at, type Database, run } from "./sql.ts"
 
-type Row = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
+export type ServiceAccountRow = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
+type Row = ServiceAccountRow
 
 // What a service owns is kept beside it, so that the database holds each audience to one owner.
-const selectText = `select service_account.*, array(
+export const accountText = `service_account.*, array(
   select audience from owned_audience where service_account_id = service_account.id order by audience
-) as owned_audiences from service_account`
+) as owned_audiences`
+const selectText = `select ${accountText} from service_account`
 const list = (condition: string) => `${selectText}
 where app_id = $1 and coalesce(tenant_id, '') = $2 and ${condition} order by created_at desc, id desc limit $3`
 const listText = list("true")
@@ -23,7 +26,7 @@ const listAfterText = list("(created_at, id) < ($4, $5)")
 export function serviceAccounts(db: Database): ServiceAccounts {
   const findBy = async (condition: string, value: string): Promise<ServiceAccount | undefined> => {
     const [row] = await run<Row>(db, `${selectText} where ${condition}`, [value])
-    return row && fromRow(row)
+    return row && accountFromRow(row)
   }
 
   return {
@@ -42,14 +45,14 @@ export function serviceAccounts(db: Database): ServiceAccounts {
     find: (id) => findBy("id = $1", id),
     // Only the account's own row: the audiences never change.
     lock: (id) => findBy("id = $1 for update of service_account", id),
-    findByClientId: (clientId) => findBy("client_id = $1", clientId),
     findByPrincipal: (id) => findBy("principal_id = $1", id),
+    findClient: (question) => findClient(db, question),
 
     async list(appId, tenantId, { size, before }) {
       const cursor = before === null ? [] : [at(before.createdAtMs), before.id]
       const text = before === null ? listText : listAfterText
       const rows = await run<Row>(db, text, [appId, tenantId ?? "", size, ...cursor])
-      return rows.map(fromRow)
+      return rows.map(accountFromRow)
     },
 
     async setStatus(id, status, nowMs) {
@@ -93,7 +96,7 @@ async function claim(db: Database, account: ServiceAccount): Promise<boolean> {
   return false
 }
 
-const fromRow = (row: Row): ServiceAccount => ({
+export const accountFromRow = (row: Row): ServiceAccount => ({
   id: row.id,
   principalId: row.principal_id,
   appId: row.app_id,

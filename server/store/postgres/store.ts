@@ -5,6 +5,7 @@ import { appAdministration } from "./app-administration.ts"
 import { apps } from "./apps.ts"
 import type { AuditWriting } from "./audit-writing.ts"
 import { authorities } from "./authority.ts"
+import { clientCalls } from "./client-calls.ts"
 import { contexts } from "./contexts.ts"
 import { delegations } from "./delegations.ts"
 import { envelopeKeys } from "./envelope-keys.ts"
@@ -49,6 +50,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
   // Told when somebody asks, not before.
   migrations.catch(() => {})
   const limits = limitCounts(db)
+  const transactions = { isolationLevel, audit, onRevoked }
   return {
     limits: {
       take: (...of) => retried(() => limits.take(...of)),
@@ -56,9 +58,11 @@ export function createStore(db: Database, options: StoreOptions): Store {
       fail: (...of) => retried(() => limits.fail(...of)),
     },
 
+    clients: clientCalls(db, transactions),
+
     transaction: (work) =>
       retried(() =>
-        inTransaction(db, { isolationLevel, audit, onRevoked }, (trx, audit) =>
+        inTransaction(db, transactions, (trx, audit) =>
           work({
             apps: apps(trx),
             identities: identities(trx),

@@ -1,0 +1,73 @@
+// A service's token for itself, in two statements: one that counts the caller's network and looks the client up, and one
+// that counts the client and writes down what it was given.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { auditEvent } from "../audit.ts"
+import { limited, limitedWith, networkOf, refuseKnown } from "../limit.ts"
+import { type Client, claimOf, prove } from "./authenticate-client.ts"
+import type { ClientCredential } from "./client-credential.ts"
+import { type ClientCredentialsCall, clientCredentials } from "./client-credentials-grant.ts"
+import { lockOf, throwCounted } from "./client-limits.ts"
+import { issuedContext, ownContext } from "./context-grant.ts"
+import type { TokenDeps } from "./deps.ts"
+import { type IssuedToken, issued } from "./issued.ts"
+import { refusal } from "./refuse.ts"
+
+type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
+
+export interface OwnCall extends ClientCredentialsCall {
+  is: "client_credentials" | "own_context"
+  proof: Proof
+}
+
+const route = "client_credentials"
+
+/**
+ * Between the two statements the client may be ended: its token is then as good as one of the moment before, which the
+ * revocation ends too.
+ *
+ * @throws Refused CLIENT_INVALID, RATE_LIMITED, and why the grant is not given.
+ */
+export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: OwnCall): Promise<IssuedToken> {
+  const client = await clientOf(deps, context, call)
+  if (client instanceof Refused) return throwCounted(deps, context, call.proof, client)
+
+  const nowMs = deps.clock.nowMs()
+  const give = call.is === "own_context" ? ownContext : clientCredentials
+  const given = give(deps, client, call, nowMs)
+  const subjects = { client: client.account.id }
+  const lock = lockOf(call.proof)
+  if (given instanceof Refused) {
+    throw (await limited(deps, context, route, subjects, lock)) ?? given
+  }
+  const event = auditEvent(deps, context, nowMs, given.event)
+  const tooMany = await limitedWith(deps, context, route, subjects, lock, (counting) =>
+    deps.store.clients.countAndAppend(counting, event),
+  )
+  if (tooMany !== undefined) throw tooMany
+  return call.is === "own_context" ? issuedContext(deps, context, given.claims) : issued(deps, context, given.claims)
+}
+
+/** An address is counted before anything is looked up. */
+async function clientOf(
+  deps: TokenDeps,
+  context: HandlerContext,
+  { proof, tenantId, contextId }: OwnCall,
+): Promise<Client | Refused> {
+  const { clients } = deps.store
+  const address = { ip: networkOf(context) }
+  const lock = lockOf(proof)
+  refuseKnown(deps, context, route, address, lock)
+  const nowMs = deps.clock.nowMs()
+  const claim = claimOf(deps, proof, nowMs)
+  if (claim === undefined) {
+    return (await limited(deps, context, route, address, lock)) ?? refusal("CLIENT_INVALID")
+  }
+  const found = { facts: undefined as Awaited<ReturnType<typeof clients.find>> }
+  const tooMany = await limitedWith(deps, context, route, address, lock, async (counting) => {
+    const { client, ...taken } = await clients.countAndFind(counting, { who: claim, tenantId, contextId, nowMs })
+    found.facts = client
+    return taken
+  })
+  return tooMany ?? prove(deps, claim, found.facts, clients, nowMs)
+}
