@@ -5,49 +5,28 @@ import { hash } from "@signet/canonical/hash"
 import type { ConversationId } from "@signet/kernel/ids"
 import { newId } from "@signet/kernel/ids"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import type { CreateConversationResponse, GetGroupInfoResponse } from "@signet/proto/messaging/v1/conversation_service"
-import type { Welcome } from "@signet/proto/messaging/v1/records"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
-import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
-import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import type { TestDevice } from "../support/messaging/device.ts"
+import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import type { LyingTransport } from "../support/messaging/lying-transport.ts"
+import type { Seated } from "../support/messaging/messengers.ts"
 import { engine, randomBytes } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
-import { storyStore } from "../support/postgres.ts"
+import type { MessagingServer } from "../support/messaging/test-server.ts"
 
-/** The authority is in this process, and asks for none. */
-const noPaper = () => Promise.reject(new Error("nobody asks for a paper"))
-
+let world: HostileWorld
 let server: MessagingServer
-let messengers: Messengers
 let mallory: TestDevice
 let ghost: TestDevice
 let ann: Seated
 let transport: LyingTransport
 beforeAll(async () => {
-  server = await startMessagingServer({ store: storyStore })
-  messengers = messengersOn(server)
-  mallory = await testDevice("mallory")
-  ghost = await testDevice("ghost")
-  await ghost.upload(2)
-  await mallory.upload(2)
-  transport = lyingTransport(messengers.transport)
-  ann = await messengers.newcomer("ann", { transport })
+  world = await startHostileWorld()
+  ;({ server, mallory, ghost, ann, transport } = world)
 })
-afterAll(async () => {
-  await messengers?.close()
-  await server?.close()
-})
-
-async function testDevice(name: string): Promise<TestDevice> {
-  const device = await newDevice(messengers.transport, await server.person(name))
-  await device.register()
-  return device
-}
+afterAll(() => world?.close())
 
 /** A new group of Mallory's, with Ann in it. */
 async function meet(): Promise<Room> {
@@ -93,12 +72,6 @@ function told(room: Room, commit: StagedCommit, { proof, seq = room.seq + 1n, ..
   })
 }
 
-async function ghostPackage(): Promise<{ keyPackage: Uint8Array; reference: Uint8Array }> {
-  const [made] = await ghost.newKeyPackages(1)
-  if (made === undefined) throw new Error("no key package")
-  return made
-}
-
 /** A proof as the auth service would sign it, for whom it never decided on. */
 function proofFor(room: Room, change: object) {
   const { authority } = server.messaging.deps
@@ -123,7 +96,7 @@ function proofFor(room: Room, change: object) {
 }
 
 async function addGhost(room: Room, proof?: Uint8Array): Promise<StagedCommit> {
-  const { keyPackage } = await ghostPackage()
+  const { keyPackage } = await newKeyPackage(ghost)
   return engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
 }
 
@@ -175,7 +148,7 @@ const lies: Record<string, [reason: string, lie: (room: Room) => Promise<Envelop
   "a removal that was allowed to somebody else": [
     "PROOF_WRONG_COMMITTER",
     async (room) => {
-      const { keyPackage, reference } = await ghostPackage()
+      const { keyPackage, reference } = await newKeyPackage(ghost)
       const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
       const { bytes: proof } = await proofFor(room, { added, requester: randomBytes(32) })
       const commit = await engine.add(room.state, [keyPackage], { aad: aadOf(room, EnvelopeKind.COMMIT, proof) })
@@ -282,105 +255,6 @@ test("a message that does not open is passed over, and the next one is read", as
   await mallory.send(room, "the next one")
   await ann.messenger.sync()
   expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "message"])
-})
-
-test.each<[string, boolean]>([
-  ["with the proof that was asked for", false],
-  ["with a proof for it", true],
-])("the service lets nobody in that was not asked for, %s", async (_, hasProof) => {
-  const { keyPackage, reference } = await ghostPackage()
-  const { devices } = await mallory.calls.devices.listDevices({ userId: ann.person.userId })
-  transport.bend = {
-    method: "CreateConversation",
-    async answer(truth) {
-      const { authorization, conversation } = truth as CreateConversationResponse
-      const [claimed] = authorization?.claim?.keyPackages ?? []
-      if (authorization === undefined || conversation === undefined || claimed === undefined) return
-      Object.assign(claimed, { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference })
-      authorization.keyPackageRefs = [reference]
-      if (!hasProof) return
-      const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
-      const { bytes } = await server.messaging.deps.authority.issueProof(
-        {
-          place: { appId: server.app.id, tenantId: null },
-          conversationId: conversation.id as ConversationId,
-          mlsGroupId: conversation.mlsGroupId,
-          op: "CREATE",
-          baseEpoch: 0n,
-          baseStateTag: null,
-          added,
-          removed: [],
-          requester: devices[0]?.credentialHash ?? randomBytes(32),
-          decisionId: newId("dcn", Date.now(), randomBytes(10)),
-          issuedAtMs: Date.now(),
-          policyVersion: 1n,
-        },
-        noPaper,
-      )
-      authorization.proof = bytes
-    },
-  }
-  const making = ann.messenger.createGroupConversation([mallory.userId])
-  await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
-  transport.bend = undefined
-})
-
-test("a welcome that was used, and comes again, lets nobody back in", async () => {
-  transport.lie = undefined
-  let kept: Welcome[] = []
-  transport.bend = {
-    method: "ListWelcomes",
-    answer(truth) {
-      kept = (truth as ListWelcomesResponse).welcomes.map((welcome) => ({ ...welcome }))
-    },
-  }
-  const room = await mallory.createGroup([ann.person.userId])
-  await ann.messenger.sync()
-  transport.bend = { method: "ListWelcomes", answer: (truth) => Object.assign(truth, { welcomes: kept }) }
-  await mallory.remove(room, { userIds: [ann.person.userId] })
-  const refused: unknown[] = []
-  const stop = ann.messenger.subscribe((event) => {
-    if (event.is === "failed" && event.conversationId === room.id) refused.push(event.error)
-  })
-  await ann.messenger.sync()
-  await ann.messenger.sync()
-  stop()
-  transport.bend = undefined
-  expect((await ann.messenger.conversation(room.id))?.status).toBe("removed")
-  expect(refused).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
-})
-
-test.each<[string, (welcome: Welcome) => void]>([
-  ["names another proof", (welcome) => Object.assign(welcome, { proof: welcome.proof.slice().fill(0, 40, 50) })],
-  ["names another receipt", (welcome) => Object.assign(welcome, { receipt: welcome.receipt.slice().fill(0, 40, 50) })],
-  ["names another epoch", (welcome) => Object.assign(welcome, { epoch: welcome.epoch + 1n })],
-  ["is for another kind of conversation", (welcome) => Object.assign(welcome, { conversationKind: 1 })],
-])("a welcome that %s is not followed, and its key package is not used up by it", async (_, bend) => {
-  transport.bend = {
-    method: "ListWelcomes",
-    answer: (truth) => (truth as ListWelcomesResponse).welcomes.forEach(bend),
-  }
-  const room = await mallory.createGroup([ann.person.userId])
-  await ann.messenger.sync()
-  expect(await ann.messenger.conversation(room.id)).toBeUndefined()
-  transport.bend = undefined
-  await ann.messenger.sync()
-  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
-})
-
-test("a group that the service was shown differently is not joined, and reported", async () => {
-  transport.bend = {
-    method: "GetGroupInfo",
-    answer(truth) {
-      const { groupInfo } = truth as GetGroupInfoResponse
-      groupInfo[groupInfo.length - 1] = 255 - (groupInfo.at(-1) ?? 0)
-    },
-  }
-  const room = await mallory.createGroup([ann.person.userId])
-  await ann.messenger.sync()
-  transport.bend = undefined
-  expect(await ann.messenger.conversation(room.id)).toBeUndefined()
-  expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id, epoch: 0n, seq: 1n }))
 })
 
 test("a member who was told of another receipt is not read: two histories are told", async () => {

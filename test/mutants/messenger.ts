@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const client = "clients/core/messaging"
 const attack = "test/attack/messenger.test.ts"
+const welcomes = "test/attack/messenger-welcomes.test.ts"
 const answers = "test/attack/messenger-answers.test.ts"
 const state = "test/story/messenger-state.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
@@ -41,7 +42,7 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/sending/staging.ts`,
     from: "if (!isWhole || !isAsked(person))",
     to: "if (!isWhole)",
-    test: attack,
+    test: welcomes,
     name: "the service lets nobody in that was not asked for, with a proof for it",
     row: "with a proof for it",
   },
@@ -50,7 +51,7 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/joining/group-info.ts`,
     from: "if (!isNamed || !groupInfoFits(state, shown.groupInfo))",
     to: "if (shown.groupInfo.length === 0 && isNamed)",
-    test: attack,
+    test: welcomes,
     name: "a group that the service was shown differently is not joined, and reported",
   },
   {
@@ -66,7 +67,7 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/joining/key-packages.ts`,
     from: 'return isLastResort ? [used] : [used, { op: "remove", ...placeOf(key) }]',
     to: "return isLastResort ? [used] : [{ ...used, key: welcomeId }]",
-    test: attack,
+    test: welcomes,
     name: "a welcome that was used, and comes again, lets nobody back in",
   },
   {

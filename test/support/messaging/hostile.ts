@@ -1,0 +1,55 @@
+// A hostile service with a hostile member beside it, and a messenger that believes neither.
+
+import { storyStore } from "../postgres.ts"
+import { newDevice, type TestDevice } from "./device.ts"
+import { type LyingTransport, lyingTransport } from "./lying-transport.ts"
+import { messengersOn, type Seated } from "./messengers.ts"
+import { type MessagingServer, startMessagingServer } from "./test-server.ts"
+
+export interface HostileWorld {
+  readonly server: MessagingServer
+  /** A member, who says what the service likes. */
+  readonly mallory: TestDevice
+  /** Somebody whom nobody let in. */
+  readonly ghost: TestDevice
+  /** The messenger, whose calls go over `transport`. */
+  readonly ann: Seated
+  readonly transport: LyingTransport
+  close(): Promise<void>
+}
+
+export async function startHostileWorld(): Promise<HostileWorld> {
+  const server = await startMessagingServer({ store: storyStore })
+  const messengers = messengersOn(server)
+  const testDevice = async (name: string) => {
+    const device = await newDevice(messengers.transport, await server.person(name))
+    await device.register()
+    await device.upload(2)
+    return device
+  }
+  const mallory = await testDevice("mallory")
+  const ghost = await testDevice("ghost")
+  const transport = lyingTransport(messengers.transport)
+  const ann = await messengers.newcomer("ann", { transport })
+  return {
+    server,
+    mallory,
+    ghost,
+    ann,
+    transport,
+    async close() {
+      await messengers.close()
+      await server.close()
+    },
+  }
+}
+
+/** The authority is in this process, and asks for none. */
+export const noPaper = (): Promise<never> => Promise.reject(new Error("nobody asks for a paper"))
+
+/** A key package that a device made and did not upload. */
+export async function newKeyPackage(device: TestDevice): Promise<{ keyPackage: Uint8Array; reference: Uint8Array }> {
+  const [made] = await device.newKeyPackages(1)
+  if (made === undefined) throw new Error("no key package")
+  return made
+}
