@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const door = "clients/core/messaging/state/door.ts"
+const telling = "clients/core/messaging/state/telling.ts"
 const tabs = "test/story/messenger-tabs.test.ts"
 const native = "test/story/react-native.test.ts"
 const theirs = "clients/core/messaging/signed-in"
@@ -17,17 +18,17 @@ export const tabMutants: readonly Mutant[] = [
   },
   {
     fault: "what another tab took in is told nowhere else",
-    file: door,
-    from: 'if (entry.seq <= seq) context.emit({ is: "entry", conversationId, entry })',
+    file: telling,
+    from: 'emit({ is: "entry", conversationId, entry })',
     to: "",
     test: tabs,
     name: "what one tab takes in, the other tells too",
   },
   {
     fault: "what this tab took in it tells again",
-    file: door,
-    from: "told = { seq: next.seat?.processedSeq ?? told?.seq ?? 0n, status: statusOf(next.record) }",
-    to: "told = { seq: told?.seq ?? 0n, status: statusOf(next.record) }",
+    file: telling,
+    from: "told = { seq: laterOf(told?.seq, after.seat?.processedSeq ?? lastPlaceIn(ops)), status }",
+    to: "told = { seq: told?.seq, status }",
     test: tabs,
     name: "what one tab takes in, the other tells too",
   },

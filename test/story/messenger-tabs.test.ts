@@ -104,6 +104,25 @@ test("what one tab takes in, the other tells too: once, in order, and what was b
   await expect.poll(() => there.heard.at(-1)).toBe("waiting")
 })
 
+test("what one tab took in before it was removed, the other tells too: once, also when they are in again", async () => {
+  const [here, there] = await two("ann is removed")
+  const { userId } = here.person
+  const { id } = await ben.messenger.createGroupConversation([userId])
+  await here.messenger.sync()
+  await expect.poll(() => there.heard).toContain("lagged")
+  for (const tab of [here, there]) tab.heard.length = 0
+  await ben.messenger.send(id, utf8("one"))
+  await ben.messenger.removeMembers(id, [userId])
+  await here.messenger.sync()
+  await expect.poll(() => there.heard).toEqual(["one", "removed"])
+  await ben.messenger.addMembers(id, [userId])
+  await here.messenger.sync()
+  await ben.messenger.send(id, utf8("two"))
+  await here.messenger.sync()
+  await expect.poll(() => there.heard).toEqual(["one", "removed", "active", "two"])
+  expect(here.heard).toEqual(there.heard)
+})
+
 test("what does not fit state that another tab has changed meanwhile is looked at again, and not refused", async () => {
   const store = sharedStore()
   const plain = store.tab()

@@ -13,15 +13,14 @@ import {
 } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
-import type { ConversationStatus } from "../events.ts"
 import { encodeEpoch, wipeState } from "../mls.ts"
 import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
 import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"
-import { type Held, nothingHeld, type Seat, type Sketch, seatOf, sketchOf, snapshotOf, statusOf } from "./held.ts"
+import { type Held, nothingHeld, type Seat, type Sketch, seatOf, sketchOf, snapshotOf } from "./held.ts"
 import { openSnapshot, type SnapshotPlace, sealSnapshot } from "./snapshot.ts"
-import { timelineAfter } from "./timeline.ts"
+import { createTelling } from "./telling.ts"
 
 /** What a piece of work makes of a conversation. */
 export interface Change<Result> {
@@ -59,11 +58,6 @@ export interface Door {
   follow(): Promise<void>
 }
 
-interface Told {
-  readonly seq: bigint
-  readonly status: ConversationStatus | undefined
-}
-
 type Needs = Pick<Context, "store" | "rows" | "engine" | "owner" | "device" | "emit">
 
 const keys = { record: "record", state: "snapshot", tree: "current", members: "members", staged: "commit" } as const
@@ -73,12 +67,11 @@ const maxRaces = 100
 export function openDoor(context: Needs, conversationId: string): Door {
   const { store, rows, engine, owner, device } = context
   const space = conversationId
+  const telling = createTelling(context, conversationId)
   const recordPlace = { space, table: "conversation", key: keys.record } as const
   let cached: { readonly generation: bigint; readonly held: Held } | undefined
   /** The record that was read last without its state. */
   let glanced: ConversationRecord | undefined
-  /** What was told, or known when this door was first opened. */
-  let told: Told | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   const snapshotPlace = (): SnapshotPlace => {
@@ -127,25 +120,8 @@ export function openDoor(context: Needs, conversationId: string): Door {
     if (cached !== undefined) return cached
     const loaded = await load()
     cached = loaded
-    await tellOthers(loaded.held.record, loaded.held.seat?.processedSeq)
+    await telling.others(loaded.held.record, loaded.held.seat?.processedSeq)
     return loaded
-  }
-
-  /** What others wrote since, or this one without learning that it had. */
-  async function tellOthers(record: Held["record"], seq = 0n): Promise<void> {
-    const before = told
-    const status = statusOf(record)
-    told = { seq: before === undefined || seq > before.seq ? seq : before.seq, status }
-    if (before === undefined) return
-    if (status !== before.status) tellStatus(record)
-    if (seq <= before.seq) return
-    try {
-      for await (const entry of timelineAfter(store, rows, space, before.seq)) {
-        if (entry.seq <= seq) context.emit({ is: "entry", conversationId, entry })
-      }
-    } catch (error) {
-      context.emit({ is: "failed", conversationId, error })
-    }
   }
 
   /** Whether a failure counts: on what another tab has changed meanwhile, it says nothing. */
@@ -220,17 +196,11 @@ export function openDoor(context: Needs, conversationId: string): Door {
       if (done === "EXISTS") throw new MessagingError("KEY_PACKAGE_REUSED", "this key package was used before")
       if (done === "GENERATION_MISMATCH") continue
       cached = { generation: written, held: next }
-      told = { seq: next.seat?.processedSeq ?? told?.seq ?? 0n, status: statusOf(next.record) }
       finish?.()
-      if (told.status !== statusOf(held.record)) tellStatus(next.record)
+      telling.own(held, next, ops)
       return result
     }
     throw tampered("the store never takes what is written")
-  }
-
-  function tellStatus(record: Held["record"]): void {
-    const status = statusOf(record)
-    if (status !== undefined) context.emit({ is: "status", conversationId, status, reason: record?.quarantine?.reason })
   }
 
   /** Another tab may have written; its generation tells. */
@@ -272,7 +242,7 @@ export function openDoor(context: Needs, conversationId: string): Door {
     const record = await rows.read(recordPlace, ConversationRecordSchema, row)
     if (record.generation === 0n) return undefined
     if (record.generation !== generation) throw tampered("the record is of another generation than its store")
-    await tellOthers(record, record.outline?.processedSeq)
+    await telling.others(record, record.outline?.processedSeq)
     glanced = record
     return record
   }
@@ -328,11 +298,11 @@ export function openDoor(context: Needs, conversationId: string): Door {
     change: (work) => inTurn(() => changeNow(work)),
     follow: () =>
       inTurn(async () => {
-        const isFirst = told === undefined
+        const isFirst = !telling.isBegun
         const { record } = await refreshed()
         if (!isFirst) return
         // What was here before is not known: the app reads it.
-        tellStatus(record)
+        telling.status(record)
         context.emit({ is: "lagged" })
       }),
   }
