@@ -28,6 +28,8 @@ export interface Cast extends Stage {
   readonly users: PrincipalId[]
   readonly devices: SimulatedDevice[]
   readonly written: Written[]
+  /** How often each device was asked for new keys. */
+  readonly refreshes: Map<string, number>
   /** One line for each thing that was done. */
   readonly trace: string[]
   /** What nobody should ever see thrown. */
@@ -58,7 +60,7 @@ const weighted: readonly (readonly [number, Doing])[] = [
   [4, handOn],
   [2, (cast, device, messenger) => change(cast, device, "add", (id, user) => messenger.addMembers(id, [user]))],
   [2, (cast, device, messenger) => change(cast, device, "remove", (id, user) => messenger.removeMembers(id, [user]))],
-  [2, (cast, device, messenger) => change(cast, device, "refresh", (id) => messenger.refreshKeys(id))],
+  [2, (cast, device, messenger) => change(cast, device, "refresh", (id) => refresh(cast, device, messenger, id))],
   [0.3, (cast, device, messenger) => change(cast, device, "leave", (id) => messenger.leave(id))],
   [0.5, direct],
   [0.5, addDeviceOf],
@@ -68,9 +70,11 @@ const weighted: readonly (readonly [number, Doing])[] = [
 ]
 
 /** One device does one thing; one that is not running is started. */
-export function act(cast: Cast): Promise<void> {
-  const { random, devices } = cast
-  const device = random.pick(devices)
+export const act = (cast: Cast): Promise<void> => actAs(cast, cast.random.pick(cast.devices))
+
+/** The same for one device, or one tab of it. */
+export function actAs(cast: Cast, device: SimulatedDevice): Promise<void> {
+  const { random } = cast
   const { messenger } = device
   if (messenger === undefined) return wake(cast, device, random.chance(0.4) ? random.below(120) : undefined)
   let drawn = random.below(1_000) / 1_000
@@ -83,13 +87,18 @@ export function act(cast: Cast): Promise<void> {
 }
 
 /** Does it. What a device may well be refused is noted; anything else is a bug. */
-export async function attempt(cast: Cast, { name }: SimulatedDevice, what: string, work: () => Promise<unknown>) {
+export async function attempt(
+  cast: Cast,
+  { label }: Pick<SimulatedDevice, "label">,
+  what: string,
+  work: () => Promise<unknown>,
+) {
   try {
     await work()
-    cast.trace.push(`${name} ${what}`)
+    cast.trace.push(`${label} ${what}`)
   } catch (error) {
     const reason = reasonOf(error)
-    cast.trace.push(`${name} ${what}: ${reason}`)
+    cast.trace.push(`${label} ${what}: ${reason}`)
     if (!isKnown(error)) cast.bugs.push(`${what} throws ${reason}`)
   }
 }
@@ -169,6 +178,11 @@ async function change(
   if (conversationId === undefined) return
   const user = cast.random.pick(cast.users)
   await attempt(cast, device, `${what} ${cast.users.indexOf(user)}`, () => work(conversationId, user))
+}
+
+function refresh({ refreshes }: Cast, { name }: SimulatedDevice, messenger: Messenger, id: string): Promise<void> {
+  refreshes.set(name, (refreshes.get(name) ?? 0) + 1)
+  return messenger.refreshKeys(id)
 }
 
 async function direct(cast: Cast, device: SimulatedDevice, messenger: Messenger): Promise<void> {

@@ -1,16 +1,22 @@
 // One device: a store that lasts, and a process over it that may end at any operation and is started again.
+
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { type Fault, type FaultyStore, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
-import { nodeVerify } from "@signet/canonical/node/ed25519"
+import type { SecretBox } from "../../clients/core/secret-box.ts"
 import type { Feature } from "./features.ts"
+import { clockThrough, createGate, type Gate, storeThrough, transportThrough } from "./frozen.ts"
 import { type Answering, lineTo, type Network } from "./network.ts"
 import type { Schedule } from "./schedule.ts"
 import type { Seeded } from "./seeded.ts"
 import { app, type SimulatedService } from "./service/service.ts"
+import { type SharedStore, shareStore } from "./shared-store.ts"
+import { type OpenStream, streamOver } from "./stream-line.ts"
+import { createEar, type Ear } from "./told.ts"
 import { seededSuite, type Watching, watchedEngine } from "./watched.ts"
 
 /** What a run is played on. */
@@ -18,6 +24,8 @@ export interface Stage {
   readonly service: SimulatedService
   readonly schedule: Schedule
   readonly network: Network
+  /** Those that devices read. */
+  readonly streams: Set<OpenStream>
   readonly watching: Watching
   /** What a device is told, instead of the truth. */
   readonly answering: (device: string) => Answering
@@ -31,33 +39,68 @@ export interface Stage {
 
 export interface SimulatedDevice {
   readonly name: string
+  /** In the trace: another tab has its device's name, and says that it is another one. */
+  readonly label: string
   readonly userId: string
+  readonly token: () => string
   readonly store: MessagingStore
+  /** What tabs have in common; undefined where there are none. */
+  readonly shared: Shared | undefined
+  /** What each of its processes told its app, and whether that process has ended. */
+  readonly ears: readonly { readonly ear: Ear; readonly isOver: () => boolean }[]
   /** Undefined while no process runs. */
   readonly messenger: Messenger | undefined
   readonly isRunning: boolean
   /** Starts a process. @param endsAt the storage operation that it ends with; never, if it is not said. */
   start(endsAt?: Pick<Fault, "at" | "when">): Promise<void>
-  /** Its process ends at no operation any more. */
+  /** Follows the service's hints, until the process ends. */
+  listen(): void
+  hearNoMore(): void
+  /** Nothing goes on in its process until it is thawed. */
+  freeze(): void
+  thaw(): void
+  /** Its process ends at no operation any more, and does not stand still. */
   calm(): void
   /** Ends the process where it is. */
   stop(): void
 }
 
-export function createDevice(stage: Stage, name: string, userId: string, token: () => string, random: Seeded) {
+interface Shared {
+  readonly stored: SharedStore
+  readonly box: SecretBox
+}
+
+/** @param beside The device that it is another tab of. */
+export function createDevice(
+  stage: Stage,
+  name: string,
+  userId: string,
+  token: () => string,
+  random: Seeded,
+  beside?: SimulatedDevice,
+) {
   const { service, schedule, network, watching } = stage
-  const store = openMemoryStore()
-  const box = testBox()
+  const store = beside?.store ?? openMemoryStore()
+  const box = beside?.shared?.box ?? testBox()
+  const hasTabs = stage.features.has("tabs")
+  const stored = beside?.shared?.stored ?? shareStore(schedule, network, random.fork("tabs"))
   const suite = seededSuite(random.fork("suite"), watching)
   const lineRandom = random.fork("line")
+  const streamRandom = random.fork("stream")
   const ownRandom = random.fork("random")
   let messenger: Messenger | undefined
-  let process: { readonly store: FaultyStore; isStopped: boolean } | undefined
+  let process: { readonly store: FaultyStore; readonly gate: Gate | undefined; isStopped: boolean } | undefined
+  const ears: { readonly ear: Ear; readonly isOver: () => boolean }[] = []
+  let listening: AbortController | undefined
 
   const device: SimulatedDevice = {
     name,
+    label: beside === undefined ? name : `${name}, the other tab,`,
     userId,
+    token,
     store,
+    shared: hasTabs ? { stored, box } : undefined,
+    ears,
     get messenger() {
       return device.isRunning ? messenger : undefined
     },
@@ -67,16 +110,28 @@ export function createDevice(stage: Stage, name: string, userId: string, token: 
     async start(endsAt) {
       device.stop()
       const fault = endsAt === undefined ? undefined : { ...endsAt, ends: true }
-      const started = { store: faultyStore(stage.disk(store), fault), isStopped: false }
+      const gate = hasTabs ? createGate() : undefined
+      const disk = stage.disk(gate === undefined ? store : storeThrough(gate, store))
+      const started = { store: faultyStore(disk, fault), gate, isStopped: false }
       process = started
       const isDead = () => started.isStopped || started.store.isDead
-      const transport = lineTo(service.transport, {
+      const clock = gate === undefined ? schedule : clockThrough(gate, schedule)
+      const alive = endable(started.store, isDead)
+      const line = lineTo(service.transport, {
         device: name,
         isDead,
         network,
         schedule,
         random: lineRandom,
         answering: stage.answering(name),
+        stream: streamOver(service.transport, {
+          device: name,
+          isDead,
+          network,
+          schedule,
+          random: streamRandom,
+          streams: stage.streams,
+        }),
         sent(request) {
           const { payload } = request
           if (payload.case === "application") watching.left(payload.value)
@@ -94,10 +149,10 @@ export function createDevice(stage: Stage, name: string, userId: string, token: 
             accessToken: async () => token(),
             renewToken: async () => token(),
           },
-          transport,
-          store: endable(started.store, isDead),
+          transport: gate === undefined ? line : transportThrough(gate, line),
+          store: gate === undefined ? alive : stored.tab(alive, { clock, isDead }),
           secretBox: box,
-          clock: schedule,
+          clock,
           random: ownRandom,
           platform: "simulated",
         },
@@ -108,14 +163,35 @@ export function createDevice(stage: Stage, name: string, userId: string, token: 
           keyPackageTarget: 3,
         },
       )
+      const ear = createEar()
+      ears.push({ ear, isOver: () => isDead() || process !== started })
       opened.subscribe((event) => {
-        if (event.is === "failed") stage.failed(name, event.error)
+        if (!isDead()) ear.hear(event)
+        if (event.is === "failed") stage.failed(device.label, event.error)
+        if (isDead() && process === started) device.hearNoMore()
       })
       if (process === started) messenger = opened
     },
-    calm: () => process?.store.calm(),
+    listen() {
+      if (listening !== undefined || device.messenger === undefined) return
+      const until = new AbortController()
+      listening = until
+      device.messenger.run(until.signal).catch((error: unknown) => stage.failed(device.label, error))
+    },
+    hearNoMore() {
+      listening?.abort()
+      listening = undefined
+    },
+    freeze: () => process?.gate?.close(),
+    thaw: () => process?.gate?.open(),
+    calm() {
+      device.thaw()
+      process?.store.calm()
+    },
     stop() {
+      device.hearNoMore()
       if (process !== undefined) process.isStopped = true
+      device.thaw()
       messenger = undefined
     },
   }

@@ -13,6 +13,8 @@ export interface Network {
   faults: { readonly drops: number; readonly duplicates: number }
   /** Devices that reach nobody now. */
   readonly parted: Set<string>
+  /** The service cannot be reached by anybody. */
+  isDown?: boolean
 }
 
 export interface Line {
@@ -25,6 +27,8 @@ export interface Line {
   /** An append is on its way to the service. */
   readonly sent: (request: AppendMessageRequest) => void
   readonly answering: Answering
+  /** Default: none is opened. */
+  readonly stream?: Transport["stream"]
 }
 
 type Unary = Transport["unary"]
@@ -42,7 +46,7 @@ export function lineTo(service: Transport, line: Line): Transport {
     const message = create(method.input, input)
     if (isMessage(message, AppendMessageRequestSchema)) line.sent(message)
     await schedule.wait(there)
-    if (isLostThere || network.parted.has(device)) throw lost("lost on its way there")
+    if (isLostThere || network.isDown || network.parted.has(device)) throw lost("lost on its way there")
     if (isTwice) schedule.after(again, () => void call().catch(() => undefined))
     const answer = await call().catch(async (error: unknown) => {
       await schedule.wait(back)
@@ -53,10 +57,6 @@ export function lineTo(service: Transport, line: Line): Transport {
     if (isLostBack || network.parted.has(device)) throw lost("lost on its way back")
     return Object.assign({}, answer, { message: told })
   }
-  return {
-    unary,
-    stream() {
-      throw lost("hints are not simulated")
-    },
-  }
+  const noStream: Transport["stream"] = () => Promise.reject(lost("no stream is opened"))
+  return { unary, stream: line.stream ?? noStream }
 }

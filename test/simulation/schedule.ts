@@ -1,6 +1,6 @@
 import type { Clock } from "../../clients/core/ports.ts"
 
-/** Nothing is left that could happen, and what was waited for has not happened. */
+/** What is waited for has not happened, and nothing is left that could happen, or too much time has passed. */
 export class Stuck extends Error {
   override readonly name = "Stuck"
 }
@@ -19,6 +19,9 @@ interface Due {
   readonly order: number
   readonly run: () => void
 }
+
+/** Longer than any run lasts: what happens again and again is no end. */
+const longestMs = 12 * 3_600_000
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -59,6 +62,7 @@ export function createSchedule(startMs: number): Schedule {
         let next: Due | undefined
         for (const one of due) if (next === undefined || isBefore(one, next)) next = one
         if (next === undefined) throw new Stuck("nothing is left that could happen")
+        if (next.atMs > startMs + longestMs) throw new Stuck("it goes on for ever")
         due.delete(next)
         nowMs = Math.max(nowMs, next.atMs)
         next.run()

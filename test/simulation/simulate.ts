@@ -2,12 +2,15 @@ import { createHash } from "node:crypto"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
 import type { Feature, Playing } from "./features.ts"
+import { hearInPeace, playHints, settleByHints } from "./hints.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
+import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
 import { createSchedule } from "./schedule.ts"
 import { type Seeded, seeded } from "./seeded.ts"
 import { openService } from "./service/service.ts"
+import { playTabs } from "./tabs.ts"
 import { createWitness } from "./watched.ts"
 
 export interface Play {
@@ -32,7 +35,7 @@ export interface Outcome {
 }
 
 /** What each feature adds, besides what the stage does differently where it is on. */
-const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>> = {}
+const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>> = { hints: playHints, tabs: playTabs }
 
 const startMs = 1_800_000_000_000
 /** A lease ends, and who waits for a commit waits no longer. */
@@ -50,7 +53,7 @@ export async function simulate({
   const random = seeded(`signet ${seed}`)
   const schedule = createSchedule(startMs)
   const service = await openService(random.fork("service"), schedule)
-  const network = { faults: { drops: 0, duplicates: 0 }, parted: new Set<string>() }
+  const network = { faults: { drops: 0, duplicates: 0 }, parted: new Set<string>(), isDown: false }
   const watching = createWitness()
   const ghost = service.newUser()
   const hostile = hostileService(hostility, {
@@ -67,6 +70,7 @@ export async function simulate({
     service,
     schedule,
     network,
+    streams: new Set(),
     watching,
     answering: hostile.answering,
     sent: hostile.sent,
@@ -75,6 +79,7 @@ export async function simulate({
     users: [],
     devices: [],
     written: [],
+    refreshes: new Map(),
   }
   const playing = features.flatMap((feature) => playings[feature]?.(cast, random.fork(feature)) ?? [])
   const play = async () => {
@@ -98,6 +103,7 @@ export async function simulate({
     for (const one of playing) one.calm?.()
     await Promise.all(doing)
     await settle(cast)
+    if (hostility === undefined && cast.features.has("hints")) await hearInPeace(cast)
     if (hostility === undefined) await restartAll(cast)
     else await recover(cast, () => settle(cast))
   }
@@ -125,6 +131,7 @@ async function begin(cast: Cast): Promise<void> {
 
 /** Everybody comes back, until nothing changes any more. */
 async function settle(cast: Cast): Promise<void> {
+  if (cast.features.has("hints")) return settleByHints(cast)
   const { devices, schedule, service } = cast
   const heads = () => [...service.conversations.all.values()].map(({ conversation }) => conversation.headSeq).join()
   for (const device of devices) device.calm()
@@ -150,13 +157,4 @@ async function restartAll(cast: Cast): Promise<void> {
     const after = await pictureOf(cast, device)
     if (before !== after) cast.bugs.push(`${device.name} is another after a restart`)
   }
-}
-
-async function pictureOf({ service }: Cast, { messenger }: Cast["devices"][number]): Promise<string | undefined> {
-  if (messenger === undefined) return undefined
-  const all = [...service.conversations.all.keys()]
-  const held = await Promise.all(
-    all.map(async (id) => [await messenger.conversation(id), await messenger.timeline(id, { limit: 10_000 })]),
-  )
-  return JSON.stringify(held, (_, value) => (typeof value === "bigint" ? String(value) : value))
 }

@@ -1,5 +1,6 @@
 // What a run is watched for from below: primitives of one device that draw from its seed and tell what they did.
 import { createHash } from "node:crypto"
+import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { parseContent } from "../../clients/core/messaging/content.ts"
 import type { Suite } from "../../clients/core/messaging/crypto/suite.ts"
 import {
@@ -10,7 +11,6 @@ import {
   uncheckedEngine,
 } from "../../clients/core/messaging/mls.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
-import { nodeSigner } from "@signet/canonical/node/ed25519"
 import type { Seeded } from "./seeded.ts"
 
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")

@@ -87,8 +87,27 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
           conversation: { ...conversation, roster: [] },
           cursor: cursors.get(of.deviceId) ?? noCursor,
         })),
-    audiences: async () => [],
-    standings: async () => [],
+    audiences: async (of, { size, after, only }) =>
+      [...all.values()]
+        .filter((kept) => isOf(kept, of))
+        .map(({ conversation: { id, headSeq, roster } }) => ({
+          conversationId: id,
+          headSeq,
+          userIds: [...new Set(roster.map(({ userId }) => userId))],
+        }))
+        .filter(({ conversationId: id }) => (after === null || id > after) && (only === null || id === only))
+        .sort((a, b) => (a.conversationId < b.conversationId ? -1 : 1))
+        .slice(0, size),
+    standings: async (deviceId, ids) =>
+      [...all.values()]
+        .filter(({ conversation }) => ids.includes(conversation.id))
+        .toReversed()
+        .map(({ conversation: { id, headSeq, directives }, cursors }) => ({
+          conversationId: id,
+          headSeq,
+          processedSeq: (cursors.get(deviceId) ?? noCursor).processedSeq,
+          hasDirectives: directives.length > 0,
+        })),
     async append(append, sign, nowMs) {
       const kept = there(append.conversationId)
       const decision = decideAppend(kept.conversation, attemptOf(append), nowMs)

@@ -1,6 +1,7 @@
 // The messaging service as its handlers are, on a store in memory: it answers at once, and the same for the same calls.
 
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
+import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { requirementOf } from "@signet/guard/requirement"
 import { newId, type PrincipalId, type SessionId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
@@ -14,7 +15,6 @@ import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../../../server/keys/authority.ts"
-import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createSecrets } from "../../../server/keys/secrets.ts"
 import { deviceProof } from "../../../server/rpc/interceptors/device-proof.ts"
 import { errors } from "../../../server/rpc/interceptors/errors.ts"
@@ -25,6 +25,8 @@ import { keyPackageService } from "../../../server/rpc/messaging/key-package-ser
 import { issuer, newTestIssuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
 import { trustedTokenOf, trusting } from "../../../server/rpc/messaging/testing/trusted-tokens.ts"
 import { welcomeService } from "../../../server/rpc/messaging/welcome-service.ts"
+import { createHub } from "../../../server/wakeups/hub.ts"
+import type { Schedule } from "../schedule.ts"
 import type { Seeded } from "../seeded.ts"
 import { type ModelConversations, modelConversations } from "./conversations.ts"
 import { modelDevices, modelProofNonces } from "./devices.ts"
@@ -33,6 +35,9 @@ import { modelWelcomes } from "./welcomes.ts"
 
 const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
 export const { app } = samples
+
+/** Longer than any run lasts. */
+const sessionMs = 365 * 86_400_000
 
 export interface SimulatedService {
   readonly transport: Transport
@@ -45,9 +50,11 @@ export interface SimulatedService {
   newUser(): PrincipalId
   /** A session, as the tokens that it gives now. */
   signIn(userId: PrincipalId): () => string
+  /** A process of it begins anew: what the one before held in memory is gone. Streams end with the lines that they are on. */
+  restart(): void
 }
 
-export async function openService(random: Seeded, clock: Clock): Promise<SimulatedService> {
+export async function openService(random: Seeded, clock: Schedule): Promise<SimulatedService> {
   const sessions = new Map<SessionId, Session>()
   const bind = (id: SessionId, boundDeviceId: Session["boundDeviceId"]) => {
     const session = sessions.get(id)
@@ -58,6 +65,7 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
   const conversations = modelConversations(welcomes)
   const proofNonces = modelProofNonces()
   const faults: unknown[] = []
+  const hub = createHub((fault) => faults.push(fault))
   const keys = await newTestIssuer(random, clock.nowMs())
   const deps: MessagingDeps = {
     store: {
@@ -76,7 +84,15 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
     signTicket: createTicketSigner(keys, issuer),
     issuerKeys: () => keys.issuerKeys,
     verify: nodeVerify,
-    wakeups: { publish: () => undefined, subscribe: () => ({ update: () => undefined, close: () => undefined }) },
+    wakeups: {
+      publish(hints) {
+        for (const hint of hints) hub.tell(hint)
+      },
+      subscribe(interest, listener) {
+        const subscription = hub.add(interest, listener)
+        return { update: (next) => hub.update(subscription, next), close: () => hub.remove(subscription) }
+      },
+    },
     blobs: {
       put: async () => undefined,
       get: async () => undefined,
@@ -101,25 +117,35 @@ export async function openService(random: Seeded, clock: Clock): Promise<Simulat
     trusting,
     deviceProof({ devices, proofNonces, clock, verify: nodeVerify, requirements }),
   ]
-  const transport = createRouterTransport(
-    (router) => {
-      router.service(DeviceService, deviceService(deps))
-      router.service(KeyPackageService, keyPackageService(deps))
-      router.service(ConversationService, conversationService(deps))
-      router.service(WelcomeService, welcomeService(deps))
-    },
-    { router: { interceptors } },
-  )
+  const start = () =>
+    createRouterTransport(
+      (router) => {
+        router.service(DeviceService, deviceService(deps))
+        router.service(KeyPackageService, keyPackageService(deps))
+        router.service(ConversationService, conversationService(deps, clock.after))
+        router.service(WelcomeService, welcomeService(deps))
+      },
+      { router: { interceptors } },
+    )
+  let transport = start()
   return {
-    transport,
+    transport: {
+      unary: (...call) => transport.unary(...call),
+      stream: (...call) => transport.stream(...call),
+    },
     deps,
     conversations,
     rootKey: keys.rootKey,
     faults,
+    restart() {
+      transport = start()
+    },
     newUser: () => newId("prn", clock.nowMs(), random.bytes(10)),
     signIn(userId) {
       const id = newId("ses", clock.nowMs(), random.bytes(10))
-      sessions.set(id, { ...samples.session, id, principalId: userId })
+      const endsAtMs = clock.nowMs() + sessionMs
+      const times = { idleExpiresAtMs: endsAtMs, absoluteExpiresAtMs: endsAtMs }
+      sessions.set(id, { ...samples.session, ...times, id, principalId: userId })
       return () => trustedTokenOf(sessions.get(id) ?? samples.session, clock.nowMs(), random)
     },
   }

@@ -1,0 +1,101 @@
+// Streams of hints: devices that listen instead of asking, streams that are cut, and a service that begins anew.
+import { attempt, type Cast, writeIn } from "./actions.ts"
+import type { SimulatedDevice } from "./device.ts"
+import type { Playing } from "./features.ts"
+import type { Seeded } from "./seeded.ts"
+import type { Kept } from "./service/conversations.ts"
+
+/** A hint that was lost is made up for when the stream ends with its token, if not before. */
+const tokenMs = 600_000
+/** Nothing was heard for so long: the stream is dead, and another is opened. What docs/messaging.md promises. */
+const deafMs = 60_000
+/** To open another, to read what there is, and to write. */
+const settlingMs = 15_000
+
+export function playHints(cast: Cast, random: Seeded): Playing {
+  const { network, schedule, service, streams, trace } = cast
+  const doings: readonly (readonly [number, () => void])[] = [
+    [5, () => random.pick(cast.devices).listen()],
+    [1, () => random.pick(cast.devices).hearNoMore()],
+    [2, () => cutOne("loudly")],
+    [2, () => cutOne("silently")],
+    [0.5, restart],
+  ]
+  function cutOne(how: "loudly" | "silently"): void {
+    if (streams.size === 0) return
+    const stream = random.pick([...streams])
+    trace.push(`${stream.device} is cut off ${how}`)
+    stream.cut(how)
+  }
+  function restart(): void {
+    trace.push("the service begins anew")
+    for (const stream of [...streams]) stream.cut("loudly")
+    service.restart()
+    network.isDown = true
+    schedule.after(500 + random.below(2_500), () => {
+      network.isDown = false
+    })
+  }
+  return {
+    async act() {
+      const total = doings.reduce((sum, [weight]) => sum + weight, 0)
+      let drawn = (random.below(1_000) / 1_000) * total * 3
+      for (const [weight, doing] of doings) {
+        drawn -= weight
+        if (drawn < 0) return doing()
+      }
+    },
+  }
+}
+
+/** Everybody comes back and listens; nobody asks. */
+export async function settleByHints(cast: Cast): Promise<void> {
+  const { devices, schedule } = cast
+  for (const device of devices) {
+    device.calm()
+    if (device.messenger === undefined) await attempt(cast, device, "start", () => device.start())
+    device.listen()
+  }
+  await schedule.wait(tokenMs + deafMs + settlingMs)
+}
+
+/** What is said in peace is heard by all who listen; also behind a stream that has gone deaf, or was cut. */
+export async function hearInPeace(cast: Cast): Promise<void> {
+  const { streams } = cast
+  await heardWithin(cast, settlingMs, "it was said")
+  for (const stream of [...streams]) stream.cut("silently")
+  await heardWithin(cast, deafMs + settlingMs, "all streams went deaf")
+  for (const stream of [...streams]) stream.cut("loudly")
+  await heardWithin(cast, settlingMs, "all streams were cut")
+}
+
+async function heardWithin(cast: Cast, ms: number, since: string): Promise<void> {
+  const { schedule, service, bugs } = cast
+  const startMs = schedule.nowMs()
+  const all = [...service.conversations.all.values()]
+  for (const kept of all) {
+    const [first] = await activeIn(cast, kept)
+    if (first !== undefined) await writeIn(cast, first, kept.conversation.id, {})
+  }
+  await schedule.wait(startMs + ms - schedule.nowMs())
+  for (const [i, kept] of all.entries()) {
+    const { id, headSeq } = kept.conversation
+    for (const { name, messenger } of await activeIn(cast, kept)) {
+      const info = await messenger?.conversation(id)
+      if (info?.processedSeq === headSeq) continue
+      bugs.push(`${name} listens and is at ${info?.processedSeq} of ${headSeq} in ${i}, ${ms} ms after ${since}`)
+    }
+  }
+}
+
+/** Whoever is a member, here and there. */
+async function activeIn({ devices }: Cast, { conversation }: Kept): Promise<SimulatedDevice[]> {
+  const { id, roster, status } = conversation
+  const found: SimulatedDevice[] = []
+  for (const device of status === "ACTIVE" ? devices : []) {
+    const { messenger } = device
+    if (!roster.some(({ deviceId }) => deviceId === messenger?.deviceId)) continue
+    if ((await messenger?.conversation(id))?.status === "active") found.push(device)
+  }
+  return found
+}
