@@ -6,6 +6,8 @@ import type { Sql } from "./sql.ts"
 export interface Listeners {
   /** The device's object is told from now on, until it has not asked for that in a while. */
   listen(deviceId: DeviceId): void
+  /** Again is no error. */
+  forget(deviceId: string): void
   /** Does not wait and does not throw. What the next one that waits says as well is told once. */
   tell(hints: readonly Hint[]): void
 }
@@ -28,10 +30,12 @@ export function createListeners(of: {
   const waiting = new Map<string, Hint>()
   let isTelling = false
 
+  const forget = (deviceId: string): void => sql.run("delete from listener where device_id = ?", deviceId)
+
   async function tellOne(deviceId: string, hints: readonly Hint[]): Promise<void> {
     try {
       const isListening = await devices.getByName(deviceId).hear(hints)
-      if (!isListening) sql.run("delete from listener where device_id = ?", deviceId)
+      if (!isListening) forget(deviceId)
     } catch {
       // It finds out by asking again.
     }
@@ -56,6 +60,8 @@ export function createListeners(of: {
   }
 
   return {
+    forget,
+
     listen(deviceId) {
       const nowMs = of.nowMs()
       const row = sql.row<{ until_ms: number }>("select until_ms from listener where device_id = ?", deviceId)

@@ -21,6 +21,8 @@ export interface Listening {
 /** What an object answers that is asked to tell: what is news to the device. */
 export interface ConversationAsk {
   readonly deviceId: DeviceId
+  /** The name of its user's object. */
+  readonly user: string
   readonly seq: bigint
   readonly sinceMs: number
 }

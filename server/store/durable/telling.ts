@@ -19,12 +19,22 @@ export abstract class TellingObject<Ask extends { readonly deviceId: DeviceId }>
     })
   }
 
+  /** What a device hears that may not listen; undefined for who may. */
+  protected refusing(_ask: Ask): readonly Hint[] | undefined {
+    return undefined
+  }
+
   /** What the device does not know yet, as far as this object tells of it. */
   protected abstract newsFor(ask: Ask): readonly Hint[]
 
   /** The device's object wants to be told from now on. @returns what it may have missed. */
   listen(ask: Ask): readonly Hint[] {
     if (this.isBlank()) return []
+    const refused = this.refusing(ask)
+    if (refused !== undefined) {
+      this.#listeners.forget(ask.deviceId)
+      return refused
+    }
     this.#listeners.listen(ask.deviceId)
     return this.newsFor(ask)
   }

@@ -158,3 +158,35 @@ test("a conversation that is none gets no table from being listened to", async (
   await soon()
   expect(await objects.env.CONVERSATIONS.getByName(none.id).blank?.()).toBe(true)
 })
+
+test("who is in none of it hears nothing of a conversation, whatever its Worker asks", async () => {
+  const { conversation, device } = await group()
+  const stranger = (await group()).device
+  const stream = await listen(stranger, [[conversation, 0n]])
+  await until(() => stream.hints.length > 0)
+  await append(conversation, device)
+  await soon()
+  expect(new Set(stream.hints.map(({ is }) => is))).toEqual(new Set(["member"]))
+  // Not even in the name of who is.
+  const hints = await objects.env.CONVERSATIONS.getByName(conversation.id).listen({
+    deviceId: device.id,
+    user: userName(stranger.userId, place),
+    seq: 0n,
+    sinceMs: 0,
+  })
+  expect(hints).toEqual([{ is: "member", deviceId: device.id, conversationId: conversation.id }])
+  expect(await listenersOf(conversation)).toEqual([])
+})
+
+test("who was removed is told no more, once its stream asks again", async () => {
+  const { device, conversation } = await group()
+  const stream = await listen(device, [[conversation, conversation.headSeq]])
+  await isHeard(conversation, device)
+  await objects.env.CONVERSATIONS.getByName(conversation.id)
+    .crash?.()
+    .catch(() => undefined)
+  await objects.env.CONVERSATIONS.getByName(conversation.id).rowsOf("update leaf set to_seq = 2, user_id = 'prn_x'")
+  await until(() => stream.hints.length > 0)
+  await until(async () => JSON.stringify(await listenersOf(conversation)) === "[]")
+  expect(stream.hints[0]).toEqual({ is: "member", deviceId: device.id, conversationId: conversation.id })
+})

@@ -16,7 +16,13 @@ interface Env {
 }
 
 /** A stream belongs to the call that it is made in: its socket and its timers end with that. */
-export function createWakeups(of: { env: Env; clock: Clock; after: After; askEveryMs?: number }): Wakeups {
+export function createWakeups(of: {
+  env: Env
+  clock: Clock
+  after: After
+  askEveryMs?: number
+  pingEveryMs?: number
+}): Wakeups {
   const { env, ...rest } = of
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
   return {

@@ -265,6 +265,18 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     this.#head.forget()
   }
 
+  /** Who has a leaf listens; before the first commit, a device of a user who was made a part of it. */
+  protected override refusing({ deviceId, user }: ConversationAsk): readonly Hint[] | undefined {
+    const conversation = this.#kept()?.conversation
+    if (conversation === undefined) return []
+    const { roster, epoch, userIds } = conversation
+    const leaf = leafOf(roster, deviceId)
+    const users = leaf === undefined ? (epoch === 0n ? userIds : []) : [leaf.userId]
+    if (users.some((id) => userName(id, conversation) === user)) return undefined
+    // Its stream looks again whether it is in.
+    return [{ is: "member", deviceId, conversationId: conversation.id }]
+  }
+
   protected override newsFor(ask: ConversationAsk): readonly Hint[] {
     const kept = this.#kept()
     return kept === undefined ? [] : conversationNews(kept.conversation, ask)

@@ -33,11 +33,11 @@ export interface DeviceStreams {
 export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
   async function askAll({ deviceId, conversations, userIds }: StreamAsk): Promise<Omit<Told, "asked">> {
     // Who only asks whether anybody is there costs no row.
-    const own = userIds.length === 0 ? undefined : user()
-    const asks: Ask[] = conversations.map(({ id, seq, sinceMs }) => ({
-      id,
-      ask: () => env.CONVERSATIONS.getByName(id).listen({ deviceId, seq, sinceMs }),
-    }))
+    const own = conversations.length + userIds.length === 0 ? undefined : user()
+    const asks: Ask[] = []
+    for (const { id, seq, sinceMs } of own === undefined ? [] : conversations) {
+      asks.push({ id, ask: () => env.CONVERSATIONS.getByName(id).listen({ deviceId, user: own ?? "", seq, sinceMs }) })
+    }
     for (const { id, sinceMs } of own === undefined ? [] : userIds) {
       asks.push({ id, ask: () => env.USERS.getByName(besides(own ?? "", id)).listen({ deviceId, sinceMs }) })
     }
