@@ -183,6 +183,7 @@ test("a conversation that waited under an earlier version waits on, and is not p
   const id = await group()
   const { context } = await openContext(...messengers.optionsFor(ann.person, { store: ann.store, box: ann.box }))
   const { record } = await context.door(id).held()
+  if (record === undefined) throw new Error("no record")
   const { generation } = await ann.store.read(id, [])
   const place = { space: id, table: "conversation", key: "record" } as const
   // With no state beside it there is nothing that names the generation.

@@ -1,0 +1,245 @@
+// A device that comes back after its credential has ended, and one that has ended itself: the first is the device that it
+// was, the second is told, and another one takes its place with all that was read.
+
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import type { UploadKeyPackagesRequest } from "@signet/proto/messaging/v1/key_package_service"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
+import { isMessagingError } from "../../clients/core/messaging/errors.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
+import { faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
+import { effort } from "../support/effort.ts"
+import { copyOf } from "../support/messaging/copied-store.ts"
+import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
+
+const day = 86_400_000
+
+let server: MessagingServer
+let messengers: Messengers
+let movedMs = 0
+/** Everybody's. */
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server)
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+async function pass(days: number): Promise<void> {
+  movedMs += days * day
+  server.advance(days * day)
+  await server.messaging.issuerKeys.tick()
+  await server.keys.tick()
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const newcomer = (name: string) => messengers.newcomer(name, { clock })
+
+/** In a new process, after its user has signed in anew. */
+async function backAgain(seated: Seated): Promise<Seated> {
+  return messengers.open(await seated.person.again(), { store: seated.store, box: seated.box, clock })
+}
+
+async function talk(name: string): Promise<{ ann: Seated; ben: Seated; id: string }> {
+  const [ann, ben] = [await newcomer(`ann ${name}`), await newcomer(`ben ${name}`)]
+  const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
+  await ben.messenger.sync()
+  await ben.messenger.send(id, utf8("before"))
+  await ann.messenger.sync()
+  return { ann, ben, id }
+}
+
+test("who comes back after 500 days and signs in anew is the device that it was, and goes on", async () => {
+  const { ann, ben, id } = await talk("is away")
+  await pass(500)
+  const benAgain = await backAgain(ben)
+  await benAgain.messenger.sync()
+  const annAgain = await backAgain(ann)
+  await annAgain.messenger.sync()
+  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+  await annAgain.messenger.send(id, utf8("after"))
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+  expect(await textsIn(annAgain, id)).toEqual(["before", "after"])
+})
+
+/** Every answer to a renewal is lost, though the service has made the credential. */
+function losingRenewals(): Transport {
+  const { unary, stream } = messengers.transport
+  return {
+    stream,
+    async unary(method, ...call) {
+      const answer = await unary(method, ...call)
+      if (method.name === "RenewCredential") throw new ConnectError("lost on its way back", Code.Unavailable)
+      return answer
+    },
+  }
+}
+
+async function contextOf(
+  { person, store, box }: Seated,
+  over: Partial<Pick<Seated, "store">> & { transport?: Transport } = {},
+) {
+  return (await openContext(...messengers.optionsFor(person, { store, box, clock, ...over }))).context
+}
+
+test("who never heard of a new key, and comes back when that has ended too, is the device that it was", async () => {
+  const { ann, ben, id } = await talk("never heard")
+  await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
+  await pass(500)
+  const annAgain = await backAgain(ann)
+  await annAgain.messenger.sync()
+  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+  await annAgain.messenger.send(id, utf8("after"))
+  const benAgain = await backAgain(ben)
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+})
+
+test("a backup from before a renewal is the device that it was, once its user signs in anew", async () => {
+  const { ann, ben, id } = await talk("restores")
+  const backup = await copyOf(ann.store)
+  await renewCredential(await contextOf(ann))
+  const restored = await backAgain({ ...ann, store: backup })
+  await restored.messenger.sync()
+  expect(restored.messenger.deviceId).toBe(ann.messenger.deviceId)
+  expect((await contextOf(restored)).device.identity().signatureKey).not.toEqual(
+    (await contextOf(ann)).device.identity().signatureKey,
+  )
+  await ben.messenger.sync()
+  await restored.messenger.sync()
+  await restored.messenger.send(id, utf8("after"))
+  await ben.messenger.sync()
+  expect((await textsIn(ben, id)).at(-1)).toBe("after")
+})
+
+test("a backup whose keys have ended since is told so", async () => {
+  const { ann } = await talk("restores late")
+  const backup = await copyOf(ann.store)
+  await renewCredential(await contextOf(ann))
+  await pass(500)
+  const restored = await backAgain({ ...ann, store: backup })
+  await expect(restored.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
+})
+
+/** Ann's device is ended from another one of hers, and she signs in on it anew. */
+async function revoked(ann: Seated): Promise<Seated> {
+  const other = await messengers.open(await ann.person.again(), { clock })
+  await other.messenger.revokeDevice(ann.messenger.deviceId)
+  await other.messenger.revokeDevice(other.messenger.deviceId)
+  return backAgain(ann)
+}
+
+test("a device that has ended is told so, and another one takes its place with all that was read", async () => {
+  const { ann, ben, id } = await talk("has ended")
+  const ended = await revoked(ann)
+  await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
+  await expect(ended.messenger.send(id, utf8("as if nothing was"))).rejects.toThrow()
+  expect(await textsIn(ended, id)).toEqual(["before"])
+  await ended.messenger.startAnew()
+  expect(ended.messenger.deviceId).not.toBe(ann.messenger.deviceId)
+  expect((await ended.messenger.conversation(id))?.status).toBe("waiting")
+  await ended.messenger.sync()
+  await ben.messenger.sync()
+  await ben.messenger.addMembers(id, [ann.person.userId])
+  await ended.messenger.sync()
+  await ended.messenger.send(id, utf8("after"))
+  await ben.messenger.sync()
+  expect((await textsIn(ben, id)).at(-1)).toBe("after")
+  // In a new process, too.
+  const again = await messengers.open(ended.person, { ...ended, clock })
+  expect(again.messenger.deviceId).toBe(ended.messenger.deviceId)
+  const texts = await textsIn(again, id)
+  expect([texts[0], texts.at(-1)]).toEqual(["before", "after"])
+})
+
+test("a device that has not ended does not give way", async () => {
+  const { ann, id } = await talk("stays")
+  await ann.messenger.startAnew()
+  expect(await textsIn(ann, id)).toEqual(["before"])
+  const again = await messengers.open(ann.person, { ...ann, clock })
+  expect(again.messenger.deviceId).toBe(ann.messenger.deviceId)
+  expect((await again.messenger.conversation(id))?.status).toBe("active")
+})
+
+/** Which operations of so many fail: all of them, where there is time. */
+const stepsOf = (count: number, few: readonly number[]) =>
+  effort(few, [...Array(count).keys()], [...Array(count).keys()])
+
+test("a device that gives way goes on wherever its process ends", async () => {
+  const { ann, ben, id } = await talk("gives way")
+  const ended = await revoked(ann)
+  const before = await copyOf(ended.store)
+  const counting = faultyStore(ended.store)
+  const opened = await messengers.open(ended.person, { ...ended, store: counting, clock })
+  const first = counting.count
+  await opened.messenger.startAnew()
+  /** Its record is read twice by then, and written once. */
+  const decided = 3
+  for (const at of stepsOf(counting.count - first, [7])) {
+    const store = await copyOf(before)
+    const faulty = faultyStore(store, { at: first + at, when: at % 2 === 0 ? "before" : "after", ends: true })
+    const dying = await messengers.open(ended.person, { ...ended, store: faulty, clock })
+    await expect(dying.messenger.startAnew()).rejects.toBeInstanceOf(StoreFault)
+    const next = await messengers.open(ended.person, { ...ended, store, clock })
+    // Stopped before it was decided, it is asked for again.
+    await next.messenger.sync().catch(async (error: unknown) => {
+      if (!isMessagingError(error, "DEVICE_ENDED")) throw error
+      expect(at).toBeLessThan(decided)
+      await next.messenger.startAnew()
+    })
+    expect(next.messenger.deviceId).not.toBe(ann.messenger.deviceId)
+    expect((await next.messenger.conversation(id))?.status).toBe("waiting")
+    expect(await textsIn(next, id)).toEqual(["before"])
+    await next.messenger.sync()
+    await ben.messenger.sync()
+    await ben.messenger.addMembers(id, [ann.person.userId])
+    await next.messenger.sync()
+    expect((await next.messenger.conversation(id))?.status).toBe("active")
+  }
+})
+
+/** What the service would give out: what was uploaded since all of it was retired. */
+function watchingKeyPackages() {
+  const { unary, stream } = messengers.transport
+  let given: Uint8Array[] = []
+  const transport: Transport = {
+    stream,
+    async unary(method, ...call) {
+      const answer = await unary(method, ...call)
+      if (method.name === "RetireKeyPackages") given = []
+      if (method.name === "UploadKeyPackages") {
+        given.push(...(call[3] as UploadKeyPackagesRequest).packages.map(({ keyPackage }) => keyPackage))
+      }
+      return answer
+    },
+  }
+  return { transport, given: () => given }
+}
+
+test("a renewal that stops anywhere leaves nobody able to add the device by its former key", async () => {
+  const other = await newcomer("ann counts")
+  const counting = faultyStore(other.store)
+  const counted = await contextOf(other, { store: counting })
+  const first = counting.count
+  await renewCredential(counted)
+  const { transport, given } = watchingKeyPackages()
+  const ann = await messengers.newcomer("ann stops", { clock, transport })
+  for (const at of stepsOf(counting.count - first, [5])) {
+    const fault = { at: first + at, when: at % 2 === 0 ? "before" : "after", ends: true } as const
+    const dying = await contextOf(ann, { store: faultyStore(ann.store, fault), transport })
+    await expect(renewCredential(dying)).rejects.toThrow()
+    const next = await messengers.open(ann.person, { ...ann, transport, clock })
+    await next.messenger.sync()
+    const { device, engine } = await contextOf(ann, { transport })
+    const keys = await Promise.all(given().map(async (one) => hex((await engine.inspectKeyPackage(one)).signatureKey)))
+    expect(new Set(keys), `stopped at ${at}`).toEqual(new Set([hex(device.identity().signatureKey)]))
+  }
+})
