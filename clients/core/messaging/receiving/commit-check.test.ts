@@ -1,0 +1,154 @@
+// Who is let in by a commit, with papers that are signed by whom they must be: credentials that do not belong, and groups
+// that may not be. What a whole service makes of it is in test/attack.
+import { create } from "@bufbuild/protobuf"
+import type { CommitReceipt } from "@signet/canonical/commit-receipt"
+import { issueDeviceCredential } from "@signet/canonical/device-credential"
+import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { hash } from "@signet/canonical/hash"
+import { verifyMembershipProof } from "@signet/canonical/membership-proof"
+import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
+import { expect, test } from "vitest"
+import { issueMembershipProof } from "../../../../proto/canonical/membership-proof.ts"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { idOf } from "../ids.ts"
+import type { CommitChange, Member } from "../mls.ts"
+import { type Bench, type CheckedPapers, checkMembers, judgeChange } from "./commit-check.ts"
+
+const { alice, bob, appId, tenantId, now, day, id, credentialFields, credentialKey, leaf, otherLeaf } = world
+
+const conversationId = idOf("cnv", world.conversationId)
+const group = create(ConversationRecordSchema, { isDirect: false })
+const direct = create(ConversationRecordSchema, {
+  isDirect: true,
+  directUserIds: [idOf("prn", alice), idOf("prn", bob)],
+})
+const bench: Bench = {
+  issuerKeys: world.issuerKeys,
+  tenantId,
+  appId,
+  verify: verifyEd25519,
+  conversationId,
+  record: group,
+  nowMs: Number(now) * 1_000,
+}
+
+type Fields = Partial<typeof credentialFields>
+async function member(leafIndex: number, change: Fields = {}, by = credentialKey): Promise<Member> {
+  const fields = { ...credentialFields, leafSignatureKey: otherLeaf.publicKey, ...change }
+  return { leaf: leafIndex, credential: await issueDeviceCredential(fields, by), signatureKey: fields.leafSignatureKey }
+}
+const committer: Member = { leaf: 0, credential: world.credentialBytes, signatureKey: leaf.publicKey }
+const bobs: Fields = { userId: bob, deviceId: id(0x68) }
+const keyPackageReference = world.bytes32(0xb1)
+
+/** Papers for exactly this addition. */
+async function papersFor(added: readonly Member[], op: MembershipOp): Promise<CheckedPapers> {
+  const isFirst = op === MembershipOp.CREATE
+  const { baseStateTag: _, ...fields } = world.proofFields
+  const subjects = added.map(({ credential }) => ({
+    credentialHash: hash("device-credential", credential),
+    keyPackageRef: keyPackageReference,
+  }))
+  const signed = await issueMembershipProof(
+    {
+      ...fields,
+      op,
+      ...(isFirst ? { baseEpoch: 0n } : { baseStateTag: world.proofFields.baseStateTag }),
+      added: subjects,
+    },
+    world.proofKey,
+  )
+  const expected = isFirst ? { ...world.proofExpectation, baseEpoch: 0n } : world.proofExpectation
+  const proof = verifyMembershipProof(signed, expected)
+  return { receipt: {} as CommitReceipt, proof, atSeconds: now }
+}
+
+const nothing: CommitChange = {
+  committer,
+  aad: new Uint8Array(),
+  added: [],
+  removed: [],
+  path: undefined,
+  removesUs: false,
+}
+
+interface Into {
+  readonly members?: readonly Member[]
+  readonly on?: Bench
+  readonly op?: MembershipOp
+}
+
+async function add(newcomer: Member, { members = [committer], on = bench, op = MembershipOp.ADD }: Into = {}) {
+  const change = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
+  judgeChange(on, await papersFor([newcomer], op), members, change)
+}
+
+test("a newcomer with good papers is let in", async () => {
+  await add(await member(1, bobs))
+  await add(await member(1, bobs), { on: { ...bench, record: direct } })
+})
+
+test.each<[string, () => Promise<Member>, string]>([
+  ["has ended", () => member(1, { ...bobs, notBefore: now - 9n * day, notAfter: now }), "CRED_EXPIRED"],
+  ["does not hold yet", () => member(1, { ...bobs, notBefore: now + 1n }), "CRED_NOT_YET_VALID"],
+  ["is of another tenant", () => member(1, { ...bobs, tenantId: id(0x99) }), "CRED_WRONG_TENANT"],
+  ["is of another app", () => member(1, { ...bobs, appId: id(0x99) }), "CRED_WRONG_APP"],
+  [
+    "is for another key",
+    async () => ({ ...(await member(1, bobs)), signatureKey: leaf.publicKey }),
+    "CRED_LEAF_KEY_MISMATCH",
+  ],
+  ["nobody knows the signer of", () => member(1, bobs, world.strangerKey), "CRED_UNKNOWN_ISSUER_KEY"],
+  ["was signed with a key for something else", () => member(1, bobs, world.proofKey), "CRED_"],
+  ["was changed", async () => bent(await member(1, bobs)), "CRED_"],
+])("a newcomer whose credential %s is refused, with a proof that names it", async (_, make, code) => {
+  await expect(make().then(add)).rejects.toMatchObject({ code: expect.stringContaining(code) })
+})
+
+const bent = ({ credential, ...rest }: Member): Member => {
+  const changed = credential.slice()
+  changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1
+  return { ...rest, credential: changed }
+}
+
+test("a device that is in is not let in once more, under another key either", async () => {
+  await expect(add(await member(1))).rejects.toMatchObject({ reason: "DEVICE_TWICE" })
+  const others = [committer, await member(1, bobs)]
+  const again = member(2, { ...bobs, leafSignatureKey: world.signerOf(0x21).publicKey })
+  await expect(again.then((one) => add(one, { members: others }))).rejects.toMatchObject({ reason: "DEVICE_TWICE" })
+})
+
+test("nobody is a third in a conversation of two, nor another one in their place", async () => {
+  const on = { ...bench, record: direct }
+  const third = await member(2, { userId: id(0x5a), deviceId: id(0x5b) })
+  const reason = { reason: "THIRD_USER" }
+  await expect(add(third, { on, members: [committer, await member(1, bobs)] })).rejects.toMatchObject(reason)
+  await expect(add(third, { on })).rejects.toMatchObject(reason)
+  // Where it is not known yet between whom: two, and no more.
+  const unknown = { record: create(ConversationRecordSchema, { isDirect: true }) }
+  checkMembers(unknown, [committer, await member(1, bobs)])
+  const three = [committer, await member(1, bobs), third]
+  expect(() => checkMembers(unknown, three)).toThrow(expect.objectContaining(reason))
+})
+
+test("what makes a new conversation does not pass in one that has members", async () => {
+  const newcomer = await member(2, bobs)
+  await add(newcomer, { op: MembershipOp.CREATE })
+  const members = [committer, await member(1, { userId: bob, deviceId: id(0x69) })]
+  await expect(add(newcomer, { op: MembershipOp.CREATE, members })).rejects.toMatchObject({ reason: "GROUP_NOT_NEW" })
+})
+
+test("new keys are of the same device of the same user, and under a good credential", async () => {
+  const papers: CheckedPapers = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
+  const renew = (after: Member) =>
+    judgeChange(bench, papers, [committer], { ...nothing, path: { before: committer, after } })
+  renew(await member(0, { serial: 4n }))
+  const reason = { reason: "LEAF_OF_ANOTHER_DEVICE" }
+  for (const other of [{ deviceId: id(0x68) }, { userId: bob }]) {
+    const after = await member(0, other)
+    expect(() => renew(after)).toThrow(expect.objectContaining(reason))
+  }
+  const ended = await member(0, { notBefore: now - 9n * day, notAfter: now })
+  expect(() => renew(ended)).toThrow(expect.objectContaining({ code: "CRED_EXPIRED" }))
+})
