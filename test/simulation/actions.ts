@@ -180,7 +180,13 @@ async function change(
   await attempt(cast, device, `${what} ${cast.users.indexOf(user)}`, () => work(conversationId, user))
 }
 
-function refresh({ refreshes }: Cast, { name }: SimulatedDevice, messenger: Messenger, id: string): Promise<void> {
+/** Asks for new keys, and counts it. */
+export function refresh(
+  { refreshes }: Cast,
+  { name }: SimulatedDevice,
+  messenger: Messenger,
+  id: string,
+): Promise<void> {
   refreshes.set(name, (refreshes.get(name) ?? 0) + 1)
   return messenger.refreshKeys(id)
 }
