@@ -257,6 +257,18 @@ test("a message that does not open is passed over, and the next one is read", as
   expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["unreadable", "message"])
 })
 
+test("a group is not joined by what the service was shown of an epoch before", async () => {
+  const room = await mallory.createGroup([ghost.userId])
+  const before = await mallory.calls.conversations.getGroupInfo({ conversationId: room.id })
+  await mallory.add(room, { userIds: [ann.person.userId] })
+  transport.bend = { method: "GetGroupInfo", answer: (truth) => Object.assign(truth, before) }
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toBeUndefined()
+  transport.bend = undefined
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
+})
+
 test("a member who was told of another receipt is not read: two histories are told", async () => {
   const room = await meet()
   const aad = aadOf({ id: room.id, receipt: { hash: randomBytes(32), acceptedAtMs: 0n } }, EnvelopeKind.APPLICATION)

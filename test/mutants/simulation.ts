@@ -73,6 +73,13 @@ export const simulationMutants: readonly Mutant[] = [
     ...hostile("replay"),
   },
   {
+    fault: "a group is joined by what the service was shown of an epoch before",
+    file: `${client}/joining/group-info.ts`,
+    from: "if (shown.epoch > epoch) return",
+    to: "if (shown.epoch !== epoch) return",
+    ...hostile("old group info"),
+  },
+  {
     fault: "a place that holds the wrong things counts as the end of the log",
     file: `${client}/sync/sync.ts`,
     from: "processedSeq < headSeq || group.epoch >= epoch",

@@ -11,6 +11,7 @@ import {
   ListMessagesResponseSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
 import { type Authorization, type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { ConsumeWelcomeResponseSchema } from "@signet/proto/messaging/v1/welcome_service"
 import { otherReceipt, withGhost } from "./forgeries.ts"
 import type { Answering } from "./network.ts"
 import type { Seeded } from "./seeded.ts"
@@ -43,15 +44,27 @@ interface Turned {
   readonly commits: Map<string, Uint8Array[]>
   /** What was answered before, by method and conversation. */
   readonly before: Map<string, Message>
+  /** Whether what a device was shown of a group, by device and conversation, was ever what there is. */
+  readonly shown: Map<string, boolean>
 }
 
 /** What becomes of an answer; undefined for the truth. */
 type Bend = (turned: Turned, conversationId: string, truth: Message) => Promise<Message | undefined>
 
-export function hostileService(hostility: Hostility | undefined, turned: Omit<Turned, "commits" | "before">): Hostile {
-  const known: Turned = { ...turned, commits: new Map(), before: new Map() }
+export function hostileService(
+  hostility: Hostility | undefined,
+  turned: Omit<Turned, "commits" | "before" | "shown">,
+): Hostile {
+  const known: Turned = { ...turned, commits: new Map(), before: new Map(), shown: new Map() }
   let isTurned = false
   let lies = 0
+  const lie = async (conversationId: string, truth: Message) => {
+    remember(known, conversationId, truth)
+    if (hostility === undefined || !isTurned || !turned.random.chance(0.6)) return undefined
+    const bent = await bends[hostility](known, conversationId, truth)
+    if (bent !== undefined) lies++
+    return bent
+  }
   return {
     get lies() {
       return lies
@@ -60,12 +73,10 @@ export function hostileService(hostility: Hostility | undefined, turned: Omit<Tu
       const place = `${conversationId} ${epoch}`
       known.commits.set(place, [...(known.commits.get(place) ?? []), commit])
     },
-    answering: () => async (_, request, truth) => {
-      remember(known, conversationIn(request), truth)
-      if (hostility === undefined || !isTurned || !turned.random.chance(0.6)) return truth
-      const bent = await bends[hostility](known, conversationIn(request), truth)
-      if (bent !== undefined) lies++
-      return bent ?? truth
+    answering: (device) => async (_, request, truth) => {
+      const told = (await lie(conversationIn(request), truth)) ?? truth
+      watchJoining(known, device, conversationIn(request), truth, told)
+      return told
     },
     begin() {
       isTurned = true
@@ -136,6 +147,24 @@ function remember({ before }: Turned, conversationId: string, truth: Message): v
   const isKept = isMessage(truth, GetGroupInfoResponseSchema) || isMessage(truth, GetTreeResponseSchema)
   const name = `${truth.$typeName} ${conversationId}`
   if (isKept && !before.has(name)) before.set(name, truth)
+}
+
+/** Whoever has joined was shown the group that it is in: nothing else is followed. */
+function watchJoining(
+  { shown, witness }: Turned,
+  device: string,
+  conversationId: string,
+  truth: Message,
+  told: Message,
+): void {
+  if (isMessage(truth, GetGroupInfoResponseSchema) && isMessage(told, GetGroupInfoResponseSchema)) {
+    const name = `${device} ${conversationId}`
+    shown.set(name, shown.get(name) === true || told.epoch === truth.epoch)
+  }
+  if (!isMessage(truth, ConsumeWelcomeResponseSchema)) return
+  const name = `${device} ${truth.welcome?.conversationId}`
+  if (shown.get(name) === false) witness.violations.push(`${device} joins by what a group was before`)
+  shown.delete(name)
 }
 
 function bentLog(truth: Message, bend: (envelopes: Envelope[]) => Envelope[] | undefined): Message | undefined {

@@ -97,7 +97,7 @@ export async function reportQuarantine(context: Context, conversationId: string)
  */
 export async function requestRejoin(context: Context, conversationId: string): Promise<void> {
   await context.calls.conversations.requestRejoin({ conversationId })
-  const status = (await isAnyoneLeft(context, conversationId)) ? Status.WAITING : Status.STRANDED
+  const status = await statusAway(context, conversationId)
   await changeRecord(context, conversationId, (record) => ({ ...record, status }))
 }
 
@@ -109,23 +109,23 @@ export async function lookForHelp(context: Context, { id, directives }: Conversa
     return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
   })
   if (!isAsked) return
-  const status = (await isAnyoneLeft(context, id)) ? Status.WAITING : Status.STRANDED
+  const status = await statusAway(context, id)
   const { record } = await context.door(id).held()
   if (isAway(record) && record?.status !== status) await changeRecord(context, id, (before) => ({ ...before, status }))
 }
 
-/** Whether a member is in that is not itself to go, or to be let in again. The service's word: it ends nothing. */
-async function isAnyoneLeft({ calls, device }: Context, conversationId: string): Promise<boolean> {
+/** Whether a member is in that is not itself to go, or to be let in again, is the service's word: it ends nothing. */
+async function statusAway({ calls, device }: Context, conversationId: string): Promise<Status> {
   const { conversation } = await calls.conversations.getConversation({ conversationId })
-  if (conversation === undefined) return true
-  const { members, directives } = conversation
-  return members.some(
+  const { members = [], directives = [] } = conversation ?? {}
+  const isAnyoneLeft = members.some(
     (member) =>
       member.deviceId !== device.id &&
       !directives.some(
         ({ userId, deviceId }) => userId === member.userId && (deviceId === "" || deviceId === member.deviceId),
       ),
   )
+  return isAnyoneLeft ? Status.WAITING : Status.STRANDED
 }
 
 /** Somebody else's first commit was taken, and this device is not in by it. */
