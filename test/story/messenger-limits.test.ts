@@ -1,0 +1,67 @@
+// What a messenger does at its bounds: a clock that is wrong, a message that is too large, keys that are a week old.
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { watchedTransport } from "../support/messaging/watched-transport.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: Deployment
+let messengers: Messengers
+let ann: Seated
+let ben: Seated
+let id: string
+beforeAll(async () => {
+  server = await startDeployment({ store: storyStore })
+  messengers = messengersOn(server)
+  ann = await messengers.newcomer("ann")
+  ben = await messengers.newcomer("ben")
+  id = (await ann.messenger.createGroupConversation([ben.person.userId])).id
+  await ben.messenger.sync()
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+/** The same device, when its clock is so much ahead. */
+const at = ({ person, store, box }: Seated, aheadMs: number, transport = messengers.transport) =>
+  messengers.open(person, { store, box, transport, clock: { ...systemClock, nowMs: () => Date.now() + aheadMs } })
+const minute = 60_000
+const day = 24 * 60 * minute
+
+test("a device whose clock is behind blames its clock and nobody else, and reads on when it is right", async () => {
+  await ann.messenger.refreshKeys(id)
+  await ann.messenger.send(id, new Uint8Array(3))
+  const late = await at(ben, -10 * minute)
+  const failures: unknown[] = []
+  late.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+  await late.messenger.sync()
+  expect(failures).toContainEqual(expect.objectContaining({ name: "MessagingError", reason: "CLOCK_WRONG" }))
+  expect(await late.messenger.conversation(id)).toMatchObject({ status: "active", quarantine: undefined })
+  expect(await late.messenger.timeline(id)).toEqual([])
+  await ben.messenger.sync()
+  expect((await ben.messenger.timeline(id)).map(({ is }) => is)).toEqual(["message"])
+})
+
+test("a message of 220 KiB is sent, and one of a byte more is refused and keeps nothing up", async () => {
+  const most = 220 * 1_024
+  const before = await ann.messenger.timeline(id)
+  const tooLarge = ann.messenger.send(id, new Uint8Array(most + 1))
+  await expect(tooLarge).rejects.toMatchObject({ name: "MessagingError", reason: "MESSAGE_TOO_LARGE" })
+  expect(await ann.store.list(id, "outbox")).toEqual([])
+  await ann.messenger.send(id, new Uint8Array(most).fill(7))
+  await ben.messenger.sync()
+  expect((await ben.messenger.timeline(id)).at(-1)).toMatchObject({ is: "message" })
+  expect(await ann.messenger.timeline(id)).toHaveLength(before.length + 1)
+})
+
+test("keys that are a week old are made anew by the next sync, and not before", async () => {
+  const watched = watchedTransport(messengers.transport)
+  const commits = () => watched.inputsOf<{ payload: { case: string } }>("AppendMessage")
+  await (await at(ann, 6 * day, watched)).messenger.sync()
+  expect(commits()).toEqual([])
+  const later = await at(ann, 8 * day, watched)
+  await later.messenger.sync()
+  await expect.poll(() => commits().map(({ payload }) => payload.case)).toEqual(["commit"])
+  await later.messenger.close()
+})
