@@ -1,7 +1,11 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Device, Device_Status } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
-import { rosterOf } from "../receiving/roster.ts"
+import { MessagingError } from "../errors.ts"
+import { idOf } from "../ids.ts"
+import { credentialIn, rosterOf, verifyMember } from "../receiving/roster.ts"
+import { isVerdict, mayBeStaleKeys } from "../receiving/verdict.ts"
+import { refusingAs } from "../refusing.ts"
 import { ask } from "../sending/intents.ts"
 import type { Held } from "../state/held.ts"
 import { deviceSpace } from "../store/store.ts"
@@ -44,17 +48,45 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
 type Opening = (conversationId: string, active: readonly string[]) => Promise<Held | undefined>
 
 async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<void> {
-  const devices = await listDevices(context, userId)
-  const active = devices.filter(({ status }) => status === Device_Status.ACTIVE).map(({ id }) => id)
+  const devices = (await listDevices(context, userId)).filter(({ status }) => status === Device_Status.ACTIVE)
+  const active = devices.map(({ id }) => id)
   for (const conversationId of await context.store.spaces()) {
     if (conversationId === deviceSpace) continue
     await trying(context, conversationId, async () => {
       const held = await openIfTheirs(conversationId, active)
       if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) return
       const roster = rosterOf(held.seat.group)
-      const deviceIds = active.filter((id) => !roster.has(id))
-      const add = { case: "add", value: { deviceIds } } as const
-      if (deviceIds.length > 0) await ask(context, conversationId, add)
+      const missing = devices.filter(({ id }) => !roster.has(id))
+      for (const device of missing) await ensureTheirs(context, userId, device)
+      const add = { case: "add", value: { deviceIds: missing.map(({ id }) => id) } } as const
+      if (missing.length > 0) await ask(context, conversationId, add)
     })
+  }
+}
+
+/**
+ * Whose a device is, its credential says, and not the service: else it would have anybody let in by this device itself.
+ *
+ * @throws MessagingError ANSWER_REFUSED
+ */
+async function ensureTheirs(context: Context, userId: string, { id, credential }: Device): Promise<void> {
+  const { issuer, owner, verify } = context
+  const body = () => {
+    const realm = { issuerKeys: issuer.keys(), tenantId: owner.tenant, appId: owner.app, verify }
+    const leaf = { credential, signatureKey: credentialIn(credential).leafSignatureKey }
+    return verifyMember(realm, leaf, "ever").body
+  }
+  const found = await refusingAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
+  const isTheirs = idOf("prn", found.userId) === userId && idOf("dev", found.deviceId) === id
+  if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a device that is somebody else's")
+}
+
+async function withFreshKeys<T>({ issuer }: Pick<Context, "issuer">, work: () => T): Promise<T> {
+  try {
+    return work()
+  } catch (error) {
+    if (!isVerdict(error) || !mayBeStaleKeys(error)) throw error
+    await issuer.refresh()
+    return work()
   }
 }

@@ -3,8 +3,11 @@ import { hash } from "@signet/canonical/hash"
 import type { Directive } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
+import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
 import { stateTag } from "../mls.ts"
+import { timelineAfter } from "../state/timeline.ts"
 import { commit } from "./commits.ts"
 
 /** No intent is stored for them: the service asks until they are done. */
@@ -43,20 +46,38 @@ async function carryOut(context: Context, conversationId: string, directive: Dir
         change: { case: "carryOut", value: { directiveId, claimId: claimIdFor(context, directive) } },
       })
       if (authorization === undefined) return "nothing"
-      return {
-        does: "directive",
-        authorization,
-        isAsked: ({ userId, deviceId }) =>
-          userId === directive.userId && (directive.deviceId === "" || deviceId === directive.deviceId),
-      }
+      const isAdding = authorization.keyPackageRefs.length > 0
+      if (isAdding) await ensureWasIn(context, conversationId, directive)
+      return { does: "directive", authorization, isAsked: isTarget(directive) }
     })
     return done === "done"
   } catch (error) {
     // Somebody else is at it, has done it, or nothing can be done now: the directive stays and is seen again.
     if (isFailure(error, "DIRECTIVE_LEASED", "NOT_FOUND", "NOTHING_TO_DO")) return false
     if (failureOf(error)?.reason === "NO_KEY_PACKAGE") return false
-    throw error
+    if (!isMessagingError(error, "ANSWER_REFUSED")) throw error
+    // It does not hold up the others.
+    context.emit({ is: "failed", conversationId, error })
+    return false
   }
+}
+
+const isTarget =
+  (directive: Directive) =>
+  ({ userId, deviceId }: Person): boolean =>
+    userId === directive.userId && (directive.deviceId === "" || deviceId === directive.deviceId)
+
+/**
+ * A directive lets in again who was removed, and nobody else: nobody asked for more, and that the service says so is all
+ * that its proof stands for.
+ *
+ * @throws MessagingError ANSWER_REFUSED where this device has not seen the target go.
+ */
+async function ensureWasIn({ store, rows }: Context, conversationId: string, directive: Directive): Promise<void> {
+  for await (const entry of timelineAfter(store, rows, conversationId, 0n)) {
+    if (entry.is === "membership" && entry.removed.some(isTarget(directive))) return
+  }
+  throw new MessagingError("ANSWER_REFUSED", "somebody is to be let in again who was never in")
 }
 
 /** The same for every try of this device, so that no key package is used up twice. */
