@@ -14,7 +14,7 @@ import type { Verification } from "./verification/verification.ts"
 
 /** Where the messaging service is, and whom it is believed. */
 export interface MessagingConfig {
-  /** Without a slash at the end. */
+  /** https, or this very machine; without a slash at the end. */
   readonly baseUrl: string
   /** The issuer's root public keys, 32 bytes each: from the app itself, never from a server. */
   readonly issuerRootKeys: readonly Uint8Array[]

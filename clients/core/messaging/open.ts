@@ -4,6 +4,7 @@ import { rememberVerdicts } from "@signet/canonical/verdict-cache"
 import { type StoreHeader, StoreHeaderSchema } from "@signet/proto/client/v1/records"
 import { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { SecretBox, SecretScope } from "../secret-box.ts"
+import { checkServiceUrl } from "../service-url.ts"
 import { makeCalls } from "./calls.ts"
 import type { Context } from "./context.ts"
 import { hex } from "./crypto/bytes.ts"
@@ -41,8 +42,13 @@ export interface Opened {
   readonly scope: SecretScope
 }
 
-/** Opens the store for this user, and becomes a device of the session if it is none yet. */
+/**
+ * Opens the store for this user, and becomes a device of the session if it is none yet.
+ *
+ * @throws SignetError CONFIGURATION_INVALID for an address that no token goes to.
+ */
 export async function openContext(options: MessengerOptions, primitives: Primitives): Promise<Opened> {
+  checkServiceUrl(options.messaging.baseUrl)
   const { store, secretBox, clock, random, session } = options
   const owner = ownerOf(session)
   const header = await openHeader(options, owner)
@@ -110,7 +116,11 @@ export async function openContext(options: MessengerOptions, primitives: Primiti
 /** What other tabs write is told here, too, until the store is closed. */
 function followTabs(context: Context): void {
   const { store, device } = context
-  const follow = (space: Space) => (space === deviceSpace ? device.reload() : context.door(space).follow())
+  const follow = async (space: Space) => {
+    if (space === deviceSpace) return device.reload()
+    // Any script of the page's origin can say a name.
+    if (await context.has(space)) await context.door(space).follow()
+  }
   store.watch?.((space) => {
     follow(space).catch((error: unknown) => {
       if (!isMessagingError(error, "CLOSED")) context.emit({ is: "failed", conversationId: undefined, error })

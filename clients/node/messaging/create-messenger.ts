@@ -1,11 +1,11 @@
 import { randomFillSync } from "node:crypto"
 import { platform } from "node:os"
-import { createConnectTransport } from "@connectrpc/connect-node"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { Clock, Random } from "@signet/client"
 import type { Messenger, MessengerOptions } from "@signet/client/messaging"
 import { createMessengerWith } from "@signet/client/messaging/platform"
 import { makeNodeSuite } from "../crypto/suite.ts"
+import { connectTo } from "./wire.ts"
 
 export interface NodeMessengerOptions
   extends Pick<MessengerOptions, "messaging" | "session" | "store" | "secretBox" | "whenKeysChange"> {
@@ -21,7 +21,6 @@ const clock: Clock = {
     return () => clearTimeout(timer)
   },
 }
-const wire = { httpVersion: "1.1", useBinaryFormat: true } as const
 const random: Random = { bytes: (length) => randomFillSync(new Uint8Array(length)) }
 
 /**
@@ -31,7 +30,7 @@ const random: Random = { bytes: (length) => randomFillSync(new Uint8Array(length
  * @throws SecretBoxError
  */
 export function createMessenger(options: NodeMessengerOptions): Promise<Messenger> {
-  const transport = options.transport ?? createConnectTransport({ baseUrl: options.messaging.baseUrl, ...wire })
+  const transport = options.transport ?? connectTo(options.messaging.baseUrl)
   const given = { ...options, transport, clock, random, platform: `node-${platform()}` }
   return createMessengerWith(given, { suite: makeNodeSuite(), verify: nodeVerify })
 }

@@ -10,6 +10,7 @@ import {
 import { clock, random } from "../environment.ts"
 import { createWebSecretBox } from "../secret-box.ts"
 import { checkSecureContext } from "../secure-context.ts"
+import { boundedFetch } from "./bounded.ts"
 import { openIdbStore } from "./idb-store.ts"
 
 export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
@@ -47,5 +48,5 @@ const storeNameOf = ({ appId, tenantId = "", userId }: MessagingSession) =>
 
 function connectTo(baseUrl: string): MessengerOptions["transport"] {
   const withoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: "omit" })
-  return createConnectTransport({ baseUrl, useBinaryFormat: true, fetch: withoutCookies })
+  return createConnectTransport({ baseUrl, useBinaryFormat: true, fetch: boundedFetch(withoutCookies) })
 }

@@ -1,0 +1,63 @@
+import { once } from "node:events"
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { gzipSync } from "node:zlib"
+import { Code, createClient } from "@connectrpc/connect"
+import { DeviceService } from "@signet/proto/messaging/v1/device_service"
+import { expect, test } from "vitest"
+import { connectTo } from "./wire.ts"
+
+/** What a client of a service that answers so makes of it. */
+async function asking(answer: (response: ServerResponse) => void): Promise<unknown> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader("content-type", "application/proto")
+    answer(response)
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  try {
+    const { port } = server.address() as AddressInfo
+    const client = createClient(DeviceService, connectTo(`http://127.0.0.1:${port}`))
+    return await client.getIssuerKeys({}).catch((error: unknown) => error)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+const mib = 1_024 * 1_024
+
+test("an answer that unpacks into more than any answer is, is refused", async () => {
+  const packed = gzipSync(Buffer.alloc(40 * mib), { level: 1 })
+  expect(packed.length).toBeLessThan(mib)
+  const answer = await asking((response) => {
+    response.setHeader("content-encoding", "gzip")
+    response.end(packed)
+  })
+  expect(answer).toMatchObject({ code: Code.ResourceExhausted })
+})
+
+test("an answer without an end is refused when it is longer than any answer is", async () => {
+  let sent = 0
+  const answer = await asking((response) => {
+    const more = () => {
+      while (!response.destroyed && sent < 256 * mib) {
+        sent += mib
+        if (!response.write(Buffer.alloc(mib))) {
+          response.once("drain", more)
+          return
+        }
+      }
+    }
+    more()
+  })
+  expect(answer).toMatchObject({ code: Code.ResourceExhausted })
+  expect(sent).toBeLessThan(128 * mib)
+})
+
+test("an answer that sends elsewhere is not followed there", async () => {
+  const answer = await asking((response) => {
+    response.writeHead(307, { location: "http://127.0.0.1:1/elsewhere" }).end()
+  })
+  expect(answer).toMatchObject({ code: Code.Unknown })
+})
