@@ -117,7 +117,7 @@ test("the windows are those of the design", () => {
     revoke: { ip: a(600) },
     admin_write: { caller: a(60) },
     messaging_backend: { caller: a(6_000), user: a(600) },
-    messaging_register: { user: { limit: 10, seconds: 86_400 } },
+    messaging_register: { ask: a(60), user: { limit: 10, seconds: 86_400 } },
     messaging_upload: { device: { limit: 60, seconds: 3_600 } },
     messaging_claim: { user: { limit: 300, seconds: 3_600 }, target: { limit: 30, seconds: 3_600 } },
     messaging_create: { user: { limit: 60, seconds: 3_600 } },

@@ -42,7 +42,7 @@ export const defaultWindows = {
   revoke: { ip: minute(600) },
   admin_write: { caller: minute(60) },
   messaging_backend: { caller: minute(6_000), user: minute(600) },
-  messaging_register: { user: rates.register },
+  messaging_register: { ask: minute(60), user: rates.register },
   messaging_upload: { device: { limit: 60, seconds: 3_600 } },
   messaging_claim: { user: rates.claim, target: rates.claimPerTarget },
   messaging_create: { user: rates.createConversation },

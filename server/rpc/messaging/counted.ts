@@ -1,4 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect"
+import type { PrincipalId } from "@signet/kernel/ids"
 import type { Route } from "@signet/kernel/limits/policy"
 import { limit, type Subjects } from "../limit.ts"
 import { deviceOf } from "./calling-device.ts"
@@ -16,6 +17,19 @@ export function counted<R extends Route>(
   subjects: Subjects<R>,
 ): Promise<void> {
   return limit({ limiter, clock, secrets, store: { limits } }, context, route, subjects)
+}
+
+/** Counts a credential that is about to be written, once a call: asking again for one that was made is none. */
+export function countingCredential(
+  deps: Parameters<typeof counted>[0],
+  context: HandlerContext,
+  userId: PrincipalId,
+): () => Promise<void> {
+  let counting: Promise<void> | undefined
+  return () => {
+    counting ??= counted(deps, context, "messaging_register", { user: userId })
+    return counting
+  }
 }
 
 /** Counts what a device asks for about members and places, which others wait for. @throws Refused RATE_LIMITED */

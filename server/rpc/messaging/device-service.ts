@@ -25,7 +25,7 @@ export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceSer
       // A session is what a device is bound to: a personal access token has none.
       sessionIdOf(context)
       const of = callerAt(context)
-      await counted(deps, context, "messaging_register", { user: of.userId })
+      await counted(deps, context, "messaging_register", { ask: of.userId })
       const asked = openDeviceRequest(deps, of, request.deviceRequest)
       const { device, list, revoked } = await register(deps, context, asked)
       if (revoked !== null) await carryOutNow(deps, of.userId, [revoked])
@@ -41,7 +41,7 @@ export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceSer
       // Another's device and none at all: one answer.
       if (request.deviceId !== id) throw new Refused("RESOURCE_UNRESOLVED")
       const of = callerAt(context)
-      await counted(deps, context, "messaging_register", { user: of.userId })
+      await counted(deps, context, "messaging_register", { ask: of.userId })
       const asked = openDeviceRequest(deps, of, request.deviceRequest)
       const { device, list } = await renew(deps, context, id, asked)
       return { device: deviceShape(device, of.userId), deviceList: list.bytes }

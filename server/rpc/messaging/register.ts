@@ -5,6 +5,7 @@ import { decideRegister, nextList } from "@signet/kernel/messaging/device"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { MessagingDevice, SignedDeviceList } from "@signet/kernel/messaging/records"
 import { sessionIdOf } from "../call.ts"
+import { countingCredential } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { changeDevices, deviceEvent, revokedDevice, untilDone } from "./device-change.ts"
 import { type DeviceRequest, issuePapers } from "./device-papers.ts"
@@ -21,15 +22,18 @@ export interface Registered {
 /**
  * The device with the key of a request that was verified, bound to the caller's session.
  *
- * @throws Refused DEVICE_KEY_TAKEN, LIMIT_EXCEEDED, UNAVAILABLE
+ * @throws Refused DEVICE_KEY_TAKEN, LIMIT_EXCEEDED, RATE_LIMITED, UNAVAILABLE
  */
-export const register = (deps: MessagingDeps, context: HandlerContext, request: DeviceRequest): Promise<Registered> =>
-  untilDone(() => registerOnce(deps, context, request))
+export function register(deps: MessagingDeps, context: HandlerContext, request: DeviceRequest): Promise<Registered> {
+  const count = countingCredential(deps, context, callerAt(context).userId)
+  return untilDone(() => registerOnce(deps, context, request, count))
+}
 
 async function registerOnce(
   deps: MessagingDeps,
   context: HandlerContext,
   request: DeviceRequest,
+  count: () => Promise<void>,
 ): Promise<Registered | "lost"> {
   const { store } = deps
   const { userId, place } = callerAt(context)
@@ -59,6 +63,7 @@ async function registerOnce(
 
   const device =
     decision.is === "bind" ? decision.device : await newDevice(deps, { userId, place }, known.newest, request, nowMs)
+  if (decision.is === "register") await count()
   const ended = former === undefined ? [] : [revokedDevice(former, nowMs)]
   const list = await changeDevices(
     deps,

@@ -4,6 +4,7 @@ import { Refused } from "@signet/kernel/errors"
 import type { DeviceId } from "@signet/kernel/ids"
 import { decideRenew, nextList } from "@signet/kernel/messaging/device"
 import type { MessagingDevice, SignedDeviceList } from "@signet/kernel/messaging/records"
+import { countingCredential } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { changeDevices, deviceEvent, untilDone } from "./device-change.ts"
 import { type DeviceRequest, issuePapers } from "./device-papers.ts"
@@ -12,7 +13,7 @@ import { callerAt } from "./place.ts"
 /**
  * The device with a new credential, for the key of a request that was verified.
  *
- * @throws Refused DEVICE_REVOKED, DEVICE_KEY_TAKEN, UNAVAILABLE
+ * @throws Refused DEVICE_REVOKED, DEVICE_KEY_TAKEN, RATE_LIMITED, UNAVAILABLE
  */
 export function renew(
   deps: MessagingDeps,
@@ -20,6 +21,7 @@ export function renew(
   deviceId: DeviceId,
   request: DeviceRequest,
 ): Promise<{ device: MessagingDevice; list: SignedDeviceList }> {
+  const count = countingCredential(deps, context, callerAt(context).userId)
   return untilDone(async () => {
     const of = callerAt(context)
     const nowMs = deps.clock.nowMs()
@@ -39,6 +41,7 @@ export function renew(
       previousKey: isSameKey ? device.previousKey : { leafKey: device.leafKey, expiresAtMs: device.expiresAtMs },
       changedAtMs: nowMs,
     }
+    await count()
     const audit = [deviceEvent(deps, context, nowMs, "device.renewed", deviceId)]
     const list = await changeDevices(deps, of, known, { changed: [renewed], bind: null, audit }, nowMs)
     return list === "lost" ? "lost" : { device: renewed, list }

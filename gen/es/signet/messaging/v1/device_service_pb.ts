@@ -351,7 +351,8 @@ export const DeviceService: GenService<{
    * Errors:
    *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the request's bytes or signature; metadata `code` says which)
    *   ALREADY_EXISTS     DEVICE_KEY_TAKEN (the key is another user's, or a revoked device's)
-   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (devices of a user), RATE_LIMITED
+   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (devices of a user), RATE_LIMITED (new devices in a day: one that is there is not
+   *                      counted)
    *   PERMISSION_DENIED  MISSING_SCOPE
    *
    * @generated from rpc signet.messaging.v1.DeviceService.RegisterDevice
@@ -367,10 +368,11 @@ export const DeviceService: GenService<{
    * has expired.
    *
    * Errors:
-   *   INVALID_ARGUMENT  CREDENTIAL_INVALID
-   *   ALREADY_EXISTS    DEVICE_KEY_TAKEN
-   *   PERMISSION_DENIED MISSING_SCOPE, DEVICE_REVOKED
-   *   UNAUTHENTICATED   DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
+   *   INVALID_ARGUMENT   CREDENTIAL_INVALID
+   *   ALREADY_EXISTS     DEVICE_KEY_TAKEN
+   *   RESOURCE_EXHAUSTED RATE_LIMITED (new credentials in a day: one that is given again is not counted)
+   *   PERMISSION_DENIED  MISSING_SCOPE, DEVICE_REVOKED
+   *   UNAUTHENTICATED    DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
    * @generated from rpc signet.messaging.v1.DeviceService.RenewCredential
    */
