@@ -118,7 +118,7 @@ test.each<[string, string, string[]]>([
   [
     "@signet/client-node/messaging",
     "clients/node/messaging/index.ts",
-    [...messengerTypes, ...ofStores, "NodeMessengerOptions", "SignedInOptions"],
+    [...messengerTypes, ...ofStores, ...ofPlatforms, "NodeMessengerOptions"],
   ],
   [
     "@signet/client-react-native",

@@ -24,6 +24,7 @@ type Shared =
   | "timeline"
   | "devices"
   | "revokeDevice"
+  | "startAnew"
   | "sync"
   | "run"
   | "subscribe"
@@ -46,9 +47,11 @@ export async function createMessenger(
   { messaging, session, whenKeysChange = "warn" }: ReactNativeOptions,
 ): Promise<ReactNativeMessenger> {
   const { baseUrl, issuerRootKeys } = messaging
-  const { handle, deviceId } = await asked(() =>
+  const opened = await asked(() =>
     native.open({ baseUrl, issuerRootKeys: issuerRootKeys.map(toBase64), session, whenKeysChange }),
   )
+  const { handle } = opened
+  let { deviceId } = opened
   const listeners = new Set<(event: MessengerEvent) => void>()
   const subscription = native.onEvent((event) => {
     if (event.handle !== handle) return
@@ -57,7 +60,9 @@ export async function createMessenger(
   })
 
   return {
-    deviceId,
+    get deviceId() {
+      return deviceId
+    },
     createDirectConversation: async (peer) =>
       conversationFrom(await asked(() => native.createDirectConversation(handle, peer))),
     createGroupConversation: async (userIds) =>
@@ -87,6 +92,9 @@ export async function createMessenger(
     },
     devices: async () => [...(await asked(() => native.devices(handle)))],
     revokeDevice: (id) => asked(() => native.revokeDevice(handle, id)),
+    async startAnew() {
+      deviceId = (await asked(() => native.startAnew(handle))).deviceId
+    },
     safetyNumber: (userId) => asked(() => native.safetyNumber(handle, userId)),
     sync: () => asked(() => native.sync(handle)),
     async run(signal) {

@@ -108,6 +108,8 @@ export interface NativeMessenger {
   timeline(handle: Handle, conversationId: string, afterSeq: string, limit: number): Promise<readonly NativeEntry[]>
   devices(handle: Handle): Promise<readonly NativeDevice[]>
   revokeDevice(handle: Handle, deviceId: string): Promise<void>
+  /** @returns The device from then on: another one where this one has ended. */
+  startAnew(handle: Handle): Promise<{ readonly deviceId: string }>
   /** Sixty digits, computed natively: what people compare. */
   safetyNumber(handle: Handle, userId: string): Promise<string>
   sync(handle: Handle): Promise<void>

@@ -1,38 +1,5 @@
 // @signet/client-node/messaging: the messenger in Node.
-export {
-  type AttachmentOptions,
-  type AttachmentSource,
-  type ComparedBy,
-  type ConversationInfo,
-  type ConversationStatus,
-  type DeviceFingerprint,
-  type DeviceInfo,
-  type Incoming,
-  type IncomingEnvelope,
-  isMessagingError,
-  type MessagingConfig,
-  MessagingError,
-  type MessagingReason,
-  type MessagingSession,
-  type MessagingStore,
-  type Messenger,
-  type MessengerEvent,
-  messagingReasons,
-  messagingSession,
-  type OpenedAttachment,
-  type OutgoingEnvelope,
-  openMemoryStore,
-  type Person,
-  type Range,
-  type ReadOptions,
-  type SentMessage,
-  type SignedInOptions,
-  type TimelineEntry,
-  type UploadInfo,
-  type UserVerification,
-  type Verification,
-  type VerificationStatus,
-} from "@signet/client/messaging"
+export * from "@signet/client/messaging"
 export { createMessenger, type NodeMessengerOptions } from "./create-messenger.ts"
 export { openFolderStore } from "./folder-store.ts"
 export { openSqliteStore } from "./sqlite-store.ts"

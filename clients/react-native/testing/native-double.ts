@@ -91,6 +91,10 @@ export function nativeDouble({ open, safetyNumber }: NativeSide): NativeDouble {
     }),
     devices: of((messenger) => messenger.devices()),
     revokeDevice: of((messenger, id: string) => messenger.revokeDevice(id)),
+    startAnew: of(async (messenger) => {
+      await messenger.startAnew()
+      return { deviceId: messenger.deviceId }
+    }),
     safetyNumber: of((_, userId: string) => safetyNumber(userId)),
     sync: of((messenger) => messenger.sync()),
     run: call((handle: string) => at(handle).messenger.run(at(handle).stopping.signal)),
