@@ -9,27 +9,16 @@ import {
   type CreateConversationResponse,
   SubscribeResponse_DirectiveIssuedSchema as DirectiveIssuedSchema,
   SubscribeResponse_EnvelopeAvailableSchema as EnvelopeAvailableSchema,
-  LeaseDirectiveResponseSchema,
   type ListConversationsResponse,
-  ListDirectivesResponseSchema,
   SubscribeResponse_WelcomeAvailableSchema as WelcomeAvailableSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
-import type { ListDevicesResponse, RegisterDeviceResponse } from "@signet/proto/messaging/v1/device_service"
-import {
-  type Conversation,
-  Conversation_Status,
-  DirectiveKind,
-  DirectiveSchema,
-  EnvelopeSchema,
-} from "@signet/proto/messaging/v1/records"
+import type { RegisterDeviceResponse } from "@signet/proto/messaging/v1/device_service"
+import { type Conversation, Conversation_Status, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
-import type { Context } from "../../clients/core/messaging/context.ts"
 import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
-import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
-import { carryOutDue } from "../../clients/core/messaging/sending/carry-out.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
@@ -292,68 +281,4 @@ test("somebody's new device is let in by another member, where none of theirs do
   await addDevicesOf(context, ben.person.userId)
   await second.messenger.sync()
   expect((await second.messenger.conversation(id))?.status).toBe("active")
-})
-
-test.each([
-  ["one's own", true],
-  ["another member's", false],
-])("a device that the service calls %s, and that is somebody else's, is let in by nobody", async (_, isOwn) => {
-  const gil = await messengers.newcomer("gil", { transport })
-  const { id } = await gil.messenger.createGroupConversation([ben.person.userId])
-  const { context } = await openContext(...messengers.optionsFor(mallory.person, mallory))
-  const { devices: theirs } = await context.calls.devices.listDevices({})
-  transport.bend = {
-    method: "ListDevices",
-    answer: (truth) => void (truth as ListDevicesResponse).devices.push(...theirs),
-  }
-  const failures: unknown[] = []
-  const hear = (event: MessengerEvent) => event.is === "failed" && failures.push(event.error)
-  if (isOwn) {
-    gil.messenger.subscribe(hear)
-    await gil.messenger.sync()
-  } else {
-    const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
-    const seating = { store: gil.store, box: gil.box, clock, transport }
-    const opened = await openContext(...messengers.optionsFor(gil.person, seating))
-    opened.events.subscribe(hear)
-    await addDevicesOf(opened.context, ben.person.userId)
-  }
-  transport.bend = undefined
-  await gil.messenger.sync()
-  expect((await gil.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(
-    [gil.person.userId, ben.person.userId].toSorted(),
-  )
-  expect(failures).toContainEqual(expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" }))
-})
-
-test("a directive to let somebody in again lets nobody in who was never in", async () => {
-  const hal = await messengers.newcomer("hal", { transport })
-  const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
-  const { context } = await openContext(...messengers.optionsFor(hal.person, { ...hal, transport }))
-  const { userId } = mallory.person
-  const { deviceId } = mallory.messenger
-  const directive = create(DirectiveSchema, { id: "drv_1", kind: DirectiveKind.REJOIN, userId, deviceId })
-  // What a backend may have signed in a member's name: it hands on the paper of an addition that was asked for.
-  const failures: unknown[] = []
-  const asDirective: Context = {
-    ...context,
-    emit: (event) => event.is === "failed" && failures.push(event.error),
-    calls: {
-      ...context.calls,
-      conversations: {
-        ...context.calls.conversations,
-        listDirectives: async () => create(ListDirectivesResponseSchema, { directives: [directive] }),
-        leaseDirective: async () => create(LeaseDirectiveResponseSchema),
-        authorizeMembership: ({ conversationId = "", baseEpoch = 0n, baseStateTag = new Uint8Array() }) => {
-          const value = { deviceIds: [deviceId], claimId: idOf("clm", randomBytes(16)) }
-          const change = { case: "add", value } as const
-          const base = { conversationId, baseEpoch, baseStateTag }
-          return context.calls.conversations.authorizeMembership({ ...base, change })
-        },
-      },
-    },
-  }
-  await carryOutDue(asDirective, id)
-  expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
-  expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })

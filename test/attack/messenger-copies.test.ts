@@ -8,12 +8,13 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
 let ben: Seated
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   ben = await messengers.newcomer("ben")
 })

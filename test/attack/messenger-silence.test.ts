@@ -12,12 +12,13 @@ import {
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
 let ben: Seated
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   ben = await messengers.newcomer("ben")
 })

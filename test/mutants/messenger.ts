@@ -4,6 +4,7 @@ const client = "clients/core/messaging"
 const attack = "test/attack/messenger.test.ts"
 const welcomes = "test/attack/messenger-welcomes.test.ts"
 const answers = "test/attack/messenger-answers.test.ts"
+const members = "test/attack/messenger-members.test.ts"
 const state = "test/story/messenger-state.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
@@ -51,16 +52,24 @@ export const messengerMutants: readonly Mutant[] = [
     file: `${client}/device/own-devices.ts`,
     from: "  if (!isTheirs) throw",
     to: "  if (id === userId && !isTheirs) throw",
-    test: answers,
+    test: members,
     name: "a device that the service calls one's own, and that is somebody else's, is let in by nobody",
     row: "one's own",
+  },
+  {
+    fault: "who was removed comes in by another device",
+    file: `${client}/sending/intents.ts`,
+    from: " && present.has(userId)",
+    to: "",
+    test: members,
+    name: "what was asked for before somebody was removed does not let their other device in after it",
   },
   {
     fault: "a directive lets in whom it names",
     file: `${client}/sending/carry-out.ts`,
     from: "if (isAdding) await ensureWasIn",
     to: "if (!isAdding) await ensureWasIn",
-    test: answers,
+    test: members,
     name: "a directive to let somebody in again lets nobody in who was never in",
   },
   {

@@ -6,7 +6,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
 import { type GroupState, stateTag } from "../mls.ts"
-import { rosterOf } from "../receiving/roster.ts"
+import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
 import { commit, seatToCommit } from "./commits.ts"
 import { nextId } from "./ordered-id.ts"
@@ -130,7 +130,9 @@ async function planOf(
               : { case: "remove", value: subjects },
         })
         if (authorization === undefined) return nothingLeft(group, change)
-        return { does: change.case, authorization, isAsked: isOneOf(subjects) }
+        const isAsked =
+          change.case === "add" ? await isToAdd(context, conversationId, group, subjects) : isOneOf(subjects)
+        return { does: change.case, authorization, isAsked }
       }
       case "carryOut":
       case undefined:
@@ -150,7 +152,20 @@ function nothingLeft(group: GroupState, change: IntentRecord["change"]): "nothin
   return "nothing"
 }
 
+interface Subjects {
+  readonly userIds: readonly string[]
+  readonly deviceIds: readonly string[]
+}
+
+/** A device is let in beside its user: of one who was removed since it was asked for, no other device comes in. */
+async function isToAdd(context: Context, conversationId: string, group: GroupState, { userIds, deviceIds }: Subjects) {
+  const { record } = await context.door(conversationId).held()
+  const present = new Set([...usersIn(group), ...(record?.directUserIds ?? []), context.owner.userId])
+  return ({ userId, deviceId }: Person) =>
+    userIds.includes(userId) || (deviceIds.includes(deviceId) && present.has(userId))
+}
+
 const isOneOf =
-  ({ userIds, deviceIds }: { userIds: readonly string[]; deviceIds: readonly string[] }) =>
+  ({ userIds, deviceIds }: Subjects) =>
   ({ userId, deviceId }: Person) =>
     userIds.includes(userId) || deviceIds.includes(deviceId)

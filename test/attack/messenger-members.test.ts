@@ -1,0 +1,123 @@
+// A service that wants somebody in: it calls a device another user's, directs that somebody be let in again, or lets an old
+// request through. Whoever asked for nobody lets nobody in.
+import { randomBytes } from "node:crypto"
+import { create } from "@bufbuild/protobuf"
+import {
+  LeaseDirectiveResponseSchema,
+  ListDirectivesResponseSchema,
+} from "@signet/proto/messaging/v1/conversation_service"
+import type { ListDevicesResponse } from "@signet/proto/messaging/v1/device_service"
+import { DirectiveKind, DirectiveSchema } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { Context } from "../../clients/core/messaging/context.ts"
+import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
+import { idOf } from "../../clients/core/messaging/ids.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { carryOutDue } from "../../clients/core/messaging/sending/carry-out.ts"
+import { newIntent, putIntent } from "../../clients/core/messaging/sending/intents.ts"
+import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
+import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let transport: LyingTransport
+let ben: Seated
+let mallory: Seated
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server)
+  transport = lyingTransport(messengers.transport)
+  ben = await messengers.newcomer("ben")
+  mallory = await messengers.newcomer("mallory")
+})
+beforeEach(() => {
+  transport.bend = undefined
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+test.each([
+  ["one's own", true],
+  ["another member's", false],
+])("a device that the service calls %s, and that is somebody else's, is let in by nobody", async (_, isOwn) => {
+  const gil = await messengers.newcomer("gil", { transport })
+  const { id } = await gil.messenger.createGroupConversation([ben.person.userId])
+  const { context } = await openContext(...messengers.optionsFor(mallory.person, mallory))
+  const { devices: theirs } = await context.calls.devices.listDevices({})
+  transport.bend = {
+    method: "ListDevices",
+    answer: (truth) => void (truth as ListDevicesResponse).devices.push(...theirs),
+  }
+  const failures: unknown[] = []
+  const hear = (event: MessengerEvent) => event.is === "failed" && failures.push(event.error)
+  if (isOwn) {
+    gil.messenger.subscribe(hear)
+    await gil.messenger.sync()
+  } else {
+    const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
+    const seating = { store: gil.store, box: gil.box, clock, transport }
+    const opened = await openContext(...messengers.optionsFor(gil.person, seating))
+    opened.events.subscribe(hear)
+    await addDevicesOf(opened.context, ben.person.userId)
+  }
+  transport.bend = undefined
+  await gil.messenger.sync()
+  expect((await gil.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(
+    [gil.person.userId, ben.person.userId].toSorted(),
+  )
+  expect(failures).toContainEqual(expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" }))
+})
+
+test("a directive to let somebody in again lets nobody in who was never in", async () => {
+  const hal = await messengers.newcomer("hal", { transport })
+  const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
+  const { context } = await openContext(...messengers.optionsFor(hal.person, { ...hal, transport }))
+  const { userId } = mallory.person
+  const { deviceId } = mallory.messenger
+  const directive = create(DirectiveSchema, { id: "drv_1", kind: DirectiveKind.REJOIN, userId, deviceId })
+  // What a backend may have signed in a member's name: it hands on the paper of an addition that was asked for.
+  const failures: unknown[] = []
+  const asDirective: Context = {
+    ...context,
+    emit: (event) => event.is === "failed" && failures.push(event.error),
+    calls: {
+      ...context.calls,
+      conversations: {
+        ...context.calls.conversations,
+        listDirectives: async () => create(ListDirectivesResponseSchema, { directives: [directive] }),
+        leaseDirective: async () => create(LeaseDirectiveResponseSchema),
+        authorizeMembership: ({ conversationId = "", baseEpoch = 0n, baseStateTag = new Uint8Array() }) => {
+          const value = { deviceIds: [deviceId], claimId: idOf("clm", randomBytes(16)) }
+          const change = { case: "add", value } as const
+          const base = { conversationId, baseEpoch, baseStateTag }
+          return context.calls.conversations.authorizeMembership({ ...base, change })
+        },
+      },
+    },
+  }
+  await carryOutDue(asDirective, id)
+  expect(failures).toEqual([expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })])
+  expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
+})
+
+test("what was asked for before somebody was removed does not let their other device in after it", async () => {
+  const ida = await messengers.newcomer("ida", { transport })
+  const jon = await messengers.newcomer("jon")
+  const { id } = await ida.messenger.createGroupConversation([ben.person.userId, jon.person.userId])
+  await ben.messenger.sync()
+  const second = await messengers.open(await jon.person.again())
+  await second.messenger.sync()
+  const { context } = await openContext(...messengers.optionsFor(ida.person, { ...ida, transport }))
+  // Asked for when the device was new, and not done: the service could not be reached.
+  const waiting = newIntent(context, { case: "add", value: { deviceIds: [second.messenger.deviceId] } })
+  await context.door(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
+  await ben.messenger.removeMembers(id, [jon.person.userId])
+  await ida.messenger.sync()
+  const left = [ida.person.userId, ben.person.userId].toSorted()
+  expect((await ida.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(left)
+})
