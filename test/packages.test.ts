@@ -8,8 +8,8 @@ import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages } from "../scripts/build-packages.ts"
 import { effort } from "./support/effort.ts"
+import { startMessagingServer } from "./support/messaging/test-server.ts"
 import { storyStore } from "./support/postgres.ts"
-import { startTestServer } from "./support/server.ts"
 
 /** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
 const maxKilobytes = { identity: 45, messenger: 150 }
@@ -156,19 +156,24 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     }
   })
 
-  test("sign in from an empty project", async () => {
-    const server = await startTestServer({ store: storyStore })
+  test("sign in and write to each other from an empty project", async () => {
+    const server = await startMessagingServer({ store: storyStore })
     try {
-      const { credential } = await server.login("packed")
-      const idToken = credential?.case === "idToken" ? credential.value : ""
-      writeFileSync(join(project, "program.js"), program)
-      const arguments_ = ["program.js", server.url, server.app.id, idToken, project]
+      const tokens = await Promise.all(
+        ["packed", "packed too"].map(async (subject) => {
+          const { credential } = await server.login(subject)
+          return credential?.case === "idToken" ? credential.value : ""
+        }),
+      )
+      writeFileSync(join(project, "program.ts"), program)
+      const root = Buffer.from(server.issuerRootKey).toString("base64url")
+      const arguments_ = ["program.ts", server.url, server.app.id, root, project, ...tokens]
       const said = await new Promise<string>((resolve, reject) =>
         execFile(process.execPath, arguments_, { cwd: project }, (error, stdout, stderr) =>
           error ? reject(new Error(stderr)) : resolve(stdout),
         ),
       )
-      expect(said).toMatch(/^prn_\w+ 1 function\n$/)
+      expect(said).toMatch(/^prn_\w+ 1\nprn_\w+ 1\nhello from a package\n$/)
       expect(readFileSync(join(project, "package.json"), "utf8")).toContain("@signet/client-node")
     } finally {
       await server.close()
@@ -181,19 +186,39 @@ import { join } from "node:path"
 import { argv } from "node:process"
 import { createClient } from "@connectrpc/connect"
 import { configure, createFileLock, createFileShelf, createPassphraseBox, grpc } from "@signet/client-node"
-import { createMessenger } from "@signet/client-node/messaging"
+import { createMessenger, messagingSession, openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
-const [, , authBaseUrl = "", appId = "", idToken = "", folder = ""] = argv
-const box = createPassphraseBox({
-  shelf: createFileShelf(join(folder, "box")),
-  lock: createFileLock(join(folder, "box-lock")),
-  passphrase: async () => "of a test",
-})
-const signet = configure({ appId, authBaseUrl, providers: ["IDP_A"], folder: join(folder, "signet"), box })
-await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
-const { principal } = await createClient(AuthService, signet.session.transport()).me({})
-const { sessions } = await createClient(SessionService, signet.session.transport({ wire: grpc })).listSessions({})
-console.log(principal?.id, sessions.length, typeof createMessenger)
-signet.close()
+const [, , authBaseUrl = "", appId = "", rootKey = "", project = "", ...idTokens] = argv
+const [ada, bob] = await Promise.all(idTokens.map(open))
+if (ada === undefined || bob === undefined) throw new Error("two of them")
+await bob.messenger.sync()
+const { id } = await ada.messenger.createDirectConversation(bob.userId)
+await ada.messenger.send(id, new TextEncoder().encode("hello from a package"))
+await bob.messenger.sync()
+for (const entry of await bob.messenger.timeline(id)) {
+  if (entry.is === "message") console.log(new TextDecoder().decode(entry.plaintext))
+}
+for (const one of [ada, bob]) {
+  await one.messenger.close()
+  one.signet.close()
+}
+
+async function open(idToken: string, i: number) {
+  const folder = join(project, \`of \${i}\`)
+  const box = createPassphraseBox({
+    shelf: createFileShelf(join(folder, "box")),
+    lock: createFileLock(join(folder, "box-lock")),
+    passphrase: async () => "of a test",
+  })
+  const signet = configure({ appId, authBaseUrl, providers: ["IDP_A"], folder: join(folder, "signet"), box })
+  await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
+  const { principal } = await createClient(AuthService, signet.session.transport()).me({})
+  const { sessions } = await createClient(SessionService, signet.session.transport({ wire: grpc })).listSessions({})
+  console.log(principal?.id, sessions.length)
+  const session = await messagingSession(signet.session, { appId })
+  const messaging = { baseUrl: authBaseUrl, issuerRootKeys: [new Uint8Array(Buffer.from(rootKey, "base64url"))] }
+  const store = i === 0 ? openSqliteStore(join(folder, "messages")) : await openFolderStore(join(folder, "messages"))
+  return { signet, userId: session.userId, messenger: await createMessenger({ messaging, session, store, secretBox: box }) }
+}
 `
