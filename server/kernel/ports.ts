@@ -154,7 +154,6 @@ export interface Sessions {
     deviceId: DeviceId,
     of: { principalId: PrincipalId; appId: AppId; tenantId: TenantId | null },
   ): Promise<void>
-  markRefreshed(id: SessionId, change: { nowMs: number; idleExpiresAtMs: number }): Promise<void>
   /** ACTIVE becomes REVOKED or COMPROMISED, and its refresh tokens are revoked. False when it was not ACTIVE. */
   end(id: SessionId, status: "REVOKED" | "COMPROMISED", reason: string, nowMs: number): Promise<boolean>
   /** Ends every ACTIVE session of the identity, in every app, but the one named. Returns the ended ones' ids. */
@@ -170,14 +169,38 @@ export interface RefreshTokens {
   insert(token: RefreshToken): Promise<void>
   /** The token with one of these hashes. The caller holds its session's lock. */
   find(tokenHashes: readonly Uint8Array[]): Promise<RefreshToken | undefined>
-  /** Marks it used and rotated, keeps what a retry needs, and inserts the successor. */
+  /** The same with what else decides about its rotation. The caller holds this session's lock. */
+  findWithFacts(tokenHashes: readonly Uint8Array[], session: Session): Promise<RefreshFacts>
+  /**
+   * Marks it used and rotated, keeps what a retry needs, and inserts the successor. Its own predecessor is confirmed:
+   * what a retry of that would need is erased. The session's rotation is counted, and its idle limit moved.
+   */
   rotate(
     id: RefreshTokenId,
-    change: { nowMs: number; retryKeyHash: Uint8Array | null; successorSealed: Uint8Array | null },
+    change: {
+      nowMs: number
+      idleExpiresAtMs: number
+      retryKeyHash: Uint8Array | null
+      successorSealed: Uint8Array | null
+    },
     successor: RefreshToken,
   ): Promise<void>
-  /** The successor was presented: erases what a retry of its predecessor would need. */
-  confirm(id: RefreshTokenId, nowMs: number): Promise<void>
+}
+
+/** What decides about a refresh, all of one instant. */
+export interface RefreshFacts {
+  token: RefreshToken | undefined
+  app: App | undefined
+  identity: Identity["status"] | undefined
+  principal: Principal | undefined
+  /** Of the app as a whole. */
+  outer: Membership | undefined
+  /** At the session's own place. */
+  inner: Membership | undefined
+  /** Of the tenant that the session's context is in. */
+  around: Membership | undefined
+  versions: AuthorityVersions
+  place: PlaceFacts
 }
 
 export interface IdTokenUses {

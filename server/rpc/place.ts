@@ -1,7 +1,7 @@
 import type { Place } from "@signet/kernel/admin-ports"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { PrincipalId } from "@signet/kernel/ids"
-import type { Tx } from "@signet/kernel/ports"
+import type { RefreshFacts, Tx } from "@signet/kernel/ports"
 import type { App, Membership } from "@signet/kernel/records"
 
 /**
@@ -39,6 +39,11 @@ export async function activeMembership(
   if (tenantId === null && contextId === null) return outer
   const inner = await tx.identities.findMembership(principalId, appId, tenantId, contextId)
   if (inner?.status !== "ACTIVE") return undefined
-  const around = await tenantMembershipOf(tx, principalId, place)
-  return around?.status === "SUSPENDED" ? undefined : inner
+  return activeOf({ outer, inner, around: await tenantMembershipOf(tx, principalId, place) })
+}
+
+/** The same of memberships that are known: of the app, at the place, and of the tenant around it. */
+export function activeOf({ outer, inner, around }: Pick<RefreshFacts, "outer" | "inner" | "around">) {
+  const isActive = outer?.status === "ACTIVE" && inner?.status === "ACTIVE" && around?.status !== "SUSPENDED"
+  return isActive ? inner : undefined
 }

@@ -1,9 +1,10 @@
 // A refresh: one transaction under the session's lock, in which a reuse is written down before it is refused.
 import type { HandlerContext } from "@connectrpc/connect"
+import { isOpen } from "@signet/kernel/authz/liveness"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import type { AppId } from "@signet/kernel/ids"
-import type { Tx } from "@signet/kernel/ports"
+import type { RefreshFacts, Tx } from "@signet/kernel/ports"
 import type { App, Membership, Principal, RefreshToken, Session } from "@signet/kernel/records"
 import { grantedAudiences, idleExpiry } from "@signet/kernel/session/session"
 import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
@@ -12,7 +13,7 @@ import { auditEvent, ofSession } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { limit } from "./limit.ts"
-import { activeMembership, isPlaceOpen } from "./place.ts"
+import { activeOf } from "./place.ts"
 import { newRefreshToken } from "./sign-in/session.ts"
 
 export interface RefreshCall {
@@ -50,9 +51,8 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
   const hashes = deps.secrets.hashes("refresh-token", call.token)
   const session = await tx.sessions.lockByRefreshToken(hashes)
   if (session === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
-  const token = await tx.refreshTokens.find(hashes)
-  const versions = await tx.authorities.find(session.principalId, session.appId)
-  const app = await tx.apps.findApp(session.appId)
+  const facts = await tx.refreshTokens.findWithFacts(hashes, session)
+  const { token, app, versions } = facts
   if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
   if (call.cookieAppId !== null) checkCookieOrigin(context, app)
 
@@ -74,7 +74,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
       await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
       // Only now: a copy of a rotated token ends its session in a body too, where no origin is asked for.
       if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
-      const entitled = await checkEntitled(deps, tx, { session, app, asked: call.audiences })
+      const entitled = checkEntitled(deps, facts, { session, app, asked: call.audiences })
       if ("reason" in entitled) return entitled
       const next =
         rotation.is === "rotate"
@@ -105,20 +105,18 @@ async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: S
 }
 
 /** A token of somebody who may no longer call is not rotated: it serves again when they may. */
-async function checkEntitled(
+function checkEntitled(
   deps: Deps,
-  tx: Tx,
+  facts: RefreshFacts,
   { session, app, asked }: { session: Session; app: App; asked: readonly string[] },
-): Promise<Pick<Refreshed, "principal" | "app" | "membership" | "audiences"> | { reason: Reason }> {
+): Pick<Refreshed, "principal" | "app" | "membership" | "audiences"> | { reason: Reason } {
+  const { principal } = facts
   if (app.status !== "ACTIVE") return { reason: "TENANT_SUSPENDED" }
-  const identity = await tx.identities.findIdentity(session.identityId)
-  if (identity?.status !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
-  const principal = await tx.identities.findPrincipal(session.principalId)
+  if (facts.identity !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
   if (principal?.status !== "ACTIVE") return { reason: "PRINCIPAL_INACTIVE" }
-  const { appId, tenantId, contextId } = session
-  const membership = await activeMembership(tx, principal.id, { appId, tenantId, contextId })
+  const membership = activeOf(facts)
   if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
-  if (!(await isPlaceOpen(tx, app.status, session))) return { reason: "TENANT_SUSPENDED" }
+  if (!isOpen(facts.place)) return { reason: "TENANT_SUSPENDED" }
   const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
   return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, app, membership, audiences }
 }
@@ -145,6 +143,7 @@ async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step:
     token.id,
     {
       nowMs,
+      idleExpiresAtMs,
       retryKeyHash: keyed ? deps.secrets.hash("retry-key", call.retryKey) : null,
       successorSealed: keyed
         ? deps.secrets.sealSuccessor({ tokenId: token.id, token: call.token, retryKey: call.retryKey }, refreshToken)
@@ -152,8 +151,6 @@ async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step:
     },
     newRefreshToken(deps, refreshed, refreshToken, nowMs, token),
   )
-  if (token.previousTokenId !== null) await tx.refreshTokens.confirm(token.previousTokenId, nowMs)
-  await tx.sessions.markRefreshed(session.id, { nowMs, idleExpiresAtMs })
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))
   return { session: refreshed, refreshToken }
 }

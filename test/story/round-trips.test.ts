@@ -53,6 +53,6 @@ describeOnPostgres("round trips to the database", () => {
       refreshToken = (await clients.auth.refresh({ refreshToken })).refreshToken
     }
     await refresh()
-    expect(await roundTrips(refresh)).toHaveLength(16)
+    expect(await roundTrips(refresh)).toHaveLength(8)
   })
 })

@@ -6,7 +6,7 @@ import { raisePolicy } from "./authority.ts"
 import type { AppTable, ProviderClientTable } from "./schema.ts"
 import { bytesOrNull, type Database, run } from "./sql.ts"
 
-const appColumns = [
+export const appColumns = [
   "id",
   "name",
   "status",

@@ -5,7 +5,7 @@ import type { ClientFacts, ClientQuestion } from "@signet/kernel/machine-ports"
 import type { App, Membership, Principal } from "@signet/kernel/records"
 import { endedText } from "./memberships.ts"
 import { placeFactsOf, placeText } from "./places.ts"
-import { accountFromRow, accountText, type ServiceAccountRow } from "./service-accounts.ts"
+import { accountFromRow, accountText, type ServiceAccountRow } from "./service-account-row.ts"
 import { at, type Database, run } from "./sql.ts"
 
 /** Of nobody where there is no such client. */

@@ -28,12 +28,11 @@ describeOnPostgres("transactions that meet", () => {
     const refresh = (session: Session, token: RefreshToken, nowMs: number): Promise<RefreshToken | "late"> =>
       opened.store.transaction(async (tx) => {
         const locked = await tx.sessions.lockByRefreshToken([token.tokenHash])
-        const found = await tx.refreshTokens.find([token.tokenHash])
+        const { token: found } = await tx.refreshTokens.findWithFacts([token.tokenHash], session)
         if (locked?.status !== "ACTIVE" || found === undefined || found.rotatedAtMs !== null) return "late"
         const successor = newToken(session, { previousTokenId: token.id })
-        const change = { nowMs, retryKeyHash: null, successorSealed: Uint8Array.of(1) }
+        const change = { nowMs, idleExpiresAtMs: nowMs + 1, retryKeyHash: null, successorSealed: Uint8Array.of(1) }
         await tx.refreshTokens.rotate(token.id, change, successor)
-        await tx.sessions.markRefreshed(session.id, { nowMs, idleExpiresAtMs: nowMs + 1 })
         return successor
       })
 
@@ -104,11 +103,11 @@ describeOnPostgres("transactions that meet", () => {
         const found = await tx.sessions.find(session.id)
         if (++arrived === 2) met.resolve()
         await met.promise
-        await tx.sessions.markRefreshed(session.id, { nowMs: 5_000, idleExpiresAtMs: 6_000 })
-        return found?.rotation
+        await tx.sessions.end(session.id, "REVOKED", "logout", 5_000)
+        return found?.status
       })
     const seen = await Promise.all([work(), work()])
-    expect(seen.toSorted()).toEqual([0, 1])
+    expect(seen.toSorted()).toEqual(["ACTIVE", "REVOKED"])
     expect(runs).toBe(3)
     await opened.close()
   })

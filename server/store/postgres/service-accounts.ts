@@ -1,22 +1,14 @@
 import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
 import type { ServiceAccounts } from "@signet/kernel/machine-ports"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
-import type { Selectable } from "kysely"
 import { raiseAuthority } from "./authority.ts"
 import { findClient } from "./client-facts.ts"
-import type { ServiceAccountTable } from "./machine-schema.ts"
 import { memberships } from "./memberships.ts"
 import { revocations } from "./revocations.ts"
+import { accountFromRow, accountText, accountToRow, type ServiceAccountRow } from "./service-account-row.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 import { at, type Database, run } from "./sql.ts"
 
-export type ServiceAccountRow = Selectable<ServiceAccountTable> & { owned_audiences: readonly string[] }
-type Row = ServiceAccountRow
-
-// What a service owns is kept beside it, so that the database holds each audience to one owner.
-export const accountText = `service_account.*, array(
-  select audience from owned_audience where service_account_id = service_account.id order by audience
-) as owned_audiences`
 const selectText = `select ${accountText} from service_account`
 const list = (condition: string) => `${selectText}
 where app_id = $1 and coalesce(tenant_id, '') = $2 and ${condition} order by created_at desc, id desc limit $3`
@@ -25,7 +17,7 @@ const listAfterText = list("(created_at, id) < ($4, $5)")
 
 export function serviceAccounts(db: Database): ServiceAccounts {
   const findBy = async (condition: string, value: string): Promise<ServiceAccount | undefined> => {
-    const [row] = await run<Row>(db, `${selectText} where ${condition}`, [value])
+    const [row] = await run<ServiceAccountRow>(db, `${selectText} where ${condition}`, [value])
     return row && accountFromRow(row)
   }
 
@@ -36,7 +28,7 @@ export function serviceAccounts(db: Database): ServiceAccounts {
       }
       const { id, kind, identityId, status } = principal
       await db.insertInto("principal").values({ id, kind, identity_id: identityId, status }).execute()
-      await db.insertInto("service_account").values(toRow(account)).execute()
+      await db.insertInto("service_account").values(accountToRow(account)).execute()
       if (!(await claim(db, account))) return false
       await memberships(db).insertMembership(membership)
       return true
@@ -51,7 +43,7 @@ export function serviceAccounts(db: Database): ServiceAccounts {
     async list(appId, tenantId, { size, before }) {
       const cursor = before === null ? [] : [at(before.createdAtMs), before.id]
       const text = before === null ? listText : listAfterText
-      const rows = await run<Row>(db, text, [appId, tenantId ?? "", size, ...cursor])
+      const rows = await run<ServiceAccountRow>(db, text, [appId, tenantId ?? "", size, ...cursor])
       return rows.map(accountFromRow)
     },
 
@@ -95,34 +87,3 @@ async function claim(db: Database, account: ServiceAccount): Promise<boolean> {
   await db.deleteFrom("principal").where("id", "=", account.principalId).execute()
   return false
 }
-
-export const accountFromRow = (row: Row): ServiceAccount => ({
-  id: row.id,
-  principalId: row.principal_id,
-  appId: row.app_id,
-  tenantId: row.tenant_id,
-  name: row.name,
-  clientId: row.client_id,
-  status: row.status,
-  authMethods: row.auth_methods,
-  ownedAudiences: row.owned_audiences,
-  allowedAudiences: row.allowed_audiences,
-  scopes: row.scopes,
-  defaultScopes: row.default_scopes,
-  createdAtMs: row.created_at.getTime(),
-})
-
-const toRow = (account: ServiceAccount): ServiceAccountTable => ({
-  id: account.id,
-  principal_id: account.principalId,
-  app_id: account.appId,
-  tenant_id: account.tenantId,
-  name: account.name,
-  client_id: account.clientId,
-  status: account.status,
-  auth_methods: account.authMethods,
-  allowed_audiences: account.allowedAudiences,
-  scopes: account.scopes,
-  default_scopes: account.defaultScopes,
-  created_at: at(account.createdAtMs),
-})

@@ -60,23 +60,39 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
   test("rotation marks the token, keeps what a retry needs, and inserts the successor", async () => {
     const { session, token } = await putSession(store)
     const successor = newToken(session, { previousTokenId: token.id })
+    const idleExpiresAtMs = 99_000
     const change = { nowMs: 5_000, retryKeyHash: new Uint8Array(32).fill(4), successorSealed: Uint8Array.of(1, 2) }
-    await store.transaction((tx) => tx.refreshTokens.rotate(token.id, change, successor))
+    await store.transaction((tx) => tx.refreshTokens.rotate(token.id, { ...change, idleExpiresAtMs }, successor))
+    const rotateNext = (nowMs: number, previousTokenId: typeof token.id, next: typeof token) =>
+      store.transaction((tx) =>
+        tx.refreshTokens.rotate(
+          previousTokenId,
+          { nowMs, idleExpiresAtMs, retryKeyHash: null, successorSealed: null },
+          next,
+        ),
+      )
     await store.transaction(async (tx) => {
       const { nowMs, ...kept } = change
       const rotated = { ...token, usedAtMs: nowMs, rotatedAtMs: nowMs, ...kept }
       expect(await tx.refreshTokens.find([token.tokenHash])).toStrictEqual(rotated)
       expect(await tx.refreshTokens.find([successor.tokenHash])).toStrictEqual(successor)
-      await tx.refreshTokens.confirm(token.id, 6_000)
-      await tx.refreshTokens.confirm(token.id, 7_000)
-      const confirmed = { ...rotated, confirmedAtMs: 6_000, retryKeyHash: null, successorSealed: null }
-      expect(await tx.refreshTokens.find([token.tokenHash])).toStrictEqual(confirmed)
+    })
+    const third = newToken(session, { previousTokenId: successor.id })
+    await rotateNext(6_000, successor.id, third)
+    await rotateNext(7_000, third.id, newToken(session, { previousTokenId: third.id }))
+    await store.transaction(async (tx) => {
+      const first = await tx.refreshTokens.find([token.tokenHash])
+      expect(first).toMatchObject({ confirmedAtMs: 6_000, retryKeyHash: null, successorSealed: null })
+      expect((await tx.refreshTokens.find([successor.tokenHash]))?.confirmedAtMs).toBe(7_000)
+      expect((await tx.refreshTokens.find([third.tokenHash]))?.confirmedAtMs).toBeNull()
+      const refreshed = { ...session, rotation: 3, lastRefreshedAtMs: 7_000, idleExpiresAtMs }
+      expect(await tx.sessions.find(session.id)).toStrictEqual(refreshed)
     })
   })
 
   test("a token never gets a second successor, and a revoked one none", async () => {
     const { session, token } = await putSession(store)
-    const change = { nowMs: 5_000, retryKeyHash: null, successorSealed: null }
+    const change = { nowMs: 5_000, idleExpiresAtMs: 99_000, retryKeyHash: null, successorSealed: null }
     const rotate = () =>
       store.transaction((tx) =>
         tx.refreshTokens.rotate(token.id, change, newToken(session, { previousTokenId: token.id })),
@@ -91,6 +107,10 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
     const successor = newToken(other.session, { previousTokenId: other.token.id })
     const late = store.transaction((tx) => tx.refreshTokens.rotate(other.token.id, change, successor))
     await expect(late).rejects.toThrow("without its session's lock")
+    expect(await store.transaction((tx) => tx.sessions.find(other.session.id))).toMatchObject({
+      rotation: 0,
+      lastRefreshedAtMs: null,
+    })
   })
 
   test("ending a session revokes its tokens, once", async () => {
@@ -140,19 +160,6 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
       expect(await page(2, first[1] ?? null)).toStrictEqual(listed.slice(2))
       expect(await page(2, listed[3] ?? null)).toEqual([])
     })
-  })
-
-  test("a refresh counts the rotation and moves the idle limit, of a living session only", async () => {
-    const { session } = await putSession(store)
-    const refresh = () =>
-      store.transaction((tx) => tx.sessions.markRefreshed(session.id, { nowMs: 7_000, idleExpiresAtMs: 99_000 }))
-    const find = () => store.transaction((tx) => tx.sessions.find(session.id))
-    await refresh()
-    const refreshed = { ...session, rotation: 1, lastRefreshedAtMs: 7_000, idleExpiresAtMs: 99_000 }
-    expect(await find()).toStrictEqual(refreshed)
-    await store.transaction((tx) => tx.sessions.end(session.id, "REVOKED", "logout", 8_000))
-    await refresh()
-    expect((await find())?.rotation).toBe(1)
   })
 
   test("an audit event is kept as it was told", async () => {

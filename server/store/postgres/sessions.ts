@@ -40,8 +40,6 @@ const insertText = insertInto("session", columns)
 const lockText = `select ${columns.join(", ")} from session where id = $1 for update`
 const lockByRefreshTokenText = `select ${columns.join(", ")} from session
 where id = (select session_id from refresh_token where token_hash = any($1::bytea[]) limit 1) for update`
-const markRefreshedText = `update session set rotation = rotation + 1, last_refreshed_at = $2, idle_expires_at = $3
-where id = $1 and status = 'ACTIVE'`
 
 const bindDeviceText = `update session set bound_device_id = $2
 where id = $1 and principal_id = $3 and app_id = $4 and tenant_id is not distinct from $5
@@ -92,10 +90,6 @@ export function sessions(db: Database): Sessions {
 
     async bindDevice(id, deviceId, { principalId, appId, tenantId }) {
       await run(db, bindDeviceText, [id, deviceId, principalId, appId, tenantId])
-    },
-
-    async markRefreshed(id, { nowMs, idleExpiresAtMs }) {
-      await run(db, markRefreshedText, [id, at(nowMs), at(idleExpiresAtMs)])
     },
 
     async end(id, status, reason, nowMs) {
