@@ -18,6 +18,8 @@ export interface MessengerSettings {
   readonly wire?: "grpc-web"
   /** Follows the service's hints, as an app does. */
   readonly isFollowing?: boolean
+  /** Asks the service for nothing. */
+  readonly isIdle?: boolean
 }
 
 export interface MessengerPage {
@@ -26,6 +28,8 @@ export interface MessengerPage {
   deviceId(): Promise<string>
   sync(): Promise<void>
   createGroup(userIds: string[]): Promise<string>
+  /** How many conversations are listed. */
+  list(): Promise<number>
   /** What was sent to its end. */
   send(conversationId: string, texts: string[]): Promise<number>
   /** What is stored. */
@@ -37,6 +41,8 @@ export interface MessengerPage {
   /** What a script gets that would take the keys along. */
   stealKeys(): Promise<string[]>
   databases(): Promise<string[]>
+  /** Bytes of the names and values of all rows, and of this origin's storage as the browser says it. */
+  stored(): Promise<{ rows: number; usage: number }>
   forgetKeys(): Promise<void>
 }
 
@@ -54,7 +60,7 @@ const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
 window.messenger = {
   async open(settings) {
-    const { appId, authUrl, messagingUrl, audience, issuerRootKey, idToken, database, isFollowing = false } = settings
+    const { appId, authUrl, messagingUrl, audience, issuerRootKey, idToken, database } = settings
     try {
       const messaging = { baseUrl: messagingUrl, issuerRootKeys: [issuerRootKey] }
       if (!isSecureContext) {
@@ -76,8 +82,8 @@ window.messenger = {
         if (entry.is === "message") heard.push({ conversationId, text: text(entry.plaintext) })
         if (entry.is === "unreadable") heard.push({ conversationId, text: entry.reason })
       })
-      if (isFollowing) void opened.run(new AbortController().signal)
-      else await opened.sync()
+      if (settings.isFollowing) void opened.run(new AbortController().signal)
+      else if (!settings.isIdle) await opened.sync()
       return opened.deviceId
     } catch (error) {
       const { reason = String(error) } = Object(error)
@@ -87,6 +93,7 @@ window.messenger = {
   deviceId: async () => (await messenger()).deviceId,
   sync: async () => (await messenger()).sync(),
   createGroup: async (userIds) => (await (await messenger()).createGroupConversation(userIds)).id,
+  list: async () => (await (await messenger()).conversations()).length,
   async send(conversationId, texts) {
     const one = await messenger()
     const sent = await Promise.all(texts.map((each) => one.send(conversationId, new TextEncoder().encode(each))))
@@ -121,6 +128,12 @@ window.messenger = {
     )
   },
   databases: names,
+  async stored() {
+    const rows = await Promise.all((await names()).map(entriesOf))
+    const lengths = rows.flat().map(([key, value]) => lengthOf(key) + lengthOf(value))
+    const { usage = 0 } = await navigator.storage.estimate()
+    return { rows: lengths.reduce((sum, each) => sum + each, 0), usage }
+  },
   forgetKeys: async () => {
     await resultOf(indexedDB.deleteDatabase("signet-keys"))
   },
@@ -130,14 +143,23 @@ async function names(): Promise<string[]> {
   return (await indexedDB.databases()).map(({ name }) => name ?? "").sort()
 }
 
-async function rowsOf(name: string): Promise<unknown[]> {
+const rowsOf = async (name: string): Promise<unknown[]> => (await entriesOf(name)).map(([, value]) => value)
+
+async function entriesOf(name: string): Promise<[IDBValidKey, unknown][]> {
   const database = await resultOf(indexedDB.open(name))
-  const stores = [...database.objectStoreNames]
-  const rows = await Promise.all(
-    stores.map((store) => resultOf(database.transaction(store).objectStore(store).getAll())),
-  )
+  const entries: [IDBValidKey, unknown][] = []
+  for (const store of database.objectStoreNames) {
+    const rows = database.transaction(store).objectStore(store)
+    const [keys, values] = await Promise.all([resultOf(rows.getAllKeys()), resultOf(rows.getAll())])
+    entries.push(...keys.map((key, i): [IDBValidKey, unknown] => [key, values[i]]))
+  }
   database.close()
-  return rows.flat()
+  return entries
+}
+
+function lengthOf(value: unknown): number {
+  if (value instanceof Uint8Array || typeof value === "string") return value.length
+  return Array.isArray(value) ? value.reduce<number>((sum, each) => sum + lengthOf(each), 0) : 8
 }
 
 function resultOf<T>(request: IDBRequest<T>): Promise<T> {
