@@ -1,14 +1,19 @@
 // An app moves from one messaging backend to another, and back, while its people write: they notice a moment in which
 // nothing is taken, and nothing else.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { abortMove, eraseMoved } from "../../server/node/admin/moving/move.ts"
+import { createMessagingMover } from "../../server/rpc/admin/create-backend.ts"
 import { startEdgeServer } from "../support/edge-server.ts"
 import { effort } from "../support/effort.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { messagingCommand } from "../support/messaging/move-command.ts"
 import { backendAt, connectTo, moveBehind, moverOf, startLoad } from "../support/messaging/moving.ts"
 import { startSecondBackend } from "../support/messaging/second-backend.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
-import { expectWhole, writersIn } from "../support/messaging/writers.ts"
+import { expectWhole, writeOnce, writersIn } from "../support/messaging/writers.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { type Switchable, startSwitchable } from "../support/switchable.ts"
 
@@ -167,6 +172,59 @@ describe.each(pairs)("between %s", (_, start) => {
     )
     expect(longest).toBeLessThan(20_000)
   }, 600_000)
+
+  test.skipIf(effort(true, false, false))(
+    "the command that is killed anywhere goes on or aborts, and nothing is ever open twice",
+    async () => {
+      const folder = mkdtempSync(join(fastTmpdir(), "signet-move-"))
+      const asked = { appId: server.app.id, name: "command", messagingAudience: pair.audience, replaces: false }
+      const { clientId, clientSecret } = await createMessagingMover(server.deps, asked)
+      const secretFile = join(folder, "secret")
+      writeFileSync(secretFile, clientSecret)
+      const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
+      const writers = await writersIn(world, connectTo(address.url), 2)
+      const account = {
+        authUrl: server.url,
+        folder,
+        appId: server.app.id,
+        clientId,
+        secretFile,
+        audience: pair.audience,
+      }
+      const { first, other } = backends()
+      let isThere = false
+      for (const at of ["held", "copying", "compared", "open"]) {
+        const [source, target] = isThere ? [other, first] : [first, other]
+        const [from, to] = isThere ? [pair.second, pair.first] : [pair.first, pair.second]
+        const command = { ...account, from: from.transferUrl, to: to.transferUrl }
+        for (const writer of writers) await writeOnce(writer, false)
+        expect(await messagingCommand("move", command, at)).toMatchObject({ code: null })
+        const [here, there] = [await source.status(), await target.status()]
+        expect([here.state, there.state], at).not.toEqual(["OPEN", "OPEN"])
+        if (here.state === "HELD") {
+          expect((await messagingCommand("abort", command)).code).toBe(0)
+          expect([(await source.status()).state, (await target.status()).state]).toEqual(["OPEN", "MOVED"])
+          for (const writer of writers) await writeOnce(writer, false)
+        } else {
+          expect((await messagingCommand("abort", command)).said).toMatch(/finish the move|No move is under way/i)
+          // Whoever says it without the command is refused as well.
+          if (here.state === "GIVEN") {
+            const aborted = source.change(here.transferId, "ABORT")
+            await expect(aborted).rejects.toMatchObject({ message: expect.stringContaining("STATE_CONFLICT") })
+          }
+        }
+        const moved = await messagingCommand("move", command)
+        expect(moved, moved.said).toMatchObject({ code: 0 })
+        expect([(await source.status()).state, (await target.status()).state]).toEqual(["MOVED", "OPEN"])
+        address.switchTo(to.url)
+        await eraseMoved(source)
+        isThere = !isThere
+      }
+      await expectWhole(writers)
+      rmSync(folder, { recursive: true })
+    },
+    300_000,
+  )
 
   test.skipIf(effort(true, false, false))(
     "a move that is aborted leaves everything as it was, and can be begun again",

@@ -18,9 +18,10 @@ import type {
 
 /**
  * OPEN: served here. HOLDING: writes are refused, those that began before may not have ended. HELD: nothing changes any
- * more. RECEIVING: being filled. MOVED: served elsewhere. In the last two reads are refused as well.
+ * more. GIVEN: the same, and it is never opened here again, because the target may open. RECEIVING: being filled. MOVED:
+ * served elsewhere. In the last two reads are refused as well.
  */
-export type PlaceState = "OPEN" | "HOLDING" | "HELD" | "RECEIVING" | "MOVED"
+export type PlaceState = "OPEN" | "HOLDING" | "HELD" | "GIVEN" | "RECEIVING" | "MOVED"
 
 export type TransferStep = "HOLD" | "RECEIVE" | "FINISH" | "RELEASE" | "ABORT" | "ERASE"
 
@@ -43,7 +44,10 @@ export type StepDecision =
 const go = (to: PlaceState): StepDecision => ({ is: "go", to })
 const refuse: StepDecision = { is: "refuse" }
 
-/** Whether a step of this transfer follows. Two backends are never OPEN by steps in the order of `TransferStep`. */
+/**
+ * Whether a step of this transfer follows. FINISH is taken at the source before it is at the target: from then on the
+ * source is not opened again, so two backends are never OPEN, wherever who moves stops or aborts.
+ */
 export function decideStep(step: TransferStep, place: PlaceStatus, transferId: Uint8Array): StepDecision {
   const isOurs = place.transferId !== null && isSame(place.transferId, transferId)
   const { state, isEmpty } = place
@@ -51,16 +55,17 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
     case "HOLD":
       if (state === "OPEN") return go("HELD")
       if (state === "HOLDING" && isOurs) return go("HELD")
-      return state === "HELD" && isOurs ? { is: "there" } : refuse
+      return (state === "HELD" || state === "GIVEN") && isOurs ? { is: "there" } : refuse
     case "RECEIVE":
       if (state === "RECEIVING" && isOurs) return { is: "there" }
       return (state === "OPEN" || state === "MOVED") && isEmpty ? go("RECEIVING") : refuse
     case "FINISH":
-      if (state === "OPEN" && isOurs) return { is: "there" }
+      if ((state === "OPEN" || state === "GIVEN") && isOurs) return { is: "there" }
+      if (state === "HELD" && isOurs) return go("GIVEN")
       return state === "RECEIVING" && isOurs ? go("OPEN") : refuse
     case "RELEASE":
       if (state === "MOVED" && isOurs) return { is: "there" }
-      return state === "HELD" && isOurs ? go("MOVED") : refuse
+      return state === "GIVEN" && isOurs ? go("MOVED") : refuse
     case "ABORT":
       if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")
       // What was never opened is served elsewhere: it stays closed.
@@ -73,7 +78,7 @@ export function decideStep(step: TransferStep, place: PlaceStatus, transferId: U
 
 /** Records are told of a place that does not change: a source that is held, a target that is filled. */
 export const mayExport = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>
-  (state === "HELD" || state === "RECEIVING") && of !== null && isSame(of, transferId)
+  (state === "HELD" || state === "GIVEN" || state === "RECEIVING") && of !== null && isSame(of, transferId)
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 
@@ -204,7 +209,7 @@ export interface Moving {
     readonly audit: AuditEvent
   }): Promise<readonly AttachmentRecord[]>
   /**
-   * The next records of a place that is HELD or RECEIVING by this transfer.
+   * The next records of a place that is HELD, GIVEN or RECEIVING by this transfer.
    *
    * @param cursor `next` of the page before, or empty.
    * @returns At most `maxBytes` of them, or one; next is null after the last.

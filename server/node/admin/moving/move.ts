@@ -1,4 +1,5 @@
-// Moves a place: hold, copy, compare, open, release. It may stop anywhere and be started again; aborted, all is as before.
+// Moves a place: hold, copy, compare, let go, open, release. It may stop anywhere and be started again; aborted before the
+// source has let go, all is as before.
 import { randomBytes } from "node:crypto"
 import { nothing, type Tally, tallyOf } from "../../../rpc/transfer/digest.ts"
 import type { Backend, StatusSeen } from "./backend.ts"
@@ -25,7 +26,7 @@ export interface MoveOptions {
   readonly onOpen?: () => Promise<void>
 }
 
-/** @throws Error that says what is in the way; until the target is open, nothing has happened that `abortMove` does not undo. */
+/** @throws Error that says what is in the way; until the source lets go, nothing has happened that `abortMove` does not undo. */
 export async function move({ source, target, onProgress = () => {}, onOpen }: MoveOptions): Promise<Moved> {
   const before = { source: await source.status(), target: await target.status() }
   const transferId = goesOn(before.source) ?? new Uint8Array(randomBytes(16))
@@ -42,8 +43,10 @@ export async function move({ source, target, onProgress = () => {}, onOpen }: Mo
     tell("copied", copied)
     compare(copied.tally, await tallyAt(target, transferId))
     tell("compared", copied)
-    await target.change(transferId, "FINISH")
   }
+  // The source first: once it has let go, it is not opened again.
+  if (before.source.state !== "MOVED") await source.change(transferId, "FINISH")
+  if (!isOpened) await target.change(transferId, "FINISH")
   tell("open", copied)
   await onOpen?.()
   await source.change(transferId, "RELEASE")
@@ -54,8 +57,10 @@ export async function move({ source, target, onProgress = () => {}, onOpen }: Mo
 }
 
 /** The transfer that was begun at the source. */
-const goesOn = ({ state, transferId }: StatusSeen): Uint8Array | undefined =>
-  state === "HOLDING" || state === "HELD" || (state === "MOVED" && transferId.length > 0) ? transferId : undefined
+function goesOn({ state, transferId }: StatusSeen): Uint8Array | undefined {
+  if (state === "MOVED") return transferId.length > 0 ? transferId : undefined
+  return state === "HOLDING" || state === "HELD" || state === "GIVEN" ? transferId : undefined
+}
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
 
@@ -120,12 +125,15 @@ function compare(expected: Tally, found: Tally): void {
 /**
  * Undoes what was begun: what the target was given is erased, and the source is open again.
  *
- * @throws Error when the target is open: then only `move` goes on.
+ * @throws Error when the source has let go, so that the target is or may be opened: then only `move` goes on.
  */
 export async function abortMove({ source, target }: Pick<MoveOptions, "source" | "target">): Promise<void> {
   const before = await source.status()
   const transferId = goesOn(before)
   if (transferId === undefined || before.state === "MOVED") throw new Error("No move is under way at the source.")
+  if (before.state === "GIVEN") {
+    throw new Error("The source has let go of it, and the target may be open: finish the move.")
+  }
   let there = await target.status()
   if (there.state === "OPEN" && isSame(there.transferId, transferId)) {
     throw new Error("The target is open already: two backends would go on from one state. Finish the move.")

@@ -69,7 +69,11 @@ async function move(from: Moving, to: Moving, place: Place, maxBytes = 1 << 20) 
   // Again is no error, in whatever pages.
   await to.importPage({ place, transferId, records: pages.flat() })
   expect(sorted(await exported(to, place, transferId))).toEqual(sorted(pages))
+  await expect(step(from, place, transferId, "RELEASE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+  expect((await step(from, place, transferId, "FINISH")).state).toBe("GIVEN")
+  await expect(step(from, place, transferId, "ABORT")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
   expect((await step(to, place, transferId, "FINISH")).state).toBe("OPEN")
+  await expect(step(from, place, transferId, "ABORT")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
   expect((await step(from, place, transferId, "RELEASE")).state).toBe("MOVED")
   return { transferId, pages }
 }
@@ -234,6 +238,7 @@ describe.skipIf(isShort)("who moves a place of their own", () => {
     const next = random(16)
     await step(moving, place, next, "HOLD")
     const told = (await exported(moving, place, next)).flat()
+    await step(moving, place, next, "FINISH")
     await step(moving, place, next, "RELEASE")
     await erased(moving, place, next)
     return told

@@ -16,7 +16,8 @@ export const transferSteps = [
   )`,
 ] as const
 
-export type Told = Exclude<PlaceState, "HOLDING">
+/** Objects of a place that is given are held, as they were. */
+export type Told = Exclude<PlaceState, "HOLDING" | "GIVEN">
 
 /** Objects that are to be told next, of which state. */
 export type WalkPage =
@@ -62,6 +63,7 @@ export function beginStep(
   if (to === "HOLDING") return true
   put(sql, to === "HELD" ? "HOLDING" : to, transferId, nowMs)
   if (to !== "HELD") append([audit])
+  if (to === "GIVEN") return true
   const isKnown = to === "HELD" && sql.row("select 1 from walk where state = 'HELD'") !== undefined
   // At a target that is begun there is nobody to be told, and what is aborted there is gone.
   if (step !== "RECEIVE" && !(step === "ABORT" && to === "MOVED") && !isKnown) {

@@ -13,7 +13,7 @@ export const residenceSteps = [
 export interface Residence {
   readonly place: Place
   readonly transferId: Uint8Array
-  readonly state: Exclude<PlaceState, "HOLDING">
+  readonly state: Exclude<PlaceState, "HOLDING" | "GIVEN">
 }
 
 /** What telling an object came to. */

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/transfer/v1/transfer_service.proto.
  */
 export const file_signet_transfer_v1_transfer_service: GenFile = /*@__PURE__*/
-  fileDesc("CilzaWduZXQvdHJhbnNmZXIvdjEvdHJhbnNmZXJfc2VydmljZS5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIjMKBVBsYWNlEhcKBmFwcF9pZBgBIAEoCUIHukgEcgIQARIRCgl0ZW5hbnRfaWQYAiABKAkikwEKC1BsYWNlU3RhdHVzEi0KBXN0YXRlGAEgASgOMh4uc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlU3RhdGUSEwoLdHJhbnNmZXJfaWQYAiABKAwSLgoKY2hhbmdlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIaXNfZW1wdHkYBCABKAgiQwoPR2V0UGxhY2VSZXF1ZXN0EjAKBXBsYWNlGAEgASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlQga6SAPIAQEiQwoQR2V0UGxhY2VSZXNwb25zZRIvCgZzdGF0dXMYASABKAsyHy5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VTdGF0dXMimAEKEkNoYW5nZVBsYWNlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjIKBHN0ZXAYAyABKA4yGC5zaWduZXQudHJhbnNmZXIudjEuU3RlcEIKukgHggEEEAEgACJGChNDaGFuZ2VQbGFjZVJlc3BvbnNlEi8KBnN0YXR1cxgBIAEoCzIfLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZVN0YXR1cyKSAQoRRXhwb3J0UGFnZVJlcXVlc3QSMAoFcGxhY2UYASABKAsyGS5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VCBrpIA8gBARIcCgt0cmFuc2Zlcl9pZBgCIAEoDEIHukgEegJoEBIYCgZjdXJzb3IYAyABKAlCCLpIBXIDKIAIEhMKC2RpZ2VzdF9vbmx5GAQgASgIIoIBChJFeHBvcnRQYWdlUmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLnNpZ25ldC50cmFuc2Zlci52MS5SZWNvcmQSEwoLbmV4dF9jdXJzb3IYAiABKAkSKgoGZGlnZXN0GAMgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRpZ2VzdCJJCgZEaWdlc3QSFAoDc3VtGAEgASgMQge6SAR6AmggEikKBmNvdW50cxgCIAMoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5Db3VudCIkCgVDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIpwBChFJbXBvcnRQYWdlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjcKB3JlY29yZHMYAyADKAsyGi5zaWduZXQudHJhbnNmZXIudjEuUmVjb3JkQgq6SAeSAQQQoJwBIhQKEkltcG9ydFBhZ2VSZXNwb25zZSpkCgpQbGFjZVN0YXRlEhsKF1BMQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASCAoET1BFThABEgsKB0hPTERJTkcQAhIICgRIRUxEEAMSDQoJUkVDRUlWSU5HEAQSCQoFTU9WRUQQBSpiCgRTdGVwEhQKEFNURVBfVU5TUEVDSUZJRUQQABIICgRIT0xEEAESCwoHUkVDRUlWRRACEgoKBkZJTklTSBADEgsKB1JFTEVBU0UQBBIJCgVBQk9SVBAFEgkKBUVSQVNFEAYyqAQKD1RyYW5zZmVyU2VydmljZRJ9CghHZXRQbGFjZRIjLnNpZ25ldC50cmFuc2Zlci52MS5HZXRQbGFjZVJlcXVlc3QaJC5zaWduZXQudHJhbnNmZXIudjEuR2V0UGxhY2VSZXNwb25zZSImkAIBytoYH0odCgUqAwoBAgoUEhJtZXNzYWdpbmcudHJhbnNmZXISgwEKC0NoYW5nZVBsYWNlEiYuc2lnbmV0LnRyYW5zZmVyLnYxLkNoYW5nZVBsYWNlUmVxdWVzdBonLnNpZ25ldC50cmFuc2Zlci52MS5DaGFuZ2VQbGFjZVJlc3BvbnNlIiPK2hgfSh0KBSoDCgECChQSEm1lc3NhZ2luZy50cmFuc2ZlchKDAQoKRXhwb3J0UGFnZRIlLnNpZ25ldC50cmFuc2Zlci52MS5FeHBvcnRQYWdlUmVxdWVzdBomLnNpZ25ldC50cmFuc2Zlci52MS5FeHBvcnRQYWdlUmVzcG9uc2UiJpACAcraGB9KHQoFKgMKAQIKFBISbWVzc2FnaW5nLnRyYW5zZmVyEokBCgpJbXBvcnRQYWdlEiUuc2lnbmV0LnRyYW5zZmVyLnYxLkltcG9ydFBhZ2VSZXF1ZXN0GiYuc2lnbmV0LnRyYW5zZmVyLnYxLkltcG9ydFBhZ2VSZXNwb25zZSIsytoYH0odCgUqAwoBAgoUEhJtZXNzYWdpbmcudHJhbnNmZXLS2hgFCICAgAJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_api_v1_wire, file_signet_authz_v1_requirement, file_signet_transfer_v1_records]);
+  fileDesc("CilzaWduZXQvdHJhbnNmZXIvdjEvdHJhbnNmZXJfc2VydmljZS5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIjMKBVBsYWNlEhcKBmFwcF9pZBgBIAEoCUIHukgEcgIQARIRCgl0ZW5hbnRfaWQYAiABKAkikwEKC1BsYWNlU3RhdHVzEi0KBXN0YXRlGAEgASgOMh4uc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlU3RhdGUSEwoLdHJhbnNmZXJfaWQYAiABKAwSLgoKY2hhbmdlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIaXNfZW1wdHkYBCABKAgiQwoPR2V0UGxhY2VSZXF1ZXN0EjAKBXBsYWNlGAEgASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlQga6SAPIAQEiQwoQR2V0UGxhY2VSZXNwb25zZRIvCgZzdGF0dXMYASABKAsyHy5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VTdGF0dXMimAEKEkNoYW5nZVBsYWNlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjIKBHN0ZXAYAyABKA4yGC5zaWduZXQudHJhbnNmZXIudjEuU3RlcEIKukgHggEEEAEgACJGChNDaGFuZ2VQbGFjZVJlc3BvbnNlEi8KBnN0YXR1cxgBIAEoCzIfLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZVN0YXR1cyKSAQoRRXhwb3J0UGFnZVJlcXVlc3QSMAoFcGxhY2UYASABKAsyGS5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VCBrpIA8gBARIcCgt0cmFuc2Zlcl9pZBgCIAEoDEIHukgEegJoEBIYCgZjdXJzb3IYAyABKAlCCLpIBXIDKIAIEhMKC2RpZ2VzdF9vbmx5GAQgASgIIoIBChJFeHBvcnRQYWdlUmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLnNpZ25ldC50cmFuc2Zlci52MS5SZWNvcmQSEwoLbmV4dF9jdXJzb3IYAiABKAkSKgoGZGlnZXN0GAMgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRpZ2VzdCJJCgZEaWdlc3QSFAoDc3VtGAEgASgMQge6SAR6AmggEikKBmNvdW50cxgCIAMoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5Db3VudCIkCgVDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIpwBChFJbXBvcnRQYWdlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjcKB3JlY29yZHMYAyADKAsyGi5zaWduZXQudHJhbnNmZXIudjEuUmVjb3JkQgq6SAeSAQQQoJwBIhQKEkltcG9ydFBhZ2VSZXNwb25zZSpvCgpQbGFjZVN0YXRlEhsKF1BMQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASCAoET1BFThABEgsKB0hPTERJTkcQAhIICgRIRUxEEAMSDQoJUkVDRUlWSU5HEAQSCQoFTU9WRUQQBRIJCgVHSVZFThAGKmIKBFN0ZXASFAoQU1RFUF9VTlNQRUNJRklFRBAAEggKBEhPTEQQARILCgdSRUNFSVZFEAISCgoGRklOSVNIEAMSCwoHUkVMRUFTRRAEEgkKBUFCT1JUEAUSCQoFRVJBU0UQBjKoBAoPVHJhbnNmZXJTZXJ2aWNlEn0KCEdldFBsYWNlEiMuc2lnbmV0LnRyYW5zZmVyLnYxLkdldFBsYWNlUmVxdWVzdBokLnNpZ25ldC50cmFuc2Zlci52MS5HZXRQbGFjZVJlc3BvbnNlIiaQAgHK2hgfSh0KBSoDCgECChQSEm1lc3NhZ2luZy50cmFuc2ZlchKDAQoLQ2hhbmdlUGxhY2USJi5zaWduZXQudHJhbnNmZXIudjEuQ2hhbmdlUGxhY2VSZXF1ZXN0Gicuc2lnbmV0LnRyYW5zZmVyLnYxLkNoYW5nZVBsYWNlUmVzcG9uc2UiI8raGB9KHQoFKgMKAQIKFBISbWVzc2FnaW5nLnRyYW5zZmVyEoMBCgpFeHBvcnRQYWdlEiUuc2lnbmV0LnRyYW5zZmVyLnYxLkV4cG9ydFBhZ2VSZXF1ZXN0GiYuc2lnbmV0LnRyYW5zZmVyLnYxLkV4cG9ydFBhZ2VSZXNwb25zZSImkAIBytoYH0odCgUqAwoBAgoUEhJtZXNzYWdpbmcudHJhbnNmZXISiQEKCkltcG9ydFBhZ2USJS5zaWduZXQudHJhbnNmZXIudjEuSW1wb3J0UGFnZVJlcXVlc3QaJi5zaWduZXQudHJhbnNmZXIudjEuSW1wb3J0UGFnZVJlc3BvbnNlIizK2hgfSh0KBSoDCgECChQSEm1lc3NhZ2luZy50cmFuc2ZlctLaGAUIgICAAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_api_v1_wire, file_signet_authz_v1_requirement, file_signet_transfer_v1_records]);
 
 /**
  * Where users, devices and conversations are.
@@ -387,6 +387,13 @@ export const PlaceState = {
    * @generated from enum value: MOVED = 5;
    */
   MOVED: 5,
+
+  /**
+   * As HELD, and it is not opened here again: the target may be open.
+   *
+   * @generated from enum value: GIVEN = 6;
+   */
+  GIVEN: 6,
 } as const;
 
 /**
@@ -430,22 +437,22 @@ export const Step = {
   RECEIVE: 2,
 
   /**
-   * At the target: RECEIVING to OPEN.
+   * When all is copied: first at the source, HELD to GIVEN, then at the target, RECEIVING to OPEN.
    *
    * @generated from enum value: FINISH = 3;
    */
   FINISH: 3,
 
   /**
-   * At the source, when the target is open: HELD to MOVED.
+   * At the source, when the target is open: GIVEN to MOVED.
    *
    * @generated from enum value: RELEASE = 4;
    */
   RELEASE: 4,
 
   /**
-   * At the source: HELD to OPEN. At the target: RECEIVING to MOVED, when it was erased. Never at a source whose target is
-   * open: two backends would go on from one state.
+   * At the source: HELD to OPEN. At the target: RECEIVING to MOVED, when it was erased. Never at a source that is GIVEN,
+   * whose target may be open: two backends would go on from one state. The move goes on, to that target or another one.
    *
    * @generated from enum value: ABORT = 5;
    */
@@ -474,8 +481,8 @@ export const StepSchema: GenEnum<Step> = /*@__PURE__*/
 
 /**
  * Moves a place (an app, or one tenant of it) from one messaging backend to another. Both serve this; who moves calls
- * both: HOLD and export at the source, RECEIVE and import at the target, the same digest from both, then OPEN at the
- * target and RELEASE at the source. docs/decisions/0023-moving-a-tenant.md says why, docs/operations.md how.
+ * both: HOLD and export at the source, RECEIVE and import at the target, the same digest from both, then FINISH at the
+ * source, FINISH at the target and RELEASE at the source. docs/decisions/0023-moving-a-tenant.md says why, docs/operations.md how.
  *
  * For a service of the app itself, not of a tenant; of another app's places it is told APP_MISMATCH.
  *
@@ -511,7 +518,7 @@ export const TransferService: GenService<{
     output: typeof ChangePlaceResponseSchema;
   },
   /**
-   * Tells the next records of a place that is HELD or RECEIVING, at most 2 MiB, or one.
+   * Tells the next records of a place that is HELD, GIVEN or RECEIVING, at most 2 MiB, or one.
    *
    * Errors:
    *   FAILED_PRECONDITION STATE_CONFLICT

@@ -83,7 +83,11 @@ describeStory("moving a place", (kind) => {
     await carry(to, place, transferId, pages)
     expect(counted(await exported(to, place, transferId))).toEqual(counted(pages))
     await expect(target.messaging.devices.find(full.ana.id)).rejects.toMatchObject({ reason: "PLACE_HELD" })
+    await expect(step(from, place, transferId, "RELEASE")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    expect((await step(from, place, transferId, "FINISH")).state).toBe("GIVEN")
+    await expect(step(from, place, transferId, "ABORT")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
     expect((await step(to, place, transferId, "FINISH")).state).toBe("OPEN")
+    await expect(step(from, place, transferId, "ABORT")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
     expect((await step(from, place, transferId, "RELEASE")).state).toBe("MOVED")
     await expect(source.messaging.devices.find(full.ana.id)).rejects.toMatchObject({ reason: "PLACE_HELD" })
     await expect(source.messaging.devices.lists(full.ana.userId, place, 0n, 10)).rejects.toMatchObject({
@@ -120,6 +124,7 @@ describeStory("moving a place", (kind) => {
       await step(a, place, transferId, "HOLD")
       await step(b, place, transferId, "RECEIVE")
       await carry(b, place, transferId, await exported(a, place, transferId))
+      await step(a, place, transferId, "FINISH")
       await step(b, place, transferId, "FINISH")
       await step(a, place, transferId, "RELEASE")
       return transferId
