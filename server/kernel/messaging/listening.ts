@@ -5,6 +5,11 @@ export interface Audience {
   readonly conversationId: ConversationId
   readonly headSeq: bigint
   readonly userIds: readonly PrincipalId[]
+  /**
+   * The device's, where a store tells it with the same question. What comes after it is told to who listens from
+   * `Interest.asOfMs` and its places on.
+   */
+  readonly standing?: Standing
 }
 
 /** How far a log is, and how far a device has processed it. */

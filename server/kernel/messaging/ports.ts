@@ -339,6 +339,8 @@ export interface Interest {
   readonly userIds: readonly PrincipalId[]
   /** With the newest place that the stream was told of. */
   readonly conversations: ReadonlyMap<ConversationId, bigint>
+  /** Before what is new in it was read, in milliseconds since the Unix epoch: what happened since may not be known. */
+  readonly asOfMs?: number
 }
 
 /** Wakes streams up, in this process and in others. May lose hints for a while, and finds the lost ones by itself. */

@@ -10,6 +10,7 @@ import { appendSuite } from "../../../test/support/messaging-store/append.ts"
 import { attachmentSuite, newAttachment } from "../../../test/support/messaging-store/attachments.ts"
 import { conversationSuite } from "../../../test/support/messaging-store/conversations.ts"
 import { listeningSuite } from "../../../test/support/messaging-store/listening.ts"
+import { audiencesOf } from "../../rpc/messaging/subscribe/interest.ts"
 import {
   changeOf,
   creatorOf,
@@ -254,6 +255,20 @@ describe("a conversation's object", () => {
   })
 })
 
+/** A store, and how many calls of objects it has made. */
+function countedStore() {
+  let calls = 0
+  const counted = <Called>({ getByName }: { getByName(name: string): Called }) => ({
+    getByName(name: string) {
+      calls++
+      return getByName(name)
+    },
+  })
+  const { CONVERSATIONS, DEVICES, USERS, ...rest } = objects.env
+  const env = { ...rest, CONVERSATIONS: counted(CONVERSATIONS), DEVICES: counted(DEVICES), USERS: counted(USERS) }
+  return { store: createDurableStore(env), calls: () => calls }
+}
+
 describe("what is made over objects", () => {
   beforeEach(async () => {
     ;[one, other] = await Promise.all([device(), device()])
@@ -297,6 +312,28 @@ describe("what is made over objects", () => {
     expect(await create(newConversation([one.userId]))).toEqual({ is: "full" })
     // Whoever made them is full, and not who is in them.
     expect((await create(newConversation([other.userId, one.userId]), creatorOf(other.id))).is).toBe("created")
+  })
+
+  test("takes few calls of whoever lists, however many conversations there are", async () => {
+    const many = effort(70, 300, 300)
+    const made: string[] = []
+    const next = times(many, () => newConversation([one.userId])).values()
+    const work = async () => {
+      for (const conversation of next) {
+        await store.conversations.create(conversation, creatorOf(one.id), newAudit())
+        made.push(conversation.id)
+      }
+    }
+    await Promise.all(times(10, work))
+    const counted = countedStore()
+    const of = { deviceId: one.id, userId: one.userId, place }
+    const audiences = await audiencesOf(counted, one, null)
+    expect([...audiences.keys()].toSorted()).toEqual(made.toSorted())
+    for (const { standing } of audiences.values()) expect(standing).toMatchObject({ headSeq: 0n, processedSeq: 0n })
+    expect(counted.calls()).toBeLessThanOrEqual(40)
+    const before = counted.calls()
+    expect(await counted.store.conversations.list(of, { size: 100, before: null })).toHaveLength(Math.min(100, many))
+    expect(counted.calls() - before).toBeLessThanOrEqual(10)
   })
 
   test("goes by its own alarm: the blobs first, then the attachment, and its key is free", async () => {

@@ -29,8 +29,10 @@ export interface StreamOptions {
   readonly pingEveryMs?: number
 }
 
-/** In one message. More that are due wait for the next tick; new ones do not wait. */
+/** At a tick. More that are due wait for the next one; new ones do not wait. */
 const mostAsked = 128
+/** In one message: the object asks as many others for it, and its answer is of one call. */
+const mostInMessage = 32
 /** An answer takes no longer, or nobody is there. */
 const patienceMs = 15_000
 const pauseMs = { first: 100, longest: 5_000 }
@@ -76,7 +78,7 @@ export function openStream(
     for (const id of interest.conversations.keys()) of.set(id, "conversation")
     for (const id of interest.userIds) of.set(id, "user")
     for (const id of [...targets.keys()]) if (!of.has(id)) targets.delete(id)
-    const sinceMs = clock.nowMs() - skewMs
+    const sinceMs = (interest.asOfMs ?? clock.nowMs()) - skewMs
     for (const [id, is] of of) {
       if (!targets.has(id)) targets.set(id, { is, sinceMs, askedAtMs: Number.NEGATIVE_INFINITY })
     }
@@ -91,7 +93,7 @@ export function openStream(
     const old = due.filter(([, { askedAtMs }]) => askedAtMs !== Number.NEGATIVE_INFINITY)
     old.sort(([, a], [, b]) => a.askedAtMs - b.askedAtMs)
     const chosen = [...fresh, ...old.slice(0, Math.max(0, mostAsked - fresh.length))]
-    for (let i = 0; i < chosen.length; i += mostAsked) send(chosen.slice(i, i + mostAsked), nowMs)
+    for (let i = 0; i < chosen.length; i += mostInMessage) send(chosen.slice(i, i + mostInMessage), nowMs)
   }
 
   function send(chosen: readonly (readonly [string, Target])[], nowMs: number): void {

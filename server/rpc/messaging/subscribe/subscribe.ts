@@ -63,7 +63,8 @@ export async function* subscribe(
     const audiences = new Map<ConversationId, Audience>()
     const waiting = new Set<ConversationId>()
     // Copies: an interest that was handed over does not change.
-    const interest = (): Interest => ({
+    const interest = (asOfMs = deps.clock.nowMs()): Interest => ({
+      asOfMs,
       deviceId: device.id,
       userIds: [...new Set([device.userId, ...[...audiences.values()].flatMap(({ userIds }) => userIds)])],
       conversations: new Map([...audiences.keys()].map((id) => [id, listener.told.get(id) ?? 0n])),
@@ -76,6 +77,7 @@ export async function* subscribe(
     closing.push(subscription.close)
     /** Listens to what the device is in by now, of one conversation or all. @returns where those stand that are new. */
     const look = async (only: ConversationId | null): Promise<readonly Standing[]> => {
+      const asOfMs = deps.clock.nowMs()
       const found = await audiencesOf(deps, device, only)
       const joined = [...found.keys()].filter((id) => !audiences.has(id))
       for (const id of only === null ? [...audiences.keys()] : [only]) {
@@ -84,10 +86,13 @@ export async function* subscribe(
       }
       for (const [id, audience] of found) audiences.set(id, audience)
       for (const id of joined) listener.told.set(id, found.get(id)?.headSeq ?? 0n)
-      current = interest()
+      current = interest(asOfMs)
       subscription.update(current)
+      const told = joined.flatMap((id) => found.get(id)?.standing ?? [])
+      const untold = joined.filter((id) => found.get(id)?.standing === undefined)
       // Read after it listens: nothing is appended in between unheard.
-      const standings = joined.length === 0 ? [] : await deps.store.conversations.standings(device.id, joined)
+      const read = untold.length === 0 ? [] : await deps.store.conversations.standings(device.id, untold)
+      const standings = [...told.reverse(), ...read]
       for (const { conversationId, headSeq, hasDirectives } of standings) {
         listener.told.set(conversationId, headSeq)
         if (hasDirectives) waiting.add(conversationId)

@@ -1,8 +1,10 @@
 // The conversations of a device: ids from the indexes of the device and its user, and then each conversation's own word.
 import type { ConversationId } from "@signet/kernel/ids"
+import type { Audience } from "@signet/kernel/messaging/listening"
 import type { Conversations } from "@signet/kernel/messaging/ports"
 import { ask } from "../asking.ts"
 import type { Indexed } from "../device/conversations.ts"
+import { type Seen, seenAtOnce } from "../device/seeing.ts"
 import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
 import { userName } from "../names.ts"
@@ -28,16 +30,19 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "audience
             .toSorted(newestFirst)
             .slice(0, count)
         },
-        see: (id) => ask(() => CONVERSATIONS.getByName(id).listed(of)),
+        see: seeing(
+          (ids) => device(of).listed(of, ids),
+          (id) => CONVERSATIONS.getByName(id).listed(of),
+        ),
       }),
 
     audiences: async (of, { size, after, only }) => {
-      const see = (id: ConversationId) => ask(() => CONVERSATIONS.getByName(id).audience(of))
-      if (only !== null) {
-        const audience = after === null || only > after ? await see(only) : undefined
-        return audience === undefined ? [] : [audience]
-      }
-      return paged<Indexed, Pick<Indexed, "id">, NonNullable<Awaited<ReturnType<typeof see>>>>({
+      const see = seeing<Audience>(
+        (ids) => device(of).audiences(of, ids),
+        (id) => CONVERSATIONS.getByName(id).audience(of),
+      )
+      if (only !== null) return after === null || only > after ? see([only]) : []
+      return paged<Indexed, Pick<Indexed, "id">, Audience>({
         size,
         from: after === null ? null : { id: after },
         next: async (from, count) => {
@@ -73,20 +78,36 @@ export function listing(env: DurableEnv): Pick<Conversations, "list" | "audience
   }
 }
 
+/** Asks conversations, those that are none of the lister's left out: many by the object of the device, one itself. */
+function seeing<Found extends object>(
+  ofDevice: (ids: readonly ConversationId[]) => Promise<readonly Seen<Found>[]>,
+  itself: (id: ConversationId) => Promise<Found | undefined>,
+): (ids: readonly ConversationId[]) => Promise<readonly Found[]> {
+  return async (ids) => {
+    const parts: (readonly ConversationId[])[] = []
+    for (let at = 0; at < ids.length; at += seenAtOnce) parts.push(ids.slice(at, at + seenAtOnce))
+    const answers: readonly Seen<Found>[] =
+      ids.length === 1 ? [null] : (await inParallel(parts, (some) => ask(() => ofDevice(some)))).flat()
+    const unheard = ids.filter((_, i) => answers[i] === null)
+    const late = (await inParallel(unheard, (id) => ask(() => itself(id)))).values()
+    return answers.flatMap((answer) => (answer === null ? late.next().value : answer) ?? [])
+  }
+}
+
 /** An index may be late: what it names is asked, and the page is filled up. */
-async function paged<One extends Indexed, From extends Pick<Indexed, "id">, Seen>(of: {
+async function paged<One extends Indexed, From extends Pick<Indexed, "id">, Found>(of: {
   size: number
   from: From | null
   /** The next ids; fewer than asked for when there are no more. */
   next: (from: From | One | null, count: number) => Promise<readonly One[]>
-  see: (id: ConversationId) => Promise<Seen | undefined>
-}): Promise<readonly Seen[]> {
-  const seen: Seen[] = []
+  see: (ids: readonly ConversationId[]) => Promise<readonly Found[]>
+}): Promise<readonly Found[]> {
+  const seen: Found[] = []
   let from: From | One | null = of.from
   while (seen.length < of.size) {
     const count = of.size - seen.length
     const page: readonly One[] = await of.next(from, count)
-    seen.push(...(await inParallel(page, ({ id }) => of.see(id))).filter((one) => one !== undefined))
+    seen.push(...(await of.see(page.map(({ id }) => id))))
     from = page.at(-1) ?? null
     if (page.length < count) break
   }

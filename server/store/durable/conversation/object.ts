@@ -103,15 +103,18 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     const kept = this.#kept()
     if (kept === undefined || !isListed(kept.conversation, of)) return undefined
     const { id, headSeq, roster } = kept.conversation
-    return { conversationId: id, headSeq, userIds: [...new Set(roster.map(({ userId }) => userId))] }
+    const userIds = [...new Set(roster.map(({ userId }) => userId))]
+    return { conversationId: id, headSeq, userIds, standing: this.#standing(kept, of.deviceId) }
   }
 
   standing(deviceId: DeviceId): (Standing & Pick<Conversation, "createdAtMs">) | undefined {
     const kept = this.#kept()
-    if (kept === undefined) return undefined
-    const { id, headSeq, directives, createdAtMs } = kept.conversation
+    return kept && { ...this.#standing(kept, deviceId), createdAtMs: kept.conversation.createdAtMs }
+  }
+
+  #standing({ conversation: { id, headSeq, directives } }: Kept, deviceId: DeviceId): Standing {
     const { processedSeq } = cursorOf(this.sql, deviceId)
-    return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0, createdAtMs }
+    return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0 }
   }
 
   async append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {

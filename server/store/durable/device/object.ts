@@ -1,8 +1,10 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { AttachmentId, ClaimId, ConversationId, DeviceId, WelcomeId } from "@signet/kernel/ids"
 import type { Inventory } from "@signet/kernel/messaging/key-package"
-import type { Hint, KeyPackages, Welcomes } from "@signet/kernel/messaging/ports"
+import type { Audience } from "@signet/kernel/messaging/listening"
+import type { Hint, KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
+import type { Lister } from "../conversation/object.ts"
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import {
@@ -52,6 +54,7 @@ import {
   upload,
 } from "./key-packages.ts"
 import { forgetNonces, nextNonceEnd, nonceSteps, useNonce } from "./nonces.ts"
+import { type Seen, seeAll } from "./seeing.ts"
 import { createDeviceStreams, type DeviceStreams } from "./streams.ts"
 import {
   consume,
@@ -223,6 +226,16 @@ export abstract class DeviceObject extends StoredObject {
   /** The same by id. */
   conversationsById(page: { readonly size: number; readonly after: ConversationId | null }): readonly Indexed[] {
     return this.isBlank() ? [] : conversationsById(this.sql, page)
+  }
+
+  /** What these say of themselves: see `seeing.ts`. */
+  listed(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<SeenConversation>[]> {
+    return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).listed(of))
+  }
+
+  /** The same, of who belongs to them. */
+  audiences(of: Lister, ids: readonly ConversationId[]): Promise<readonly Seen<Audience>[]> {
+    return seeAll(ids, (id) => this.env.CONVERSATIONS.getByName(id).audience(of))
   }
 
   /** The same without those that are closed. */
