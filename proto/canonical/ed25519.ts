@@ -49,9 +49,11 @@ export function seedSigner(seed: Uint8Array): SyncSigner {
 
 /** Whether a 32-byte public key is one that a signature can verify under. */
 export function isPublicKey(bytes: Uint8Array): boolean {
-  const point = bytes.length === 32 ? pointOf(bytes) : undefined
-  return point !== undefined && !point.isSmallOrder()
+  return bytes.length === 32 && sound.of(bytes) !== undefined
 }
+
+/** To find the point costs as much as a hundred hashes, and an issuer's keys are looked at with every paper. */
+const sound = rememberByKey((publicKey) => (soundPointOf(publicKey) === undefined ? undefined : { isSound: true }), 256)
 
 /**
  * -A, of a sound key alone. A key that signs often, as an issuer's does, gets a table of its multiples: some 5 ms and 0.4 MB
@@ -68,9 +70,14 @@ function negatedOf(publicKey: Uint8Array) {
 const usesBeforeTable = 16
 const tableWindow = 6
 const negated = rememberByKey((publicKey) => {
-  const point = pointOf(publicKey)
-  return point === undefined || point.isSmallOrder() ? undefined : { point: point.negate(), uses: 0 }
+  const point = soundPointOf(publicKey)
+  return point && { point: point.negate(), uses: 0 }
 }, 16)
+
+function soundPointOf(publicKey: Uint8Array) {
+  const point = pointOf(publicKey)
+  return point === undefined || point.isSmallOrder() ? undefined : point
+}
 
 function pointOf(bytes: Uint8Array) {
   try {

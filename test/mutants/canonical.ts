@@ -73,8 +73,8 @@ export const canonicalMutants: readonly Mutant[] = [
   {
     fault: "a key may be of small order",
     file: `${canonical}/ed25519.ts`,
-    from: "a === undefined || a.isSmallOrder()",
-    to: "a === undefined",
+    from: "point === undefined || point.isSmallOrder()",
+    to: "point === undefined",
     test: `${canonical}/ed25519.test.ts`,
     name: "the neutral element as key, R and zero as S",
     table: `${canonical}/testing/ed25519-cases.ts`,
