@@ -1,6 +1,5 @@
 // One device: a store that lasts, and a process over it that may end at any operation and is started again.
 
-import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
@@ -17,6 +16,7 @@ import { app, type SimulatedService } from "./service/service.ts"
 import { type SharedStore, shareStore } from "./shared-store.ts"
 import { type OpenStream, streamOver } from "./stream-line.ts"
 import { createEar, type Ear } from "./told.ts"
+import { verifyOnce } from "./verdicts.ts"
 import { seededSuite, type Watching, watchedEngine } from "./watched.ts"
 
 /** What a run is played on. */
@@ -158,7 +158,7 @@ export function createDevice(
         },
         {
           suite,
-          verify: nodeVerify,
+          verify: verifyOnce,
           openEngine: async (options) => watchedEngine(name, watching, options),
           keyPackageTarget: 3,
         },

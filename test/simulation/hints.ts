@@ -61,12 +61,34 @@ export async function settleByHints(cast: Cast): Promise<void> {
 
 /** What is said in peace is heard by all who listen; also behind a stream that has gone deaf, or was cut. */
 export async function hearInPeace(cast: Cast): Promise<void> {
-  const { streams } = cast
+  const { network, streams } = cast
+  network.faults = { drops: 0, duplicates: 0.3 }
   await heardWithin(cast, settlingMs, "it was said")
+  await letInWithin(cast, settlingMs)
   for (const stream of [...streams]) stream.cut("silently")
   await heardWithin(cast, deafMs + settlingMs, "all streams went deaf")
   for (const stream of [...streams]) stream.cut("loudly")
   await heardWithin(cast, settlingMs, "all streams were cut")
+  network.faults = { drops: 0, duplicates: 0 }
+}
+
+/** Whoever is let into a new conversation is in, and has read it. */
+async function letInWithin(cast: Cast, ms: number): Promise<void> {
+  const { bugs, devices, random, schedule, service, users } = cast
+  const device = random.pick(devices)
+  const others = users.filter((user) => user !== device.userId)
+  let id: string | undefined
+  await attempt(cast, device, "begins a new one", async () => {
+    id = (await device.messenger?.createGroupConversation(others))?.id
+  })
+  await schedule.wait(ms)
+  const { conversation } = [...service.conversations.all.values()].find((kept) => kept.conversation.id === id) ?? {}
+  for (const { name, messenger } of id === undefined ? [] : devices) {
+    if (!conversation?.roster.some(({ deviceId }) => deviceId === messenger?.deviceId)) continue
+    const info = await messenger?.conversation(conversation.id)
+    if (info?.status === "active" && info.processedSeq === conversation.headSeq) continue
+    bugs.push(`${name} listens and is ${info?.status} at ${info?.processedSeq}, ${ms} ms after it was let in`)
+  }
 }
 
 async function heardWithin(cast: Cast, ms: number, since: string): Promise<void> {
@@ -74,8 +96,9 @@ async function heardWithin(cast: Cast, ms: number, since: string): Promise<void>
   const startMs = schedule.nowMs()
   const all = [...service.conversations.all.values()]
   for (const kept of all) {
-    const [first] = await activeIn(cast, kept)
-    if (first !== undefined) await writeIn(cast, first, kept.conversation.id, {})
+    // At once: their hints overtake each other.
+    const writers = (await activeIn(cast, kept)).slice(0, 3)
+    await Promise.all(writers.map((device) => writeIn(cast, device, kept.conversation.id, {})))
   }
   await schedule.wait(startMs + ms - schedule.nowMs())
   for (const [i, kept] of all.entries()) {

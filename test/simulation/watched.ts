@@ -12,6 +12,7 @@ import {
 } from "../../clients/core/messaging/mls.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
 import type { Seeded } from "./seeded.ts"
+import { once } from "./verdicts.ts"
 
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex")
 const nameOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex").slice(0, 24)
@@ -33,6 +34,7 @@ export interface Witness {
 }
 
 const node = makeNodeSuite()
+const verify = once(node.verify)
 
 export function createWitness(): Watching {
   /** Keys of sealed bytes, by their last 16, which are an application message's last too. */
@@ -89,6 +91,7 @@ export function seededSuite(random: Seeded, watching: Watching): Suite {
       if (ciphertext instanceof Uint8Array) watching.sealed(key, ciphertext)
       return ciphertext
     },
+    verify,
     dhKeyPair: (privateKey) => node.dhKeyPair(privateKey ?? random.bytes(32)),
     signatureKeyPair() {
       const seed = random.bytes(32)
