@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { inspect } from "node:util"
 import { createMessenger, openMemoryStore } from "@signet/client-node/messaging"
+import { createMessenger as createNativeMessenger, type NativeMessenger } from "@signet/client-react-native"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMessengerWith } from "../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../clients/core/messaging/messenger.ts"
@@ -55,10 +56,25 @@ describe("a messenger gives an app", () => {
       ...["addMembers", "cancelUpload", "close", "conversation", "conversations", "createDirectConversation"],
       ...["createGroupConversation", "destroyLocalState", "deviceId", "devices", "encryptMessage", "events", "leave"],
       ...["openAttachment", "processIncoming", "refreshKeys", "rejoin", "removeMembers", "revokeDevice", "run", "send"],
-      ...["sendAttachment", "subscribe", "sync", "timeline", "uploads", "verification"],
+      ...["sendAttachment", "startAnew", "subscribe", "sync", "timeline", "uploads", "verification"],
     ])
     expect(Object.keys(messenger.verification).sort()).toEqual([
       ...["groupCode", "markVerified", "of", "qrCode", "scan", "status"],
+    ])
+  })
+
+  test("in React Native fewer of them, and the number to compare", async () => {
+    const bridge = {
+      open: async () => ({ handle: "m1", deviceId: messenger.deviceId }),
+      onEvent: () => ({ remove() {} }),
+    }
+    const messaging = { baseUrl: server.url, issuerRootKeys: [] }
+    const native = bridge as unknown as NativeMessenger
+    expect(Object.keys(await createNativeMessenger(native, { messaging, session: "s" })).sort()).toEqual([
+      ...["addMembers", "close", "conversations", "createDirectConversation", "createGroupConversation"],
+      ...["destroyLocalState", "deviceId", "devices", "encryptMessage", "leave", "processIncoming", "refreshKeys"],
+      ...["rejoin", "removeMembers", "revokeDevice", "run", "safetyNumber", "send", "startAnew", "subscribe", "sync"],
+      "timeline",
     ])
   })
 

@@ -31,3 +31,12 @@ test("the examples of the packages' pages compile", () => {
   const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { cwd: root, encoding: "utf8" })
   expect(stdout).toBe("")
 })
+
+test("of each secret box the page says how it is known to work, in one of three ways", () => {
+  const page = readFileSync(join(root, "clients/README.md"), "utf8")
+  const [, table = ""] = page.match(/\| where \| what it keeps keys in \| .*\|\n\|[-|]+\|\n((?:\|.*\|\n)+)/) ?? []
+  const rows = table.trim().split("\n")
+  const known = rows.map((row) => row.split("|").at(-2)?.trim() ?? "")
+  expect(rows.length).toBe(6)
+  for (const one of known) expect(["tested in CI", "contract-tested with a fake", "written, never run"]).toContain(one)
+})

@@ -65,3 +65,17 @@ test("keys that are a week old are made anew by the next sync, and not before", 
   await expect.poll(() => commits().map(({ payload }) => payload.case)).toEqual(["commit"])
   await later.messenger.close()
 })
+
+test("private halves of key packages stay as long as a welcome may come, and no longer", async () => {
+  const cid = await messengers.newcomer("cid")
+  const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
+  const made = await kept()
+  expect(made.size).toBe(13)
+  // A package is good for 30 days, and its welcome for 7 more; the last resort for 90.
+  const stillThere = async (days: number) => {
+    await (await at(cid, days * day)).messenger.sync().catch(() => undefined)
+    return [...(await kept())].filter((key) => made.has(key)).length
+  }
+  expect(await stillThere(37)).toBe(13)
+  expect(await stillThere(39)).toBe(1)
+})

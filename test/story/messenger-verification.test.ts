@@ -170,6 +170,25 @@ test("a new key of the same device is another key", async () => {
   expect(kinds()).toContain("keysChanged")
 })
 
+test("a new device that is in a group to which one is invited is told before anything that it says", async () => {
+  await compare(ann, ben)
+  const second = await messengers.open(await ben.person.again())
+  await second.messenger.sync()
+  const cid = await messengers.newcomer(`cid ${count++}`)
+  const { id: other } = await cid.messenger.createGroupConversation([ben.person.userId])
+  await second.messenger.sync()
+  await cid.messenger.addMembers(other, [ann.person.userId])
+  await second.messenger.sync()
+  await second.messenger.send(other, utf8("it is me"))
+  await ann.messenger.sync()
+  const ofThis = told.filter((event) => event.is !== "entry" || event.conversationId === other)
+  expect(ofThis.map((event) => (event.is === "entry" ? event.entry.is : event.is))).toEqual([
+    ...["keysChanged", "status", "message"],
+  ])
+  expect(ofThis[0]).toMatchObject({ userId: ben.person.userId, deviceIds: [second.messenger.deviceId] })
+  expect(await statusOfBen()).toBe("changed")
+})
+
 test("the list alone tells of a new device, too", async () => {
   await compare(ann, ben)
   const second = await messengers.open(await ben.person.again())

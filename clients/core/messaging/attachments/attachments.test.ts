@@ -250,6 +250,28 @@ test("under one key and place there is one plaintext: a source that has changed 
   }
 })
 
+test("a reader is told how much of how much it was given, of the whole and of a range", async () => {
+  const size = 5 * chunk + 3
+  const attachment = opened(await sealedAttachment(plaintextOf(size)))
+  for (const { from, to } of [
+    { from: 0, to: size },
+    { from: chunk - 1, to: 3 * chunk + 1 },
+  ]) {
+    const told: number[] = []
+    const onProgress = (done: number, total: number) => {
+      expect(total).toBe(to - from)
+      told.push(done)
+    }
+    let given = 0
+    for await (const piece of attachment.stream({ from, to, onProgress })) {
+      given += piece.length
+      expect(told.at(-1)).toBe(given)
+    }
+    expect(told.at(-1)).toBe(to - from)
+    expect(told.length).toBeGreaterThan(2)
+  }
+})
+
 test("nothing that an app holds shows a key", async () => {
   const sealed = await sealedAttachment(plaintextOf(10))
   const attachment = opened(sealed)
