@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http"
+import type { SpanExporter } from "@opentelemetry/sdk-trace"
 import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
@@ -169,7 +169,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     if (messaging.issuerKeys.keySet() === undefined) log.warn("no issuer key set, so messaging is not available")
     const metrics = createMetrics()
     const tracing = startTracing(
-      config.traceEndpoint ? { exporter: new OTLPTraceExporter({ url: config.traceEndpoint }) } : undefined,
+      config.traceEndpoint === null ? undefined : { exporter: await exporterTo(config.traceEndpoint) },
     )
     closing.push(() => tracing.stop())
     const app = await createApp({
@@ -227,6 +227,12 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     await close()
     throw error
   }
+}
+
+/** Two hundred modules, which are not loaded where no spans are sent. */
+async function exporterTo(url: string): Promise<SpanExporter> {
+  const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-http")
+  return new OTLPTraceExporter({ url })
 }
 
 function urlOf(config: Config, { address, port, family }: AddressInfo): string {
