@@ -30,6 +30,14 @@ export const movingMutants: readonly Mutant[] = [
     name: "steps may be taken again, and no other transfer takes them",
   },
   {
+    fault: "a source that has let go opens again",
+    file: "server/kernel/messaging/moving.ts",
+    from: 'if ((state === "HOLDING" || state === "HELD") && isOurs) return go("OPEN")',
+    to: 'if ((state === "HOLDING" || state === "HELD" || state === "GIVEN") && isOurs) return go("OPEN")',
+    test: tests,
+    name: "all of it is exported, in pages of any size, and is the same where it was imported",
+  },
+  {
     fault: "what objects refuse while they are held is a fault to who calls",
     file: "server/store/durable/asking.ts",
     from: "if (isHeldFault(fault)) throw placeHeld()",
