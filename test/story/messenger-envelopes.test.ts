@@ -142,6 +142,35 @@ test("a sync opens the states of those conversations that have something new, an
   expect([opened.length, heard]).toEqual([2, [second, first, third]])
 })
 
+test("a list of conversations opens no state, and shows what each of them shows", async () => {
+  const id = await group()
+  await ben.messenger.send(id, utf8("one"))
+  await ann.messenger.sync()
+  const left = await group()
+  await ann.messenger.removeMembers(left, [ben.person.userId])
+  await ann.messenger.leave(left)
+  const [options, primitives] = messengers.optionsFor(ann.person, ann)
+  let opened = 0
+  const openEngine = async (given: Parameters<typeof uncheckedEngine>[0]) => {
+    const engine = uncheckedEngine(given)
+    const decodeState: typeof engine.decodeState = (...args) => {
+      opened++
+      return engine.decodeState(...args)
+    }
+    return { ...engine, decodeState }
+  }
+  const again = await createMessengerWith(options, { ...primitives, openEngine })
+  const listed = await again.conversations()
+  expect(opened).toBe(0)
+  expect(listed.find((one) => one.id === id)).toMatchObject({
+    memberUserIds: expect.arrayContaining([ann.person.userId, ben.person.userId]),
+    processedSeq: 2n,
+  })
+  for (const one of listed) expect(await again.conversation(one.id)).toEqual(one)
+  // Of what is open now.
+  expect(await again.conversations()).toEqual(listed)
+})
+
 test("a device that the log has moved on without asks to be let in again", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("never read"))

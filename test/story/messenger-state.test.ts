@@ -111,6 +111,20 @@ test.each(["state", "conversation"] as const)(
   },
 )
 
+test("a list of members that was put back is noticed when conversations are listed", async () => {
+  const id = await group()
+  const members = async () => (await ann.store.list(id, "tree")).find(({ key }) => key === "members")
+  const before = await members()
+  await ann.messenger.removeMembers(id, [ben.person.userId])
+  const now = await members()
+  await overwrite(ann, id, "tree", before)
+  const { messenger } = await again(ann)
+  await expect(messenger.conversations()).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+  await overwrite(ann, id, "tree", now)
+  const listed = (await messenger.conversations()).find((one) => one.id === id)
+  expect(listed?.memberUserIds).toEqual([ann.person.userId])
+})
+
 test("a conversation that was quarantined does not become active by a record from before", async () => {
   const id = await group()
   const [before] = await ann.store.list(id, "conversation")
