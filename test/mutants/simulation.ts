@@ -2,10 +2,11 @@ import type { Mutant } from "./mutant.ts"
 
 const client = "clients/core/messaging"
 const test = "test/simulation/simulation.test.ts"
+const hostileTest = "test/simulation/hostile.test.ts"
 
 /** Found by a service that has turned, and tells the truth again. */
 const hostile = (hostility: string) => ({
-  test,
+  test: hostileTest,
   name: `a service that has turned to ${hostility} makes nobody read what is not theirs`,
   row: "makes nobody read what is not theirs",
 })
@@ -84,7 +85,7 @@ export const simulationMutants: readonly Mutant[] = [
     file: `${client}/sync/sync.ts`,
     from: "processedSeq < headSeq || group.epoch >= epoch",
     to: "processedSeq < headSeq || group.epoch >= 0n * epoch",
-    test,
+    test: hostileTest,
     name: "who was kept from a commit, and is where the service is, asks to be let in again",
   },
   {

@@ -1,0 +1,26 @@
+import { test } from "vitest"
+import { effort } from "../support/effort.ts"
+import { type Hostility, hostilities } from "./hostile.ts"
+import { allOrNone, expectSound, first } from "./sound.ts"
+
+// Each with a seed in which its lies matter.
+const lied: Record<Hostility, number> = {
+  "ghost member": 4,
+  "dropped commit": 5,
+  equivocation: 4,
+  replay: 7,
+  "old group info": 59,
+}
+
+test.each(hostilities)(
+  "a service that has turned to %s makes nobody read what is not theirs, and all get along again afterwards",
+  async (hostility) => {
+    await expectSound(lied[hostility], { hostility })
+    const count = effort(0, 3, 500)
+    for (let seed = first; seed < first + count; seed++)
+      await expectSound(seed, { hostility, features: allOrNone(seed) })
+  },
+)
+
+test("who was kept from a commit, and is where the service is, asks to be let in again", () =>
+  expectSound(24, { hostility: "replay" }))
