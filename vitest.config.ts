@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { slowestFiles } from "./test/support/slowest-files.ts"
+import { SlowestFirst } from "./test/support/slowest-first.ts"
 
 /** Where .ci/run wants the counts. */
 const report = process.env.SIGNET_TEST_REPORT
@@ -16,6 +17,7 @@ export default defineConfig({
     isolate: false,
     // One more than cores: some tests wait for a database, a program or a time limit.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
     setupFiles: ["test/support/put-back.ts", "test/support/seed.ts"],
     reporters: ["default", slowestFiles(), ...(report ? ["json"] : [])],

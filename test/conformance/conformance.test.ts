@@ -7,6 +7,7 @@ import { createSide } from "../differential/side.ts"
 import { serveEdge } from "../support/edge.ts"
 import { effort } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
+import { programDatabase } from "../support/postgres.ts"
 import { findPostgresBinaries } from "../support/postgres-binaries.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, everyOne, inTurn } from "./all-cases.ts"
@@ -36,7 +37,7 @@ const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was foun
 
 const small: readonly Backend[] = [
   { name: "PGlite", start: () => serve(), runs: inTurn(short(8, 0)) },
-  { name: "the Worker", start: () => serveEdge(), runs: inTurn(short(16, 4)) },
+  { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(16, 4)) },
 ]
 const long: readonly Backend[] = [
   { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
@@ -101,6 +102,19 @@ test.skipIf(isLong)("one random script is answered alike by PGlite and the Worke
 
 function missing(why: string | undefined): { missing?: string } {
   return why === undefined ? {} : { missing: why }
+}
+
+/** The Worker, with the auth service beside it on a database that is there already. */
+async function edgeOnPostgres(): Promise<Served> {
+  const { settings, drop } = await programDatabase()
+  const served = await serveEdge({ databaseUrl: settings.DATABASE_URL })
+  return {
+    ...served,
+    async close() {
+      await served.close()
+      await drop()
+    },
+  }
 }
 
 async function onPostgres(options: { version?: number; settings?: Record<string, string> } = {}): Promise<Served> {

@@ -20,7 +20,7 @@ import {
 } from "../../clients/node/secret-box/testing/secret-service.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
-import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
+import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -47,11 +47,18 @@ async function quickPassphrase(folder: string): Promise<void> {
 
 const home = mkdtempSync(join(fastTmpdir(), "signet-cli-"))
 let program: RunningProgram
+let database: Awaited<ReturnType<typeof programDatabase>>
 beforeAll(async () => {
-  program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: join(home, "data") })
+  database = await programDatabase()
+  program = await startProgram({
+    ...database.settings,
+    PORT: String(await freePort()),
+    SIGNET_DATA: join(home, "data"),
+  })
 }, 60_000)
 afterAll(async () => {
   await program?.end("SIGTERM")
+  await database?.drop()
   rmSync(home, { recursive: true, force: true })
 })
 

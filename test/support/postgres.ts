@@ -46,10 +46,13 @@ export function describeOnEachStore(name: string, suite: (kind: StoreKind) => vo
   describeOnPostgres(name, () => suite("postgres"))
 }
 
-/** A story on one kind, PostgreSQL where there is one; in the longer form on both. Stores themselves are tested on both. */
+/**
+ * A story on one kind: on PostgreSQL where there is one, in the longer form, which comes after that, on PGlite, and at
+ * night on both. Stores themselves are tested on both.
+ */
 export function describeStory(name: string, suite: (kind: StoreKind) => void): void {
   if (effort(noPostgres !== undefined, true, true)) describe(`${name} (PGlite)`, () => suite("pglite"))
-  describeOnPostgres(name, () => suite("postgres"))
+  if (effort(true, false, true)) describeOnPostgres(name, () => suite("postgres"))
 }
 
 /** What a story runs on that is told once: PostgreSQL where there is one, which starts in a fiftieth of the time. */
@@ -120,6 +123,13 @@ export async function createTestDatabase({ migrated = true } = {}): Promise<{ ur
       await admin.close()
     },
   }
+}
+
+/** What a program is given for a database: PostgreSQL where there is one, else nothing, and so PGlite in its folder. */
+export async function programDatabase(): Promise<{ settings: Record<string, string>; drop(): Promise<void> }> {
+  if (noPostgres !== undefined) return { settings: {}, drop: async () => undefined }
+  const { url, drop } = await createTestDatabase()
+  return { settings: { SIGNET_PROFILE: "development", DATABASE_URL: url }, drop }
 }
 
 async function ask<Answer>(path: string): Promise<Answer> {
