@@ -4,20 +4,33 @@ import { randomBytes } from "node:crypto"
 import { create } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { CreateAttachmentResponse } from "@signet/proto/messaging/v1/attachment_service"
 import {
   type AuthorizeMembershipResponse,
   type CreateConversationResponse,
   SubscribeResponse_DirectiveIssuedSchema as DirectiveIssuedSchema,
   SubscribeResponse_EnvelopeAvailableSchema as EnvelopeAvailableSchema,
   type ListConversationsResponse,
+  type ListMessagesResponse,
   SubscribeResponse_WelcomeAvailableSchema as WelcomeAvailableSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
 import type { RegisterDeviceResponse } from "@signet/proto/messaging/v1/device_service"
-import { type Conversation, Conversation_Status, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import {
+  GetInventoryResponseSchema,
+  UploadKeyPackagesResponseSchema,
+} from "@signet/proto/messaging/v1/key_package_service"
+import {
+  type Attachment,
+  type Conversation,
+  Conversation_Status,
+  EnvelopeSchema,
+} from "@signet/proto/messaging/v1/records"
 import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { Context } from "../../clients/core/messaging/context.ts"
 import { addDevicesOf } from "../../clients/core/messaging/device/own-devices.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
+import { refillKeyPackages } from "../../clients/core/messaging/joining/key-packages.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
@@ -281,4 +294,58 @@ test("somebody's new device is let in by another member, where none of theirs do
   await addDevicesOf(context, ben.person.userId)
   await second.messenger.sync()
   expect((await second.messenger.conversation(id))?.status).toBe("active")
+})
+
+test.each<[string, (attachment: Attachment) => object]>([
+  ["ever so many parts", ({ size }) => ({ partSize: 1, partCount: Number(size), missingParts: [] })],
+  ["one part of everything", ({ size }) => ({ partSize: 2 ** 31, partCount: Math.ceil(Number(size) / 2 ** 31) })],
+  ["a part twice", () => ({ missingParts: [0, 0] })],
+  ["a part beyond the end", () => ({ missingParts: [7] })],
+])("an upload that is to be in %s is refused", async (_, change) => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  transport.bend = {
+    method: "CreateAttachment",
+    answer(truth) {
+      const { attachment } = truth as CreateAttachmentResponse
+      if (attachment !== undefined) Object.assign(attachment, change(attachment))
+    },
+  }
+  const sending = ann.messenger.sendAttachment(id, new Blob([new Uint8Array(300)]))
+  await expect(sending).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test("a service that says of each key package that it is gone does not have them made for ever", async () => {
+  const kit = await messengers.newcomer("kit")
+  const { context } = await openContext(...messengers.optionsFor(kit.person, kit))
+  const inventory = { available: 0, isLow: true, hasLastResort: false }
+  const losing: Context = {
+    ...context,
+    keyPackageTarget: 3,
+    calls: {
+      ...context.calls,
+      keyPackages: {
+        ...context.calls.keyPackages,
+        getInventory: async () => create(GetInventoryResponseSchema, { inventory }),
+        uploadKeyPackages: async () => create(UploadKeyPackagesResponseSchema),
+      },
+    },
+  }
+  for (let i = 0; i < 40; i++) await refillKeyPackages(losing)
+  expect((await kit.store.list("device", "keyPackage")).length).toBeLessThanOrEqual(61)
+})
+
+test("a message of a time that is none is read", async () => {
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ben.messenger.sync()
+  for (const seconds of [2n ** 63n - 1n, -(2n ** 40n)]) {
+    await ben.messenger.send(id, secret)
+    transport.bend = {
+      method: "ListMessages",
+      answer: (truth) => {
+        for (const one of (truth as ListMessagesResponse).envelopes) Object.assign(one.acceptedAt ?? {}, { seconds })
+      },
+    }
+    await ann.messenger.sync()
+    expect((await ann.messenger.timeline(id)).at(-1)).toMatchObject({ plaintext: secret, atMs: 0 })
+  }
 })

@@ -291,3 +291,38 @@ test("a device with another credential than the signed list has is not shown as 
   const refused = ann.messenger.verification.of(ben.person.userId)
   await expect(refused).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
+
+test("keys that came while two compared are not compared away, in whatever order the service answers", async () => {
+  await compare(ann, ben)
+  const stale: Partial<ListDeviceListsResponse> = {}
+  lying.bend = {
+    method: "ListDeviceLists",
+    answer: (truth) => isLists(truth) && isOf(truth, ben) && Object.assign(stale, truth),
+  }
+  const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
+  const second = await messengers.open(await ben.person.again())
+  let goOn = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const asked = new Promise<void>((resolve) => {
+    lying.bend = {
+      method: "ListDeviceLists",
+      async answer(truth) {
+        if (!isLists(truth) || !isOf(truth, ben)) return
+        lying.bend = undefined
+        Object.assign(truth, stale)
+        resolve()
+        await gate
+      },
+    }
+  })
+  const comparing = ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
+  await asked
+  await ann.messenger.verification.of(ben.person.userId)
+  expect(await statusOfBen()).toBe("changed")
+  goOn()
+  await expect(comparing).rejects.toMatchObject({ reason: "COMPARISON_FAILED" })
+  expect(await statusOfBen()).toBe("changed")
+  await second.messenger.close()
+})

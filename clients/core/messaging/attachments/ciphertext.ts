@@ -2,6 +2,7 @@ import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/r
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import { calling } from "./calling.ts"
+import { isPartSize } from "./layout.ts"
 
 /** Ciphertext that is somewhere else, by ranges. One part of it is in memory, and no more. */
 export interface Ciphertext {
@@ -57,7 +58,7 @@ export function remoteCiphertext(context: Context, attachmentId: string, size: n
 
 function partSizeOf(attachment: Attachment | undefined, size: number): number {
   if (attachment?.status !== Attachment_Status.COMPLETE) throw tampered("it is not whole any more")
-  if (attachment.size !== BigInt(size) || attachment.partSize === 0) throw tampered("it has another size")
+  if (attachment.size !== BigInt(size) || !isPartSize(attachment.partSize)) throw tampered("it has another size")
   return attachment.partSize
 }
 

@@ -15,6 +15,9 @@ export const headerBytes = magic.length + 1 + 4 + saltBytes + prefixBytes
 /** Bytes of ciphertext that a service takes. */
 export const maxCiphertextBytes = 104_857_600
 
+/** Whether a service may cut ciphertext so: one part is in memory, and there are not ever so many. */
+export const isPartSize = (bytes: number): boolean => bytes >= 4_096 && bytes <= 8_388_608
+
 export interface Layout {
   readonly plaintextSize: number
   /** With the zeros after it: the one size that an observer learns. */

@@ -13,7 +13,7 @@ import { seatToSend } from "../sending/outbox.ts"
 import { ownCredential } from "../state/held.ts"
 import { calling } from "./calling.ts"
 import { type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
-import { chunkBytes, type Layout, layoutOf, prefixBytes, saltBytes, tagBytes } from "./layout.ts"
+import { chunkBytes, isPartSize, type Layout, layoutOf, prefixBytes, saltBytes, tagBytes } from "./layout.ts"
 import { layoutIn } from "./manifest.ts"
 import { isFileName, isMediaType } from "./names.ts"
 import { type AttachmentSource, sealChunk, sealRange } from "./source.ts"
@@ -206,9 +206,14 @@ async function carryUp(
 }
 
 function checkCreated(attachment: Attachment | undefined, { ciphertextSize }: Layout): Attachment {
-  const { size, partSize = 0, partCount } = attachment ?? {}
-  const isWhole = size === BigInt(ciphertextSize) && partSize > 0 && partCount === Math.ceil(ciphertextSize / partSize)
-  if (attachment === undefined || !isWhole) throw new MessagingError("ANSWER_REFUSED", "parts that do not fit")
+  const { size, partSize = 0, partCount = 0, missingParts = [] } = attachment ?? {}
+  const isWhole =
+    size === BigInt(ciphertextSize) && isPartSize(partSize) && partCount === Math.ceil(ciphertextSize / partSize)
+  const isOnce = new Set(missingParts).size === missingParts.length
+  const isThere = missingParts.every((index) => index < partCount)
+  if (attachment === undefined || !isWhole || !isOnce || !isThere) {
+    throw new MessagingError("ANSWER_REFUSED", "parts that do not fit")
+  }
   return attachment
 }
 

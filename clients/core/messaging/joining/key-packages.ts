@@ -14,6 +14,8 @@ const grace = 8 * day
 const lastResortAge = 30 * day
 const backdated = 3_600
 const perUpload = 100
+/** Times the target: a service that says of each that it is gone does not have them made for ever. */
+const maxKept = 20
 
 const placeOf = (key: string) => ({ space: deviceSpace, table: "keyPackage", key }) as const
 
@@ -77,6 +79,7 @@ export async function refillKeyPackages(context: Context): Promise<void> {
   // Made before a restart, and perhaps not there yet: the service takes each once, however often it is sent.
   const waiting = own.filter((one) => !one.record.isUploaded && isCurrent(one))
   const isFew = inventory === undefined || inventory.isLow || inventory.available === 0
+  const room = context.keyPackageTarget * maxKept - own.filter(isCurrent).length
   const missing = isFew
     ? context.keyPackageTarget -
       (inventory?.available ?? 0) -
@@ -86,9 +89,12 @@ export async function refillKeyPackages(context: Context): Promise<void> {
   const isFresh = lastResorts.some(({ record }) => Number(record.notAfter) - lastResortLifetime + lastResortAge > now)
   const needsLastResort =
     !isFresh ||
-    (inventory !== undefined && !inventory.hasLastResort && lastResorts.every(({ record }) => record.isUploaded))
+    (room > 0 &&
+      inventory !== undefined &&
+      !inventory.hasLastResort &&
+      lastResorts.every(({ record }) => record.isUploaded))
   const made = [
-    ...(await make(context, Math.max(0, missing), false)),
+    ...(await make(context, Math.max(0, Math.min(missing, room)), false)),
     ...(await make(context, needsLastResort ? 1 : 0, true)),
   ]
   await upload(context, [...waiting, ...made])

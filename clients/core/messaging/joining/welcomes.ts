@@ -232,11 +232,16 @@ async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: We
   return envelope.message
 }
 
+const maxTreeBytes = 4_194_304
+/** A service hands out pieces of a mebibyte. */
+const maxTreeChunks = 64
+
 async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welcome): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for (let offset = 0, end = 1; offset < end; ) {
     const { chunk, size } = await calls.conversations.getTree({ conversationId, treeHash, offset })
-    if (chunk.length === 0 || size > 4_194_304) throw refused("the tree is not whole")
+    const isWhole = chunk.length > 0 && size <= maxTreeBytes && chunks.length < maxTreeChunks
+    if (!isWhole) throw refused("the tree is not whole")
     chunks.push(chunk)
     offset += chunk.length
     end = size

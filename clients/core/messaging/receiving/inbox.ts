@@ -183,7 +183,7 @@ async function readMessage(
   source: Source,
 ) {
   const { seq, message } = envelope
-  const at = { seq, atMs: envelope.acceptedAt === undefined ? 0 : timestampMs(envelope.acceptedAt) }
+  const at = { seq, atMs: toldMs(envelope) }
   const isOwn = envelope.senderDeviceId === context.device.id
   const own = withHash(batch.waiting, hash("content", message))
   const passed = { ...seat, processedSeq: seq }
@@ -214,6 +214,12 @@ async function readMessage(
     // The engine found this device's leaf inside, in a message that it does not know.
     if (isOwn && reason === "REPLAY") become(batch, Status.ROLLED_BACK)
   }
+}
+
+/** When it was taken, on the service's word: 0 for what is no time. */
+function toldMs({ acceptedAt }: Envelope): number {
+  const ms = acceptedAt === undefined ? 0 : timestampMs(acceptedAt)
+  return Number.isSafeInteger(ms) && ms > 0 ? ms : 0
 }
 
 /** What a message holds, as it is shown. A manifest, with its key, is stored beside the entry and never part of it. */

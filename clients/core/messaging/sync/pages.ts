@@ -2,6 +2,7 @@ import { MessagingError } from "../errors.ts"
 
 /** Far more than any list of one device has. */
 const maxPages = 500
+const maxItems = 100_000
 
 export interface Page<Item> {
   readonly items: readonly Item[]
@@ -14,7 +15,8 @@ export async function allPages<Item>(fetch: (pageToken: string) => Promise<Page<
   const all: Item[] = []
   for (let pages = 0, pageToken = ""; pages < maxPages; pages++) {
     const { items, nextPageToken } = await fetch(pageToken)
-    all.push(...items)
+    if (all.length + items.length > maxItems) break
+    for (const item of items) all.push(item)
     if (nextPageToken === "") return all
     pageToken = nextPageToken
   }

@@ -29,14 +29,14 @@ const signed = (listVersion: bigint, { previous, entries = [phone, tablet], issu
 const hashOf = (list: Uint8Array) => hash("device-list", list)
 
 /** What the client does with a service that has these lists. */
-function read(lists: ReadonlyMap<bigint, Uint8Array>, seen?: { version: bigint; hash: Uint8Array }) {
-  const newestVersion = [...lists.keys()].reduce((newest, version) => (version > newest ? version : newest), 0n)
+function read(lists: ReadonlyMap<bigint, Uint8Array>, seen?: { version: bigint; hash: Uint8Array }, ahead = 0n) {
+  const newestVersion = ahead + [...lists.keys()].reduce((newest, version) => (version > newest ? version : newest), 0n)
   const transport = createRouterTransport(({ service }) => {
     service(DeviceService, {
       listDeviceLists: ({ afterVersion, limit }) => ({
         newestVersion,
         deviceLists: [...lists]
-          .filter(([version]) => version > afterVersion)
+          .filter(([version]) => version > afterVersion || ahead > 0n)
           .slice(0, limit)
           .map(([, list]) => list),
       }),
@@ -109,4 +109,9 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
 test("a list that says another credential than the service shows is not believed of the service", async () => {
   const other = await signed(3n, { entries: [{ ...phone, credentialHash: bytes32(7) }] })
   await expect(read(new Map([[3n, other]]))).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test("a service that says that there are more lists, and shows the same again, is not asked for ever", async () => {
+  const again = read(new Map([[3n, third]]), seen, 2n ** 60n)
+  await expect(again).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })

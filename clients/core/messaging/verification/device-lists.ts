@@ -91,7 +91,8 @@ async function newestList(
       throw new CanonicalError("LIST_ROLLBACK")
     }
     if (head.version === page.newestVersion) return newest
-    if (page.deviceLists.length === 0) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
+    const isOn = page.deviceLists.length > 0 && head.version > after
+    if (!isOn) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
     after = head.version
   }
 }

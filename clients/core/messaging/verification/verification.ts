@@ -79,10 +79,10 @@ export function verification(context: Context): Verification {
   const fingerprintOf = fingerprintsIn(context)
 
   const side = async (userId: string) => {
-    const { head, active } = await look(context, userId)
-    return { userId: bytesOfId("prn", userId), active, fingerprint: fingerprintOf(userId, active), head }
+    const looked = await look(context, userId)
+    return { ...looked, userId: bytesOfId("prn", userId), fingerprint: fingerprintOf(userId, looked.active) }
   }
-  const viewOf = async (userId: string): Promise<SafetyView & { readonly active: readonly DeviceKey[] }> => {
+  const viewOf = async (userId: string): Promise<SafetyView & { readonly compared: Compared }> => {
     if (userId === owner.userId) throw new RangeError("one's own code is for others to scan")
     const [local, remote] = [await side(owner.userId), await side(userId)]
     const listed = <T extends { head: ListedDevices["head"] }>(one: T) => ({
@@ -94,13 +94,12 @@ export function verification(context: Context): Verification {
       appId: owner.app,
       local: listed(local),
       remote: listed(remote),
-      active: remote.active,
+      compared: remote,
     }
   }
   const numberOf = async (userId: string) => {
     const [own, theirs] = [await side(owner.userId), await side(userId)]
-    const { active, fingerprint } = theirs
-    return { number: safetyNumber(own.fingerprint, fingerprint), active, fingerprint }
+    return { ...theirs, number: safetyNumber(own.fingerprint, theirs.fingerprint) }
   }
   const describe = async (
     userId: string,
@@ -146,7 +145,7 @@ export function verification(context: Context): Verification {
         if (!(cause instanceof CanonicalError)) throw cause
         throw new MessagingError("COMPARISON_FAILED", cause.code, { cause })
       }
-      await accept(context, userId, { active: view.active, fingerprint: view.remote.fingerprint }, "qr")
+      await accept(context, userId, view.compared, "qr")
       return describe(userId, await numberOf(userId))
     },
     async groupCode(conversationId) {
@@ -187,8 +186,17 @@ export async function lookAgain(context: Context, userId: string): Promise<void>
   if (record?.status === Status.VERIFIED) await look(context, userId)
 }
 
+interface Looked extends ListedDevices {
+  /** As it was before. */
+  readonly listFault: string
+}
+
+interface Compared extends Looked {
+  readonly fingerprint: Uint8Array
+}
+
 /** Reads a user's newest list, and remembers it: a user who was verified and has other keys there has changed. */
-export async function look(context: Context, userId: string): Promise<ListedDevices> {
+export async function look(context: Context, userId: string): Promise<Looked> {
   const { record } = await readPeer(context, userId)
   const found = await readDevices(context, userId, seenIn(record)).catch((cause: unknown) =>
     refuse(context, userId, cause),
@@ -211,7 +219,7 @@ export async function look(context: Context, userId: string): Promise<ListedDevi
     )
   }
   for (const event of events) context.emit(event)
-  return found
+  return { ...found, listFault: record?.listFault ?? "" }
 }
 
 /** Of a user whose lists told two stories, neither is gone on with: the next comparison starts from what is told then. */
@@ -242,7 +250,7 @@ async function refuse(context: Context, userId: string, cause: unknown): Promise
 async function accept(
   context: Context,
   userId: string,
-  { active, fingerprint }: { readonly active: readonly DeviceKey[]; readonly fingerprint: Uint8Array },
+  { active, fingerprint, head, listFault }: Compared,
   method: ComparedBy,
 ): Promise<void> {
   const compared = new Set(active.map(({ key }) => hex(key)))
@@ -254,8 +262,13 @@ async function accept(
   await changePeer(
     context,
     userId,
-    (before) =>
-      create(VerificationRecordSchema, {
+    (before) => {
+      // What a later list says was not compared, whichever of the two was answered first.
+      const isNewest = listFault !== "" || before.listVersion <= (head?.version ?? 0n)
+      if (!isNewest || before.listFault !== listFault) {
+        throw new MessagingError("COMPARISON_FAILED", "there is a later list than the one that was compared")
+      }
+      return create(VerificationRecordSchema, {
         ...before,
         status: Status.VERIFIED,
         method,
@@ -263,7 +276,8 @@ async function accept(
         keySetHash: fingerprint,
         acceptedKeys: active.map(({ key }) => key),
         listFault: "",
-      }),
+      })
+    },
     changed.map(removeChangedKey),
   )
   // Who came in meanwhile was judged by what was compared before.
