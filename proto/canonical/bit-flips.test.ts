@@ -49,7 +49,7 @@ test.each(signed)(
   "every single-bit flip is refused: %s, its envelope, body and signature",
   (_, bytes, open) => {
     expect(acceptedFlips(bytes, 1, (flipped) => open(flipped, nodeVerify))).toEqual([])
-    expect(acceptedFlips(bytes, effort(11, 1, 1), (flipped) => open(flipped))).toEqual([])
+    expect(acceptedFlips(bytes, effort(11, 3, 1), (flipped) => open(flipped))).toEqual([])
   },
   effort(60_000, 300_000, 300_000),
 )

@@ -8,7 +8,7 @@ import { recordHistory } from "./testing/recording.ts"
 import { parseTree, type RatchetTree } from "./tree.ts"
 import { treeHash } from "./tree-hash.ts"
 
-const size = effort({ steps: 40, members: 14 }, { steps: 200, members: 40 }, { steps: 800, members: 80 })
+const size = effort({ steps: 40, members: 14 }, { steps: 120, members: 30 }, { steps: 800, members: 80 })
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 interface Step {

@@ -20,13 +20,11 @@ export async function allCases(): Promise<readonly Case[]> {
 /** Whether the case can run over the protocol. */
 export const fits = ({ streams }: Case, protocol: string): boolean => !(streams && protocol === restProtocol)
 
-/** The protocols in turn, one a case: short, and each is used. */
-export function inTurn(all: readonly Case[]): readonly (readonly [Case, string])[] {
+/** The protocols in turn, one a case: short, and each is used. @param from The place of the first case's. */
+export function inTurn(all: readonly Case[], from = 0): readonly (readonly [Case, string])[] {
   const names = Object.keys(protocols)
-  return all.map((one, i) => {
-    const protocol = names[i % names.length] ?? restProtocol
-    return [one, fits(one, protocol) ? protocol : (names[0] ?? restProtocol)]
-  })
+  const at = (i: number) => names[(from + i) % names.length] ?? restProtocol
+  return all.map((one, i) => [one, fits(one, at(i)) ? at(i) : at(i + 1)])
 }
 
 /** Every case over every protocol that it can run over. */

@@ -1,6 +1,6 @@
 // The suite in `npm test`: one case of eight on PGlite and another on the Worker, each over one protocol, and a little of
-// the differential script on both. In the longer form every case on the Worker, and on PostgreSQL over every protocol. At
-// night on PGlite too, on PostgreSQL 15 where a machine has it, and on one that is serializable.
+// the differential script on both. In the longer form every case on the Worker, and on PostgreSQL over two more protocols.
+// At night over every one, on PGlite too, on PostgreSQL 15 where a machine has it, and on one that is serializable.
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { play } from "../differential/play.ts"
 import { createSide } from "../differential/side.ts"
@@ -24,6 +24,9 @@ const isNight = effort(false, false, true)
 const quick = cases.filter(({ slow }) => !slow)
 const short = (every: number, offset: number) => quick.filter((_, i) => i % every === offset)
 
+/** Every case over two protocols, and on the Worker over a third. */
+const twice = [...inTurn(cases, 1), ...inTurn(cases, 3)]
+
 interface Backend {
   readonly name: string
   readonly start: () => Promise<Served>
@@ -41,7 +44,7 @@ const small: readonly Backend[] = [
 ]
 const long: readonly Backend[] = [
   { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
-  { name: "PostgreSQL", start: () => onPostgres(), runs: everyOne(cases), ...missing(noPostgres) },
+  { name: "PostgreSQL", start: () => onPostgres(), runs: isNight ? everyOne(cases) : twice, ...missing(noPostgres) },
 ]
 const night: readonly Backend[] = [
   { name: "PostgreSQL 15", start: () => onPostgres({ version: 15 }), runs: inTurn(cases), ...missing(no15) },

@@ -26,7 +26,7 @@ test.skipIf(effort(true, false, false))("PostgreSQL and the Worker answer one ra
   // Nights hunt with seeds of their own.
   const seed = effort("20261122", "20261122", String(Date.now()))
   const [left, right] = await Promise.all([start("postgres"), start("edge")])
-  const { failure, compared } = await play({ seed, steps: effort(60, 300, 10_000), left, right })
+  const { failure, compared } = await play({ seed, steps: effort(60, 150, 10_000), left, right })
   expect(failure, `seed ${seed}`).toBeUndefined()
   expect(compared).toBeGreaterThan(50)
 })

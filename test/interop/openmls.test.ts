@@ -43,7 +43,7 @@ test(
   async () => {
     const size = effort(
       { runs: 2, steps: 40, members: 9 },
-      { runs: 40, steps: 60, members: 12 },
+      { runs: 20, steps: 60, members: 12 },
       { runs: 40, steps: 400, members: 40 },
     )
     await fc.assert(

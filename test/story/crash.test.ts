@@ -183,7 +183,7 @@ describeOnPostgres("the program, killed", () => {
 
   test("at random moments loses nothing that it had answered", async () => {
     const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
-    for (let round = 0; round < effort(1, 8, 300); round++) {
+    for (let round = 0; round < effort(1, 4, 300); round++) {
       await killAtWork(program, devices, 25)
       await expectOneSuccessorEach(direct.db)
       await startAgain()
@@ -265,7 +265,7 @@ describe.skipIf(effort(true, false, false))("the program on a folder, killed (PG
     const settings = { SIGNET_DATA: folder, SIGNET_LIMITS: "off", PORT: String(await freePort()) }
     const devices = Array.from({ length: 4 }, (_, i) => newDevice(i))
     let program = await startProgram(settings)
-    for (let round = 0; round < effort(1, 4, 100); round++) {
+    for (let round = 0; round < effort(1, 2, 100); round++) {
       await killAtWork(program, devices, 12)
       program = await startProgram(settings)
       await comeBack(program.url, devices)

@@ -45,7 +45,7 @@ test.skipIf(isShort)(
   "killed at random under eight writers, it has every acknowledged write, none twice, and no gap",
   async () => {
     const writers = await writersIn(developmentWorld(served.url, served), transport(), 8)
-    for (let round = 0; round < effort(1, 20, 200); round++) {
+    for (let round = 0; round < effort(1, 8, 200); round++) {
       await killAtWork(writers, 40)
       await comeBack(writers)
     }
@@ -99,7 +99,7 @@ test.skipIf(isShort).each(["CONVERSATIONS", "DEVICES"])(
     await one.send(room, "before")
     const ear = listen(two)
     await expect.poll(ear.head, { timeout: 10_000 }).toBe(2n)
-    const rounds = effort(1, 5, 50)
+    const rounds = effort(1, 3, 50)
     for (let round = 0; round < rounds; round++) {
       await evict(kind, kind === "DEVICES" ? two.id : room.id)
       const { seq } = await one.send(room, `after ${round}`)

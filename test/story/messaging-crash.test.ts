@@ -55,7 +55,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     program = await startProgram(settings)
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 8)
-    for (let round = 0; round < effort(1, 20, 200); round++) {
+    for (let round = 0; round < effort(1, 8, 200); round++) {
       await killAtWork(program, writers, 40)
       program = await startProgram(settings)
       await comeBack(writers)
@@ -90,7 +90,7 @@ describe.skipIf(effort(true, false, false))("messaging on a folder, killed (PGli
     let program = await startProgram(settings)
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 4)
-    for (let round = 0; round < effort(0, 3, 80); round++) {
+    for (let round = 0; round < effort(0, 2, 80); round++) {
       await killAtWork(program, writers, 16)
       program = await startProgram(settings)
       await comeBack(writers)

@@ -33,7 +33,7 @@ describeOnPostgres("races of messaging", () => {
     const devices: TestDevice[] = []
     for (let i = 0; i < 4; i++) devices.push(await scene.device())
     const { id } = await scene.group(...devices)
-    const rounds = effort(10, 100, 1_000)
+    const rounds = effort(10, 50, 1_000)
     for (let round = 0; round < rounds; round++) {
       // Tokens live ten minutes.
       if (round % 100 === 99) for (const one of devices) one.credentials.token = await one.session.refresh()

@@ -218,7 +218,7 @@ describe.each(Object.entries(flows))("%s", (name, { who, prepare, act, check }) 
       ...places(counts.store).flatMap((at) => storeFaults.map((kind) => ({ store: { at, ...kind } }))),
     ]
     // A share of all, another one each time; all of them at night.
-    const step = effort(all.length, Math.ceil(all.length / 40), 1)
+    const step = effort(all.length, Math.ceil(all.length / 24), 1)
     for (let i = Math.floor(Math.random() * step); i < all.length; i += step) {
       await runOnce(all[i], `trouble ${i}`).catch((cause: unknown) => {
         throw new Error(`with ${JSON.stringify(all[i])} of ${JSON.stringify(counts)}`, { cause })

@@ -13,7 +13,7 @@ const chosen: Effort = now
  * The amount that is asked for now: runs, rounds, steps, or a time limit that goes with them.
  *
  * @param small For all the tests together to end in two or three minutes: about half a second each.
- * @param ci About a minute each.
+ * @param ci About half a minute each.
  */
 export function effort<Amount>(small: Amount, ci: Amount, nightly: Amount): Amount {
   return { small, ci, nightly }[chosen]

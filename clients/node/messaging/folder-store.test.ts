@@ -271,7 +271,7 @@ describe("whatever operation on files fails, or is the last one of a process,", 
 test("a process that is killed loses nothing that it was told, and holds up nobody", async () => {
   const program = join(import.meta.dirname, "testing/folder-writer.ts")
   let known = 0
-  for (let round = 0; round < effort(1, 20, 200); round++) {
+  for (let round = 0; round < effort(1, 8, 200); round++) {
     const writers = [0, 1].map(() =>
       spawn(process.execPath, [program, folder], { stdio: ["ignore", "pipe", "inherit"] }),
     )

@@ -15,7 +15,7 @@ import { toolTarget } from "./targets/tool.ts"
 import { callOf, findResource, guardOf } from "./world.ts"
 
 const targets = [connectTarget, fastifyTarget, fetchTarget, portTarget, toolTarget]
-const numRuns = effort(30, 800, 20_000)
+const numRuns = effort(30, 400, 20_000)
 
 // Public and body credentials cannot be in a composite, and a path is not in every situation.
 const leaves = [...requirements.values()].filter(
@@ -132,6 +132,6 @@ test("what nobody knows, in token, header or request, changes nothing", async ()
         expect(await decide(target, requirement, extended)).toEqual(await decide(target, requirement, of))
       }
     }),
-    { numRuns: effort(20, 500, 5_000) },
+    { numRuns: effort(20, 200, 5_000) },
   )
 })

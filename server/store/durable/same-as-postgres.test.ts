@@ -52,7 +52,7 @@ describe.skipIf(effort(true, false, false))(`of the seed "${seed}"`, () => {
     async () => {
       const history = createHistory(seeded(seed), [postgres.messaging, createDurableStore(objects.env)], objects)
       await history.begin()
-      for (let step = 0; step < effort(0, 400, 5_000); step++) await history.step()
+      for (let step = 0; step < effort(0, 200, 5_000); step++) await history.step()
       const { appended, replayed, mismatch, refused, consume, lease } = Object.fromEntries(history.counts())
       for (const often of [appended, replayed, mismatch, refused, consume, lease]) expect(often).toBeGreaterThan(0)
     },

@@ -26,7 +26,7 @@ test(
   async () => {
     const folder = path.join(root, "database")
     let acknowledged = 0
-    for (let round = 0; round < effort(1, 4, 50); round++) {
+    for (let round = 0; round < effort(1, 2, 50); round++) {
       acknowledged = await killWhileWriting(folder, acknowledged + 20 + round * 37)
       // The lock of the process that was killed does not stop the next one.
       const { db, close } = await openPglite(folder)
