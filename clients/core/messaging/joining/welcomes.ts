@@ -50,7 +50,7 @@ export async function joinAll(context: Context): Promise<void> {
   }
 }
 
-const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
+export const listWelcomes = ({ calls }: Context): Promise<Welcome[]> =>
   allPages(async (pageToken) => {
     const { welcomes, nextPageToken } = await calls.welcomes.listWelcomes({ pageToken })
     return { items: welcomes, nextPageToken }

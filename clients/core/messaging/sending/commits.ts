@@ -8,7 +8,7 @@ import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
 import { takeIn } from "../receiving/inbox.ts"
-import { catchUp } from "../receiving/log.ts"
+import { catchUp, requestRejoin } from "../receiving/log.ts"
 import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { dueIn } from "../state/due.ts"
 import type { Held, Seat } from "../state/held.ts"
@@ -163,6 +163,18 @@ async function afterRefusal(context: Context, conversationId: string, error: unk
       if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
       if (failure !== undefined) await discardStaged(context, conversationId)
       if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
+      if (isOutlived(context, await context.door(conversationId).held(), error)) {
+        return requestRejoin(context, conversationId)
+      }
       throw error
   }
+}
+
+/**
+ * Whether the service takes the key of this device's leaf no more: it was away when the credential ended that the leaf came
+ * in by, and has another one now. So it cannot renew its leaf, and is let in again by that.
+ */
+function isOutlived({ device }: Context, { seat }: Held, error: unknown): boolean {
+  const isRefused = failureOf(error)?.metadata.code === "MLS_BAD_SIGNATURE"
+  return isRefused && seat !== undefined && !equalBytes(seat.identityKey, device.identity().signatureKey)
 }

@@ -5,6 +5,7 @@ import { type Context, nowSeconds } from "../context.ts"
 import { keepBound } from "../device/binding.ts"
 import { addOwnDevices } from "../device/own-devices.ts"
 import { refillKeyPackages, replaceKeyPackages } from "../joining/key-packages.ts"
+import { askForLostWelcomes } from "../joining/lost-welcomes.ts"
 import { consume, joinAll } from "../joining/welcomes.ts"
 import { catchUp, changeRecord, lookForHelp, requestRejoin } from "../receiving/log.ts"
 import { usersIn } from "../receiving/roster.ts"
@@ -46,6 +47,7 @@ export async function sync(context: Context): Promise<void> {
       await context.lane(id, () => settle(context, id, shown.get(id)))
     })
   }
+  await trying(context, undefined, () => askForLostWelcomes(context, shown.values()))
   await trying(context, undefined, () => addOwnDevices(context))
 }
 
