@@ -112,8 +112,8 @@ function prepareFile(db: DatabaseSync): void {
 /** One transaction: whole, or undone. */
 function within<T>(db: DatabaseSync, begin: string, work: (undo: <R>(result: R) => R) => T): T {
   let isUndone = false
-  db.exec(begin)
   try {
+    db.exec(begin)
     const result = work((given) => {
       isUndone = true
       return given
