@@ -180,7 +180,7 @@ export const conversationMutants: readonly Mutant[] = [
   {
     fault: "a device streams as often as it likes",
     file: "server/rpc/messaging/subscribe/streams.ts",
-    from: 'if (isFull(deviceId)) throw limitExceeded("streams_per_device", most)',
+    from: 'if (there >= most) throw limitExceeded("streams_per_device", most)',
     to: "",
     test: streams,
     name: "a device has four streams at once, and a fifth when one has ended",

@@ -19,6 +19,7 @@ import { createIssuerKeys, type EdgeIssuerKeys } from "./issuer-keys.ts"
 import { report } from "./report.ts"
 import { createServiceClient, ownFetch, type ServiceClient } from "./service-client.ts"
 import { parseSettings, type Settings } from "./settings.ts"
+import { createDeviceStreams, type DeviceStreams } from "./streams/device-streams.ts"
 import { createWakeups } from "./streams/wakeups.ts"
 
 export interface Runtime {
@@ -27,6 +28,7 @@ export interface Runtime {
   readonly auth: AuthService
   readonly issuerKeys: EdgeIssuerKeys
   readonly deps: MessagingDeps
+  readonly streams: DeviceStreams
 }
 
 const clock: Clock = { nowMs: () => Date.now() }
@@ -58,6 +60,7 @@ function openRuntime(): Runtime {
     fetch: ownFetch,
     issuerKeySet: issuerKeys.bytes,
   })
+  const streams = createDeviceStreams({ devices: env.DEVICES, after: realAfter })
   const deps: MessagingDeps = {
     store: createDurableStore(env),
     accounts: auth.accounts,
@@ -66,7 +69,7 @@ function openRuntime(): Runtime {
     signTicket: createTicketSigner(issuerKeys, issuer),
     issuerKeys: issuerKeys.issuerKeys,
     verify: nodeVerify,
-    wakeups: createWakeups({ env, clock, after: realAfter }),
+    wakeups: createWakeups({ env, clock, after: realAfter, onBeat: streams.beat }),
     blobs: createR2Blobs(env.BLOBS),
     clock,
     random,
@@ -76,5 +79,5 @@ function openRuntime(): Runtime {
     leavesPerConversation: settings.leavesPerConversation,
     issuer,
   }
-  return { settings, client, auth, issuerKeys, deps }
+  return { settings, client, auth, issuerKeys, deps, streams }
 }

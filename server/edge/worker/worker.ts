@@ -10,8 +10,6 @@ import { deviceProof } from "../../rpc/interceptors/device-proof.ts"
 import { errors } from "../../rpc/interceptors/errors.ts"
 import { validatePlain } from "../../rpc/interceptors/validate-plain.ts"
 import { messagingRoutes, messagingServices } from "../../rpc/messaging/routes.ts"
-import { createStreams } from "../../rpc/messaging/subscribe/streams.ts"
-import { realAfter } from "../../rpc/messaging/timers.ts"
 import { withCallerToken } from "./caller-token.ts"
 import { auditDenials } from "./denials.ts"
 import { createFront, type Front } from "./front/front.ts"
@@ -42,7 +40,7 @@ export default {
   },
 }
 
-function openFront({ settings, client, issuerKeys, deps }: Runtime, region: string | undefined): Front {
+function openFront({ settings, client, issuerKeys, deps, streams }: Runtime, region: string | undefined): Front {
   const { clock, verify, store } = deps
   const { guard } = createMessagingGuard({
     settings,
@@ -61,8 +59,7 @@ function openFront({ settings, client, issuerKeys, deps }: Runtime, region: stri
   const faults = errors(report)
   const health = healthState(messagingServices.map(({ typeName }) => typeName))
   return createFront({
-    // The platform sees that a caller has gone when something is written to it.
-    routes: messagingRoutes(deps, createStreams({ unseen: { after: realAfter, waitMs: 500 } })),
+    routes: messagingRoutes(deps, streams),
     interceptors: [
       callLines(() => logCall),
       faults,

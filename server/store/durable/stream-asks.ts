@@ -37,4 +37,6 @@ export interface Told {
   readonly asked: number | null
   readonly hints: readonly Hint[]
   readonly unheard: readonly string[]
+  /** Write something: whose reader has gone is to give its place. */
+  readonly beat?: true
 }

@@ -53,6 +53,7 @@ test("who is not answered twice opens another one, and looks again at everything
     await new Promise(setImmediate)
   }
   const asked: number[] = []
+  const beats: string[] = []
   let isThere = true
   let opened = 0
   const hints: Hint[] = []
@@ -65,12 +66,14 @@ test("who is not answered twice opens another one, and looks again at everything
           send(text) {
             const { number } = JSON.parse(text)
             asked.push(number)
-            if (isThere) setImmediate(() => on.text(toText({ asked: number, hints: [], unheard: [] })))
+            const beat = number === 1 && { beat: true }
+            if (isThere) setImmediate(() => on.text(toText({ asked: number, hints: [], unheard: [], ...beat })))
           },
           close() {},
         }
       },
       clock: { nowMs: () => 0 },
+      onBeat: (id) => beats.push(id),
       after(_, work) {
         timers.push(work)
         return () => {
@@ -93,4 +96,6 @@ test("who is not answered twice opens another one, and looks again at everything
   expect([opened, hints]).toEqual([2, [{ is: "member", deviceId }]])
   stream.close()
   expect(timers).toEqual([])
+  // Once, as the object said.
+  expect(beats).toEqual([deviceId])
 })

@@ -22,6 +22,8 @@ export interface StreamOptions {
   readonly after: After
   /** Every object is asked so often: that finds what was lost on its way. 30,000 ms. */
   readonly askEveryMs?: number
+  /** The object of the device wants to know whether anybody reads. */
+  readonly onBeat?: (deviceId: DeviceId) => void
   /**
    * It is asked so often whether anybody is there: an object that loses its memory may lose its sockets without a word,
    * and then the platform answers its pings all the same. 2,000 ms.
@@ -49,7 +51,7 @@ interface Target {
 }
 
 export function openStream(
-  { open, clock, after, askEveryMs = 30_000, pingEveryMs = 2_000 }: StreamOptions,
+  { open, clock, after, askEveryMs = 30_000, pingEveryMs = 2_000, onBeat = () => {} }: StreamOptions,
   first: Interest,
   listener: (hint: Hint) => void,
 ): { update(interest: Interest): void; close(): void } {
@@ -127,6 +129,7 @@ export function openStream(
       if (target !== undefined && question !== undefined && !unheard.has(id)) target.sinceMs = question.atMs - skewMs
     }
     hear(told.hints)
+    if (told.beat) onBeat(deviceId)
   }
 
   function tick(): void {

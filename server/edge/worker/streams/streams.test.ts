@@ -190,3 +190,19 @@ test("who was removed is told no more, once its stream asks again", async () => 
   await until(async () => JSON.stringify(await listenersOf(conversation)) === "[]")
   expect(stream.hints[0]).toEqual({ is: "member", deviceId: device.id, conversationId: conversation.id })
 })
+
+test("streams of a device are counted by its object, wherever they end", async () => {
+  const { device } = await group()
+  const own = objects.env.DEVICES.getByName(device.id)
+  const streams = [await listen(device, []), await listen(device, []), await listen(device, [])]
+  await until(async () => (await own.sockets?.()) === 3)
+  // Admitted, and its socket is still to come.
+  expect(await own.admitStream?.(4)).toBe(true)
+  expect(await own.admitStream?.(4)).toBe(false)
+  const fourth = await listen(device, [])
+  await until(async () => (await own.sockets?.()) === 4)
+  expect(await own.admitStream?.(4)).toBe(false)
+  fourth.leave()
+  await until(async () => (await own.admitStream?.(4)) === true)
+  for (const { leave } of streams) leave()
+})

@@ -1,9 +1,7 @@
 // Hints between objects and streams. Handlers publish what they did; the objects tell the devices that listen.
 import { waitUntil } from "cloudflare:workers"
 import type { Hint, Wakeups } from "@signet/kernel/messaging/ports"
-import type { Clock } from "@signet/kernel/ports"
-import type { After } from "../../../rpc/messaging/timers.ts"
-import { type Line, openStream } from "./stream.ts"
+import { type Line, openStream, type StreamOptions } from "./stream.ts"
 
 interface Env {
   readonly CONVERSATIONS: { getByName(name: string): { tell(hints: readonly Hint[]): Promise<void> } }
@@ -16,13 +14,7 @@ interface Env {
 }
 
 /** A stream belongs to the call that it is made in: its socket and its timers end with that. */
-export function createWakeups(of: {
-  env: Env
-  clock: Clock
-  after: After
-  askEveryMs?: number
-  pingEveryMs?: number
-}): Wakeups {
+export function createWakeups(of: { env: Env } & Omit<StreamOptions, "open">): Wakeups {
   const { env, ...rest } = of
   const open = (deviceId: string, on: { text(text: string): void; closed(): void }) => openLine(env, deviceId, on)
   return {

@@ -1,50 +1,31 @@
 import type { DeviceId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import { limitExceeded } from "../refusing.ts"
-import type { After } from "../timers.ts"
 
-/** How many streams each device has in this process. */
+/** How many streams each device has. */
 export interface Streams {
   /**
    * @param write Has the stream write something to its reader.
-   * @returns gives the place back. @throws Refused LIMIT_EXCEEDED
+   * @returns gives the place back. @throws Refused LIMIT_EXCEEDED. UNAVAILABLE when nobody can count.
    */
   open(deviceId: DeviceId, write: () => void): Promise<() => void>
 }
 
-export interface StreamsOptions {
-  readonly most?: number
-  /** Where it is seen by writing alone that a reader has gone: what writes lead to is waited for. */
-  readonly unseen?: { readonly after: After; readonly waitMs: number }
-}
-
-const stepMs = 25
-
-export function createStreams({ most = maxCount.streamsPerDevice, unseen }: StreamsOptions = {}): Streams {
-  const open = new Map<DeviceId, Set<() => void>>()
-  const isFull = (deviceId: DeviceId) => (open.get(deviceId)?.size ?? 0) >= most
-
-  /** Waits until one of the streams turns out to have no reader, or until it is clear that all have. */
-  async function look(deviceId: DeviceId, { after, waitMs }: NonNullable<typeof unseen>): Promise<void> {
-    for (const write of open.get(deviceId) ?? []) write()
-    for (let waited = 0; waited < waitMs && isFull(deviceId); waited += stepMs) {
-      await new Promise<void>((resolve) => {
-        after(stepMs, resolve)
-      })
-    }
-  }
-
+/** Counted in this process, which sees that a reader has gone. */
+export function createStreams({ most = maxCount.streamsPerDevice }: { readonly most?: number } = {}): Streams {
+  const open = new Map<DeviceId, number>()
   return {
-    async open(deviceId, write) {
-      if (isFull(deviceId) && unseen !== undefined) await look(deviceId, unseen)
-      if (isFull(deviceId)) throw limitExceeded("streams_per_device", most)
-      // Its own, so that it is counted once and given back once.
-      const own = () => write()
-      open.set(deviceId, (open.get(deviceId) ?? new Set()).add(own))
+    async open(deviceId) {
+      const there = open.get(deviceId) ?? 0
+      if (there >= most) throw limitExceeded("streams_per_device", most)
+      open.set(deviceId, there + 1)
+      let isOpen = true
       return () => {
-        const there = open.get(deviceId)
-        there?.delete(own)
-        if (there?.size === 0) open.delete(deviceId)
+        if (!isOpen) return
+        isOpen = false
+        const left = (open.get(deviceId) ?? 1) - 1
+        if (left > 0) open.set(deviceId, left)
+        else open.delete(deviceId)
       }
     },
   }

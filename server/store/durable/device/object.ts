@@ -105,6 +105,11 @@ export abstract class DeviceObject extends StoredObject {
     await this.#streams.said(socket, message)
   }
 
+  /** Whether the device may open one more stream of so many: here they are counted, wherever they end. */
+  admitStream(most: number): boolean {
+    return this.#streams.admit(most, this.nowMs())
+  }
+
   /** Tells the device's streams. @returns Whether there are any. */
   hear(hints: readonly Hint[]): boolean {
     return this.#streams.hear(hints)

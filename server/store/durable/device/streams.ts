@@ -9,6 +9,9 @@ import type { ConversationAsk, StreamAsk, Told, UserAsk } from "../stream-asks.t
 const mostSockets = 16
 const askedAtOnce = 32
 
+/** A stream that was admitted has its socket by then, or none. */
+const admittedMs = 5_000
+
 /** What an object answers that has something to tell. */
 interface Telling<Ask> {
   getByName(name: string): { listen(ask: Ask): Promise<readonly Hint[]> }
@@ -22,6 +25,8 @@ interface Of {
 }
 
 export interface DeviceStreams {
+  /** Whether there is room for one more of so many. If not, those that are there find out whether they have readers. */
+  admit(most: number, nowMs: number): boolean
   /** The socket of a stream. */
   open(request: Request): Response
   /** What the Worker says on it. */
@@ -55,13 +60,26 @@ export function createDeviceStreams({ ctx, env, user }: Of): DeviceStreams {
     return { hints, unheard }
   }
 
+  // Of who was admitted a moment ago. Lost with the memory: sockets are what counts.
+  let admitted: number[] = []
+
   return {
+    admit(most, nowMs) {
+      admitted = admitted.filter((atMs) => nowMs - atMs < admittedMs)
+      const open = ctx.getWebSockets().filter(({ readyState }) => readyState === WebSocket.READY_STATE_OPEN)
+      const hasRoom = open.length + admitted.length < most
+      if (hasRoom) admitted.push(nowMs)
+      else for (const socket of open) send(socket, { asked: null, hints: [], unheard: [], beat: true })
+      return hasRoom
+    },
+
     open(request) {
       if (request.headers.get("upgrade") !== "websocket") return new Response(null, { status: 426 })
       const { 0: outer, 1: inner } = new WebSocketPair()
       const open = ctx.getWebSockets()
       for (const socket of open.slice(0, Math.max(0, open.length - mostSockets + 1))) close(socket)
       ctx.acceptWebSocket(inner)
+      admitted.shift()
       return new Response(null, { status: 101, webSocket: outer })
     },
 

@@ -102,6 +102,10 @@ const insides = {
       Object.assign(this.sql, { rows, row, run })
     }
   },
+  /** How many are open to it. */
+  sockets(this: { ctx: DurableObjectState }): number {
+    return this.ctx.getWebSockets().filter(({ readyState }) => readyState === WebSocket.READY_STATE_OPEN).length
+  },
   blank(this: { isBlank(): boolean }): boolean {
     return this.isBlank()
   },
