@@ -1,0 +1,122 @@
+// A member without scruples: what it encrypts is in no client's words. It is shown as what it is, or as unreadable, and the
+// next message is read.
+import { create, toBinary } from "@bufbuild/protobuf"
+import { concat } from "@signet/canonical/bytes"
+import { type AttachmentManifest, AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { contentOfAttachment } from "../../clients/core/messaging/content.ts"
+import type { Context } from "../../clients/core/messaging/context.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
+import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
+import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
+import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let ann: Seated
+let mallory: Context
+let id: string
+/** Of a file that Mallory has sent. */
+let good: AttachmentManifest
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server)
+  ann = await messengers.newcomer("ann")
+  const seated = await messengers.newcomer("mallory")
+  id = (await seated.messenger.createGroupConversation([ann.person.userId])).id
+  const { seq } = await seated.messenger.sendAttachment(id, new Blob([new Uint8Array(10)]), { fileName: "a file" })
+  const opened = await openContext(...messengers.optionsFor(seated.person, seated))
+  mallory = opened.context
+  const place = { space: id, table: "attachment", key: keyOfSeq(seq) } as const
+  const [row] = (await seated.store.read(id, [place])).values
+  good = await mallory.rows.read(place, AttachmentManifestSchema, row ?? expect.fail("no row"))
+  await ann.messenger.sync()
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+/** Encrypted by Mallory as they are, one after the other. @returns What Ann is shown of each, and that the next is read. */
+async function shown(...contents: Uint8Array[]) {
+  const next = Uint8Array.of(7)
+  for (const content of [...contents, next]) {
+    await sendContent(mallory, id, () => ({ content, ops: [] })).catch(() => undefined)
+  }
+  await ann.messenger.sync()
+  const entries = (await ann.messenger.timeline(id, { limit: 1_000 })).slice(-1 - contents.length)
+  expect(entries.pop()).toMatchObject({ is: "message", plaintext: next })
+  return entries
+}
+
+const mark = new TextEncoder().encode("\0signet-content\0")
+const manifest = (change: Partial<AttachmentManifest>) =>
+  contentOfAttachment(create(AttachmentManifestSchema, { ...good, ...change }))
+/** A field of a number that nothing has, or of bytes where a text is wanted. */
+const field = (number: number, bytes: Uint8Array) =>
+  Uint8Array.of((number << 3) | 2, 0x80 | (bytes.length & 127), bytes.length >> 7, ...bytes)
+const raw = (...more: Uint8Array[]) => concat(mark, Uint8Array.of(1), toBinary(AttachmentManifestSchema, good), ...more)
+const huge = 2n ** 64n - 1n
+
+test("what is no content is unreadable", async () => {
+  const entries = await shown(
+    // Of no kind, of one that nobody knows, and manifests that are none.
+    mark,
+    concat(mark, Uint8Array.of(200), new Uint8Array(100)),
+    concat(mark, Uint8Array.of(1)),
+    concat(mark, Uint8Array.of(1), new Uint8Array(1_000).fill(0xff)),
+    // A name that is no text.
+    raw(field(11, Uint8Array.of(0xed, 0xa0, 0x80))),
+    manifest({ plaintextSize: huge, ciphertextSize: huge }),
+    manifest({ plaintextSize: 2n ** 40n, ciphertextSize: 2n ** 40n }),
+    manifest({ chunkSize: 0 }),
+    manifest({ chunkSize: 2 ** 32 - 1 }),
+    manifest({ ciphertextSize: good.ciphertextSize + 1n }),
+    manifest({ version: 2 }),
+    manifest({ key: new Uint8Array() }),
+    manifest({ locator: new Uint8Array(15) }),
+    manifest({ conversationId: new Uint8Array(16) }),
+    manifest({ senderCredentialHash: new Uint8Array(32) }),
+  )
+  expect(entries).toHaveLength(15)
+  for (const entry of entries) expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
+})
+
+test("a file by a name that is a path, or reads as another one, has none", async () => {
+  const names = [
+    "../../.ssh/authorized_keys",
+    "C:\\autoexec.bat",
+    "photo\u202egpj.exe",
+    "..",
+    "a\0b",
+    "a\nb",
+    "x".repeat(256),
+  ]
+  const entries = await shown(...names.map((fileName) => manifest({ fileName })))
+  expect(entries).toHaveLength(names.length)
+  for (const entry of entries) expect(entry).toMatchObject({ is: "attachment", fileName: "" })
+})
+
+test("a file of a type that is none has none", async () => {
+  const types = ["text/html; charset=utf-8", "TEXT/HTML", "image", "../x", "a/b\r\nset-cookie: c=d"]
+  const entries = await shown(...types.map((mediaType) => manifest({ mediaType })))
+  expect(entries).toHaveLength(types.length)
+  for (const entry of entries) expect(entry).toMatchObject({ is: "attachment", mediaType: "" })
+})
+
+test("what is beside a manifest is kept nowhere", async () => {
+  const planted = new TextEncoder().encode("planted beside it")
+  const [entry] = await shown(raw(field(15, planted)))
+  expect(entry).toMatchObject({ is: "attachment", fileName: "a file" })
+  for (const table of ["attachment", "timeline"] as const) {
+    for (const { value } of await ann.store.list(id, table)) expect(Buffer.from(value).includes(planted)).toBe(false)
+  }
+})
+
+test("a message of nothing, and one that looks like ours, are the app's bytes", async () => {
+  const [nothing, ours] = await shown(new Uint8Array(), concat(mark, Uint8Array.of(0), mark))
+  expect(nothing).toMatchObject({ is: "message", plaintext: new Uint8Array() })
+  expect(ours).toMatchObject({ is: "message", plaintext: mark })
+})
