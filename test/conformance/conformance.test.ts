@@ -7,7 +7,7 @@ import { createSide } from "../differential/side.ts"
 import { serveEdge } from "../support/edge.ts"
 import { effort } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
-import { programDatabase } from "../support/postgres.ts"
+import { givePglite, programDatabase } from "../support/postgres.ts"
 import { findPostgresBinaries } from "../support/postgres-binaries.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, everyOne, inTurn } from "./all-cases.ts"
@@ -39,7 +39,7 @@ const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was fou
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
 const small: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(), runs: inTurn(short(8, 0)) },
+  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(8, 0)) },
   { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(16, 4)) },
 ]
 const long: readonly Backend[] = [

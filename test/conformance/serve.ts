@@ -14,9 +14,13 @@ export interface Served {
   close(): Promise<void>
 }
 
-/** @param databaseUrl An empty PostgreSQL database; without it, PGlite. */
-export async function serve(databaseUrl?: string): Promise<Served> {
+/**
+ * @param databaseUrl An empty PostgreSQL database; without it, PGlite.
+ * @param prepare Puts what is to be there into the data folder.
+ */
+export async function serve(databaseUrl?: string, prepare?: (folder: string) => Promise<void>): Promise<Served> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-conformance-"))
+  await prepare?.(folder)
   const program = await startProgram({
     SIGNET_PROFILE: "development",
     SIGNET_LIMITS: "off",

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import * as oauth from "oauth4webapi"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { givePglite } from "../support/postgres.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const docs = readFileSync(join(import.meta.dirname, "../../docs/machines.md"), "utf8")
@@ -24,7 +25,9 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
   let folder: string
   beforeAll(async () => {
     folder = mkdtempSync(join(fastTmpdir(), "signet-tour-"))
-    program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: join(folder, "data") })
+    const data = join(folder, "data")
+    await givePglite(data)
+    program = await startProgram({ PORT: String(await freePort()), SIGNET_DATA: data })
   }, 60_000)
   afterAll(async () => {
     await program?.end("SIGTERM")

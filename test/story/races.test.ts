@@ -1,12 +1,15 @@
-// What only happens when transactions meet: on real PostgreSQL, in the default isolation and in the strictest.
+// What only happens when transactions meet: on real PostgreSQL, in the default isolation, and in the longer form in the
+// strictest.
 import { parseId } from "@signet/kernel/ids"
 import type { IsolationLevel } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-const levels: IsolationLevel[] = ["read committed", "serializable"]
+const [usual, strictest] = ["read committed", "serializable"] as const
+const levels: readonly IsolationLevel[] = effort([usual], [strictest], [usual, strictest])
 
 for (const isolationLevel of levels) {
   describeOnPostgres(`races under ${isolationLevel}`, () => {

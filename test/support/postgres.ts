@@ -1,6 +1,9 @@
 // Stores for tests: PGlite in memory, and real PostgreSQL where races matter. Each call gives an empty database.
+import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { openAsBlob } from "node:fs"
+import { mkdirSync, openAsBlob } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
 import type { Moving } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
@@ -130,6 +133,14 @@ export async function programDatabase(): Promise<{ settings: Record<string, stri
   if (noPostgres !== undefined) return { settings: {}, drop: async () => undefined }
   const { url, drop } = await createTestDatabase()
   return { settings: { SIGNET_PROFILE: "development", DATABASE_URL: url }, drop }
+}
+
+/** A migrated PGlite in a program's data folder: its first start, which is another test's, takes seconds. */
+export async function givePglite(dataFolder: string): Promise<void> {
+  const { dump } = await ask<PgliteAnswer>("/pglite")
+  const folder = join(dataFolder, "pglite")
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  await promisify(execFile)("tar", ["-xf", dump, "-C", folder])
 }
 
 async function ask<Answer>(path: string): Promise<Answer> {
