@@ -103,6 +103,19 @@ test("a device that has renewed commits with the leaf that it had, and then with
   expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 3n })
 })
 
+test("a leaf is renewed by the key that it has, which its device has given up long ago", async () => {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const room = await alice.createGroup([bob.userId])
+  await bob.join()
+  await alice.renew(newLeafKey())
+  await alice.renew(newLeafKey())
+  const before = alice.room(room.id)
+  const { request } = await alice.stageUpdate(before, alice.identity)
+  expect(await appendNow(alice, request)).toBe("taken")
+  expect(await bob.sync(bob.room(room.id))).toMatchObject({ epoch: 2n })
+})
+
 test("nobody comes in with a device that was revoked since its package was claimed", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()

@@ -86,11 +86,15 @@ interface Signer {
   readonly node?: LeafNode
 }
 
-/** A member: its leaf's key is one of its device's. */
+/**
+ * A member: its leaf's key is one of its device's. One that was away until that key's credential had ended signs with it
+ * still what puts its newest one in its place; that the call is the device's, its proof has said.
+ */
 function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
   const context = judge.conversation.state?.groupContext
   const own = judge.tree?.leaves.get(leaf.leafIndex)?.signatureKey
-  const keys = leafKeysOf(judge).filter((one) => own === undefined || equalBytes(own, one))
+  const isRenewed = own !== undefined && commit.path !== undefined
+  const keys = isRenewed ? [own] : leafKeysOf(judge).filter((one) => own === undefined || equalBytes(own, one))
   const key = keys.find((one) => context && verifyCommitSignature(commit, context, one, judge.verify))
   if (key === undefined) throw unsigned("the commit")
   return { leaf, key }
