@@ -25,7 +25,7 @@ const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
-  messengers = messengersOn(server)
+  messengers = messengersOn(server, { keyPackages: 2 })
 })
 afterAll(async () => {
   await messengers?.close()
@@ -67,7 +67,14 @@ test("who comes back after 500 days and signs in anew is the device that it was,
   await annAgain.messenger.send(id, utf8("after"))
   await benAgain.messenger.sync()
   expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-  expect(await textsIn(annAgain, id)).toEqual(["before", "after"])
+  // Both put their new keys in the place of those that have ended, though nobody is left whose keys are good.
+  await annAgain.messenger.refreshKeys(id)
+  await benAgain.messenger.refreshKeys(id)
+  await annAgain.messenger.sync()
+  await annAgain.messenger.send(id, utf8("with new keys"))
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after", "with new keys"])
+  expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
 })
 
 /** Every answer to a renewal is lost, though the service has made the credential. */

@@ -16,7 +16,7 @@ let messengers: Messengers
 let ben: Seated
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
-  messengers = messengersOn(server)
+  messengers = messengersOn(server, { keyPackages: 2 })
   ben = await messengers.newcomer("ben")
 })
 afterAll(async () => {

@@ -54,7 +54,8 @@ const unproven = async (options: Parameters<typeof uncheckedEngine>[0]): Promise
 /** What messengers need of a deployment. */
 export type Serving = Pick<MessagingServer, "app" | "issuerRootKey" | "messagingUrl" | "person" | "transport">
 
-export function messengersOn(server: Serving): Messengers {
+/** @param options.keyPackages That others can claim of each at a time: to make them is most of what a newcomer costs. */
+export function messengersOn(server: Serving, { keyPackages = 12 }: { keyPackages?: number } = {}): Messengers {
   const opened: Messenger[] = []
   const optionsFor: Messengers["optionsFor"] = (person, seating) => {
     const { store, box, transport = server.transport, clock = systemClock } = seating
@@ -75,7 +76,7 @@ export function messengersOn(server: Serving): Messengers {
       random: { bytes: (length) => new Uint8Array(randomBytes(length)) },
       platform: "node-test",
     }
-    return [options, { suite, verify, openEngine: unproven, keyPackageTarget: 12 }]
+    return [options, { suite, verify, openEngine: unproven, keyPackageTarget: keyPackages }]
   }
   const open: Messengers["open"] = async (person, seating = {}) => {
     const { store = openMemoryStore(), box = testBox() } = seating
