@@ -22,6 +22,7 @@ import type { Mutant } from "./mutant.ts"
 import { permissionMutants } from "./permissions.ts"
 import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
+import { simulatedTabMutants } from "./simulated-tabs.ts"
 import { simulationMutants } from "./simulation.ts"
 import { tabMutants } from "./tabs.ts"
 
@@ -49,6 +50,7 @@ export const mutants: readonly Mutant[] = [
   ...messengerFileMutants,
   ...authorityMutants,
   ...simulationMutants,
+  ...simulatedTabMutants,
   ...localStoreMutants,
   ...movingMutants,
 ]

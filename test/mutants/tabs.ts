@@ -35,8 +35,8 @@ export const tabMutants: readonly Mutant[] = [
   {
     fault: "a tab signs with a key that another one has replaced",
     file: "clients/core/messaging/open.ts",
-    from: "space === deviceSpace ? device.reload() : ",
-    to: "space === deviceSpace ? Promise.resolve() : ",
+    from: "if (space === deviceSpace) return device.reload()",
+    to: "if (space === deviceSpace) return",
     test: tabs,
     name: "a tab goes on with the key that another one renewed",
   },

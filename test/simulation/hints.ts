@@ -1,5 +1,5 @@
 // Streams of hints: devices that listen instead of asking, streams that are cut, and a service that begins anew.
-import { attempt, type Cast, writeIn } from "./actions.ts"
+import { addDevice, attempt, type Cast, writeIn } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
 import type { Seeded } from "./seeded.ts"
@@ -11,6 +11,9 @@ const tokenMs = 600_000
 const deafMs = 60_000
 /** To open another, to read what there is, and to write. */
 const settlingMs = 15_000
+
+/** The user's own devices let one in; if they do not, others do after ten seconds. */
+const newDeviceMs = 30_000
 
 export function playHints(cast: Cast, random: Seeded): Playing {
   const { network, schedule, service, streams, trace } = cast
@@ -65,6 +68,7 @@ export async function hearInPeace(cast: Cast): Promise<void> {
   network.faults = { drops: 0, duplicates: 0.3 }
   await heardWithin(cast, settlingMs, "it was said")
   await letInWithin(cast, settlingMs)
+  await newDevicesWithin(cast, newDeviceMs)
   for (const stream of [...streams]) stream.cut("silently")
   await heardWithin(cast, deafMs + settlingMs, "all streams went deaf")
   for (const stream of [...streams]) stream.cut("loudly")
@@ -88,6 +92,31 @@ async function letInWithin(cast: Cast, ms: number): Promise<void> {
     const info = await messenger?.conversation(conversation.id)
     if (info?.status === "active" && info.processedSeq === conversation.headSeq) continue
     bugs.push(`${name} listens and is ${info?.status} at ${info?.processedSeq}, ${ms} ms after it was let in`)
+  }
+}
+
+/** Two devices that one user gets, one soon after the other, are let in wherever the user is. */
+async function newDevicesWithin(cast: Cast, ms: number): Promise<void> {
+  const { bugs, random, schedule, service, users } = cast
+  const user = random.pick(users)
+  const places: Kept[] = []
+  for (const kept of service.conversations.all.values()) {
+    const { status, roster } = kept.conversation
+    const isIn = status === "ACTIVE" && roster.some(({ userId }) => userId === user)
+    if (isIn && (await activeIn(cast, kept)).length > 0) places.push(kept)
+  }
+  for (let i = 0; i < 2; i++) {
+    const device = addDevice(cast, user)
+    await attempt(cast, device, "start", () => device.start())
+    device.listen()
+    await schedule.wait(random.below(400))
+  }
+  await schedule.wait(ms)
+  for (const { name, messenger } of cast.devices.slice(-2)) {
+    for (const { conversation } of places) {
+      const info = await messenger?.conversation(conversation.id)
+      if (info?.status !== "active") bugs.push(`${name} is ${info?.status}, ${ms} ms after its user got it`)
+    }
   }
 }
 

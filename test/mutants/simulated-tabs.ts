@@ -1,0 +1,80 @@
+import type { Mutant } from "./mutant.ts"
+
+const client = "clients/core/messaging"
+const test = "test/simulation/features.test.ts"
+
+const listening = {
+  test,
+  name: "whoever listens hears in time, though hints are late and lost, and streams end or go deaf",
+}
+const tabs = {
+  test,
+  name: "two tabs of one store are one device, whichever of them freezes, and wherever it ends",
+}
+
+/** Faults that a simulation notices by devices that listen, and by tabs. */
+export const simulatedTabMutants: readonly Mutant[] = [
+  {
+    fault: "a stream that has gone deaf is listened to for ever",
+    file: `${client}/sync/stream.ts`,
+    from: "cancel = clock.after(silentMs, () => silence.abort())",
+    to: "cancel = () => {}",
+    ...listening,
+  },
+  {
+    fault: "what a hint leaves out is not fetched",
+    file: `${client}/sync/stream.ts`,
+    from: "processedSeq < headSeq) await catchUp",
+    to: "processedSeq < 0n * headSeq) await catchUp",
+    ...listening,
+  },
+  {
+    fault: "a hint of a welcome is passed over",
+    file: `${client}/sync/stream.ts`,
+    from: "      await joinAll(context)\n",
+    to: "",
+    ...listening,
+  },
+  {
+    fault: "a hint of a new device is passed over",
+    file: `${client}/sync/stream.ts`,
+    from: "return userId === context.owner.userId ? addOwnDevices(context) : addDevicesOf(context, userId)",
+    to: "return",
+    ...listening,
+  },
+  {
+    fault: "who comes back to a stream does not ask what it has missed",
+    file: `${client}/sync/stream.ts`,
+    from: "      await sync(context)\n      for await",
+    to: "      if (failures === 0) await sync(context)\n      for await",
+    ...listening,
+  },
+  {
+    fault: "state that another tab has changed is gone on with",
+    file: `${client}/state/door.ts`,
+    from: "if (cached?.generation !== generation) cached = undefined",
+    to: "",
+    ...tabs,
+  },
+  {
+    fault: "what another tab was first to write counts as written",
+    file: `${client}/state/door.ts`,
+    from: 'if (done === "GENERATION_MISMATCH") continue',
+    to: "",
+    ...tabs,
+  },
+  {
+    fault: "what a tab took in as it was removed it tells again",
+    file: `${client}/state/telling.ts`,
+    from: "after.seat?.processedSeq ?? lastPlaceIn(ops)",
+    to: "after.seat?.processedSeq",
+    ...tabs,
+  },
+  {
+    fault: "what another tab took in before the device was removed is told nowhere else",
+    file: `${client}/state/telling.ts`,
+    from: "seq === undefined || seq > before.seq",
+    to: "seq !== undefined && seq > before.seq",
+    ...tabs,
+  },
+]

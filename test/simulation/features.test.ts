@@ -1,0 +1,37 @@
+import { expect, test } from "vitest"
+import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { effort } from "../support/effort.ts"
+import { type Feature, features, parseFeatures } from "./features.ts"
+import { simulate } from "./simulate.ts"
+import { expectSound } from "./sound.ts"
+
+test("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
+  expectSound(3, { features: ["hints"] }))
+
+test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
+  expectSound(7, { features: ["tabs"] }))
+
+test("a store that takes what a tab has made of old state is noticed", async () => {
+  const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
+  const noticed = await run.then(({ violations }) => violations.join(), String)
+  expect(noticed).toMatch(/STATE_TAMPERED|of another generation than its store/)
+})
+
+test("with what a run may have, the same seed is the same run", async () => {
+  const play = { seed: 7, steps: 10, features: effort<readonly Feature[]>(["tabs"], features, features) }
+  expect(await simulate(play)).toEqual(await simulate(play))
+})
+
+test("features are asked for by name, or all at once", () => {
+  expect(parseFeatures("tabs,hints")).toEqual(["tabs", "hints"])
+  expect(parseFeatures("all")).toEqual(features)
+  expect(() => parseFeatures("tabs,tab")).toThrow("no such feature: tab")
+})
+
+/** Whatever it was made of. */
+function takingAll(store: MessagingStore): MessagingStore {
+  return {
+    ...store,
+    transact: async (space, _, ops) => store.transact(space, (await store.read(space, [])).generation, ops),
+  }
+}
