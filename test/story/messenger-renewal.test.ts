@@ -13,11 +13,13 @@ import { storyStore } from "../support/postgres.ts"
 
 let server: Deployment
 let messengers: Messengers
+/** One device for all of it: each test leaves it as good as it was. */
+let ann: Seated
 let ben: Seated
 beforeAll(async () => {
   server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 2 })
-  ben = await messengers.newcomer("ben")
+  ;[ann, ben] = [await messengers.newcomer("ann"), await messengers.newcomer("ben")]
 })
 afterAll(async () => {
   await messengers?.close()
@@ -57,7 +59,6 @@ async function goesOn(seated: Seated): Promise<void> {
 }
 
 test.each([2])("a device that loses the answer %i times has its new key in the end", async (count) => {
-  const ann = await messengers.newcomer(`ann loses ${count}`)
   const transport = losing(count)
   const first = (await contextOf(ann)).device.credentialHash()
   for (let i = 0; i < count; i++) {
@@ -71,7 +72,6 @@ test.each([2])("a device that loses the answer %i times has its new key in the e
 })
 
 test("a device whose process ends at any operation of its store goes on", async () => {
-  const ann = await messengers.newcomer("ann ends")
   const counted = faultyStore(ann.store)
   await contextOf(ann, { store: counted })
   let ends = 0
@@ -99,13 +99,11 @@ test("a device whose process ends at any operation of its store goes on", async 
 })
 
 test("a device that loses the answer, and whose user signs in anew, is the one that it was", async () => {
-  const ann = await messengers.newcomer("ann signs in")
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   await goesOn({ ...ann, person: await ann.person.again() })
 })
 
 test("a device that comes back when the key before is taken no more signs with the one that was made", async () => {
-  const ann = await messengers.newcomer("ann is late")
   await expect(renewCredential(await contextOf(ann, { transport: losing(1) }))).rejects.toThrow("lost")
   const signed: string[] = []
   const { unary, stream } = messengers.transport
