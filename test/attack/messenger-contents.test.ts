@@ -111,7 +111,8 @@ test("what is beside a manifest is kept nowhere", async () => {
   const [entry] = await shown(raw(field(15, planted)))
   expect(entry).toMatchObject({ is: "attachment", fileName: "a file" })
   for (const table of ["attachment", "timeline"] as const) {
-    for (const { value } of await ann.store.list(id, table)) expect(Buffer.from(value).includes(planted)).toBe(false)
+    for (const { value } of await ann.store.list(id, table))
+      expect(Buffer.from(value).includes(Buffer.from(planted))).toBe(false)
   }
 })
 

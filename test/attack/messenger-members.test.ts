@@ -121,3 +121,23 @@ test("what was asked for before somebody was removed does not let their other de
   const left = [ida.person.userId, ben.person.userId].toSorted()
   expect((await ida.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(left)
 })
+
+test.each<[string, (before: Uint8Array) => Uint8Array]>([
+  ["from before", (before) => before],
+  ["that is none", () => new Uint8Array(5)],
+  ["that is not there", () => new Uint8Array()],
+])("a lost device has not ended because the service says so, with a list %s", async (_, listOf) => {
+  const lou = await messengers.newcomer("lou", { transport })
+  const lost = await messengers.open(await lou.person.again())
+  const { context } = await openContext(...messengers.optionsFor(lou.person, lou))
+  const { deviceLists } = await context.calls.devices.listDeviceLists({ userId: lou.person.userId, limit: 20 })
+  transport.bend = {
+    method: "RevokeDevice",
+    answer: (truth) => Object.assign(truth, { deviceList: listOf(deviceLists.at(-1) ?? expect.fail("no list")) }),
+  }
+  const { deviceId } = lost.messenger
+  await expect(lou.messenger.revokeDevice(deviceId)).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  transport.bend = undefined
+  await lou.messenger.revokeDevice(deviceId)
+  expect((await lou.messenger.devices()).find(({ id }) => id === deviceId)?.isRevoked).toBe(true)
+})

@@ -57,6 +57,23 @@ export const messengerMutants: readonly Mutant[] = [
     row: "one's own",
   },
   {
+    fault: "a device has ended on the service's word alone",
+    file: `${client}/device/revoke-device.ts`,
+    from: "if (entry?.status !== DeviceStatus.REVOKED)",
+    to: "if (entry === undefined)",
+    test: members,
+    name: "a lost device has not ended because the service says so, with a list from before",
+    row: "from before",
+  },
+  {
+    fault: "keys that came meanwhile are compared away",
+    file: `${client}/verification/verification.ts`,
+    from: "if (!isNewest || before.listFault !== listFault)",
+    to: "if (before.listFault !== listFault && isNewest)",
+    test: "test/story/messenger-verification.test.ts",
+    name: "keys that came while two compared are not compared away, in whatever order the service answers",
+  },
+  {
     fault: "who was removed comes in by another device",
     file: `${client}/sending/intents.ts`,
     from: " && present.has(userId)",

@@ -3,6 +3,7 @@ import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/rec
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
 import { listDevices } from "./device/own-devices.ts"
+import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
 import { MessagingError } from "./errors.ts"
 import { joinAll } from "./joining/welcomes.ts"
@@ -96,9 +97,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
         createdAtMs: createdAt === undefined ? 0 : timestampMs(createdAt),
       }))
     },
-    async revokeDevice(deviceId) {
-      await calls.devices.revokeDevice({ deviceId })
-    },
+    revokeDevice: (deviceId) => revokeDevice(context, deviceId),
     startAnew: () => startAnew(context),
     verification: verification(context),
     sync: () => sync(context),

@@ -122,7 +122,7 @@ export interface Messenger {
   timeline(conversationId: string, range?: Range): Promise<TimelineEntry[]>
   /** The devices of the own user. */
   devices(): Promise<DeviceInfo[]>
-  /** Ends a device of the own user: it is removed from every conversation. */
+  /** Ends a device of the own user, as its signed list says then: it is removed from every conversation. */
   revokeDevice(deviceId: string): Promise<void>
   /**
    * Registers another device in the place of this one, where it has ended (DEVICE_ENDED) and its user has signed in anew.

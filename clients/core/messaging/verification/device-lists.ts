@@ -81,7 +81,7 @@ async function newestList(
     const page = await ask(after, pageSize)
     for (const signed of page.deviceLists) {
       const isSeen = head !== undefined && equalBytes(hash("device-list", signed), head.hash)
-      const list = isSeen ? seenList(signed) : await verified(context, userId, signed)
+      const list = isSeen ? seenList(signed) : await verifiedList(context, userId, signed)
       if (placeAfter(head, list) === "gap") throw new CanonicalError("DEVICE_LIST_FORK")
       if (newest !== undefined) ensureNothingTakenBack(newest.body, list.body)
       newest = list
@@ -105,7 +105,8 @@ function seenList(signed: Uint8Array): DeviceList {
 const bodyOf = (signed: Uint8Array): DeviceListBodyV1 =>
   decode(DeviceListBodyV1Schema, parseSigned(DeviceListBodyV1Schema, signed).body)
 
-async function verified(context: Needs, userId: string, signed: Uint8Array): Promise<DeviceList> {
+/** @throws CanonicalError LIST_* */
+export async function verifiedList(context: Needs, userId: string, signed: Uint8Array): Promise<DeviceList> {
   const { issuer, owner, verify } = context
   const { issuedAt } = bodyOf(signed)
   if (issuedAt > BigInt(nowSeconds(context)) + maxListAheadSeconds) throw new CanonicalError("LIST_FROM_FUTURE")
