@@ -44,7 +44,7 @@ describeOnPostgres("round trips to the database", () => {
   test("a sign-in of who was here before", async () => {
     const signIn = async () => clients.auth.externalLogin(await server.login("ada"))
     await signIn()
-    expect(await roundTrips(signIn)).toHaveLength(23)
+    expect(await roundTrips(signIn)).toHaveLength(20)
   })
 
   test("a refresh", async () => {
@@ -53,6 +53,6 @@ describeOnPostgres("round trips to the database", () => {
       refreshToken = (await clients.auth.refresh({ refreshToken })).refreshToken
     }
     await refresh()
-    expect(await roundTrips(refresh)).toHaveLength(8)
+    expect(await roundTrips(refresh)).toHaveLength(6)
   })
 })

@@ -9,6 +9,7 @@ import { findKeys, ownKey } from "./audit-keys.ts"
 import { auditTypes, fromAuditRow, toAuditRow } from "./audit-row.ts"
 import type { AuditEventTable } from "./audit-schema.ts"
 import type { AuditWriting } from "./audit-writing.ts"
+import { lastMark } from "./named-statements.ts"
 import { only } from "./page.ts"
 import { atOrNull, type Database, run } from "./sql.ts"
 
@@ -37,18 +38,19 @@ const textByArrays = `with event as (
   select * from unnest(${columns.map((column, i) => `$${i + 1}::${auditTypes[column]}[]`).join(", ")}) returning id)
 insert into audit_pending (event_id) select id from event`
 
-async function insertRows(db: Database, rows: readonly AuditEventTable[]): Promise<void> {
+async function insertRows(db: Database, rows: readonly AuditEventTable[], isLast: boolean): Promise<void> {
+  const mark = isLast ? lastMark : ""
   const text = textsByValues[rows.length - 1]
   if (text !== undefined)
     await run(
       db,
-      text,
+      mark + text,
       rows.flatMap((row) => columns.map((column) => row[column])),
     )
   else
     await run(
       db,
-      textByArrays,
+      mark + textByArrays,
       columns.map((column) => rows.map((row) => row[column])),
     )
 }
@@ -78,8 +80,10 @@ const knownText = "select id from audit_event where id = any($1::text[])"
 
 /** The audit of one transaction. */
 export interface OpenAuditLog extends AuditLog {
-  /** Writes what was appended: the last thing that a transaction does. */
+  /** Writes what was appended. */
   flush(): Promise<void>
+  /** The same, and commits with it: the last thing that a transaction does. */
+  finish(): Promise<void>
   /** The transaction was committed. */
   committed(): void
 }
@@ -102,13 +106,13 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
     return sealRow(event, { owner, key: await keyOf(owner, event.occurredAtMs) }, seals)
   }
 
-  async function flush(): Promise<void> {
+  async function flush(isLast = false): Promise<void> {
     const events = appended
     appended = []
     if (events.length === 0) return
     const rows: AuditEventTable[] = []
     for (const event of events) rows.push(toAuditRow(await rowOf(event)))
-    await insertRows(db, rows)
+    await insertRows(db, rows, isLast)
     hasWritten = true
   }
 
@@ -123,6 +127,8 @@ export function auditLog(db: Database, { seals, known, onCommitted }: AuditWriti
     },
 
     flush,
+
+    finish: () => flush(true),
 
     committed() {
       if (!hasWritten) return

@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto"
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely"
-import type { Pool, PoolClient } from "pg"
+import type { Pool, PoolClient, QueryConfig } from "pg"
+import { sendBatch } from "./batched-query.ts"
 
 const mostNames = 500
+
+/** Begins a statement that is its transaction's last: it is committed with it, in one round trip. */
+export const lastMark = "/* last */ "
 
 /**
  * The pool, with statements that have parameters prepared once a connection: the server then neither parses nor plans
@@ -27,13 +31,37 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
   const wrap = (client: PoolClient): PostgresPoolClient => {
     // The pool listens to idle connections only; without a listener, losing one that is in use ends the process.
     client.on("error", onError)
+    let opens: string | undefined
+    let isCommitted = false
+
+    const send = async (config: QueryConfig): Promise<unknown> => {
+      const batch = { opens, commits: config.text.startsWith(lastMark) }
+      opens = undefined
+      if (batch.opens === undefined && !batch.commits) return client.query(config)
+      const result = await sendBatch(client, config, batch)
+      isCommitted = batch.commits
+      return result
+    }
+
+    /** What need not be sent; undefined for all else. */
+    const answered = (text: string): { command: string; rowCount: number; rows: never[] } | undefined => {
+      const isOpening = text.startsWith("start transaction")
+      const isOver = (text === "commit" && isCommitted) || ((text === "commit" || text === "rollback") && opens)
+      isCommitted = false
+      if (!isOpening && !isOver) return undefined
+      opens = isOpening ? text : undefined
+      return { command: isOpening ? "START" : text.toUpperCase(), rowCount: 0, rows: [] }
+    }
+
     function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
     function query(): never
     function query(text?: string, values: readonly unknown[] = []): unknown {
       if (typeof text !== "string") throw new TypeError("this store does not stream")
+      const known = answered(text)
+      if (known !== undefined) return Promise.resolve(known)
       const name = values.length > 0 ? nameOf(text) : undefined
       const config = { text, values: [...values] }
-      return client.query(name === undefined ? config : { name, ...config }).catch(withoutRow)
+      return send(name === undefined ? config : { name, ...config }).catch(withoutRow)
     }
     return { query, release: (destroy) => client.release(destroy) }
   }

@@ -23,7 +23,7 @@ export async function inTransaction<T>(
     .execute(async (trx) => {
       const audit = auditLog(trx, writing)
       const result = await work(trx, audit)
-      await audit.flush()
+      await audit.finish()
       return { result, audit, isRevoking: hasRevoked(trx) }
     })
   audit.committed()
