@@ -23,9 +23,11 @@ let movedMs = 0
 /** Everybody's. */
 const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 
+let here: Seated
 beforeAll(async () => {
   server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 2 })
+  here = await newcomer("ben")
 })
 afterAll(async () => {
   await messengers?.close()
@@ -47,35 +49,15 @@ async function backAgain(seated: Seated): Promise<Seated> {
   return messengers.open(await seated.person.again(), { store: seated.store, box: seated.box, clock })
 }
 
-async function talk(name: string): Promise<{ ann: Seated; ben: Seated; id: string }> {
-  const [ann, ben] = [await newcomer(`ann ${name}`), await newcomer(`ben ${name}`)]
+/** @param ben Of those who come back in time, one is enough. */
+async function talk(name: string, ben: Seated): Promise<{ ann: Seated; ben: Seated; id: string }> {
+  const ann = await newcomer(`ann ${name}`)
   const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
   await ben.messenger.sync()
   await ben.messenger.send(id, utf8("before"))
   await ann.messenger.sync()
   return { ann, ben, id }
 }
-
-test("who comes back after 500 days and signs in anew is the device that it was, and goes on", async () => {
-  const { ann, ben, id } = await talk("is away")
-  await pass(500)
-  const benAgain = await backAgain(ben)
-  await benAgain.messenger.sync()
-  const annAgain = await backAgain(ann)
-  await annAgain.messenger.sync()
-  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
-  await annAgain.messenger.send(id, utf8("after"))
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-  // Both put their new keys in the place of those that have ended, though nobody is left whose keys are good.
-  await annAgain.messenger.refreshKeys(id)
-  await benAgain.messenger.refreshKeys(id)
-  await annAgain.messenger.sync()
-  await annAgain.messenger.send(id, utf8("with new keys"))
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after", "with new keys"])
-  expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
-})
 
 /** Every answer to a renewal is lost, though the service has made the credential. */
 function losingRenewals(): Transport {
@@ -97,21 +79,38 @@ async function contextOf(
   return (await openContext(...messengers.optionsFor(person, { store, box, clock, ...over }))).context
 }
 
-test("who never heard of a new key, and comes back when that has ended too, is the device that it was", async () => {
-  const { ann, ben, id } = await talk("never heard")
-  await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
-  await pass(500)
-  const annAgain = await backAgain(ann)
-  await annAgain.messenger.sync()
-  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
-  await annAgain.messenger.send(id, utf8("after"))
-  const benAgain = await backAgain(ben)
-  await benAgain.messenger.sync()
-  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
-})
+/** Ann's device is ended from another one of hers, and she signs in on it anew. */
+async function revoked(ann: Seated): Promise<Seated> {
+  const other = await messengers.open(await ann.person.again(), { clock })
+  await other.messenger.revokeDevice(ann.messenger.deviceId)
+  await other.messenger.revokeDevice(other.messenger.deviceId)
+  return backAgain(ann)
+}
+
+/** Which operations of so many fail: all of them, where there is time. */
+const stepsOf = (count: number, few: readonly number[]) =>
+  effort(few, [...Array(count).keys()], [...Array(count).keys()])
+
+/** What the service would give out: what was uploaded since all of it was retired. */
+function watchingKeyPackages() {
+  const { unary, stream } = messengers.transport
+  let given: Uint8Array[] = []
+  const transport: Transport = {
+    stream,
+    async unary(method, ...call) {
+      const answer = await unary(method, ...call)
+      if (method.name === "RetireKeyPackages") given = []
+      if (method.name === "UploadKeyPackages") {
+        given.push(...(call[3] as UploadKeyPackagesRequest).packages.map(({ keyPackage }) => keyPackage))
+      }
+      return answer
+    },
+  }
+  return { transport, given: () => given }
+}
 
 test("a backup from before a renewal is the device that it was, once its user signs in anew", async () => {
-  const { ann, ben, id } = await talk("restores")
+  const { ann, ben, id } = await talk("restores", here)
   const backup = await copyOf(ann.store)
   await renewCredential(await contextOf(ann))
   const restored = await backAgain({ ...ann, store: backup })
@@ -127,25 +126,8 @@ test("a backup from before a renewal is the device that it was, once its user si
   expect((await textsIn(ben, id)).at(-1)).toBe("after")
 })
 
-test("a backup whose keys have ended since is told so", async () => {
-  const { ann } = await talk("restores late")
-  const backup = await copyOf(ann.store)
-  await renewCredential(await contextOf(ann))
-  await pass(500)
-  const restored = await backAgain({ ...ann, store: backup })
-  await expect(restored.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
-})
-
-/** Ann's device is ended from another one of hers, and she signs in on it anew. */
-async function revoked(ann: Seated): Promise<Seated> {
-  const other = await messengers.open(await ann.person.again(), { clock })
-  await other.messenger.revokeDevice(ann.messenger.deviceId)
-  await other.messenger.revokeDevice(other.messenger.deviceId)
-  return backAgain(ann)
-}
-
 test("a device that has ended is told so, and another one takes its place with all that was read", async () => {
-  const { ann, ben, id } = await talk("has ended")
+  const { ann, ben, id } = await talk("has ended", here)
   const ended = await revoked(ann)
   await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
   await expect(ended.messenger.send(id, utf8("as if nothing was"))).rejects.toThrow()
@@ -168,7 +150,7 @@ test("a device that has ended is told so, and another one takes its place with a
 })
 
 test("a device that has not ended does not give way", async () => {
-  const { ann, id } = await talk("stays")
+  const { ann, id } = await talk("stays", here)
   await ann.messenger.startAnew()
   expect(await textsIn(ann, id)).toEqual(["before"])
   const again = await messengers.open(ann.person, { ...ann, clock })
@@ -176,12 +158,8 @@ test("a device that has not ended does not give way", async () => {
   expect((await again.messenger.conversation(id))?.status).toBe("active")
 })
 
-/** Which operations of so many fail: all of them, where there is time. */
-const stepsOf = (count: number, few: readonly number[]) =>
-  effort(few, [...Array(count).keys()], [...Array(count).keys()])
-
 test("a device that gives way goes on wherever its process ends", async () => {
-  const { ann, ben, id } = await talk("gives way")
+  const { ann, ben, id } = await talk("gives way", here)
   const ended = await revoked(ann)
   const before = await copyOf(ended.store)
   const counting = faultyStore(ended.store)
@@ -213,24 +191,6 @@ test("a device that gives way goes on wherever its process ends", async () => {
   }
 })
 
-/** What the service would give out: what was uploaded since all of it was retired. */
-function watchingKeyPackages() {
-  const { unary, stream } = messengers.transport
-  let given: Uint8Array[] = []
-  const transport: Transport = {
-    stream,
-    async unary(method, ...call) {
-      const answer = await unary(method, ...call)
-      if (method.name === "RetireKeyPackages") given = []
-      if (method.name === "UploadKeyPackages") {
-        given.push(...(call[3] as UploadKeyPackagesRequest).packages.map(({ keyPackage }) => keyPackage))
-      }
-      return answer
-    },
-  }
-  return { transport, given: () => given }
-}
-
 test("a renewal that stops anywhere leaves nobody able to add the device by its former key", async () => {
   const other = await newcomer("ann counts")
   const counting = faultyStore(other.store)
@@ -249,4 +209,49 @@ test("a renewal that stops anywhere leaves nobody able to add the device by its 
     const keys = await Promise.all(given().map(async (one) => hex((await engine.inspectKeyPackage(one)).signatureKey)))
     expect(new Set(keys), `stopped at ${at}`).toEqual(new Set([hex(device.identity().signatureKey)]))
   }
+})
+
+// From here on years have passed.
+
+test("who comes back after 500 days and signs in anew is the device that it was, and goes on", async () => {
+  const { ann, ben, id } = await talk("is away", await newcomer("ben is away"))
+  await pass(500)
+  const benAgain = await backAgain(ben)
+  await benAgain.messenger.sync()
+  const annAgain = await backAgain(ann)
+  await annAgain.messenger.sync()
+  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+  await annAgain.messenger.send(id, utf8("after"))
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+  // Both put their new keys in the place of those that have ended, though nobody is left whose keys are good.
+  await annAgain.messenger.refreshKeys(id)
+  await benAgain.messenger.refreshKeys(id)
+  await annAgain.messenger.sync()
+  await annAgain.messenger.send(id, utf8("with new keys"))
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after", "with new keys"])
+  expect(await textsIn(annAgain, id)).toEqual(["before", "after", "with new keys"])
+})
+
+test("who never heard of a new key, and comes back when that has ended too, is the device that it was", async () => {
+  const { ann, ben, id } = await talk("never heard", await newcomer("ben never heard"))
+  await expect(renewCredential(await contextOf(ann, { transport: losingRenewals() }))).rejects.toThrow("lost")
+  await pass(500)
+  const annAgain = await backAgain(ann)
+  await annAgain.messenger.sync()
+  expect(annAgain.messenger.deviceId).toBe(ann.messenger.deviceId)
+  await annAgain.messenger.send(id, utf8("after"))
+  const benAgain = await backAgain(ben)
+  await benAgain.messenger.sync()
+  expect(await textsIn(benAgain, id)).toEqual(["before", "after"])
+})
+
+test("a backup whose keys have ended since is told so", async () => {
+  const ann = await newcomer("ann restores late")
+  const backup = await copyOf(ann.store)
+  await renewCredential(await contextOf(ann))
+  await pass(500)
+  const restored = await backAgain({ ...ann, store: backup })
+  await expect(restored.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
 })
