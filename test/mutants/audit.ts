@@ -5,6 +5,7 @@ const chainTests = "server/kernel/audit/verify-chains.test.ts"
 const checkpoints = "server/kernel/audit/verify-checkpoints.ts"
 const rows = "server/kernel/audit/row.ts"
 const store = "server/store/postgres/audit-chain.test.ts"
+const tampering = "server/store/postgres/audit-tampering.test.ts"
 
 /** Faults in what the audit's chains show, and in what is forgotten of people. */
 export const auditMutants: readonly Mutant[] = [
@@ -37,7 +38,7 @@ export const auditMutants: readonly Mutant[] = [
     file: chains,
     from: 'return isStamped(seals, row) ? undefined : "EVENT_FORGED"',
     to: "return undefined",
-    test: store,
+    test: tampering,
     name: "an event that was changed by somebody who made all links after it anew: the stamp tells",
   },
   {
@@ -62,7 +63,7 @@ export const auditMutants: readonly Mutant[] = [
     file: checkpoints,
     from: '} else yield ends.has(shard) ? flaw("TAIL_CUT", { shard, seq }) : flaw("CHAIN_MISSING", { shard, seq })',
     to: "}",
-    test: store,
+    test: tampering,
     name: "a tail that was cut, against the checkpoint",
   },
   {
@@ -70,7 +71,7 @@ export const auditMutants: readonly Mutant[] = [
     file: checkpoints,
     from: "(kept.get(number) ?? jws) === jws",
     to: "true",
-    test: store,
+    test: tampering,
     name: "checkpoints that were made anew as well: those that were kept elsewhere tell",
   },
   {
