@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 const proof = "server/rpc/interceptors/device-proof.ts"
 const uploaded = "server/rpc/messaging/uploaded.ts"
 const effects = "server/rpc/messaging/revocation-effects.ts"
+const absence = "test/story/messenger-absence.test.ts"
 const proofs = "test/attack/device-proofs.test.ts"
 const packages = "test/attack/key-packages.test.ts"
 const claims = "test/attack/claims.test.ts"
@@ -40,6 +41,46 @@ export const deviceMutants: readonly Mutant[] = [
     to: "",
     test: proofs,
     name: "may not renew another device, nor one that is not: both alike",
+  },
+  {
+    fault: "key packages of a former key outlive a renewal that stops",
+    file: "clients/core/messaging/device/device.ts",
+    from: "before.hasFormerKeyPackages || isNext",
+    to: "before.hasFormerKeyPackages",
+    test: absence,
+    name: "a renewal that stops anywhere leaves nobody able to add the device by its former key",
+  },
+  {
+    fault: "a device whose papers have ended never comes back",
+    file: "clients/core/messaging/device/device.ts",
+    from: "return isHere && nowSeconds(papers) < Number(notAfter)",
+    to: "return isHere",
+    test: absence,
+    name: "who comes back after 500 days and signs in anew is the device that it was, and goes on",
+  },
+  {
+    fault: "a device that gives way is left half done",
+    file: "clients/core/messaging/open.ts",
+    from: "if (device.marks.givesWay) await giveWay(context)",
+    to: "if (device.marks.givesWay && device.id === undefined) await giveWay(context)",
+    test: absence,
+    name: "a device that gives way goes on wherever its process ends",
+  },
+  {
+    fault: "a leaf is in for ever by a key that has ended",
+    file: "server/rpc/messaging/append/verify-commit.ts",
+    from: "own !== undefined && commit.path !== undefined",
+    to: "own !== undefined && commit.path === undefined",
+    test: "server/rpc/messaging/append/append.test.ts",
+    name: "a leaf is renewed by the key that it has, which its device has given up long ago",
+  },
+  {
+    fault: "a credential that is asked for again is counted",
+    file: "server/rpc/messaging/device-service.ts",
+    from: 'await counted(deps, context, "messaging_register", { ask: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
+    to: 'await counted(deps, context, "messaging_register", { user: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
+    test: "test/story/device-limits.test.ts",
+    name: "what is asked for again is given again, and is not counted",
   },
   {
     fault: "a renewal breaks what is under way",

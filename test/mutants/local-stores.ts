@@ -42,10 +42,26 @@ export const localStoreMutants: readonly Mutant[] = [
   {
     fault: "a record of another moment is taken",
     file: `${core}/state/door.ts`,
-    from: "if (isBound || found.generation !== 0n) throw",
-    to: "if (isBound && found.generation === generation) throw",
+    from: "if (!isOld) throw",
+    to: "if (!isOld && found.generation === generation) throw",
     test: state,
     name: "a conversation that was quarantined does not become active by a record from before",
+  },
+  {
+    fault: "a record that names no generation is an earlier version's for ever",
+    file: `${core}/state/door.ts`,
+    from: " && !device.marks.bindsRecords",
+    to: "",
+    test: state,
+    name: "a conversation that waited under an earlier version waits on, and is not put back to that afterwards",
+  },
+  {
+    fault: "a list of members is sealed for its place alone",
+    file: `${core}/state/door.ts`,
+    from: "key: keys.members, generation }",
+    to: "key: keys.members, generation: generation * 0n }",
+    test: state,
+    name: "a list of members that was put back is noticed when conversations are listed",
   },
   {
     fault: "what waits is sealed for its place alone",

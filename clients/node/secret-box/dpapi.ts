@@ -54,7 +54,7 @@ export function dpapiKeeper(options: DpapiOptions = {}): Keeper {
     // PowerShell takes a second to start; a file is read for each use, so what others change is seen.
     async stamp(scope) {
       const kept = await shelf.read(nameOf(scope))
-      return kept && createHash("sha256").update(kept.bytes).digest("base64")
+      return kept && createHash("sha256").update(kept.bytes).digest("hex")
     },
     async write(scope, bytes) {
       const wrapped = await call("protect", scope, bytes)
