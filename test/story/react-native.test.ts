@@ -79,6 +79,8 @@ test("two phones write to each other, and no secret crosses into JavaScript", as
   expect(texts).toEqual(["hello", "hello back", "later"])
   expect(heard).toContain("entry")
   expect(await ann.messenger.safetyNumber(ben.userId)).toMatch(/^\d{60}$/)
+  // One that has not ended gives way to nobody.
+  await ann.messenger.startAnew()
   expect(await ann.messenger.devices()).toMatchObject([{ id: ann.messenger.deviceId, isThisOne: true }])
   expect((await ben.messenger.conversations())[0]?.memberUserIds).toContain(ann.userId)
 
