@@ -3,6 +3,7 @@
 import { clone, create, isMessage, type Message } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
 import type { PrincipalId } from "@signet/kernel/ids"
+import { DownloadPartResponseSchema } from "@signet/proto/messaging/v1/attachment_service"
 import {
   AuthorizeMembershipResponseSchema,
   CreateConversationResponseSchema,
@@ -18,7 +19,7 @@ import type { Seeded } from "./seeded.ts"
 import type { SimulatedService } from "./service/service.ts"
 import type { Witness } from "./watched.ts"
 
-const all = ["ghost member", "dropped commit", "equivocation", "replay", "old group info"] as const
+const all = ["ghost member", "dropped commit", "equivocation", "replay", "old group info", "bent parts"] as const
 /** What a service does that has turned. */
 export type Hostility = (typeof all)[number]
 export const hostilities: readonly Hostility[] = all
@@ -46,6 +47,8 @@ interface Turned {
   readonly before: Map<string, Message>
   /** Whether what a device was shown of a group, by device and conversation, was ever what there is. */
   readonly shown: Map<string, boolean>
+  /** Parts of files that were handed out. */
+  readonly parts: Uint8Array[]
 }
 
 /** What becomes of an answer; undefined for the truth. */
@@ -53,9 +56,9 @@ type Bend = (turned: Turned, conversationId: string, truth: Message) => Promise<
 
 export function hostileService(
   hostility: Hostility | undefined,
-  turned: Omit<Turned, "commits" | "before" | "shown">,
+  turned: Omit<Turned, "commits" | "before" | "shown" | "parts">,
 ): Hostile {
-  const known: Turned = { ...turned, commits: new Map(), before: new Map(), shown: new Map() }
+  const known: Turned = { ...turned, commits: new Map(), before: new Map(), shown: new Map(), parts: [] }
   let isTurned = false
   let lies = 0
   const lie = async (conversationId: string, truth: Message) => {
@@ -140,6 +143,33 @@ const bends: Record<Hostility, Bend> = {
     const old = before.get(`${truth.$typeName} ${conversationId}`)
     return old === truth ? undefined : old
   },
+
+  async "bent parts"({ random, parts }, _, truth) {
+    if (!isMessage(truth, DownloadPartResponseSchema)) return undefined
+    const data = bentPart(random, truth.data, parts)
+    parts.push(truth.data)
+    return data && create(DownloadPartResponseSchema, { data })
+  },
+}
+
+/** Cut, longer, another one of the same length, one half twice, or a byte changed. */
+function bentPart(random: Seeded, data: Uint8Array, others: readonly Uint8Array[]): Uint8Array | undefined {
+  const half = data.length >> 1
+  const bent = Uint8Array.from(data)
+  switch (random.below(5)) {
+    case 0:
+      return bent.subarray(0, random.below(data.length))
+    case 1:
+      return Buffer.concat([data, random.bytes(16)])
+    case 2:
+      return others.findLast((one) => one.length === data.length && !Buffer.from(one).equals(data))
+    case 3:
+      bent.set(data.subarray(0, half), half)
+      return bent
+    default:
+      bent.set(random.bytes(1), random.below(data.length))
+      return bent
+  }
 }
 
 /** The first GroupInfo and tree of each conversation that were told. */

@@ -33,6 +33,7 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
     if (!isHonest) found.push(...(await untold(cast, kept, able)))
     // Where all were deceived, nobody is left to let anybody in again.
     if (!isHonest && !(await isAnyActive(cast, kept, able))) continue
+    if (isHonest && (await isLost(cast, kept, able))) continue
     if (isHonest) found.push(...allRead(kept, able))
     else found.push(...heardAgain(cast, kept, able))
     // Who was told of another commit than the one that removed it, is told nothing any more.
@@ -46,7 +47,7 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
   for (const one of here) found.push(...(await haunted(one, ghost)))
   if (isHonest) {
     for (const { device } of able) found.push(...(await unresolved(cast, device)))
-    for (const one of written) found.push(...placeOf(cast, one, here))
+    for (const one of written) found.push(...(await placeOf(cast, one, here)))
   }
   return [...new Set(found)]
 }
@@ -111,7 +112,8 @@ function allRead(kept: Kept, known: readonly Known[]): string[] {
   const said = kept.log.filter(({ kind }) => kind === "APPLICATION")
   for (const one of known) {
     const entries = timelineOf(one, kept)
-    const bySeq = new Map(entries.filter(({ is }) => is === "message").map((entry) => [entry.seq, entry]))
+    const isSaid = ({ is }: TimelineEntry) => is === "message" || is === "attachment"
+    const bySeq = new Map(entries.filter(isSaid).map((entry) => [entry.seq, entry]))
     const gaps = entries.filter((entry) => entry.is === "gap")
     for (const entry of entries) {
       if (entry.is === "unreadable") found.push(`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`)
@@ -153,6 +155,18 @@ async function converged(cast: Cast, { conversation }: Kept, { device, messenger
 
 const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "messenger">): boolean =>
   roster.some(({ deviceId }) => deviceId === messenger.deviceId)
+
+/**
+ * Whether all who stay were away for so long that none of them may commit any more: then each is told so, or has not heard
+ * that it is in at all.
+ */
+async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
+  const { id } = conversation
+  const staying = stayingIn(conversation, known)
+  if (!cast.features.has("renewal") || staying.length === 0) return false
+  const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
+  return infos.every((info) => info === undefined || info.status === "stranded" || info.status === "removed")
+}
 
 /** Those who are in, and are not about to go. */
 const stayingIn = ({ roster, directives }: Kept["conversation"], known: readonly Known[]): Known[] =>
@@ -219,7 +233,12 @@ const toDo: readonly Table[] = ["intent", "staged", "outbox", "creation"]
 /** What was asked for is done, or was refused: nothing waits where something could be done. */
 async function unresolved({ service }: Cast, { name, store, messenger }: SimulatedDevice): Promise<string[]> {
   const found: string[] = []
-  const closed = [...service.conversations.all.values()].filter(({ conversation }) => conversation.status === "CLOSED")
+  // One that is closed takes nothing, and from whoever is about to go neither.
+  const closed = [...service.conversations.all.values()].filter(
+    ({ conversation: { status, roster, directives } }) =>
+      status === "CLOSED" ||
+      roster.some((leaf) => leaf.deviceId === messenger?.deviceId && isOnTheWayOut(directives, leaf) !== undefined),
+  )
   for (const space of await store.spaces()) {
     if (closed.some(({ conversation }) => conversation.id === space)) continue
     const info = space === deviceSpace ? undefined : await messenger?.conversation(space)
@@ -233,7 +252,11 @@ async function unresolved({ service }: Cast, { name, store, messenger }: Simulat
 }
 
 /** What was sent is where it was said to be; what was stored by a member that stayed, is somewhere. */
-function placeOf({ service }: Cast, written: Cast["written"][number], known: readonly Known[]): string[] {
+async function placeOf(
+  { service }: Cast,
+  written: Cast["written"][number],
+  known: readonly Known[],
+): Promise<string[]> {
   const { text, device, conversationId, outcome, seq } = written
   const own = known.find((one) => one.device.name === device)
   if (own === undefined) return []
@@ -243,6 +266,7 @@ function placeOf({ service }: Cast, written: Cast["written"][number], known: rea
   const kept = [...service.conversations.all.values()].find(({ conversation }) => conversation.id === conversationId)
   const spans = kept?.spans.filter(({ deviceId }) => deviceId === own.messenger.deviceId) ?? []
   const hasStayed = kept?.conversation.status === "ACTIVE" && spans.length === 1 && spans[0]?.toSeq === null
-  const isLost = outcome === "stored" && found === undefined && hasStayed && !own.isRevoked
-  return isLost ? [`"${text}" was stored, and is nowhere`] : []
+  const isStored = outcome === "stored" && found === undefined && hasStayed && !own.isRevoked
+  if (!isStored || (await own.messenger.conversation(conversationId))?.status === "stranded") return []
+  return [`"${text}" was stored, and is nowhere`]
 }

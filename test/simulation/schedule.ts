@@ -10,6 +10,8 @@ export interface Schedule extends Clock {
   wait(ms: number): Promise<void>
   /** Counts work that goes on outside of the schedule: time stands still until it is done. */
   outside<T>(work: () => Promise<T>): Promise<T>
+  /** Time passes in which everybody sleeps: what was due in it comes late. */
+  pass(ms: number): void
   /** Lets things happen until this has. @throws Stuck; and what it rejects with. */
   until<T>(happened: Promise<T>): Promise<T>
 }
@@ -28,6 +30,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 export function createSchedule(startMs: number): Schedule {
   const due = new Set<Due>()
   let nowMs = startMs
+  let sleptMs = 0
   let order = 0
   let outside = 0
   const after: Schedule["after"] = (ms, run) => {
@@ -40,6 +43,10 @@ export function createSchedule(startMs: number): Schedule {
     nowMs: () => nowMs,
     after,
     wait: (ms) => new Promise((resolve) => after(ms, resolve)),
+    pass(ms) {
+      nowMs += ms
+      sleptMs += ms
+    },
     async outside(work) {
       outside++
       try {
@@ -62,7 +69,7 @@ export function createSchedule(startMs: number): Schedule {
         let next: Due | undefined
         for (const one of due) if (next === undefined || isBefore(one, next)) next = one
         if (next === undefined) throw new Stuck("nothing is left that could happen")
-        if (next.atMs > startMs + longestMs) throw new Stuck("it goes on for ever")
+        if (next.atMs > startMs + sleptMs + longestMs) throw new Stuck("it goes on for ever")
         due.delete(next)
         nowMs = Math.max(nowMs, next.atMs)
         next.run()

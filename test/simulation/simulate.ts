@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
+import { playAttachments } from "./attachments.ts"
 import type { Feature, Playing } from "./features.ts"
 import { hearInPeace, playHints, settleByHints } from "./hints.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
 import { violationsOf } from "./invariants.ts"
 import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
+import { playRenewal } from "./renewal.ts"
 import { createSchedule } from "./schedule.ts"
 import { type Seeded, seeded } from "./seeded.ts"
 import { openService } from "./service/service.ts"
@@ -35,7 +37,12 @@ export interface Outcome {
 }
 
 /** What each feature adds, besides what the stage does differently where it is on. */
-const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>> = { hints: playHints, tabs: playTabs }
+const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>> = {
+  hints: playHints,
+  tabs: playTabs,
+  renewal: playRenewal,
+  attachments: playAttachments,
+}
 
 const startMs = 1_800_000_000_000
 /** A lease ends, and who waits for a commit waits no longer. */

@@ -10,8 +10,13 @@ import {
 import type { Devices, KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
 
+export interface ModelKeyPackages extends KeyPackages {
+  /** Those that are given out for a device now, for the invariants. */
+  claimable(deviceId: DeviceId, nowMs: number): readonly KeyPackageRecord[]
+}
+
 /** The store of key packages, in memory. */
-export function modelKeyPackages(devices: Devices): KeyPackages {
+export function modelKeyPackages(devices: Devices): ModelKeyPackages {
   const packages = new Map<string, KeyPackageRecord>()
   const claims = new Map<ClaimId, ClaimRecord>()
   const of = (deviceId: DeviceId) => [...packages.values()].filter((one) => one.deviceId === deviceId)
@@ -23,6 +28,7 @@ export function modelKeyPackages(devices: Devices): KeyPackages {
     return inventoryOf({ available: claimable.length - lastResorts, hasLastResort: lastResorts > 0 })
   }
   return {
+    claimable: (deviceId, nowMs) => of(deviceId).filter((one) => isClaimable(one, nowMs)),
     async upload(uploaded, nowMs) {
       const [first] = uploaded
       if (first === undefined) throw new Error("an upload has a package")

@@ -1,7 +1,6 @@
 // The messaging service as its handlers are, on a store in memory: it answers at once, and the same for the same calls.
 
 import { createRouterTransport, type Transport } from "@connectrpc/connect"
-import { nodeVerify } from "@signet/canonical/node/ed25519"
 import { requirementOf } from "@signet/guard/requirement"
 import { newId, type PrincipalId, type SessionId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
@@ -10,6 +9,7 @@ import type { Clock } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
 import { sessionState } from "@signet/kernel/session/session"
 import * as samples from "@signet/kernel/testing/records"
+import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
@@ -18,32 +18,41 @@ import { createAuthority, createReceiptSigner, createTicketSigner } from "../../
 import { createSecrets } from "../../../server/keys/secrets.ts"
 import { deviceProof } from "../../../server/rpc/interceptors/device-proof.ts"
 import { errors } from "../../../server/rpc/interceptors/errors.ts"
+import { attachmentService } from "../../../server/rpc/messaging/attachment-service.ts"
 import { conversationService } from "../../../server/rpc/messaging/conversation-service.ts"
 import type { MessagingDeps } from "../../../server/rpc/messaging/deps.ts"
 import { deviceService } from "../../../server/rpc/messaging/device-service.ts"
 import { keyPackageService } from "../../../server/rpc/messaging/key-package-service.ts"
-import { issuer, newTestIssuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
+import { issuer } from "../../../server/rpc/messaging/testing/test-issuer.ts"
 import { trustedTokenOf, trusting } from "../../../server/rpc/messaging/testing/trusted-tokens.ts"
 import { welcomeService } from "../../../server/rpc/messaging/welcome-service.ts"
 import { createHub } from "../../../server/wakeups/hub.ts"
 import type { Schedule } from "../schedule.ts"
 import type { Seeded } from "../seeded.ts"
+import { verifyOnce } from "../verdicts.ts"
+import { modelAttachments, modelBlobs } from "./attachments.ts"
 import { type ModelConversations, modelConversations } from "./conversations.ts"
 import { modelDevices, modelProofNonces } from "./devices.ts"
-import { modelKeyPackages } from "./key-packages.ts"
+import { openIssuer } from "./issuer.ts"
+import { type ModelKeyPackages, modelKeyPackages } from "./key-packages.ts"
 import { modelWelcomes } from "./welcomes.ts"
 
-const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService] as const
+const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, AttachmentService] as const
 export const { app } = samples
 
 /** Longer than any run lasts. */
-const sessionMs = 365 * 86_400_000
+const sessionMs = 10 * 365 * 86_400_000
 
 export interface SimulatedService {
   readonly transport: Transport
   /** Signs what a service that turns hostile could have signed. */
   readonly deps: MessagingDeps
   readonly conversations: ModelConversations
+  readonly keyPackages: ModelKeyPackages
+  readonly attachments: ReturnType<typeof modelAttachments>["all"]
+  /** Hear each part of a file that comes. */
+  readonly hearParts: Set<(bytes: Uint8Array) => void>
+  readonly issuer: Pick<Awaited<ReturnType<typeof openIssuer>>, "signAnew">
   readonly rootKey: Uint8Array
   /** Faults of the service itself: there are none. */
   readonly faults: unknown[]
@@ -66,24 +75,25 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
   const proofNonces = modelProofNonces()
   const faults: unknown[] = []
   const hub = createHub((fault) => faults.push(fault))
-  const keys = await newTestIssuer(random, clock.nowMs())
+  const keys = await openIssuer(random, clock)
+  const keyPackages = modelKeyPackages(devices)
+  const attachments = modelAttachments()
+  const hearParts = new Set<(bytes: Uint8Array) => void>()
   const deps: MessagingDeps = {
     store: {
       devices,
-      keyPackages: modelKeyPackages(devices),
+      keyPackages,
       conversations,
       welcomes,
       proofNonces,
-      get attachments(): never {
-        throw new Error("not simulated")
-      },
+      attachments,
     },
     accounts: accountsOf(sessions, clock),
     authority: createAuthority(keys, issuer),
     signReceipt: createReceiptSigner(keys, issuer),
     signTicket: createTicketSigner(keys, issuer),
     issuerKeys: () => keys.issuerKeys,
-    verify: nodeVerify,
+    verify: verifyOnce,
     wakeups: {
       publish(hints) {
         for (const hint of hints) hub.tell(hint)
@@ -93,13 +103,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
         return { update: (next) => hub.update(subscription, next), close: () => hub.remove(subscription) }
       },
     },
-    blobs: {
-      put: async () => undefined,
-      get: async () => undefined,
-      size: async () => undefined,
-      delete: async () => undefined,
-      presign: async () => undefined,
-    },
+    blobs: modelBlobs(hearParts),
     clock,
     random,
     secrets: createSecrets({
@@ -115,7 +119,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
   const interceptors = [
     errors((fault) => faults.push(fault)),
     trusting,
-    deviceProof({ devices, proofNonces, clock, verify: nodeVerify, requirements }),
+    deviceProof({ devices, proofNonces, clock, verify: verifyOnce, requirements }),
   ]
   const start = () =>
     createRouterTransport(
@@ -124,6 +128,7 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
         router.service(KeyPackageService, keyPackageService(deps))
         router.service(ConversationService, conversationService(deps, clock.after))
         router.service(WelcomeService, welcomeService(deps))
+        router.service(AttachmentService, attachmentService(deps))
       },
       { router: { interceptors } },
     )
@@ -135,6 +140,10 @@ export async function openService(random: Seeded, clock: Schedule): Promise<Simu
     },
     deps,
     conversations,
+    keyPackages,
+    attachments: attachments.all,
+    hearParts,
+    issuer: keys,
     rootKey: keys.rootKey,
     faults,
     restart() {

@@ -1,0 +1,6 @@
+import { test } from "vitest"
+import { expectSound } from "./sound.ts"
+
+// Each with a seed that found something once, and finds it again with the fault put back.
+test("who was let in while it was away until its welcome had ended, asks again", () =>
+  expectSound(2, { features: ["renewal"] }))
