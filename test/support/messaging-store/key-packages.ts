@@ -70,6 +70,29 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 1 })
   })
 
+  test("are nothing to another device, whose init key or claim id is the same", async () => {
+    const [one, other, target] = [await newDevice(), await newDevice(), await newDevice()]
+    const first = newKeyPackage(one)
+    const second = newKeyPackage(other, { initKey: first.initKey })
+    expect((await packages().upload([first], nowMs)).is).toBe("done")
+    expect((await packages().upload([second], nowMs)).is).toBe("done")
+    // Each is signed by its own device: who shows another's public key can open nothing with it.
+    for (const [device, own] of [[one, first] as const, [other, second] as const]) {
+      expect(await claimOf(device)).toMatchObject({ ref: own.ref, deviceId: device.id })
+    }
+    const some = [newKeyPackage(target), newKeyPackage(target)]
+    await packages().upload(some, nowMs)
+    const by = ({ id: deviceId, userId }: MessagingDevice) =>
+      asked({ deviceIds: [target.id] }, { id: claimId, requester: { deviceId, userId }, requestHash })
+    const [claimId, requestHash] = [newId("clm", nowMs, random(10)), random()]
+    const claims = [await claim(by(one)), await claim(by(other))]
+    const taken = claims.map(({ claim: { packages } }) => packages[0]?.ref)
+    expect(taken).toHaveLength(2)
+    expect(taken[0]).not.toEqual(taken[1])
+    expect((await claim(by(one))).claim.packages[0]?.ref).toEqual(taken[0])
+    expect((await claim(by(other))).claim.packages[0]?.ref).toEqual(taken[1])
+  })
+
   test("are as many as there may be", async () => {
     const device = await newDevice()
     const some = (count: number) => Array.from({ length: count }, () => newKeyPackage(device))

@@ -35,17 +35,18 @@ left join lateral (
   select * from key_package where device_id = target.device_id and is_last_resort and ${claimable} limit 1
 ) last on taken.ref is null
 order by target.device_id`
-const recordText = `insert into claim_package (claim_id, ref) select $1::text, ref from unnest($2::bytea[]) as ref`
-const withoutText = "update claim set without_device_ids = $2 where id = $1"
+const recordText = `insert into claim_package (requester_device_id, claim_id, ref)
+select $1::text, $2::text, ref from unnest($3::bytea[]) as ref`
+const withoutText = "update claim set without_device_ids = $3 where requester_device_id = $1 and id = $2"
 const lowText = `select device.id from unnest($1::text[]) as device (id)
 where (
   select count(*) from key_package
   where device_id = device.id and not is_last_resort and status = 'AVAILABLE' and not_before <= $2 and not_after > $3
 ) < ${keyPackagePool.lowWater} order by device.id`
-const findText = "select * from claim where id = $1"
+const findText = "select * from claim where requester_device_id = $1 and id = $2"
 const packagesText = `select ${keyPackageColumns.map((column) => `key_package.${column}`).join(", ")}
 from claim_package join key_package on key_package.ref = claim_package.ref
-where claim_id = $1 order by device_id`
+where requester_device_id = $1 and claim_id = $2 order by device_id`
 
 export const claimPackages =
   ({ transact }: Access): KeyPackages["claim"] =>
@@ -53,9 +54,10 @@ export const claimPackages =
     transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
       const { id, requester, conversationId, targets, place, requestHash } = of
       await enterPlace(trx, place, requester.deviceId)
+      const own = [requester.deviceId, id] as const
       const first = [id, requester.deviceId, conversationId, requestHash, at(nowMs)]
       if ((await run(trx, insertText, first)).length === 0) {
-        const claim = await findClaim(trx, id)
+        const claim = await findClaim(trx, own)
         const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
         if (claim === undefined || decision !== "again") return { is: "mismatch" }
         return { is: "claimed", claim, low: [] }
@@ -69,8 +71,8 @@ export const claimPackages =
       ])
       const packages = taken.flatMap((row) => (row.ref === null ? [] : [keyPackageOf(row)]))
       const withoutDeviceIds = taken.flatMap((row) => (row.ref === null ? [row.target_id] : []))
-      if (packages.length > 0) await run(trx, recordText, [id, buffers(packages.map(({ ref }) => ref))])
-      if (withoutDeviceIds.length > 0) await run(trx, withoutText, [id, withoutDeviceIds])
+      if (packages.length > 0) await run(trx, recordText, [...own, buffers(packages.map(({ ref }) => ref))])
+      if (withoutDeviceIds.length > 0) await run(trx, withoutText, [...own, withoutDeviceIds])
       const devices = taken.map((row) => row.target_id)
       const low = await run<{ id: DeviceId }>(trx, lowText, [devices, ...claimableAt(nowMs)])
       await appendAudit(log, [audit])
@@ -95,15 +97,16 @@ interface ClaimRow {
   claimed_at: Date
 }
 
-async function findClaim(trx: Database, id: ClaimId): Promise<ClaimRecord | undefined> {
-  const [row] = await run<ClaimRow>(trx, findText, [id])
+/** Claims are the requester's own: another device may have one of the same id. */
+async function findClaim(trx: Database, own: readonly [DeviceId, ClaimId]): Promise<ClaimRecord | undefined> {
+  const [row] = await run<ClaimRow>(trx, findText, own)
   if (row === undefined) return undefined
   return {
     id: row.id,
     requesterDeviceId: row.requester_device_id,
     conversationId: row.conversation_id,
     requestHash: bytes(row.request_hash),
-    packages: (await run<KeyPackageRow>(trx, packagesText, [id])).map(keyPackageOf),
+    packages: (await run<KeyPackageRow>(trx, packagesText, own)).map(keyPackageOf),
     withoutDeviceIds: row.without_device_ids,
     claimedAtMs: row.claimed_at.getTime(),
   }

@@ -12,7 +12,8 @@ import { enter } from "./moving/gates.ts"
 
 // Two uploads of one device come after each other.
 const lockText = "select 1 from messaging_device where id = $1 for no key update"
-const knownText = "select init_key, device_id, package_hash from key_package_init_key where init_key = any($1::bytea[])"
+const knownText = `select init_key, package_hash from key_package_init_key
+where device_id = $1 and init_key = any($2::bytea[])`
 const insertInitKeysText = `insert into key_package_init_key (init_key, device_id, package_hash)
 select init_key, $1::text, package_hash from unnest($2::bytea[], $3::bytea[]) as new (init_key, package_hash)
 on conflict do nothing returning init_key`
@@ -86,18 +87,19 @@ function countedIn([row]: readonly CountedRow[]): Inventory {
 
 const hashOf = (one: KeyPackageRecord): Buffer => createHash("sha256").update(one.bytes).digest()
 
-/** Those of an upload that were never uploaded; "duplicate" when an init key was, with something else or of another. */
+/** Those of an upload that were never uploaded; "duplicate" when an init key was, with something else. */
 async function notKnown(
   trx: Database,
   packages: readonly KeyPackageRecord[],
 ): Promise<readonly KeyPackageRecord[] | "duplicate"> {
-  const rows = await run<{ init_key: Uint8Array; device_id: DeviceId; package_hash: Uint8Array }>(trx, knownText, [
+  const rows = await run<{ init_key: Uint8Array; package_hash: Uint8Array }>(trx, knownText, [
+    packages[0]?.deviceId,
     buffers(packages.map(({ initKey }) => initKey)),
   ])
   const known = new Map(rows.map((row) => [hex(row.init_key), row]))
   const isOther = packages.some((one) => {
     const row = known.get(hex(one.initKey))
-    return row !== undefined && !(row.device_id === one.deviceId && equalBytes(row.package_hash, hashOf(one)))
+    return row !== undefined && !equalBytes(row.package_hash, hashOf(one))
   })
   const distinct = new Set(packages.map(({ initKey }) => hex(initKey)))
   if (isOther || distinct.size < packages.length) return "duplicate"

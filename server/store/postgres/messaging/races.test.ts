@@ -21,7 +21,6 @@ import {
   newAudit,
   newCommit,
   newConversation,
-  newKeyPackage,
   newMessage,
   nowMs,
   putGroup,
@@ -173,14 +172,6 @@ describeOnPostgres("messaging calls that meet", () => {
     })
 
     claimRaceSuite(store)
-
-    test("an init key is one device's", async () => {
-      const initKey = random()
-      const both = [await newcomer(), await newcomer()].map((each) =>
-        store().keyPackages.upload([newKeyPackage(each, { initKey })], nowMs),
-      )
-      expect((await Promise.all(both)).map(({ is }) => is).toSorted()).toEqual(["done", "duplicate"])
-    })
 
     test("a pair that asks twice has one direct conversation, and a key makes one group", async () => {
       const [one, other] = [await newcomer(), await newcomer()]

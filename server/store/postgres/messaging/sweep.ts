@@ -25,8 +25,8 @@ const deleteNonces = `delete from proof_nonce where (device_id, nonce) in (
   select device_id, nonce from proof_nonce where expires_at <= $1
   order by expires_at limit ${batch} for update skip locked) returning 1`
 // Nothing of a place that is being moved: it is to be there as it was.
-const deleteClaims = `delete from claim where id in (
-  select id from claim where claimed_at <= $1 and not ${isClosedOf("claim.conversation_id")} order by claimed_at limit ${batch} for update skip locked) returning 1`
+const deleteClaims = `delete from claim where (requester_device_id, id) in (
+  select requester_device_id, id from claim where claimed_at <= $1 and not ${isClosedOf("claim.conversation_id")} order by claimed_at limit ${batch} for update skip locked) returning 1`
 // Their init keys stay, for good.
 const deleteKeyPackages = `delete from key_package where ref in (
   select ref from key_package where not_after <= $1 and not ${isClosedOfDevice("key_package.device_id")}

@@ -254,7 +254,7 @@ export const KeyPackageService: GenService<{
    *
    * Errors:
    *   INVALID_ARGUMENT   MLS_MALFORMED, MLS_NON_CANONICAL, KEY_PACKAGE_INVALID (signature, suite, lifetime), CREDENTIAL_INVALID
-   *   ALREADY_EXISTS     KEY_PACKAGE_DUPLICATE (the init key was seen before)
+   *   ALREADY_EXISTS     KEY_PACKAGE_DUPLICATE (the device has uploaded another package with this init key)
    *   PERMISSION_DENIED  MISSING_SCOPE, DEVICE_REVOKED
    *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (packages of a device), RATE_LIMITED
    *   UNAUTHENTICATED    DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
@@ -268,8 +268,8 @@ export const KeyPackageService: GenService<{
   },
   /**
    * Claims one key package for each active device of users, or for single devices, to add them to a conversation. Each
-   * is given away once, ever; a device's last resort only when it has no other. The same claim id gives the same
-   * packages; they stay claimed when nothing comes of it.
+   * is given away once, ever; a device's last resort only when it has no other. The same claim id of the same device
+   * gives the same packages; they stay claimed when nothing comes of it.
    *
    * Errors:
    *   FAILED_PRECONDITION NO_KEY_PACKAGE (not one device has any; detail NoKeyPackage)

@@ -95,7 +95,9 @@ async function insertAll(trx: Database, place: Place, records: readonly StoredRe
   )
   await into.claimPackage(
     trx,
-    claims.flatMap((one) => one.packages.map(({ ref }) => ({ claimId: one.claim.id, ref }))),
+    claims.flatMap(({ claim: { id: claimId, requesterDeviceId }, packages }) =>
+      packages.map(({ ref }) => ({ requesterDeviceId, claimId, ref })),
+    ),
   )
   await into.attachment(
     trx,

@@ -225,7 +225,7 @@ interface ClaimRow {
 const given = (
   column: string,
 ) => `select ${column} from claim_package join key_package on key_package.ref = claim_package.ref
-  where claim_package.claim_id = claim.id order by key_package.device_id collate "C"`
+  where claim_package.requester_device_id = claim.requester_device_id and claim_package.claim_id = claim.id order by key_package.device_id collate "C"`
 const claim = section<ClaimRow>({
   columns: `claim.*, array(${given("key_package.ref")}) as refs, array(${given("key_package.device_id")}) as owners`,
   from: withDevice("claim", "requester_device_id"),

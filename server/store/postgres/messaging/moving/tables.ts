@@ -205,7 +205,8 @@ const claim = inserting<RecordOf<"claim">["claim"]>("claim", [
   { name: "without_device_ids", type: "texts", of: ({ withoutDeviceIds }) => withoutDeviceIds },
   time("claimed_at", ({ claimedAtMs }) => claimedAtMs),
 ])
-const claimPackage = inserting<{ claimId: string; ref: Uint8Array }>("claim_package", [
+const claimPackage = inserting<{ requesterDeviceId: string; claimId: string; ref: Uint8Array }>("claim_package", [
+  text("requester_device_id", ({ requesterDeviceId }) => requesterDeviceId),
   text("claim_id", ({ claimId }) => claimId),
   bytea("ref", ({ ref }) => ref),
 ])
