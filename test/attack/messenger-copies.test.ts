@@ -1,12 +1,16 @@
 // A store that was put back whole, or copied with its machine: nothing is written under a key that was used, and nothing
 // that is said to be sent is lost.
 import { randomBytes } from "node:crypto"
+import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isSignetError } from "../../clients/core/errors.ts"
+import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
+import { effort } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
-import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -56,3 +60,42 @@ test("a name that another script of the page's origin says opens no door", async
   expect(said).toHaveLength(1)
   for (const name of names) expect(await context.has(name)).toBe(false)
 })
+
+const day = 86_400_000
+const clocks: readonly [string, number][] = [
+  ["an hour back", -day / 24],
+  ["forty days ahead", 40 * day],
+  ["ten years back", -3_650 * day],
+  ["sixty days ahead", 60 * day],
+  ["ten years ahead", 3_650 * day],
+]
+test.each(effort(clocks.slice(0, 2), clocks, clocks))(
+  "a clock that was %s loses nothing: once it is right, who was let in meanwhile is in",
+  async (name, offset) => {
+    const ann = await messengers.newcomer(`ann, ${name}`)
+    const { id: before } = await ann.messenger.createGroupConversation([ben.person.userId])
+    const { id } = await ben.messenger.createGroupConversation([ann.person.userId])
+    await ben.messenger.send(id, utf8("while the clock was wrong"))
+    await ann.messenger.close()
+    const clock = {
+      ...systemClock,
+      nowMs: () => Date.now() + offset,
+      after: (_: number, run: () => void) => systemClock.after(0, run),
+    }
+    const wrong = await messengers.open(ann.person, { store: ann.store, box: ann.box, clock })
+    const isTyped = (error: unknown) => isMessagingError(error) || isSignetError(error) || error instanceof ConnectError
+    await wrong.messenger.sync().catch((error: unknown) => expect(error).toSatisfy(isTyped))
+    await wrong.messenger
+      .send(before, utf8("at a wrong time"))
+      .catch((error: unknown) => expect(error).toSatisfy(isTyped))
+    await wrong.messenger.close()
+    const right = await messengers.open(ann.person, { store: ann.store, box: ann.box })
+    for (const one of [right, ben, right, ben]) await one.messenger.sync()
+    const failures: unknown[] = []
+    right.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+    await right.messenger.sync()
+    expect(failures).toEqual([])
+    expect(await textsIn(right, id)).toEqual(["while the clock was wrong"])
+    expect((await right.messenger.conversation(before))?.status).toBe("active")
+  },
+)

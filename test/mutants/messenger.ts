@@ -57,6 +57,15 @@ export const messengerMutants: readonly Mutant[] = [
     row: "one's own",
   },
   {
+    fault: "key packages of a wrong clock are sent for ever",
+    file: `${client}/joining/key-packages.ts`,
+    from: "notBeforeOf(record) <= now && ",
+    to: "",
+    test: "test/attack/messenger-copies.test.ts",
+    name: "a clock that was forty days ahead loses nothing: once it is right, who was let in meanwhile is in",
+    row: "forty days ahead",
+  },
+  {
     fault: "a device has ended on the service's word alone",
     file: `${client}/device/revoke-device.ts`,
     from: "if (entry?.status !== DeviceStatus.REVOKED)",

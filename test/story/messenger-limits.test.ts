@@ -1,4 +1,6 @@
 // What a messenger does at its bounds: a clock that is wrong, a message that is too large, keys that are a week old.
+import { create } from "@bufbuild/protobuf"
+import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
@@ -66,16 +68,28 @@ test("keys that are a week old are made anew by the next sync, and not before", 
   await later.messenger.close()
 })
 
+/** A service of the same time as whoever calls it: it takes what is made then. */
+const aged: Transport = {
+  stream: (...call) => messengers.transport.stream(...call),
+  async unary(method, ...rest) {
+    if (method.name !== "UploadKeyPackages") return messengers.transport.unary(method, ...rest)
+    const of = { stream: false, service: method.parent, method, header: new Headers(), trailer: new Headers() } as const
+    return { ...of, message: create(method.output) }
+  },
+}
+
 test("private halves of key packages stay as long as a welcome may come, and no longer", async () => {
   const cid = await messengers.newcomer("cid")
   const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
   const made = await kept()
   expect(made.size).toBe(13)
   // A package is good for 30 days, and its welcome for 7 more; the last resort for 90.
-  const stillThere = async (days: number) => {
-    await (await at(cid, days * day)).messenger.sync().catch(() => undefined)
+  const stillThere = async (days: number, transport: Transport) => {
+    await (await at(cid, days * day, transport)).messenger.sync().catch(() => undefined)
     return [...(await kept())].filter((key) => made.has(key)).length
   }
-  expect(await stillThere(37)).toBe(13)
-  expect(await stillThere(39)).toBe(1)
+  expect(await stillThere(37, messengers.transport)).toBe(13)
+  // A clock that the service does not share ends nothing.
+  expect(await stillThere(39, messengers.transport)).toBe(13)
+  expect(await stillThere(39, aged)).toBe(1)
 })

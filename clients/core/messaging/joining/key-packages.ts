@@ -59,7 +59,8 @@ export function useOps(reference: Uint8Array, isLastResort: boolean, welcomeId: 
 
 /**
  * Sees to it that others can add this device: packages and a last resort are made and stored, and then uploaded. What
- * has ended is forgotten. Safe to stop and repeat anywhere.
+ * has ended is forgotten once the service has taken some, and with them this device's clock. Safe to stop and repeat
+ * anywhere.
  */
 export async function refillKeyPackages(context: Context): Promise<void> {
   const now = nowSeconds(context)
@@ -67,14 +68,13 @@ export async function refillKeyPackages(context: Context): Promise<void> {
   const own = await kept(context)
   const identity = context.device.identity()
   const isCurrent = ({ record }: Kept) =>
-    equal(record.identityKey, identity.signatureKey) && Number(record.notAfter) > now
+    // One that has not begun was made while the clock was wrong.
+    equal(record.identityKey, identity.signatureKey) && notBeforeOf(record) <= now && Number(record.notAfter) > now
   const used = new Set((await context.store.list(deviceSpace, "usedKeyPackage")).map(({ key }) => key))
-  const dead = own.filter(({ key, record }) => used.has(key) || Number(record.notAfter) + grace <= now)
-  if (dead.length > 0)
-    await writeDeviceRows(
-      context,
-      dead.map(({ key }) => ({ op: "remove", ...placeOf(key) })),
-    )
+  await forget(
+    context,
+    own.filter(({ key }) => used.has(key)),
+  )
 
   // Made before a restart, and perhaps not there yet: the service takes each once, however often it is sent.
   const waiting = own.filter((one) => !one.record.isUploaded && isCurrent(one))
@@ -86,7 +86,7 @@ export async function refillKeyPackages(context: Context): Promise<void> {
       waiting.filter(({ record }) => !record.isLastResort).length
     : 0
   const lastResorts = own.filter((one) => one.record.isLastResort && isCurrent(one))
-  const isFresh = lastResorts.some(({ record }) => Number(record.notAfter) - lastResortLifetime + lastResortAge > now)
+  const isFresh = lastResorts.some(({ record }) => notBeforeOf(record) + lastResortAge > now)
   const needsLastResort =
     !isFresh ||
     (room > 0 &&
@@ -98,6 +98,16 @@ export async function refillKeyPackages(context: Context): Promise<void> {
     ...(await make(context, needsLastResort ? 1 : 0, true)),
   ]
   await upload(context, [...waiting, ...made])
+  const isEnded = ({ record }: Kept) => Number(record.notAfter) + grace <= now
+  if (waiting.length + made.length > 0) await forget(context, own.filter(isEnded))
+}
+
+const notBeforeOf = ({ notAfter, isLastResort }: KeyPackageRecord): number =>
+  Number(notAfter) - (isLastResort ? lastResortLifetime : lifetime)
+
+async function forget(context: Context, gone: readonly Kept[]): Promise<void> {
+  const ops = gone.map(({ key }) => ({ op: "remove", ...placeOf(key) }) as const)
+  if (ops.length > 0) await writeDeviceRows(context, ops)
 }
 
 async function make(context: Context, count: number, isLastResort: boolean): Promise<Kept[]> {
