@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts"
 
 const authority = "server/rpc/authority"
 const attacks = "test/attack/messaging-backends.test.ts"
+const sessions = "test/attack/messaging-backends-sessions.test.ts"
 
 /** Faults in what a messaging backend elsewhere gets signed, ended and written down. */
 export const authorityMutants: readonly Mutant[] = [
@@ -10,7 +11,7 @@ export const authorityMutants: readonly Mutant[] = [
     file: `${authority}/backend.ts`,
     from: 'if (!serves(await backendOf(deps, context), place)) throw notTheCallers("place")',
     to: "await backendOf(deps, context)",
-    test: attacks,
+    test: sessions,
     name: "of another app are none",
   },
   {
@@ -62,7 +63,7 @@ export const authorityMutants: readonly Mutant[] = [
     file: `${authority}/sessions.ts`,
     from: "if (revoked.some((id) => statusIn(list, id) !== DeviceStatus.REVOKED)) throw",
     to: "if (revoked.some((id) => statusIn(list, id) === undefined)) throw",
-    test: attacks,
+    test: sessions,
     name: "do not change but by a list that says so",
   },
   {
@@ -70,7 +71,7 @@ export const authorityMutants: readonly Mutant[] = [
     file: "server/store/postgres/session-endings.ts",
     from: 'return endWhere(db, [only("principal_id", principalId), ...at, bound, others], reason, nowMs)',
     to: "return endWhere(db, [...at, bound, others], reason, nowMs)",
-    test: attacks,
+    test: sessions,
     name: "of others do not end by a list that names their devices",
   },
   {
@@ -78,7 +79,7 @@ export const authorityMutants: readonly Mutant[] = [
     file: `${authority}/authority-service.ts`,
     from: "      await countBackend(deps, context)\n",
     to: "",
-    test: attacks,
+    test: sessions,
     name: "is refused: what is asked in one person's name, and then everything",
   },
   {
@@ -86,7 +87,7 @@ export const authorityMutants: readonly Mutant[] = [
     file: `${authority}/caller.ts`,
     from: "  await countUser(deps, handler, caller.userId)\n",
     to: "",
-    test: attacks,
+    test: sessions,
     name: "is refused: what is asked in one person's name, and then everything",
   },
   {

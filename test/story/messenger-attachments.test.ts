@@ -1,64 +1,40 @@
-// Files between messengers on a real server: up in parts, down by ranges, and on from wherever it stopped.
+// Files between messengers on a real server: up in parts, down by ranges, and whose they are.
 import { inspect } from "node:util"
-import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { concat } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import type { DownloadPartResponse } from "@signet/proto/messaging/v1/attachment_service"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, expect, test } from "vitest"
 import type { AttachmentSource } from "../../clients/core/messaging/attachments/source.ts"
 import { contentOfAttachment } from "../../clients/core/messaging/content.ts"
-import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { ask } from "../../clients/core/messaging/sending/intents.ts"
 import { sendContent } from "../../clients/core/messaging/sending/outbox.ts"
 import { keyOfSeq } from "../../clients/core/messaging/state/timeline.ts"
 import { sync } from "../../clients/core/messaging/sync/sync.ts"
-import { plaintextOf } from "../../clients/core/messaging/testing/attachment-bytes.ts"
-import { type Fault, faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
-import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import {
+  type Attaching,
+  bytes,
+  expectSame,
+  file,
+  mib,
+  readAll,
+  startAttaching,
+} from "../support/messaging/attaching.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
-import { storyStore } from "../support/postgres.ts"
+import type { Messengers, Seated } from "../support/messaging/messengers.ts"
 
-const mib = 1_048_576
-const bytes = plaintextOf(1_100_000)
-const file = new Blob([bytes])
-
-let server: Deployment
+let world: Attaching
 let messengers: Messengers
 let ann: Seated
 let ben: Seated
 let id: string
+let again: Attaching["again"]
+let newest: Attaching["newest"]
+let endingTransport: Attaching["endingTransport"]
 beforeAll(async () => {
-  server = await startDeployment({ store: storyStore })
-  messengers = messengersOn(server)
-  ann = await messengers.newcomer("ann")
-  ben = await messengers.newcomer("ben")
-  id = (await ann.messenger.createGroupConversation([ben.person.userId])).id
-  await ben.messenger.sync()
+  world = await startAttaching()
+  ;({ messengers, ann, ben, id, again, newest, endingTransport } = world)
 })
-afterAll(async () => {
-  await messengers?.close()
-  await server?.close()
-})
-
-/** Does not wait before it tries again. */
-const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(0, run) }
-const again = ({ person, store, box }: Seated, transport: Transport) =>
-  messengers.open(person, { store, box, transport, clock })
-const newest = async (messenger: Messenger) => {
-  await messenger.sync()
-  const entry = (await messenger.timeline(id, { limit: 10_000 })).at(-1)
-  return entry?.is === "attachment" ? entry : expect.fail(`no attachment: ${entry?.is}`)
-}
-/** Element by element a megabyte takes a second. */
-const expectSame = (one: Uint8Array, other: Uint8Array) => expect(Buffer.compare(one, other)).toBe(0)
-async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of stream) pieces.push(piece)
-  return concat(...pieces)
-}
+afterAll(() => world?.close())
 
 test("a file goes up in parts, and comes down whole or by ranges, with its name", async () => {
   const progress: number[] = []
@@ -130,150 +106,6 @@ test("another one's manifest, passed on as one's own, is not taken", async () =>
   await ann.messenger.sync()
   const entry = (await ann.messenger.timeline(id, { limit: 10_000 })).at(-1)
   expect(entry).toMatchObject({ is: "unreadable", reason: "CONTENT_REFUSED" })
-})
-
-/** A network that ends for good with its k-th call, counted from 0. */
-function endingTransport(at: number, when: "before" | "after"): Transport & { readonly count: number } {
-  let count = 0
-  const lost = () => new ConnectError("the network has ended", Code.Unavailable)
-  return {
-    get count() {
-      return count
-    },
-    async unary(...call) {
-      const now = count++
-      if (now < at) return messengers.transport.unary(...call)
-      if (now === at && when === "after") await messengers.transport.unary(...call)
-      throw lost()
-    },
-    stream: (...call) => messengers.transport.stream(...call),
-  }
-}
-
-describe.each(["before", "after"] as const)("a network that ends %s the service has done it", (when) => {
-  test.each(effort([3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]))(
-    "at call %d: the upload goes on from there, and the message comes once",
-    async (at) => {
-      const before = (await ann.messenger.timeline(id, { limit: 10_000 })).length
-      const stopped = await again(ann, endingTransport(at, when))
-      const failure = await stopped.messenger
-        .sendAttachment(id, file, { fileName: "x" })
-        .catch((error: unknown) => error)
-      const [left] = await ann.messenger.uploads(id)
-      if (at < 4) {
-        expect(failure).toMatchObject({ reason: "ATTACHMENT_INTERRUPTED" })
-        expect(left).toMatchObject({ fileName: "x", size: bytes.length })
-        await ann.messenger.sendAttachment(id, file, { resume: left?.id ?? "" })
-      } else {
-        // The message is written: it is sent by the next sync.
-        expect(failure).toMatchObject({ reason: "QUEUED" })
-        expect(left).toBeUndefined()
-      }
-      expect(await ann.messenger.uploads(id)).toEqual([])
-      const { seq } = await newest(ben.messenger)
-      await ann.messenger.sync()
-      expect((await ann.messenger.timeline(id, { limit: 10_000 })).length).toBe(before + 1)
-      expect(await (await ben.messenger.openAttachment(id, seq)).read(mib, mib + 9)).toEqual(bytes.slice(mib, mib + 9))
-    },
-  )
-
-  test.each(effort([1], [0, 1, 2], [0, 1, 2]))("at call %d: the download goes on from where it was", async (at) => {
-    const { seq } = await newest(ben.messenger)
-    const stopped = await again(ben, endingTransport(at, when))
-    const attachment = await stopped.messenger.openAttachment(id, seq)
-    const got: Uint8Array[] = []
-    await expect(
-      (async () => {
-        for await (const piece of attachment.stream()) got.push(piece)
-      })(),
-    ).rejects.toMatchObject({ reason: "ATTACHMENT_INTERRUPTED" })
-    const there = concat(...got)
-    const rest = await (await ben.messenger.openAttachment(id, seq)).stream({ from: there.length })
-    expectSame(concat(there, await readAll(rest)), bytes)
-  })
-})
-
-const storeFaults: readonly Pick<Fault, "when" | "ends">[] = [
-  { when: "before", ends: true },
-  { when: "after", ends: true },
-  { when: "before", ends: false },
-  { when: "after", ends: false },
-]
-
-/** All places of so many operations, each in every way; a share of them by day, another one each time. */
-function troubles(count: number): Fault[] {
-  const all = Array.from({ length: count }, (_, at) => storeFaults.map((kind) => ({ at, ...kind }))).flat()
-  const step = effort(Math.ceil(all.length / 6), Math.ceil(all.length / 40), 1)
-  const first = Math.floor(Math.random() * step)
-  return all.filter((_, i) => i % step === first)
-}
-
-describe("whatever operation of the store fails, or is the last one of a process,", () => {
-  const small = new Blob([bytes.slice(0, 90_000)])
-  /** Opened on a store that fails so; with no fault, it counts. */
-  async function openOn({ person, store, box }: Seated, fault?: Fault) {
-    const failing = faultyStore(store, fault)
-    return { failing, messenger: (await messengers.open(person, { store: failing, box, clock })).messenger }
-  }
-  const namesOf = async (messenger: Messenger, fileName: string) =>
-    (await messenger.timeline(id, { limit: 10_000 })).filter(
-      (entry) => entry.is === "attachment" && entry.fileName === fileName,
-    )
-
-  test("a file that is sent comes once, and whole", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
-    async function run(fileName: string, fault?: Fault): Promise<number> {
-      const failing = faultyStore(ann.store, fault)
-      let messenger: Messenger | undefined
-      try {
-        messenger = (await messengers.open(ann.person, { store: failing, box: ann.box, clock })).messenger
-        await messenger.sendAttachment(id, small, { fileName })
-      } catch {
-        // What it failed with is not what this is about.
-      }
-      const { count } = failing
-      failing.calm()
-      const goesOn = messenger !== undefined && !failing.isDead
-      const again = goesOn && messenger ? messenger : (await openOn(ann)).messenger
-      for (const left of await again.uploads(id)) {
-        expect(left).toMatchObject({ fileName, size: small.size })
-        await again.sendAttachment(id, small, { resume: left.id })
-      }
-      await again.sync()
-      // Nothing was begun, or all of it was done.
-      if ((await namesOf(again, fileName)).length === 0) await again.sendAttachment(id, small, { fileName })
-      expect(await again.uploads(id)).toEqual([])
-      await ben.messenger.sync()
-      const [entry, ...more] = await namesOf(ben.messenger, fileName)
-      expect(more).toEqual([])
-      expect(await namesOf(again, fileName)).toHaveLength(1)
-      const opened = await ben.messenger.openAttachment(id, entry?.seq ?? 0n)
-      expectSame(await opened.read(0, small.size), bytes.slice(0, small.size))
-      return count
-    }
-    const count = await run("untroubled")
-    for (const [i, fault] of troubles(count).entries()) {
-      await run(`troubled ${i}`, fault).catch((cause: unknown) => {
-        throw new Error(`with ${JSON.stringify(fault)} of ${count}`, { cause })
-      })
-    }
-  })
-
-  test("a file is read whole or not at all, and again", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
-    await ann.messenger.sendAttachment(id, small, { fileName: "to be read" })
-    const { seq } = await newest(ben.messenger)
-    const read = async (messenger: Messenger) => (await messenger.openAttachment(id, seq)).read(0, small.size)
-    const counting = await openOn(ben)
-    expectSame(await read(counting.messenger), bytes.slice(0, small.size))
-    const { count } = counting.failing
-    for (const fault of troubles(count)) {
-      const failing = faultyStore(ben.store, fault)
-      const opening = messengers.open(ben.person, { store: failing, box: ben.box, clock })
-      const got = await opening.then(({ messenger }) => read(messenger)).catch((error: unknown) => error)
-      if (got instanceof Uint8Array) expectSame(got, bytes.slice(0, small.size))
-      else expect(got, JSON.stringify(fault)).toBeInstanceOf(StoreFault)
-      expectSame(await read((await openOn(ben)).messenger), bytes.slice(0, small.size))
-    }
-  })
 })
 
 test("of a file of any size, a part and a chunk are read ahead of what was sent", async () => {
