@@ -177,6 +177,31 @@ describeOnPostgres("administrators at once", () => {
     expect(await both.calls).toEqual(["ok", "ok"])
   })
 
+  test("revoke an invitation while its membership is removed: whoever waits for it holds nothing of the other", async () => {
+    const { clients, world, server } = all
+    const { admin } = clients
+    const { db } = server.store
+    const appId = world.app.id
+    const { principalId } = await signIn(server, clients, "invited", { app: world.app })
+    const { invitation } = await admin.inviteMember({ appId, principalId, tenantId: world.tenant.id }, root())
+    const invitationId = invitation?.id ?? ""
+    const { memberships } = await admin.listMemberships({ appId, principalId }, root())
+    const membershipId = memberships.find(({ status }) => status === Membership_Status.INVITED)?.id ?? ""
+    const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`
+    const both = await db.transaction().execute(async (trx) => {
+      await sql`select from invitation where id = ${invitationId} for update`.execute(trx)
+      const calls = outcomes([
+        () => admin.revokeInvitation({ appId, invitationId }, root()),
+        () => admin.removeMembership({ appId, membershipId }, root()),
+      ])
+      await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(2)
+      await sql`select from membership where id = ${membershipId} for update nowait`.execute(trx)
+      return { calls }
+    })
+    expect(await both.calls).toEqual(["ok", "ok"])
+  })
+
   test("delete a permission while a role comes to name it: no role names one that is gone", async () => {
     const { clients, world, server } = all
     const appId = world.app.id

@@ -20,8 +20,9 @@ export async function foundMembership(
   const membership = foundIn(of.appId, id && (await tx.members.find(id)))
   desk.reach(membership)
   if (take === "find") return membership
-  // In the order of a sign-in, and of whatever a member is given.
+  // In the order of a sign-in, and of whatever a member is given: person, invitation, membership.
   await tx.principals.lock(membership.principalId)
+  await lockInvitation(tx, membership)
   return foundIn(of.appId, await tx.members.lock(membership.id))
 }
 
@@ -73,8 +74,9 @@ export async function changeMembership(desk: Desk, membership: Membership, name:
 export async function removeInside({ tx, nowMs }: Pick<Desk, "tx" | "nowMs">, membership: Membership): Promise<void> {
   const { appId, principalId } = membership
   await revokeInvitation(tx, membership, nowMs)
-  for (const { id } of await tx.identities.findMemberships(principalId, appId)) {
-    const inner = await tx.members.lock(id)
+  for (const there of await tx.identities.findMemberships(principalId, appId)) {
+    await lockInvitation(tx, there)
+    const inner = await tx.members.lock(there.id)
     if (inner === undefined || !isLiveMembership(inner) || !isInside(inner, membership)) continue
     await tx.members.update({ ...inner, status: "REMOVED", updatedAtMs: nowMs })
     await revokeInvitation(tx, inner, nowMs)
@@ -100,8 +102,11 @@ async function endCredentialsInside(tx: Desk["tx"], membership: Membership, nowM
   await tx.revocations.add([...pats, ...delegations].map(({ id: key }) => ({ kind: "CREDENTIAL", key, expiresAtMs })))
 }
 
-async function revokeInvitation(tx: Desk["tx"], { id, status }: Membership, nowMs: number): Promise<void> {
-  const invitation = status === "INVITED" ? await tx.invitations.lockByMembership(id) : undefined
+const lockInvitation = async (tx: Desk["tx"], { id, status }: Membership) =>
+  status === "INVITED" ? tx.invitations.lockByMembership(id) : undefined
+
+async function revokeInvitation(tx: Desk["tx"], membership: Membership, nowMs: number): Promise<void> {
+  const invitation = await lockInvitation(tx, membership)
   if (invitation === undefined) return
   await tx.invitations.update({ ...invitation, status: "REVOKED", answeredAtMs: nowMs })
 }

@@ -14,8 +14,8 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
   const asked = { appId, tenantId, contextId }
   const place = await tx.places.hold(asked)
   const clientStatus = (await tx.apps.holdProviderClient(client.id)) ?? "DISABLED"
-  const invitation = await lockInvitation(entry)
   const { account, identity, principal } = await lockPerson(entry)
+  const invitation = await lockInvitation(entry)
   const membershipAt = async (at: Place) =>
     principal && (await tx.identities.findMembership(principal.id, app.id, at.tenantId, at.contextId))
   const around = await Promise.all(
