@@ -122,6 +122,11 @@ function fieldsOf(row: Omit<AuditRow, "stamp">): readonly (string | number | nul
   ]
 }
 
+const pairs = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+
 /** Bytes as lower-case hexadecimal. */
-export const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+export function hex(bytes: Uint8Array): string {
+  let text = ""
+  for (const byte of bytes) text += pairs[byte]
+  return text
+}
