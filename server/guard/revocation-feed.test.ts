@@ -1,120 +1,14 @@
 import type { Requirement } from "@signet/kernel/authz/requirement"
-import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
-import { type RevocationStatement, statementClaims } from "@signet/kernel/revocation/statement"
+import { statementClaims } from "@signet/kernel/revocation/statement"
 import { afterEach, describe, expect, test } from "vitest"
 import { createGuard } from "./guard.ts"
 import { createIntrospection } from "./introspection.ts"
 import { createLocalKeySet } from "./key-set.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
-import { createRevocationFeed, type RevocationFeedOptions } from "./revocation-feed.ts"
+import { followedIssuer, stopFollowing } from "./testing/followed-issuer.ts"
 import { createIssuer, encode, ids } from "./testing/issuer.ts"
 
-const running: { stop(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of running.splice(0)) await one.stop()
-})
-
-/** An issuer with a log that tests write, and a service that follows it. */
-function setUp(options: Partial<RevocationFeedOptions> = {}) {
-  const access = createIssuer()
-  const statements = { ...createIssuer(), clock: access.clock }
-  const { issuer, audience, clock } = access
-  let log = { name: "log-a", head: 0, entries: [] as LoggedRevocation[] }
-  let isDown = false
-  let isCrowded = false
-  let introspection: "active" | "inactive" | "down" = "down"
-  let forge: (jws: string) => string = (jws) => jws
-  const asked: string[] = []
-
-  const sign = (of: RevocationStatement, header: object = {}, claims: object = {}) =>
-    statements.signParts(
-      encode({ alg: "ES256", typ: "rev+jwt", kid: statements.jwk.kid, ...header }),
-      encode({ ...statementClaims(of), ...claims }),
-    )
-  const statement = (after: number, change: Partial<RevocationStatement> = {}): RevocationStatement => ({
-    issuer,
-    log: log.name,
-    from: Math.min(after, log.head),
-    to: log.head,
-    head: log.head,
-    asOfMs: clock.nowMs(),
-    entries: log.entries.filter(({ seq }) => seq > after),
-    ...change,
-  })
-  const fetcher: typeof fetch = async (input, init) => {
-    const url = new URL(String(input))
-    asked.push(`${url.pathname}${url.search}`)
-    if (url.pathname === "/auth/token/introspect") {
-      if (introspection === "down") throw new TypeError("fetch failed")
-      const token = new URLSearchParams(String(init?.body)).get("token") ?? ""
-      const { jti } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())
-      return Response.json(introspection === "active" ? { active: true, jti } : { active: false })
-    }
-    if (isDown) throw new TypeError("fetch failed")
-    if (isCrowded && Number(url.searchParams.get("wait")) > 0) return new Response(null, { status: 429 })
-    return Response.json({ statement: forge(sign(statement(Number(url.searchParams.get("after"))))) })
-  }
-  const problems: string[] = []
-  const feed = createRevocationFeed({
-    issuer,
-    baseUrl: issuer,
-    statementKeys: createLocalKeySet(statements, nodeTokenCrypto),
-    token: async () => "own",
-    clock,
-    fetch: fetcher,
-    onProblem: (problem) => problems.push(problem),
-    ...options,
-  })
-  running.push(feed)
-  const guard = createGuard({
-    issuer,
-    audience,
-    clock,
-    crypto: nodeTokenCrypto,
-    keySet: createLocalKeySet(access, nodeTokenCrypto),
-    revocations: feed,
-    introspect: createIntrospection({
-      url: `${issuer}/auth/token/introspect`,
-      token: async () => "own",
-      fetch: fetcher,
-      clock,
-    }),
-  })
-  return {
-    ...access,
-    feed,
-    statement,
-    sign,
-    problems,
-    asked,
-    async decide(token: string, requirement: Requirement = { is: "kinds", of: ["USER"] }) {
-      const decision = await guard.authorize(await guard.authenticate(`Bearer ${token}`), requirement, {})
-      return decision.allow ? "allow" : decision.reason
-    },
-    revoke(...entries: Partial<LoggedRevocation>[]) {
-      for (const entry of entries) {
-        log.head++
-        const expiresAtMs = clock.nowMs() + 900_000
-        log.entries.push({ seq: log.head, kind: "SESSION", key: ids.session, expiresAtMs, ...entry })
-      }
-    },
-    restore(change: Partial<typeof log>) {
-      log = { ...log, ...change }
-    },
-    crowd() {
-      isCrowded = true
-    },
-    setDown(is: boolean) {
-      isDown = is
-    },
-    setIntrospection(is: typeof introspection) {
-      introspection = is
-    },
-    forge(how: typeof forge) {
-      forge = how
-    },
-  }
-}
+afterEach(stopFollowing)
 
 const freshness = (maxStalenessMs: number, onStale: "DENY" | "INTROSPECT" | "ALLOW"): Requirement => ({
   is: "kinds",
@@ -123,7 +17,7 @@ const freshness = (maxStalenessMs: number, onStale: "DENY" | "INTROSPECT" | "ALL
 })
 
 test("what the log says is refused; the verified token that is remembered does not help", async () => {
-  const { feed, token, decide, revoke } = setUp()
+  const { feed, token, decide, revoke } = followedIssuer()
   const held = token()
   await feed.refresh()
   expect(await decide(held)).toBe("allow")
@@ -134,7 +28,7 @@ test("what the log says is refused; the verified token that is remembered does n
 })
 
 test("while the feed stands still for two minutes, strict routes deny, others introspect and then deny", async () => {
-  const { feed, token, decide, pass, setDown, setIntrospection, problems } = setUp()
+  const { feed, token, decide, pass, setDown, setIntrospection, problems } = followedIssuer()
   const held = token()
   await feed.refresh()
   const strict = freshness(60_000, "DENY")
@@ -161,7 +55,7 @@ test("while the feed stands still for two minutes, strict routes deny, others in
 })
 
 test("a reader that has been asleep for two minutes takes no answer from before, and knows nothing until it has asked", async () => {
-  const { feed, token, decide, revoke, pass, forge, sign, statement, setIntrospection } = setUp()
+  const { feed, token, decide, revoke, pass, forge, sign, statement, setIntrospection } = followedIssuer()
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   await feed.refresh()
   const strict = freshness(60_000, "DENY")
@@ -182,7 +76,7 @@ test("a reader that has been asleep for two minutes takes no answer from before,
 })
 
 test("an isolate that has been asleep for two minutes asks before it answers", async () => {
-  const { token, decide, revoke, pass, setDown } = setUp({ askEveryMs: 2_000 })
+  const { token, decide, revoke, pass, setDown } = followedIssuer({ askEveryMs: 2_000 })
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   expect(await decide(held)).toBe("allow")
   revoke({})
@@ -197,7 +91,7 @@ test("an isolate that has been asleep for two minutes asks before it answers", a
 })
 
 test("a log that ends before what was read is not believed, and what was read of it stays", async () => {
-  const { feed, token, decide, pass, revoke, restore, setIntrospection } = setUp()
+  const { feed, token, decide, pass, revoke, restore, setIntrospection } = followedIssuer()
   const [held, other] = [token(), token({ sid: ids.session.replace(/.$/, "1") })]
   revoke({ kind: "TOKEN", key: "jti_other" }, {})
   await feed.refresh()
@@ -216,7 +110,7 @@ test("a log that ends before what was read is not believed, and what was read of
 })
 
 test("a gap leads to the beginning, and a lower end is not believed there either", async () => {
-  const { feed, token, decide, revoke, forge, sign, statement, asked, restore } = setUp()
+  const { feed, token, decide, revoke, forge, sign, statement, asked, restore } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" })
   await feed.refresh()
   revoke({}, { kind: "TOKEN", key: "jti_3" })
@@ -239,7 +133,7 @@ test("a gap leads to the beginning, and a lower end is not believed there either
 })
 
 describe("a statement is refused, and the feed stays where it was", () => {
-  test.each<[string, string, (of: ReturnType<typeof setUp>) => string]>([
+  test.each<[string, string, (of: ReturnType<typeof followedIssuer>) => string]>([
     ["without a signature", "SIGNATURE_INVALID", ({ sign, statement }) => sign(statement(0)).replace(/[^.]*$/, "")],
     [
       "that was altered",
@@ -283,7 +177,7 @@ describe("a statement is refused, and the feed stays where it was", () => {
       ({ sign, statement }) => `${sign(statement(0))}${"A".repeat(1_999_990)}`,
     ],
   ])("%s", async (_, problem, forged) => {
-    const all = setUp()
+    const all = followedIssuer()
     all.revoke({})
     all.forge(() => forged(all))
     await expect(all.feed.refresh()).rejects.toThrow(problem)
@@ -292,7 +186,7 @@ describe("a statement is refused, and the feed stays where it was", () => {
 })
 
 test("more than there is room for is stale, not forgotten", async () => {
-  const { feed, token, decide, revoke, pass } = setUp({ capacity: 2 })
+  const { feed, token, decide, revoke, pass } = followedIssuer({ capacity: 2 })
   const held = token()
   revoke({ kind: "TOKEN", key: "jti_1" }, { kind: "TOKEN", key: "jti_2" }, {})
   await expect(feed.refresh()).rejects.toThrow("FULL")
@@ -302,7 +196,7 @@ test("more than there is room for is stale, not forgotten", async () => {
 })
 
 test("a log is read page by page, and is known when its end is", async () => {
-  const { feed, revoke, forge, sign, statement, token, decide, asked } = setUp()
+  const { feed, revoke, forge, sign, statement, token, decide, asked } = followedIssuer()
   revoke({ kind: "TOKEN", key: "jti_1" }, {}, { kind: "TOKEN", key: "jti_2" })
   forge((jws) => {
     const after = Number(new URLSearchParams(asked.at(-1)?.split("?")[1]).get("after"))
@@ -316,7 +210,7 @@ test("a log is read page by page, and is known when its end is", async () => {
 })
 
 test("a key that was revoked is withdrawn at once, also from what was verified with it", async () => {
-  const { feed, token, decide, revoke, jwk } = setUp()
+  const { feed, token, decide, revoke, jwk } = followedIssuer()
   const held = token()
   await feed.refresh()
   expect(await decide(held)).toBe("allow")
@@ -326,7 +220,7 @@ test("a key that was revoked is withdrawn at once, also from what was verified w
 })
 
 test("in an isolate the feed is asked when a call comes, once for all, and not more often than said", async () => {
-  const { token, decide, revoke, pass, asked, setDown, problems } = setUp({ askEveryMs: 2_000 })
+  const { token, decide, revoke, pass, asked, setDown, problems } = followedIssuer({ askEveryMs: 2_000 })
   const held = token()
   expect(await Promise.all([decide(held), decide(held), decide(held)])).toEqual(["allow", "allow", "allow"])
   revoke({})
@@ -343,7 +237,7 @@ test("in an isolate the feed is asked when a call comes, once for all, and not m
 
 test("it is followed in the background until it is stopped, and goes on after a fault", async () => {
   const told = Promise.withResolvers<void>()
-  const { feed, token, decide, revoke, setDown } = setUp({ random: () => 0, onProblem: () => told.resolve() })
+  const { feed, token, decide, revoke, setDown } = followedIssuer({ random: () => 0, onProblem: () => told.resolve() })
   const held = token()
   setDown(true)
   feed.start()
@@ -359,7 +253,10 @@ test("it is followed in the background until it is stopped, and goes on after a 
 
 test("where too many wait already, one asks without waiting", async () => {
   const told = Promise.withResolvers<void>()
-  const { feed, token, decide, revoke, crowd, asked } = setUp({ random: () => 0, onProblem: () => told.resolve() })
+  const { feed, token, decide, revoke, crowd, asked } = followedIssuer({
+    random: () => 0,
+    onProblem: () => told.resolve(),
+  })
   const held = token()
   crowd()
   feed.start()
@@ -370,7 +267,7 @@ test("where too many wait already, one asks without waiting", async () => {
 })
 
 test("an empty log is waited at, and not asked over and over", async () => {
-  const { feed, asked } = setUp()
+  const { feed, asked } = followedIssuer()
   await feed.refresh()
   await feed.refresh()
   expect(asked).toEqual(["/auth/revocations/snapshot?after=0", "/auth/revocations?after=0&wait=0"])
