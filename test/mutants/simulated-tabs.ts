@@ -22,6 +22,13 @@ export const simulatedTabMutants: readonly Mutant[] = [
     ...listening,
   },
   {
+    fault: "a call that is lost without a word is waited for for ever",
+    file: `${client}/calls.ts`,
+    from: "timeoutMs = answerMs, header",
+    to: "timeoutMs, header",
+    ...listening,
+  },
+  {
     fault: "what a hint leaves out is not fetched",
     file: `${client}/sync/stream.ts`,
     from: "processedSeq < headSeq) await catchUp",

@@ -124,6 +124,7 @@ export function createDevice(
         schedule,
         random: lineRandom,
         answering: stage.answering(name),
+        isSilent: () => stage.features.has("hints") && streamRandom.chance(0.3),
         stream: streamOver(service.transport, {
           device: name,
           isDead,

@@ -6,7 +6,7 @@ import { simulate } from "./simulate.ts"
 import { expectSound } from "./sound.ts"
 
 test("whoever listens hears in time, though hints are late and lost, and streams end or go deaf", () =>
-  expectSound(3, { features: ["hints"] }))
+  expectSound(5, { features: ["hints"] }))
 
 test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
   expectSound(7, { features: ["tabs"] }))

@@ -27,6 +27,8 @@ export interface Line {
   /** An append is on its way to the service. */
   readonly sent: (request: AppendMessageRequest) => void
   readonly answering: Answering
+  /** Whether a call that is lost is lost without a word, so that it ends with its deadline. Default: never. */
+  readonly isSilent?: () => boolean
   /** Default: none is opened. */
   readonly stream?: Transport["stream"]
 }
@@ -37,7 +39,14 @@ export function lineTo(service: Transport, line: Line): Transport {
   const { device, network, schedule, random } = line
   const lost = (why: string) => new ConnectError(why, Code.Unavailable)
   const unary: Unary = async (method, signal, timeoutMs, header, input, values) => {
-    const call = () => schedule.outside(() => service.unary(method, signal, timeoutMs, header, input, values))
+    // The deadline is the line's, whose time it is.
+    const call = () => schedule.outside(() => service.unary(method, signal, undefined, header, input, values))
+    const lose = async (why: string): Promise<never> => {
+      if (line.isSilent?.() !== true) throw lost(why)
+      if (timeoutMs === undefined) await new Promise<never>(() => {})
+      await schedule.wait(timeoutMs ?? 0)
+      throw new ConnectError(why, Code.DeadlineExceeded)
+    }
     const { drops, duplicates } = network.faults
     // Drawn at once, whatever becomes of the call.
     const [there, back, again] = [1 + random.below(40), 1 + random.below(40), 1 + random.below(400)]
@@ -46,7 +55,7 @@ export function lineTo(service: Transport, line: Line): Transport {
     const message = create(method.input, input)
     if (isMessage(message, AppendMessageRequestSchema)) line.sent(message)
     await schedule.wait(there)
-    if (isLostThere || network.isDown || network.parted.has(device)) throw lost("lost on its way there")
+    if (isLostThere || network.isDown || network.parted.has(device)) return lose("lost on its way there")
     if (isTwice) schedule.after(again, () => void call().catch(() => undefined))
     const answer = await call().catch(async (error: unknown) => {
       await schedule.wait(back)
@@ -54,7 +63,7 @@ export function lineTo(service: Transport, line: Line): Transport {
     })
     const told = await line.answering(method.name, input, answer.message)
     await schedule.wait(back)
-    if (isLostBack || network.parted.has(device)) throw lost("lost on its way back")
+    if (isLostBack || network.parted.has(device)) return lose("lost on its way back")
     return Object.assign({}, answer, { message: told })
   }
   const noStream: Transport["stream"] = () => Promise.reject(lost("no stream is opened"))
