@@ -7,6 +7,7 @@ import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { Refused } from "@signet/kernel/errors"
+import type { Secrets } from "@signet/kernel/key-ports"
 import {
   type IssuerKeyRecord,
   type IssuerKeyStore,
@@ -16,7 +17,7 @@ import {
   type ReceiptKeyStore,
   signingKey,
 } from "@signet/kernel/keys/issuer-keys"
-import type { Clock, Random, Secrets } from "@signet/kernel/ports"
+import type { Clock, Random } from "@signet/kernel/ports"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import type { IssuerPublicKey, SignedKeySet } from "./root-key.ts"
 

@@ -1,5 +1,5 @@
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
 import { keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
-import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/ports"
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from "jose"
 import { describe, expect, test } from "vitest"
 import { memorySigningKeys } from "../../test/support/signing-keys.ts"

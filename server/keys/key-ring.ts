@@ -1,6 +1,7 @@
 // The keys that tokens and statements are signed with, a set a purpose. Every process has its own ring; they agree
 // through the store.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, webcrypto } from "node:crypto"
+import type { KeyRing, PublicJwk, Secrets, SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
 import { type KeyPurpose, keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
 import {
   type FreshKey,
@@ -10,7 +11,7 @@ import {
   planRotation,
   type RotationPeriods,
 } from "@signet/kernel/keys/rotation"
-import type { Clock, KeyRing, PublicJwk, Secrets, SigningKeyRecord, SigningKeys } from "@signet/kernel/ports"
+import type { Clock } from "@signet/kernel/ports"
 
 export interface KeyRingOptions extends Partial<RotationPeriods> {
   signingKeys: SigningKeys

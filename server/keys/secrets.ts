@@ -10,7 +10,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto"
-import type { Secrets } from "@signet/kernel/ports"
+import type { Secrets } from "@signet/kernel/key-ports"
 
 /** A key that token hashes are made under. */
 export interface Pepper {

@@ -1,6 +1,7 @@
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
-import type { Clock, Random, SigningKeyRecord, Store } from "@signet/kernel/ports"
+import type { SigningKeyRecord } from "@signet/kernel/key-ports"
+import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { KeyChange } from "../keys/key-ring.ts"
 
 const kindOf: Record<SigningKeyRecord["status"], AuditKind> = {

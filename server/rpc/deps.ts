@@ -1,14 +1,7 @@
+import type { KeyRing, Secrets } from "@signet/kernel/key-ports"
 import type { DenialBudget } from "@signet/kernel/limits/denial-budget"
-import type {
-  Clock,
-  EmailProvider,
-  IdentityProvider,
-  KeyRing,
-  NotificationReader,
-  Random,
-  Secrets,
-  Store,
-} from "@signet/kernel/ports"
+import type { Clock, Random, Store } from "@signet/kernel/ports"
+import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/provider-ports"
 import type { Provider } from "@signet/kernel/records"
 import type { Background } from "./background.ts"
 import type { Limiter } from "./limit.ts"

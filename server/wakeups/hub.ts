@@ -1,6 +1,6 @@
 // Who listens to what in this process.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 
 export interface Subscription {
   readonly listener: (hint: Hint) => void

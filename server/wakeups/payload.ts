@@ -1,6 +1,6 @@
 // Hints as a notification carries them. PostgreSQL takes less than 8000 bytes in one.
 import { parseId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 
 /** What processes tell each other: hints, and that the revocation log has grown. */
 export type News = Hint | { readonly is: "revocations" }

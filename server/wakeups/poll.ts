@@ -1,6 +1,6 @@
 // What was lost on the way: a process that died between its commit and its notification, a connection that was away.
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
-import type { Hint, MissedHints } from "@signet/kernel/messaging/ports"
+import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Hub } from "./hub.ts"
 
 export interface PollOptions {

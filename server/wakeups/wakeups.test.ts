@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { idOf } from "@signet/kernel/ids"
-import type { Hint, Interest, MissedHints } from "@signet/kernel/messaging/ports"
 import { bytes, device, user } from "@signet/kernel/messaging/testing/records"
+import type { Hint, Interest, MissedHints } from "@signet/kernel/messaging/wakeups"
 import { expect, test } from "vitest"
 import { createTestDatabase, describeOnPostgres } from "../../test/support/postgres.ts"
 import { createHub } from "./hub.ts"

@@ -1,4 +1,4 @@
-import type { Hint, MissedHints, Wakeups } from "@signet/kernel/messaging/ports"
+import type { Hint, MissedHints, Wakeups } from "@signet/kernel/messaging/wakeups"
 import { type Bus, createPostgresBus } from "./bus.ts"
 import { createHub } from "./hub.ts"
 import { createPoll } from "./poll.ts"

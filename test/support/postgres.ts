@@ -4,9 +4,10 @@ import { randomUUID } from "node:crypto"
 import { mkdirSync, openAsBlob } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import type { SigningKeys } from "@signet/kernel/key-ports"
 import type { Moving } from "@signet/kernel/messaging/moving"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
-import type { Liveness, SigningKeys, Store } from "@signet/kernel/ports"
+import type { Liveness, Store } from "@signet/kernel/ports"
 import type { RevocationLog } from "@signet/kernel/revocation/ports"
 import { CompiledQuery, type IsolationLevel } from "kysely"
 import { describe, inject } from "vitest"
@@ -43,20 +44,17 @@ const postgres = await ask<PostgresAnswer>("/postgres")
 /** Why there is no PostgreSQL to test on; undefined when there is. */
 export const noPostgres: string | undefined = "missing" in postgres ? postgres.missing : undefined
 
-/** The suite on both kinds; on PostgreSQL visibly skipped where there is none. */
-export function describeOnEachStore(name: string, suite: (kind: StoreKind) => void): void {
-  describe(`${name} (PGlite)`, () => suite("pglite"))
-  describeOnPostgres(name, () => suite("postgres"))
-}
-
 /**
- * A story on one kind: on PostgreSQL where there is one, in the longer form, which comes after that, on PGlite, and at
- * night on both. Stores themselves are tested on both.
+ * The suite on PostgreSQL where there is one, visibly skipped where there is none; in the longer form, which comes after
+ * that, on PGlite; at night on both.
  */
-export function describeStory(name: string, suite: (kind: StoreKind) => void): void {
+export function describeOnEachStore(name: string, suite: (kind: StoreKind) => void): void {
   if (effort(noPostgres !== undefined, true, true)) describe(`${name} (PGlite)`, () => suite("pglite"))
   if (effort(true, false, true)) describeOnPostgres(name, () => suite("postgres"))
 }
+
+/** A story on one kind after the other. */
+export const describeStory = describeOnEachStore
 
 /** What a story runs on that is told once: PostgreSQL where there is one, which starts in a fiftieth of the time. */
 export const storyStore: StoreKind = effort(noPostgres, noPostgres, "at night") === undefined ? "postgres" : "pglite"

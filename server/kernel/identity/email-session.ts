@@ -1,5 +1,5 @@
 // What a session of IDP_C vouches for. Its signature is server/providers' part.
-import type { Vouched } from "../ports.ts"
+import type { Vouched } from "../provider-ports.ts"
 import type { ProviderClient } from "../records.ts"
 import { isPast, isText, isTime, skewSeconds } from "./claim.ts"
 

@@ -1,6 +1,6 @@
 // What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
 import { type ProviderAccountId, type ProviderClientId, parseId } from "../ids.ts"
-import type { Vouched } from "../ports.ts"
+import type { Vouched } from "../provider-ports.ts"
 import type { ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 

@@ -1,5 +1,5 @@
 // What a provider tells by itself. Signature and keys are server/providers' part.
-import type { ProviderNotification } from "../ports.ts"
+import type { ProviderNotification } from "../provider-ports.ts"
 import type { ProviderAccount, ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
 

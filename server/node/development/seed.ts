@@ -1,4 +1,5 @@
-import type { Secrets, Store } from "@signet/kernel/ports"
+import type { Secrets } from "@signet/kernel/key-ports"
+import type { Store } from "@signet/kernel/ports"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"
 import type { DevelopmentIdpB } from "./idp-b.ts"

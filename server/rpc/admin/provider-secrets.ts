@@ -3,7 +3,7 @@
 import { Refused } from "@signet/kernel/errors"
 import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
 import type { ProviderClientId } from "@signet/kernel/ids"
-import type { Secrets } from "@signet/kernel/ports"
+import type { Secrets } from "@signet/kernel/key-ports"
 import type { Provider } from "@signet/kernel/records"
 
 /** RFC 7518 section 3.2, in bytes. */

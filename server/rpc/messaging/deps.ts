@@ -1,9 +1,11 @@
 import type { Verify } from "@signet/canonical/ed25519"
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
+import type { Secrets } from "@signet/kernel/key-ports"
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/kernel/messaging/authority"
-import type { BlobStore, MessagingAccounts, MessagingStore, Wakeups } from "@signet/kernel/messaging/ports"
-import type { Clock, Random, Secrets } from "@signet/kernel/ports"
+import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kernel/messaging/ports"
+import type { Wakeups } from "@signet/kernel/messaging/wakeups"
+import type { Clock, Random } from "@signet/kernel/ports"
 import type { Limiter } from "../limit.ts"
 
 /** What the handlers of area B act with. */

@@ -3,7 +3,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type ConversationId, type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { decideRevocation } from "@signet/kernel/messaging/directive"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { MessagingDeps } from "./deps.ts"
 
 type Deps = Pick<MessagingDeps, "store" | "wakeups" | "clock" | "random">

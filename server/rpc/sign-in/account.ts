@@ -2,7 +2,7 @@
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
 import { formatProviderToken, providerTokenLabel } from "@signet/kernel/identity/provider-client"
 import type { ProviderAccountId } from "@signet/kernel/ids"
-import type { Vouched } from "@signet/kernel/ports"
+import type { Vouched } from "@signet/kernel/provider-ports"
 import type { ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../deps.ts"
 import type { Entry } from "./entry.ts"

@@ -2,7 +2,7 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
-import type { ExternalCredential } from "@signet/kernel/ports"
+import type { ExternalCredential } from "@signet/kernel/provider-ports"
 import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
 import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"

@@ -1,7 +1,7 @@
 // What a person shows, and the provider that is asked about it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/ports"
+import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/provider-ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { auditEvent, type Facts } from "../audit.ts"
 import type { Deps } from "../deps.ts"

@@ -1,6 +1,6 @@
 // Who is told what an object has to tell: the objects of devices that stream.
 import type { DeviceId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Sql } from "./sql.ts"
 
 export interface Listeners {

@@ -1,6 +1,6 @@
 // What the Worker and the object of a device say to each other on the socket of a stream.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 
 /** Asks for news, and to be told from now on. Of nobody: whether anybody is there. */
 export interface StreamAsk {

@@ -1,5 +1,5 @@
 import type { DeviceId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { DurableEnv } from "./env.ts"
 import { createListeners, type Listeners, listenerSteps } from "./listeners.ts"
 import type { Parts } from "./migrate.ts"

@@ -1,6 +1,6 @@
 // What a stream was told already: hints come by more than one way.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 
 export interface News {
   /** Whether the hint says something new; from now on it does not. */

@@ -1,5 +1,5 @@
 import { newId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { expect, test } from "vitest"
 import { toText } from "../../../store/durable/plain.ts"
 import { openStream } from "./stream.ts"

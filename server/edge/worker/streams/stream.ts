@@ -2,7 +2,7 @@
 // what they tell. A socket that breaks, or at whose other end nobody is any more, is opened again, and then everything is
 // looked at again.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
-import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import type { Clock } from "@signet/kernel/ports"
 import type { After } from "../../../rpc/messaging/timers.ts"
 import { fromText, toText } from "../../../store/durable/plain.ts"

@@ -1,8 +1,9 @@
 // Streams on the real runtime: what an object tells reaches who listens, and what was lost on the way is found.
 import { join } from "node:path"
-import type { Hint, MessagingStore } from "@signet/kernel/messaging/ports"
+import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Conversation, Directive, MessagingDevice } from "@signet/kernel/messaging/records"
 import { directive, nowMs, place } from "@signet/kernel/messaging/testing/records"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
 import { userName } from "../../../store/durable/names.ts"
 import { fromText, toText } from "../../../store/durable/plain.ts"

@@ -1,6 +1,6 @@
 // Hints between objects and streams. Handlers publish what they did; the objects tell the devices that listen.
 import { waitUntil } from "cloudflare:workers"
-import type { Hint, Wakeups } from "@signet/kernel/messaging/ports"
+import type { Hint, Wakeups } from "@signet/kernel/messaging/wakeups"
 import { type Line, openStream, type StreamOptions } from "./stream.ts"
 
 interface Env {

@@ -1,4 +1,4 @@
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 
 /** What a stream is told: a hint, or that its time for a heartbeat has come. */
 export type Notice = Hint | { readonly is: "heartbeat" }

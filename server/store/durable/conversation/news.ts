@@ -1,5 +1,5 @@
-import type { Hint } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { ConversationAsk } from "../stream-asks.ts"
 
 /** What a stream does not know that was told of the log up to a place, and of the directives of before an instant. */

@@ -3,8 +3,8 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { type DirectiveDecision, decideRevocation } from "@signet/kernel/messaging/directive"
-import type { Hint } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { type Change, changeOf } from "./change.ts"
 
 /** Undefined when nothing is left to do. */

@@ -1,7 +1,7 @@
 // The streams of a device: sockets that the Worker holds, one a stream. They may outlive this object's memory, so nothing
 // of them is kept in it: the Worker says again and again what it listens to, and this object asks there on its behalf.
 import type { PrincipalId } from "@signet/kernel/ids"
-import type { Hint } from "@signet/kernel/messaging/ports"
+import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { fromText, toText } from "../plain.ts"
 import type { ConversationAsk, StreamAsk, Told, UserAsk } from "../stream-asks.ts"
 

@@ -1,6 +1,6 @@
 // What streams were not told of, if anything: read by ids that they listen to.
 import type { ConversationId, DeviceId, DirectiveId, PrincipalId, WelcomeId } from "@signet/kernel/ids"
-import type { Hint, MissedHints } from "@signet/kernel/messaging/ports"
+import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Database } from "../sql.ts"
 import { createAccess } from "./access.ts"
 

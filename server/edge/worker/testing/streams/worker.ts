@@ -1,6 +1,6 @@
 // Streams without the services around them: who posts an interest reads the hints that a handler would be given.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { Hint, Interest } from "@signet/kernel/messaging/ports"
+import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { realAfter } from "../../../../rpc/messaging/timers.ts"
 import type { DurableEnv } from "../../../../store/durable/env.ts"
 import { fromText, toText } from "../../../../store/durable/plain.ts"
