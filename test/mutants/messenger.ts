@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 const client = "clients/core/messaging"
 const attack = "test/attack/messenger.test.ts"
 const welcomes = "test/attack/messenger-welcomes.test.ts"
+const authorizations = "test/attack/messenger-authorizations.test.ts"
 const answers = "test/attack/messenger-answers.test.ts"
 const members = "test/attack/messenger-members.test.ts"
 const state = "test/story/messenger-state.test.ts"
@@ -245,5 +246,48 @@ export const messengerMutants: readonly Mutant[] = [
     to: 'return seen !== undefined && "keys" in seen ? seen : refusing(() => take(newest))',
     test: `${client}/device/issuer.test.ts`,
     name: "a key set ends while the program runs, also where the service keeps the next one back",
+  },
+  {
+    fault: "the credential of a package that was claimed is not verified",
+    file: `${client}/sending/staging.ts`,
+    from: "verifyFresh(realm, { credential, signatureKey }, nowSeconds(context))",
+    to: '({ hash: hash("device-credential", credential), realm, signatureKey, at: nowSeconds(context) })',
+    test: authorizations,
+    name: "a key package whose credential nobody signed is refused",
+    row: "a key package whose credential nobody signed",
+  },
+  {
+    fault: "who was to be added may be removed",
+    file: `${client}/sending/staging.ts`,
+    from: 'if (does === "add" && removed.length > 0)',
+    to: 'if (does === "add" && removed.length > 9)',
+    test: authorizations,
+    name: "a removal of whom it was to add is refused",
+    row: "a removal of whom it was to add",
+  },
+  {
+    fault: "a staged commit is sent again under another key",
+    file: `${client}/sending/commits.ts`,
+    from: "    idempotencyKey: staged.idempotencyKey,\n",
+    to: "    idempotencyKey: context.random.bytes(16),\n",
+    test: "test/story/messenger-again.test.ts",
+    name: "a commit that never reached the service is sent as it was made",
+    row: "never reached the service is sent as it was made",
+  },
+  {
+    fault: "keys that come by an invitation are told of nobody",
+    file: `${client}/joining/welcomes.ts`,
+    from: "      for (const event of noticed.events) context.emit(event)\n",
+    to: "",
+    test: "test/story/messenger-verification.test.ts",
+    name: "a new device that is in a group to which one is invited is told before anything that it says",
+  },
+  {
+    fault: "a device may be in a conversation twice",
+    file: `${client}/receiving/commit-check.ts`,
+    from: "new Set(bodies.map(({ deviceId }) => hex(deviceId))).size === bodies.length",
+    to: "bodies.length > 0",
+    test: `${client}/receiving/commit-check.test.ts`,
+    name: "a device that is in is not let in once more, under another key either",
   },
 ]
