@@ -123,3 +123,28 @@ test("a group that the service was shown differently is not joined, and reported
   expect(await ann.messenger.conversation(room.id)).toBeUndefined()
   expect(transport.reports).toContainEqual(expect.objectContaining({ conversationId: room.id, epoch: 0n, seq: 1n }))
 })
+
+test.each([
+  ["is none", "\ud800 ../.."],
+  ["is another's", "wel_01kdvdna00edmtevk5ehj6axhg"],
+])("a welcome by a name that %s holds nothing up once its own is told", async (_, id) => {
+  transport.bend = {
+    method: "ListWelcomes",
+    answer: (truth) => {
+      for (const one of (truth as ListWelcomesResponse).welcomes) one.id = id
+    },
+  }
+  const room = await mallory.createGroup([ann.person.userId])
+  await ann.messenger.sync()
+  transport.bend = undefined
+  await mallory.send(room, "after it")
+  await ann.messenger.sync()
+  const failures: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => {
+    if (event.is === "failed" && event.conversationId === room.id) failures.push(event.error)
+  })
+  await ann.messenger.sync()
+  stop()
+  expect(failures).toEqual([])
+  expect((await ann.messenger.timeline(room.id)).map(({ is }) => is)).toEqual(["message"])
+})

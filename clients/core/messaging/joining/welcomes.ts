@@ -10,6 +10,7 @@ import { parseSigned } from "@signet/canonical/signed"
 import {
   ConversationRecordSchema,
   type KeyPackageRecord,
+  ConversationRecord_PendingConsumeSchema as PendingConsumeSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
 import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
@@ -43,6 +44,7 @@ export async function joinAll(context: Context): Promise<void> {
     const { conversationId } = welcome
     try {
       answeredId("cnv", conversationId)
+      answeredId("wel", welcome.id)
       await context.lane(conversationId, () => joinOnce(context, welcome))
     } catch (error) {
       context.emit({ is: "failed", conversationId, error })
@@ -63,6 +65,8 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
   // Joined, and stopped before the service knew.
   if (before.record?.pendingConsume?.welcomeId === welcome.id) return consume(context, conversationId)
   if (before.record?.status === Status.ACTIVE || before.record?.status === Status.LEAVING) {
+    // By this very one, which the service had called by another name.
+    if (before.record.joinedSeq === welcome.commitSeq) return consumeAgain(context, welcome)
     // It was removed and let in again while it was away: the log says so.
     const { record } = await catchUp(context, conversationId)
     if (record?.status === Status.ACTIVE) throw refused("the device is in already")
@@ -249,6 +253,12 @@ async function fetchTree({ calls }: Context, { conversationId, treeHash }: Welco
   const tree = concat(...chunks)
   if (hex(hash("tree-blob", tree)) !== treeHash) throw refused("the tree is another one than the welcome names")
   return tree
+}
+
+async function consumeAgain(context: Context, { id: welcomeId, conversationId }: Welcome): Promise<void> {
+  const pendingConsume = create(PendingConsumeSchema, { welcomeId, idempotencyKey: context.random.bytes(16) })
+  await changeRecord(context, conversationId, (record) => ({ ...record, pendingConsume }))
+  await consume(context, conversationId)
 }
 
 /** Tells the service that the device is in. Its welcome is erased there by this, and only by this. */

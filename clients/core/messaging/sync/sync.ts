@@ -70,7 +70,7 @@ async function isQuiet(context: Context, id: string, shown: Conversation | undef
 /** One conversation, as far as it can be brought. Part of a lane. */
 export async function settle(context: Context, conversationId: string, shown: Conversation | undefined): Promise<void> {
   const door = context.door(conversationId)
-  await consume(context, conversationId)
+  await trying(context, conversationId, () => consume(context, conversationId))
   if (shown !== undefined) await checkRollback(context, shown)
   const { record: recordBefore, seat: before } = await door.held()
   if (before !== undefined && shown !== undefined && shown.epoch - before.group.epoch > maxCommitsBehind) {
