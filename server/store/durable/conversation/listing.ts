@@ -8,7 +8,7 @@ import { type Seen, seenAtOnce } from "../device/seeing.ts"
 import type { DurableEnv } from "../env.ts"
 import { inParallel } from "../in-parallel.ts"
 import { userName } from "../names.ts"
-import type { Lister } from "./object.ts"
+import type { Lister } from "./seen.ts"
 
 export function listing(env: DurableEnv): Pick<Conversations, "list" | "audiences" | "standings" | "withDevice"> {
   const { CONVERSATIONS, DEVICES, USERS } = env

@@ -11,7 +11,7 @@ import type { DurableEnv } from "../env.ts"
 import { arrivedTold, type ConversationRecord, conversationParts, importConversation } from "../moving/conversation.ts"
 import { type Page, pageOf, type Reached } from "../moving/pages.ts"
 import type { Residence } from "../moving/residence.ts"
-import { placeName, userName } from "../names.ts"
+import { placeName } from "../names.ts"
 import type { Timed } from "../object.ts"
 import type { Entry } from "../outbox.ts"
 import type { ConversationAsk } from "../stream-asks.ts"
@@ -22,20 +22,15 @@ import { cursorOf, markSeen, onlineSince, raiseCursor } from "./cursors.ts"
 import { createHead, type Head, type Kept } from "./head.ts"
 import { spanOf } from "./leaves.ts"
 import { type Answered, commitOf, envelopesAfter, findAnswered } from "./log.ts"
-import { conversationNews } from "./news.ts"
+import { conversationNews, refusalFor } from "./news.ts"
 import { prune } from "./prune.ts"
 import { revoke } from "./revocation.ts"
 import { conversationSteps } from "./schema.ts"
-import { closedTold, createdTold, type DeviceTold, isTold, laneOf, putTold, type Told } from "./told.ts"
+import { audienceOf, isListed, type Lister, standingOf, withoutKnown } from "./seen.ts"
+import { tell } from "./telling.ts"
+import { closedTold, createdTold, isTold, laneOf, putTold, type Told } from "./told.ts"
 import { groupInfoOf, nextTreeAtMs, sweepTrees, treeChunk } from "./trees.ts"
-import { dueWelcome, endWelcomes, markSent, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
-
-/** Who lists: a device, its user, and where they are. */
-export interface Lister {
-  readonly deviceId: DeviceId
-  readonly userId: PrincipalId
-  readonly place: Place
-}
+import { endWelcomes, nextWelcomeAtMs, sweepWelcomes, wereUsed } from "./welcomes.ts"
 
 export interface Snapshot {
   readonly conversation: Conversation
@@ -103,19 +98,12 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
   audience(of: Lister): Audience | undefined {
     const kept = this.#kept()
     if (kept === undefined || !isListed(kept.conversation, of)) return undefined
-    const { id, headSeq, roster } = kept.conversation
-    const userIds = [...new Set(roster.map(({ userId }) => userId))]
-    return { conversationId: id, headSeq, userIds, standing: this.#standing(kept, of.deviceId) }
+    return audienceOf(this.sql, kept.conversation, of.deviceId)
   }
 
   standing(deviceId: DeviceId): (Standing & Pick<Conversation, "createdAtMs">) | undefined {
     const kept = this.#kept()
-    return kept && { ...this.#standing(kept, deviceId), createdAtMs: kept.conversation.createdAtMs }
-  }
-
-  #standing({ conversation: { id, headSeq, directives } }: Kept, deviceId: DeviceId): Standing {
-    const { processedSeq } = cursorOf(this.sql, deviceId)
-    return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0 }
+    return kept && { ...standingOf(this.sql, kept.conversation, deviceId), createdAtMs: kept.conversation.createdAtMs }
   }
 
   async append(append: VerifiedAppend, nowMs: number, audit: readonly AuditEvent[]): Promise<AppendOutcome> {
@@ -269,16 +257,9 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
     this.#head.forget()
   }
 
-  /** Who has a leaf listens; before the first commit, a device of a user who was made a part of it. */
-  protected override refusing({ deviceId, user }: ConversationAsk): readonly Hint[] | undefined {
+  protected override refusing(ask: ConversationAsk): readonly Hint[] | undefined {
     const conversation = this.#kept()?.conversation
-    if (conversation === undefined) return []
-    const { roster, epoch, userIds } = conversation
-    const leaf = leafOf(roster, deviceId)
-    const users = leaf === undefined ? (epoch === 0n ? userIds : []) : [leaf.userId]
-    if (users.some((id) => userName(id, conversation) === user)) return undefined
-    // Its stream looks again whether it is in.
-    return [{ is: "member", deviceId, conversationId: conversation.id }]
+    return conversation === undefined ? [] : refusalFor(conversation, ask)
   }
 
   protected override newsFor(ask: ConversationAsk): readonly Hint[] {
@@ -297,31 +278,10 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
 
   protected override async deliver(entry: Entry): Promise<void> {
     if (!isTold(entry)) return super.deliver(entry)
-    const { body: told } = entry
     const conversation = this.#kept()?.conversation
     if (conversation === undefined) throw new Error("there is no such conversation")
-    const { USERS, PLACES } = this.env
-    switch (told.kind) {
-      case "device":
-        return this.#tellDevice(conversation, told, !this.#awaited.has(entry.lane))
-      case "user":
-        return USERS.getByName(userName(told.userId, conversation)).tellConversation(told.notice)
-      case "place":
-        return PLACES.getByName(placeName(conversation)).addConversation(conversation.id, told.createdAtMs)
-    }
-  }
-
-  async #tellDevice(conversation: Conversation, told: DeviceTold, isLate: boolean): Promise<void> {
-    const { deviceId, userId, notice, welcomeId } = told
-    const welcome = welcomeId === null ? undefined : dueWelcome(this.sql, conversation, welcomeId)
-    await this.env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
-    if (welcome !== undefined) markSent(this.sql, welcome.id)
-    // Else the call that the commit came with looks after it.
-    if (!isLate) return
-    await this.env.DEVICES.getByName(deviceId).hear([{ is: "member", deviceId, conversationId: conversation.id }])
-    if (!notice.isMember || notice.isClosed) return
-    const device = await this.env.USERS.getByName(userName(userId, conversation)).find(deviceId)
-    if (device?.status !== "ACTIVE") this.#revoke(told)
+    const isLate = !this.#awaited.has(entry.lane)
+    await tell({ env: this.env, sql: this.sql, conversation, isLate, revoke: (of) => this.#revoke(of) }, entry.body)
   }
 
   #revoke(of: { readonly deviceId: DeviceId; readonly userId: PrincipalId }): void {
@@ -383,13 +343,4 @@ export abstract class ConversationObject extends TellingObject<ConversationAsk> 
       throw fault
     }
   }
-}
-
-const withoutKnown = (conversation: Conversation, knownEpoch: bigint): Conversation =>
-  conversation.epoch === knownEpoch ? { ...conversation, roster: [] } : conversation
-
-/** The device has a leaf, or, before the first commit, its user was made a part of it. */
-function isListed({ appId, tenantId, epoch, userIds, roster }: Conversation, of: Lister): boolean {
-  if (appId !== of.place.appId || tenantId !== of.place.tenantId) return false
-  return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))
 }

@@ -5,7 +5,7 @@ import type { Audience } from "@signet/kernel/messaging/listening"
 import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
-import type { Lister } from "../conversation/object.ts"
+import type { Lister } from "../conversation/seen.ts"
 import type { DeviceNotice } from "../conversation/told.ts"
 import type { DurableEnv } from "../env.ts"
 import {

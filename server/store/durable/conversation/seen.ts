@@ -1,0 +1,34 @@
+// What a conversation says of itself to who lists.
+import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { Conversation, Place } from "@signet/kernel/messaging/records"
+import { leafOf } from "@signet/kernel/messaging/roster"
+import type { Sql } from "../sql.ts"
+import { cursorOf } from "./cursors.ts"
+
+/** Who lists: a device, its user, and where they are. */
+export interface Lister {
+  readonly deviceId: DeviceId
+  readonly userId: PrincipalId
+  readonly place: Place
+}
+
+/** The device has a leaf, or, before the first commit, its user was made a part of it. */
+export function isListed({ appId, tenantId, epoch, userIds, roster }: Conversation, of: Lister): boolean {
+  if (appId !== of.place.appId || tenantId !== of.place.tenantId) return false
+  return leafOf(roster, of.deviceId) !== undefined || (epoch === 0n && userIds.includes(of.userId))
+}
+
+export const withoutKnown = (conversation: Conversation, knownEpoch: bigint): Conversation =>
+  conversation.epoch === knownEpoch ? { ...conversation, roster: [] } : conversation
+
+export function standingOf(sql: Sql, { id, headSeq, directives }: Conversation, deviceId: DeviceId): Standing {
+  const { processedSeq } = cursorOf(sql, deviceId)
+  return { conversationId: id, headSeq, processedSeq, hasDirectives: directives.length > 0 }
+}
+
+export function audienceOf(sql: Sql, conversation: Conversation, deviceId: DeviceId): Audience {
+  const { id, headSeq, roster } = conversation
+  const userIds = [...new Set(roster.map(({ userId }) => userId))]
+  return { conversationId: id, headSeq, userIds, standing: standingOf(sql, conversation, deviceId) }
+}

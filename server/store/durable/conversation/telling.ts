@@ -1,0 +1,41 @@
+// What a conversation has to tell, one entry of its outbox after the other.
+import type { Conversation } from "@signet/kernel/messaging/records"
+import type { DurableEnv } from "../env.ts"
+import { placeName, userName } from "../names.ts"
+import type { Sql } from "../sql.ts"
+import type { DeviceTold, Told } from "./told.ts"
+import { dueWelcome, markSent } from "./welcomes.ts"
+
+interface Teller {
+  readonly env: Pick<DurableEnv, "DEVICES" | "USERS" | "PLACES">
+  readonly sql: Sql
+  readonly conversation: Conversation
+  /** No call waits for it, and looks after what follows. */
+  readonly isLate: boolean
+  readonly revoke: (of: DeviceTold) => void
+}
+
+export async function tell(of: Teller, told: Told): Promise<void> {
+  const { env, conversation } = of
+  switch (told.kind) {
+    case "device":
+      return tellDevice(of, told)
+    case "user":
+      return env.USERS.getByName(userName(told.userId, conversation)).tellConversation(told.notice)
+    case "place":
+      return env.PLACES.getByName(placeName(conversation)).addConversation(conversation.id, told.createdAtMs)
+  }
+}
+
+async function tellDevice({ env, sql, conversation, isLate, revoke }: Teller, told: DeviceTold): Promise<void> {
+  const { deviceId, userId, notice, welcomeId } = told
+  const welcome = welcomeId === null ? undefined : dueWelcome(sql, conversation, welcomeId)
+  await env.DEVICES.getByName(deviceId).tellConversation(notice, welcome)
+  if (welcome !== undefined) markSent(sql, welcome.id)
+  // Else the call that the commit came with looks after it.
+  if (!isLate) return
+  await env.DEVICES.getByName(deviceId).hear([{ is: "member", deviceId, conversationId: conversation.id }])
+  if (!notice.isMember || notice.isClosed) return
+  const device = await env.USERS.getByName(userName(userId, conversation)).find(deviceId)
+  if (device?.status !== "ACTIVE") revoke(told)
+}
