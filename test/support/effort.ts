@@ -1,5 +1,5 @@
 // How much a long test does: a little in `npm test`, more in `npm run test:long`, which .ci/run runs too and which repeats
-// the files that import this one, and for hours at night.
+// the files that import this one or tell a story on each store, and for hours at night.
 
 const efforts = ["small", "ci", "nightly"] as const
 type Effort = (typeof efforts)[number]
