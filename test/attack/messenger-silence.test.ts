@@ -2,6 +2,7 @@
 // for it for ever, nothing is done twice at a time for it, and once it tells the truth everything goes on.
 import { create, type MessageShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { equalBytes } from "@signet/canonical/bytes"
 import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import {
   SubscribeResponse_EnvelopeAvailableSchema as EnvelopeAvailableSchema,
@@ -210,3 +211,29 @@ test("a stream that ends after each hint is opened again later and later", async
   await running
   expect(Math.max(...waits)).toBeGreaterThan(2_000)
 })
+
+test("a message that the service refuses for good is told of, and holds up no other", async () => {
+  let refused: Uint8Array | undefined
+  const transport: Transport = {
+    ...messengers.transport,
+    async unary(method, signal, timeoutMs, header, input, ...rest) {
+      const { payload } = Object(input)
+      const isIt = refused !== undefined && method.name === "AppendMessage" && equalBytes(payload.value, refused)
+      if (isIt) throw refusal("INVALID_FIELD")
+      return messengers.transport.unary(method, signal, timeoutMs, header, input, ...rest)
+    },
+  }
+  const ann = await messengers.newcomer("ann, refused", { transport })
+  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+  const failures: unknown[] = []
+  ann.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+  refused = (await ann.messenger.encryptMessage(id, utf8("refused"))).message
+  await ann.messenger.send(id, utf8("after it"))
+  expect(failures).toEqual([expect.objectContaining({ code: Code.InvalidArgument })])
+  expect(await textsIn(ann, id)).toEqual(["after it"])
+})
+
+const refusal = (reason: string) =>
+  new ConnectError("refused", Code.InvalidArgument, undefined, [
+    { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
+  ])

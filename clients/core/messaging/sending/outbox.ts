@@ -124,9 +124,10 @@ const outgoing = (conversationId: string, { id, record }: Waiting): OutgoingEnve
  *
  * A message whose epoch has ended is encrypted anew: the log was read to the end of that epoch, and it was not there.
  *
+ * @param awaited the message that the caller waits for: what it is refused for is thrown, and of others told as an event.
  * @throws MessagingError QUEUED when the service cannot be reached: what waits is sent by the next flush.
  */
-export async function flush(context: Context, conversationId: string): Promise<void> {
+export async function flush(context: Context, conversationId: string, awaited?: string): Promise<void> {
   await readOnFirst(context, conversationId)
   for (let tries = 0; ; ) {
     const held = await context.door(conversationId).held()
@@ -142,7 +143,7 @@ export async function flush(context: Context, conversationId: string): Promise<v
       await checkTaken(context, conversationId, next)
     } catch (error) {
       tries++
-      await afterRefusal(context, conversationId, next, error, tries)
+      await afterRefusal(context, conversationId, { isAwaited: next.id === awaited, ...next }, error, tries)
     }
   }
 }
@@ -231,7 +232,7 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
 async function afterRefusal(
   context: Context,
   conversationId: string,
-  { id }: Waiting,
+  { id, isAwaited }: Waiting & { readonly isAwaited: boolean },
   error: unknown,
   tries: number,
 ): Promise<void> {
@@ -260,7 +261,9 @@ async function afterRefusal(
     case "INVALID_FIELD":
       // It is never taken, and would hold up what comes after it.
       await context.door(conversationId).change(async () => ({ due: [removeWaiting(id)], result: undefined }))
-      throw error
+      if (isAwaited) throw error
+      context.emit({ is: "failed", conversationId, error })
+      return
     case undefined:
       if (!isUnreachable(error)) throw error
       throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
@@ -281,7 +284,7 @@ export async function sendContent(context: Context, conversationId: string, make
   const sent = await context
     .hear(
       (event) => event.is === "entry" && isOwn(event.entry, outboxId),
-      () => context.lane(conversationId, () => flush(context, conversationId)),
+      () => context.lane(conversationId, () => flush(context, conversationId, outboxId)),
     )
     .catch((error: unknown) => unlessWaiting(context, conversationId, outboxId, error))
   const entry = sent?.is === "entry" ? sent.entry : await findSent(context, conversationId, outboxId)
