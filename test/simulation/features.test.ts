@@ -11,6 +11,10 @@ test("whoever listens hears in time, though hints are late and lost, and streams
 test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
   expectSound(7, { features: ["tabs"] }))
 
+// A seed that found something once, and finds it again with the fault put back.
+test("who began a conversation and was away until the key packages had ended, begins it with others", () =>
+  expectSound(7, { features: ["tabs", "renewal"] }))
+
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)

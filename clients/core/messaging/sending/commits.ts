@@ -13,7 +13,7 @@ import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { dueIn } from "../state/due.ts"
 import type { Held, Seat } from "../state/held.ts"
 import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
-import { type Plan, stageCommit } from "./staging.ts"
+import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
 
 const maxTries = 8
 
@@ -45,6 +45,10 @@ export async function commit(
       if (plan === "nothing") return "nothing"
       await stage(context, conversationId, seat, intentId, plan)
     } catch (error) {
+      if (attempt === 0 && isStaleClaim(error)) {
+        attempt++
+        continue
+      }
       await afterRefusal(context, conversationId, error, tries)
       if (failureOf(error)?.reason === "KEY_PACKAGE_NOT_CLAIMED") attempt++
       tries++

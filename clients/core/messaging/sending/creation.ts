@@ -21,7 +21,7 @@ import type { Held, Seat } from "../state/held.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { isUnreachable } from "../sync/pause.ts"
 import { carryOutIntents, type Intent, newIntent, putIntent } from "./intents.ts"
-import { stageCommit } from "./staging.ts"
+import { type Authorized, isStaleClaim, stageCommit } from "./staging.ts"
 
 /** With whom. */
 export type NewConversation = { readonly peerUserId: string } | { readonly userIds: readonly string[] }
@@ -176,11 +176,15 @@ async function begin(context: Context, made: Conversation, authorization: Author
   }
   const record = recordOf(made, Status.CREATING)
   const asked = membersAsked(context, intent.record)
-  const staged = await stageCommit(context, made.id, { record, seat, staged: undefined }, intent.id, {
-    does: "add",
-    authorization,
-    isAsked: ({ userId }) => asked.includes(userId),
-  })
+  const held = { record, seat, staged: undefined }
+  const isAsked: Authorized["isAsked"] = ({ userId }) => asked.includes(userId)
+  const staged = await stageCommit(context, made.id, held, intent.id, { does: "add", authorization, isAsked }).catch(
+    (error: unknown) => {
+      // Its intent asks again, for what is claimed then.
+      if (isStaleClaim(error)) return undefined
+      throw error
+    },
+  )
   return { record, seat, staged }
 }
 

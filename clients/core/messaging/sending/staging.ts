@@ -12,12 +12,13 @@ import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credent
 import type { Authorization, ClaimedKeyPackage } from "@signet/proto/messaging/v1/records"
 import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
-import { MessagingError } from "../errors.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import {
   type CommitOptions,
   type StagedCommit as EngineCommit,
+  EngineRefused,
   encodeEpoch,
   encodeSecrets,
   membersOf,
@@ -78,6 +79,12 @@ export async function stageCommit(
     renewsLeaf: made.welcome === undefined,
   })
 }
+
+/** Whether what was claimed has ended since, as where a claim was answered and the answer came months later: others are claimed. */
+export const isStaleClaim = (error: unknown): boolean =>
+  isMessagingError(error, "ANSWER_REFUSED") &&
+  error.cause instanceof EngineRefused &&
+  error.cause.reason === "MLS_BAD_KEY_PACKAGE"
 
 async function make(
   context: Context,
