@@ -15,6 +15,7 @@ import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/mess
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type StagedCommit, stateTag } from "../../clients/core/messaging/mls.ts"
+import { openContext } from "../../clients/core/messaging/open.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
@@ -27,8 +28,9 @@ let messengers: Messengers
 let mallory: TestDevice
 let ann: Seated
 let transport: LyingTransport
-/** Refuses what is appended as if the service counted another receipt. */
-let isRefusing = false
+/** What is appended is refused for this: as if the service counted another receipt, or knew the leaf's key no more. */
+let refusal: readonly [reason: string, code: string] | undefined
+const otherReceipt = ["ENVELOPE_INVALID", "AAD_WRONG_RECEIPT"] as const
 beforeAll(async () => {
   server = await startMessagingServer({ store: "pglite" })
   messengers = messengersOn(server)
@@ -41,7 +43,7 @@ beforeAll(async () => {
 beforeEach(() => {
   transport.lie = undefined
   transport.bend = undefined
-  isRefusing = false
+  refusal = undefined
 })
 afterAll(async () => {
   await messengers?.close()
@@ -52,8 +54,9 @@ function refusing(transport: Transport): Transport {
   return {
     ...transport,
     unary(method, ...rest) {
-      if (!isRefusing || method.name !== "AppendMessage") return transport.unary(method, ...rest)
-      const value = { reason: "ENVELOPE_INVALID", domain: "signet", metadata: { code: "AAD_WRONG_RECEIPT" } }
+      if (refusal === undefined || method.name !== "AppendMessage") return transport.unary(method, ...rest)
+      const [reason, code] = refusal
+      const value = { reason, domain: "signet", metadata: { code } }
       return Promise.reject(
         new ConnectError("refused", Code.InvalidArgument, undefined, [{ desc: ErrorInfoSchema, value }]),
       )
@@ -123,11 +126,11 @@ function hidden(room: Room, { receipt }: Envelope): void {
 
 const text = (plaintext: string) => new TextEncoder().encode(plaintext)
 
-async function letIn(room: Room): Promise<void> {
+async function letIn(room: Room, { messenger } = ann): Promise<void> {
   const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
-  const hers = directives.find(({ deviceId }) => deviceId === ann.messenger.deviceId)
+  const hers = directives.find(({ deviceId }) => deviceId === messenger.deviceId)
   for (let round = 0; round < 2; round++) await mallory.carryOut(room, hers?.id ?? "")
-  await ann.messenger.sync()
+  await messenger.sync()
 }
 
 const statusOf = async (room: Room) => (await ann.messenger.conversation(room.id))?.status
@@ -183,14 +186,14 @@ test("a change that is asked for shows it too, and is refused", async () => {
 test("a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent", async () => {
   const room = await meet()
   const before = transport.reports.length
-  isRefusing = true
+  refusal = otherReceipt
   await expect(ann.messenger.send(room.id, text("patience"))).rejects.toMatchObject({ reason: "QUEUED" })
   await ann.messenger.sync()
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
   expect(transport.reports).toHaveLength(before)
   const { directives } = await mallory.calls.conversations.listDirectives({ conversationId: room.id })
   expect(directives).toEqual([])
-  isRefusing = false
+  refusal = undefined
   await ann.messenger.sync()
   expect(await written(room)).toEqual(["patience"])
 })
@@ -206,7 +209,7 @@ test.each<[string, (other: Envelope) => Envelope[]]>([
   const { envelopes } = await mallory.calls.conversations.listMessages({ conversationId: room.id, afterSeq: 1n })
   const [truth] = envelopes
   if (truth === undefined) throw new Error("the log has the commit")
-  isRefusing = true
+  refusal = otherReceipt
   transport.bend = {
     method: "ListMessages",
     answer: (answer) => Object.assign(answer as ListMessagesResponse, { envelopes: lie(truth) }),
@@ -214,7 +217,7 @@ test.each<[string, (other: Envelope) => Envelope[]]>([
   await expect(ann.messenger.send(room.id, text("still"))).rejects.toMatchObject({ reason: "QUEUED" })
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
   transport.bend = undefined
-  isRefusing = false
+  refusal = undefined
   await ann.messenger.sync()
   expect(await written(room)).toEqual(["still"])
 })
@@ -229,4 +232,22 @@ test("where nobody is left who could let it in, it says so, and whoever lets it 
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
   await letIn(room)
   expect(await statusOf(room)).toBe("active")
+})
+
+test("whose leaf has a key that the service takes no more is let in again, where it has a newer credential", async () => {
+  const eve = await messengers.newcomer("eve", { transport })
+  const room = await mallory.createGroup([eve.person.userId])
+  await eve.messenger.sync()
+  refusal = ["MLS_MALFORMED", "MLS_BAD_SIGNATURE"]
+  const refreshing = () => eve.messenger.refreshKeys(room.id)
+  // By its newest credential: the service's word alone.
+  await expect(refreshing()).rejects.toThrow("refused")
+  expect((await eve.messenger.conversation(room.id))?.status).toBe("active")
+  const { context } = await openContext(...messengers.optionsFor(eve.person, { ...eve, transport }))
+  await context.device.renew(context)
+  await eve.messenger.sync()
+  expect((await eve.messenger.conversation(room.id))?.status).toBe("waiting")
+  refusal = undefined
+  await letIn(room, eve)
+  expect((await eve.messenger.conversation(room.id))?.status).toBe("active")
 })

@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 const client = "clients/core/messaging"
 const test = "test/simulation/simulation.test.ts"
 const hostileTest = "test/simulation/hostile.test.ts"
+const stories = "test/attack/messenger-stories.test.ts"
 
 /** Found by a service that has turned, and tells the truth again. */
 const hostile = (hostility: string) => ({
@@ -60,13 +61,6 @@ export const simulationMutants: readonly Mutant[] = [
     ...hostile("dropped commit"),
   },
   {
-    fault: "who cannot follow, since it was told another story, passes for active",
-    file: `${client}/receiving/inbox.ts`,
-    from: "const next = { ...record, status: Status.QUARANTINED,",
-    to: "const next = { ...record,",
-    ...hostile("equivocation"),
-  },
-  {
     fault: "a message that was opened opens again",
     file: `${client}/receiving/inbox.ts`,
     from: "batch.held = { ...batch.held, seat: { ...passed, group: next } }",
@@ -79,6 +73,70 @@ export const simulationMutants: readonly Mutant[] = [
     from: "if (shown.epoch > epoch) return",
     to: "if (shown.epoch !== epoch) return",
     ...hostile("old group info"),
+  },
+  {
+    fault: "who was told another commit than the log has by now is not told",
+    file: `${client}/receiving/story.ts`,
+    from: "if (told === undefined) return false",
+    to: "if (told?.seq !== 0n) return false",
+    test: stories,
+    name: "whoever was told another commit than the log has is told so, with the evidence, and asks to be let in again",
+  },
+  {
+    fault: "where nobody is left who could let anybody in, everybody waits",
+    file: `${client}/receiving/log.ts`,
+    from: "return isAnyoneLeft ? Status.WAITING : Status.STRANDED",
+    to: "return isAnyoneLeft ? Status.WAITING : Status.WAITING",
+    test: stories,
+    name: "where nobody is left who could let it in, it says so, and whoever lets it in is followed all the same",
+  },
+  {
+    fault: "whose leaf has a key that the service takes no more stays in by it",
+    file: `${client}/sending/commits.ts`,
+    from: "return isRefused && seat !== undefined",
+    to: "return isRefused && seat === undefined",
+    test: stories,
+    name: "whose leaf has a key that the service takes no more is let in again, where it has a newer credential",
+  },
+  {
+    fault: "a refusal is evidence of another story",
+    file: `${client}/receiving/story.ts`,
+    from: 'if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined',
+    to: "",
+    test: stories,
+    name: "a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent",
+  },
+  {
+    fault: "a receipt that nobody signed is evidence of another story",
+    file: `${client}/receiving/story.ts`,
+    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyTold(context, conversationId, seat, envelope))',
+    to: "if (verifyTold.length === 0) throw refusingAs",
+    test: stories,
+    name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",
+    row: "a receipt that nobody signed",
+  },
+  {
+    fault: "who was let in while it was away waits for a welcome that has ended",
+    file: `${client}/sync/sync.ts`,
+    from: "askForLostWelcomes(context, shown.values())",
+    to: "askForLostWelcomes(context, [])",
+    test: "test/simulation/renewal.test.ts",
+    name: "who was let in while it was away until its welcome had ended, asks again",
+  },
+  {
+    fault: "all chunks of a file are sealed at one position",
+    file: `${client}/attachments/chunk-cipher.ts`,
+    from: "setUint32(prefixBytes, index)",
+    to: "setUint32(prefixBytes, 0 * index)",
+    test: "test/simulation/attachments.test.ts",
+    name: "what was sent in parts, stopped and gone on with is what is read, and no position seals two chunks",
+  },
+  {
+    fault: "a chunk is given out that did not pass",
+    file: `${client}/attachments/chunk-cipher.ts`,
+    from: 'throw new MessagingError("ATTACHMENT_TAMPERED", "a chunk is not the one that was sent", { cause })',
+    to: "return ciphertext.slice(0, -16)",
+    ...hostile("bent parts"),
   },
   {
     fault: "a place that holds the wrong things counts as the end of the log",

@@ -9,7 +9,7 @@ import type { Seeded } from "./seeded.ts"
 import { leaves, watchWebCrypto } from "./web-crypto.ts"
 
 /** Around the size of a chunk, and of a part of the store's. */
-const sizes = [0, 1, 4_096, 49_999, 65_535, 65_536, 65_537, 131_072, 180_000]
+const sizes = [0, 1, 49_999, 65_536, 65_537, 131_073, 180_000, 200_000]
 
 interface File {
   /** Its name: with it, whoever reads it is known to read the right bytes. */

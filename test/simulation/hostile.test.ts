@@ -9,9 +9,9 @@ const lied: Record<Hostility, number> = {
   "ghost member": 4,
   "dropped commit": 5,
   equivocation: 4,
-  replay: 7,
+  replay: 1,
   "old group info": 59,
-  "bent parts": 3,
+  "bent parts": 12,
 }
 
 /** What a service lies about that is not in every run. */

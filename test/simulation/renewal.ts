@@ -15,7 +15,7 @@ const stepDays = 50
 const steps = [1, 2, 7, 9]
 
 export function playRenewal(cast: Cast, random: Seeded): Playing {
-  const { schedule, service, trace, devices } = cast
+  const { schedule, service, trace, devices, network } = cast
   let isPassing = false
   return {
     /** A season: who is at home comes by now and then, and may stop anywhere; who is away does not. */
@@ -23,7 +23,8 @@ export function playRenewal(cast: Cast, random: Seeded): Playing {
       if (isPassing || !random.chance(0.05)) return
       isPassing = true
       const atHome = devices.filter(() => random.chance(0.7))
-      for (const device of devices) if (!atHome.includes(device)) device.stop()
+      const away = devices.filter((device) => !atHome.includes(device)).map(({ name }) => name)
+      for (const name of away) network.parted.add(name)
       const count = random.pick(steps)
       trace.push(`${count * stepDays} days pass`)
       for (let i = 0; i < count; i++) {
@@ -34,6 +35,7 @@ export function playRenewal(cast: Cast, random: Seeded): Playing {
           await wake({ ...cast, random }, device, random.chance(0.3) ? random.below(120) : undefined)
         }
       }
+      for (const name of away) network.parted.delete(name)
       isPassing = false
     },
     async violations() {
