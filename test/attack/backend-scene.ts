@@ -17,6 +17,7 @@ import { deviceRequest, newLeafKey, randomBytes } from "../support/messaging/pap
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
 import { claimsOf } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
 
 export let server: MessagingServer
 export let backend: BackendElsewhere
@@ -29,7 +30,7 @@ export let bob: TestDevice
 export let phone: TestDevice
 
 export async function openScene(): Promise<void> {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   backend = await startBackendElsewhere(server)
   authority = createClient(AuthorityService, createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" }))
   own = await backend.ownHeaders()

@@ -19,6 +19,7 @@ import { bytesOf, randomBytes, suite } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
+import { storyStore } from "../support/postgres.ts"
 
 export let server: MessagingServer
 export let alice: TestDevice
@@ -42,7 +43,7 @@ export async function registered(of?: SignedIn, packages = 12): Promise<TestDevi
 }
 
 export async function openScene(): Promise<void> {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   alice = await registered()
   bob = await registered()
   carol = await registered(undefined, 40)
