@@ -22,6 +22,7 @@ import { type Messengers, messengersOn, type Seated } from "../support/messaging
 import { engine } from "../support/messaging/papers.ts"
 import { aadOf, type Room } from "../support/messaging/room.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
 
 let server: MessagingServer
 let messengers: Messengers
@@ -32,7 +33,7 @@ let transport: LyingTransport
 let refusal: readonly [reason: string, code: string] | undefined
 const otherReceipt = ["ENVELOPE_INVALID", "AAD_WRONG_RECEIPT"] as const
 beforeAll(async () => {
-  server = await startMessagingServer({ store: "pglite" })
+  server = await startMessagingServer({ store: storyStore })
   messengers = messengersOn(server)
   mallory = await newDevice(messengers.transport, await server.person("mallory"))
   await mallory.register()
