@@ -69,8 +69,10 @@ describe("a claim", () => {
     expect(again.claim?.ticket).toEqual(first.claim?.ticket)
     expect(await why(claim({ claimId }))).toBe("IDEMPOTENCY_MISMATCH")
     expect(await why(claim({ claimId, deviceIds: [bob.id] }))).toBe("IDEMPOTENCY_MISMATCH")
-    // Somebody else's id, by whoever is in the conversation too.
-    expect(await why(claim({ claimId, userIds: both }, bob))).toBe("IDEMPOTENCY_MISMATCH")
+    // An id is its device's own: the same one of somebody else, who is in the conversation too, gets others.
+    const others = await claim({ claimId, userIds: [eve.userId] }, bob)
+    expect(others.claim?.ticket).not.toEqual(first.claim?.ticket)
+    expect(refsOf(first)).not.toContain(refsOf(others)[0])
   })
 
   test("for a conversation that the caller is not in, or that is not, is refused alike", async () => {
