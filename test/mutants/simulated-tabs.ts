@@ -45,7 +45,7 @@ export const simulatedTabMutants: readonly Mutant[] = [
   {
     fault: "a hint of a new device is passed over",
     file: `${client}/sync/stream.ts`,
-    from: "return userId === context.owner.userId ? addOwnDevices(context) : addDevicesOf(context, userId)",
+    from: "return userId === context.owner.userId ? addNewOwnDevices(context) : addDevicesOf(context, userId)",
     to: "return",
     ...listening,
   },
@@ -55,6 +55,14 @@ export const simulatedTabMutants: readonly Mutant[] = [
     from: "      await sync(context)\n      for await",
     to: "      if (failures === 0) await sync(context)\n      for await",
     ...listening,
+  },
+  {
+    fault: "a device that came before its key packages is tried once",
+    file: `${client}/device/own-devices.ts`,
+    from: "if (await addOwnDevices(context)) return",
+    to: "await addOwnDevices(context)\n    return",
+    test,
+    name: "a device that came before its key packages is let in by the user's other one soon",
   },
   {
     fault: "what was claimed for a new conversation, and has ended, is asked for again for ever",

@@ -11,7 +11,9 @@ test("whoever listens hears in time, though hints are late and lost, and streams
 test("two tabs of one store are one device, whichever of them freezes, and wherever it ends", () =>
   expectSound(7, { features: ["tabs"] }))
 
-// A seed that found something once, and finds it again with the fault put back.
+// Seeds that found something once, and find it again with the fault put back.
+test("a device that came before its key packages is let in by the user's other one soon", () =>
+  expectSound(42, { features: ["hints", "tabs", "renewal"] }))
 test("who began a conversation and was away until the key packages had ended, begins it with others", () =>
   expectSound(7, { features: ["tabs", "renewal"] }))
 

@@ -19,10 +19,22 @@ export const listDevices = ({ calls }: Pick<Context, "calls">, userId = ""): Pro
     return { items: devices, nextPageToken }
   })
 
-/** Lets the user's other devices into every conversation that this one is in. */
-export async function addOwnDevices(context: Context): Promise<void> {
+/** A device is in the list before its key packages are there: then it is tried again. Milliseconds. */
+const againMs = [1_000, 5_000, 30_000] as const
+
+/** Lets a device of the user in that has just come. */
+export async function addNewOwnDevices(context: Context): Promise<void> {
+  for (const waitMs of againMs) {
+    if (await addOwnDevices(context)) return
+    await pause(context.clock, waitMs)
+  }
+  await addOwnDevices(context)
+}
+
+/** Lets the user's other devices into every conversation that this one is in. @returns Whether all of them were in already. */
+export async function addOwnDevices(context: Context): Promise<boolean> {
   const { door, owner } = context
-  await addMissing(context, owner.userId, async (conversationId, active) => {
+  return addMissing(context, owner.userId, async (conversationId, active) => {
     const { outline } = (await door(conversationId).glance()) ?? {}
     // All of them are in: the state is not opened for that.
     if (outline !== undefined && active.every((id) => outline.ownDeviceIds.includes(id))) return undefined
@@ -47,7 +59,8 @@ export async function addDevicesOf(context: Context, userId: string): Promise<vo
 /** What is held of a conversation that their devices belong into; undefined for another one. */
 type Opening = (conversationId: string, active: readonly string[]) => Promise<Held | undefined>
 
-async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<void> {
+async function addMissing(context: Context, userId: string, openIfTheirs: Opening): Promise<boolean> {
+  let isAnyMissing = false
   const devices = (await listDevices(context, userId)).filter(({ status }) => status === Device_Status.ACTIVE)
   const active = devices.map(({ id }) => id)
   for (const conversationId of await context.store.spaces()) {
@@ -57,11 +70,13 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
       if (held?.seat === undefined || held.record?.status !== Status.ACTIVE) return
       const roster = rosterOf(held.seat.group)
       const missing = devices.filter(({ id }) => !roster.has(id))
+      isAnyMissing ||= missing.length > 0
       for (const device of missing) await ensureTheirs(context, userId, device)
       const add = { case: "add", value: { deviceIds: missing.map(({ id }) => id) } } as const
       if (missing.length > 0) await ask(context, conversationId, add)
     })
   }
+  return !isAnyMissing
 }
 
 /**

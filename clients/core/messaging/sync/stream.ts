@@ -1,7 +1,7 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { isFailure, needsSignIn } from "../../errors.ts"
 import type { Context } from "../context.ts"
-import { addDevicesOf, addOwnDevices } from "../device/own-devices.ts"
+import { addDevicesOf, addNewOwnDevices } from "../device/own-devices.ts"
 import { isMessagingError } from "../errors.ts"
 import { answeredId } from "../ids.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
@@ -97,7 +97,7 @@ export async function follow(context: Context, event: Hint): Promise<void> {
     case "deviceListChanged": {
       const userId = answeredId("prn", event.value.userId)
       inBackground(context, undefined, () => lookAgain(context, userId))
-      return userId === context.owner.userId ? addOwnDevices(context) : addDevicesOf(context, userId)
+      return userId === context.owner.userId ? addNewOwnDevices(context) : addDevicesOf(context, userId)
     }
     case "directiveIssued": {
       const conversationId = answeredId("cnv", event.value.conversationId)

@@ -48,7 +48,7 @@ export async function sync(context: Context): Promise<void> {
     })
   }
   await trying(context, undefined, () => askForLostWelcomes(context, shown.values()))
-  await trying(context, undefined, () => addOwnDevices(context))
+  await trying(context, undefined, async () => void (await addOwnDevices(context)))
 }
 
 /**
