@@ -1,6 +1,6 @@
 // A conversation of two people, end-to-end encrypted: what is kept is in a folder, and is gone on with at the next start.
 import { join } from "node:path"
-import { configure, type ProviderSignIn, type SecretBox } from "@signet/client-node"
+import { configure, failureOf, type ProviderSignIn, type SecretBox } from "@signet/client-node"
 import {
   createMessenger,
   isMessagingError,
@@ -33,6 +33,8 @@ export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signI
     secretBox: box,
   })
   messenger.subscribe((event) => show(lineOf(event)))
+  // From here on others can write to this device. Without a network the same is done as soon as there is one.
+  await messenger.sync().catch((error: unknown) => show(`offline: ${error}`))
   const ending = new AbortController()
   const running = messenger.run(ending.signal).catch((error: unknown) => show(`ended: ${error}`))
   return {
@@ -44,8 +46,8 @@ export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signI
         await messenger.send(id, new TextEncoder().encode(text))
       } catch (error) {
         // Stored, and sent as soon as it can be: asking again would send it twice.
-        if (!isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) throw error
-        show("waits for the network")
+        const isKept = isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")
+        show(isKept ? "waits for the network" : `not sent: ${failureOf(error)?.reason ?? error}`)
       }
     },
     /** Sixty digits for the two of them to compare, over another way than this one. */
@@ -61,11 +63,9 @@ export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signI
 
 function lineOf(event: MessengerEvent): string {
   switch (event.is) {
-    case "entry": {
-      const { entry } = event
-      if (entry.is === "message") return `${entry.from.userId}: ${new TextDecoder().decode(entry.plaintext)}`
-      return `(${entry.is})`
-    }
+    case "entry":
+      if (event.entry.is !== "message") return `(${event.entry.is})`
+      return `${event.entry.from.userId}: ${new TextDecoder().decode(event.entry.plaintext)}`
     case "status":
       return `the conversation is ${event.status}`
     case "keysChanged":
