@@ -23,7 +23,7 @@ function chatter(email: string, rootKey: string, url: string, cwd: string): Chat
   return { child, said: () => text }
 }
 
-const soon = { timeout: 30_000 }
+const soon = { timeout: 90_000 }
 const idIn = (of: Chatter) => of.said().match(/you are (prn_\w+)/)?.[1] ?? ""
 
 test.skipIf(effort(true, false, false))(
@@ -60,5 +60,5 @@ test.skipIf(effort(true, false, false))(
     await expect.poll(() => again.said(), soon).toContain(`${idIn(ada)}: are you there?`)
     expect(idIn(again)).toBe(idIn(bob))
   },
-  120_000,
+  300_000,
 )
