@@ -31,6 +31,7 @@ const schedule: Schedule = {
   ...systemClock,
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   outside: (work) => work(),
+  pass: () => expect.unreachable(),
   until: (happened) => happened,
 }
 
