@@ -58,7 +58,7 @@ test.skipIf(effort(true, false, false))(
     ada.child.stdin.write(`${idIn(bob)} are you there?\n`)
     const again = chatter("bob@example.com", rootKey, server.url, folder)
     await expect.poll(() => again.said(), soon).toContain(`${idIn(ada)}: are you there?`)
-    expect(idIn(again)).toBe(idIn(bob))
+    await expect.poll(() => idIn(again), soon).toBe(idIn(bob))
   },
   300_000,
 )
