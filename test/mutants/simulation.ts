@@ -39,14 +39,6 @@ export const simulationMutants: readonly Mutant[] = [
     name: "what is refused is never sent",
   },
   {
-    fault: "to begin a conversation is tried for ever, where somebody else began it",
-    file: `${client}/sending/intents.ts`,
-    from: 'if (group.epoch > 0n) return "nothing"',
-    to: "",
-    test,
-    name: "who was second to begin a conversation, and was stopped, goes on in it",
-  },
-  {
     fault: "a ghost is let in by the service's word",
     file: `${client}/sending/staging.ts`,
     from: "if (!isWhole || !isAsked(person))",
@@ -122,6 +114,14 @@ export const simulationMutants: readonly Mutant[] = [
     to: "askForLostWelcomes(context, [])",
     test: "test/simulation/renewal.test.ts",
     name: "who was let in while it was away until its welcome had ended, asks again",
+  },
+  {
+    fault: "a leaf that has a former credential waits for what that cannot do",
+    file: `${client}/sync/sync.ts`,
+    from: "if (isFormer && dueIn",
+    to: "if (!isFormer && dueIn",
+    test: "test/simulation/renewal.test.ts",
+    name: "who is in by a former credential gets its leaf renewed, whatever else is refused meanwhile",
   },
   {
     fault: "all chunks of a file are sealed at one position",

@@ -102,6 +102,9 @@ export async function settle(context: Context, conversationId: string, shown: Co
   if (isTaking && (staged !== undefined || dueIn(record, "intent").length > 0)) {
     await carryOutIntents(context, conversationId)
   }
+  // By a former credential no commit but this one is taken for long: it comes next, whatever becomes of the others.
+  const isFormer = !equalBytes(seat.identityKey, context.device.identity().signatureKey)
+  if (isFormer && dueIn(record, "intent").length === 0) renewLeafLater(context, conversationId)
   if (shown === undefined || shown.directives.length > 0) await carryOutDue(context, conversationId)
   if (!isTaking) return
   if (dueIn(record, "outbox").length > 0) await flush(context, conversationId)
