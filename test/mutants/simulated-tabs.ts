@@ -65,14 +65,6 @@ export const simulatedTabMutants: readonly Mutant[] = [
     name: "a device that came before its key packages is let in by the user's other one soon",
   },
   {
-    fault: "what was claimed for a new conversation, and has ended, is asked for again for ever",
-    file: `${client}/sending/creation.ts`,
-    from: "if (isStaleClaim(error)) return undefined",
-    to: "",
-    test,
-    name: "who began a conversation and was away until the key packages had ended, begins it with others",
-  },
-  {
     fault: "state that another tab has changed is gone on with",
     file: `${client}/state/door.ts`,
     from: "if (cached?.generation !== generation) cached = undefined",

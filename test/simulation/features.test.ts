@@ -14,9 +14,6 @@ test("two tabs of one store are one device, whichever of them freezes, and where
 // Seeds that found something once, and find it again with the fault put back.
 test("a device that came before its key packages is let in by the user's other one soon", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }))
-test("who began a conversation and was away until the key packages had ended, begins it with others", () =>
-  expectSound(7, { features: ["tabs", "renewal"] }))
-
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)
