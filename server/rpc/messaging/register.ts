@@ -55,7 +55,8 @@ async function registerOnce(
 
   if (decision.is === "bind" && former === undefined) {
     const { device } = decision
-    if (known.newest === undefined) throw new Refused("INTERNAL", { cause: new Error("a device without a list") })
+    // Registered between the two questions, by the same device in another tab.
+    if (known.newest === undefined || !known.devices.some(({ id }) => id === device.id)) return "lost"
     if (boundDeviceId !== device.id)
       await store.devices.bindSession(sessionId, device.id, event("device.bound", device.id))
     return { device, list: known.newest, revoked: null }

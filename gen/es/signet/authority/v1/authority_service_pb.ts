@@ -853,7 +853,8 @@ export type BackendEvent = Message<"signet.authority.v1.BackendEvent"> & {
   id: string;
 
   /**
-   * When it happened, in milliseconds: in the last 31 days.
+   * When it happened, in milliseconds: in the last 31 days, and not to come. Else metadata `code` of INVALID_FIELD says
+   * TOO_OLD or TOO_NEW.
    *
    * @generated from field: google.protobuf.Timestamp occurred_at = 2;
    */
@@ -1159,11 +1160,11 @@ export const AuthorityService: GenService<{
   },
   /**
    * Appends what happened in messaging to the audit. Events that are there already, by their ids, are left as they are,
-   * so a backend says them until they are taken, or refused for good: INVALID_FIELD, unless `code` is TOO_NEW.
+   * so a backend says them until they are taken, or refused for good: INVALID_FIELD, but for a time that is still to come.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS (a kind that is not messaging's, another place)
-   *   INVALID_ARGUMENT   INVALID_FIELD (of `occurred_at` metadata `code` says TOO_OLD or TOO_NEW)
+   *   INVALID_ARGUMENT   INVALID_FIELD (of `occurred_at` metadata `code` says why: see AuditEvent)
    *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.WriteAuditEvents
