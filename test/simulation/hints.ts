@@ -140,13 +140,15 @@ async function heardWithin(cast: Cast, ms: number, since: string): Promise<void>
   }
 }
 
-/** Whoever is a member, here and there. */
-async function activeIn({ devices }: Cast, { conversation }: Kept): Promise<SimulatedDevice[]> {
+/** Whoever is a member, here and there. One that was revoked is told nothing, also where nobody is left to remove it. */
+async function activeIn({ devices, service }: Cast, { conversation }: Kept): Promise<SimulatedDevice[]> {
   const { id, roster, status } = conversation
   const found: SimulatedDevice[] = []
   for (const device of status === "ACTIVE" ? devices : []) {
     const { messenger } = device
-    if (!roster.some(({ deviceId }) => deviceId === messenger?.deviceId)) continue
+    const leaf = roster.find(({ deviceId }) => deviceId === messenger?.deviceId)
+    const own = leaf && (await service.deps.store.devices.find(leaf.deviceId))
+    if (own?.status !== "ACTIVE") continue
     if ((await messenger?.conversation(id))?.status === "active") found.push(device)
   }
   return found
