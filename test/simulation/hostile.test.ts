@@ -29,3 +29,8 @@ test.each(hostilities)(
 
 test("who was kept from a commit, and is where the service is, asks to be let in again", () =>
   expectSound(24, { hostility: "replay" }))
+
+test.skipIf(effort(true, false, false))(
+  "who was told another story, and was removed and let in again in the true one, comes into that",
+  () => expectSound(450, { hostility: "equivocation" }),
+)

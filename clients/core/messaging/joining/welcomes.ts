@@ -27,6 +27,7 @@ import { type Bench, checkMembers } from "../receiving/commit-check.ts"
 import { benchOf } from "../receiving/follow.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { personOf, verifyMember } from "../receiving/roster.ts"
+import { leaveOtherStory } from "../receiving/story.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
 import { nothingHeld, type Seat } from "../state/held.ts"
@@ -69,7 +70,8 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
     if (before.record.joinedSeq === welcome.commitSeq) return consumeAgain(context, welcome)
     // It was removed and let in again while it was away: the log says so.
     const { record } = await catchUp(context, conversationId)
-    if (record?.status === Status.ACTIVE) throw refused("the device is in already")
+    const isStillIn = record?.status === Status.ACTIVE && !(await leaveOtherStory(context, conversationId))
+    if (isStillIn) throw refused("the device is in already")
   }
   try {
     await joinVerified(context, welcome)
