@@ -14,6 +14,9 @@ test("two tabs of one store are one device, whichever of them freezes, and where
 // Seeds that found something once, and find it again with the fault put back.
 test("a device that came before its key packages is let in by the user's other one soon", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }))
+test.skipIf(effort(true, false, false))("what another tab has sent meanwhile is not refused here", () =>
+  expectSound(6036, { features }),
+)
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)

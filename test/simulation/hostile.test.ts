@@ -1,8 +1,10 @@
-import { test } from "vitest"
+import { test, vi } from "vitest"
 import { effort } from "../support/effort.ts"
 import type { Feature } from "./features.ts"
 import { type Hostility, hostilities } from "./hostile.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
+
+vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000) })
 
 // Each with a seed in which its lies matter.
 const lied: Record<Hostility, number> = {

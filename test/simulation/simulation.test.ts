@@ -1,11 +1,13 @@
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
 import { effort } from "../support/effort.ts"
 import { simulate } from "./simulate.ts"
 import { allOrNone, expectSound, first } from "./sound.ts"
 
+vi.setConfig({ testTimeout: effort(60_000, 300_000, 7_200_000) })
+
 test("whatever the network drops and wherever processes end, nobody loses, doubles, forks or leaks", async () => {
-  const count = effort(1, 30, 3_000)
+  const count = effort(1, 20, 3_000)
   for (let seed = first; seed < first + count; seed++) await expectSound(seed, { features: allOrNone(seed) })
 })
 

@@ -294,7 +294,7 @@ export async function sendContent(context: Context, conversationId: string, make
 const isOwn = (entry: TimelineEntry, outboxId: string): boolean =>
   (entry.is === "message" || entry.is === "attachment") && entry.outboxId === outboxId
 
-/** What is stored is sent by the next flush that can: whatever kept this one from it, it is not refused. */
+/** What is stored is sent by the next flush that can, or was by another tab: whatever kept this one, it is not refused. */
 async function unlessWaiting(
   context: Context,
   conversationId: string,
@@ -303,17 +303,28 @@ async function unlessWaiting(
 ): Promise<undefined> {
   if (isMessagingError(cause, "QUEUED", "CONFLICT_EXHAUSTED")) throw cause
   const isRefusal = isMessagingError(cause) || failureOf(cause) !== undefined
-  const isWaiting = isRefusal && (await waitingIn(context, conversationId)).some(({ id }) => id === outboxId)
-  throw isWaiting ? new MessagingError("QUEUED", "stored, and not sent yet", { cause }) : cause
+  if (!isRefusal) throw cause
+  const isWaiting = (await waitingIn(context, conversationId)).some(({ id }) => id === outboxId)
+  if (isWaiting) throw new MessagingError("QUEUED", "stored, and not sent yet", { cause })
+  if ((await sentEntry(context, conversationId, outboxId)) === undefined) throw cause
+  return undefined
 }
 
 /** Another tab has taken the echo in. */
 async function findSent(context: Context, conversationId: string, outboxId: string): Promise<TimelineEntry> {
+  const found = await sentEntry(context, conversationId, outboxId)
+  if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
+  return found
+}
+
+async function sentEntry(
+  context: Context,
+  conversationId: string,
+  outboxId: string,
+): Promise<TimelineEntry | undefined> {
   const { seat } = await context.door(conversationId).held()
   const afterSeq = (seat?.processedSeq ?? 0n) - 1_000n
   const range = afterSeq > 0n ? { afterSeq, limit: 1_000 } : { limit: 1_000 }
   const entries = await readTimeline(context.store, context.rows, conversationId, range)
-  const found = entries.find((entry) => isOwn(entry, outboxId))
-  if (found === undefined) throw new MessagingError("QUEUED", "stored, and not seen in the log yet")
-  return found
+  return entries.find((entry) => isOwn(entry, outboxId))
 }
