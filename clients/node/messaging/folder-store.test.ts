@@ -112,6 +112,33 @@ test("a row that was removed is gone when it was read before the merge", async (
   expect([await byteOf(other), await byteOf(other, "y")]).toEqual([undefined, 1])
 })
 
+test("a write that another owner's merge took for a leftover is written again", async () => {
+  const files = folderFiles(folder)
+  let swept = 0
+  const sweeping: FolderFiles = {
+    ...files,
+    async name(file, name) {
+      if (++swept <= 3) await files.remove(file)
+      return files.name(file, name)
+    },
+  }
+  const store = await openFolderStoreOn(sweeping, noLock, { mergeAt: 64 })
+  expect(await store.transact(a, 0n, [put("x", 1)])).toBe("ok")
+  expect([swept, namesIn()]).toEqual([4, ["000000000001-000000000001.rows"]])
+  expect(await byteOf(await open())).toBe(1)
+})
+
+test("a folder that is gone is an error, and not tried for ever", async () => {
+  let tries = 0
+  const name = () => {
+    tries++
+    return Promise.reject(Object.assign(new Error("no such folder"), { code: "ENOENT" }))
+  }
+  const store = await openFolderStoreOn({ ...folderFiles(folder), name }, noLock, { mergeAt: 64 })
+  await expect(store.transact(a, 0n, [put("x", 1)])).rejects.toThrow("no such folder")
+  expect([tries, namesIn()]).toEqual([8, []])
+})
+
 test("folder and files are their owner's alone", async () => {
   const store = await openFolderStore(join(folder, "store"))
   await store.transact(a, 0n, [put("x", 1)])

@@ -170,16 +170,29 @@ async function listSpans(files: FolderFiles): Promise<Span[]> {
 
 /** @returns False where its name is taken. */
 async function place(files: FolderFiles, span: Span, left: Left): Promise<boolean> {
+  const bytes = encodeFile(span, left)
+  for (let tries = 1; ; tries++) {
+    const isFirst = await placeOnce(files, nameOf(span), bytes).catch((error: unknown) => {
+      if (codeOf(error) !== "ENOENT" || tries === maxTries) throw error
+      return "swept" as const
+    })
+    if (isFirst === "swept") continue
+    await files.sync()
+    return isFirst
+  }
+}
+
+/** A file that another owner, who merged meanwhile, took for a leftover is written again so often. */
+const maxTries = 8
+
+async function placeOnce(files: FolderFiles, name: string, bytes: Uint8Array): Promise<boolean> {
   const fresh = `${randomBytes(12).toString("hex")}.new`
-  let isFirst: boolean
   try {
-    await files.write(fresh, encodeFile(span, left))
-    isFirst = await files.name(fresh, nameOf(span))
+    await files.write(fresh, bytes)
+    return await files.name(fresh, name)
   } finally {
     await files.remove(fresh).catch(() => undefined)
   }
-  await files.sync()
-  return isFirst
 }
 
 /**
