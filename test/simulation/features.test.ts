@@ -17,6 +17,10 @@ test("a device that came before its key packages is let in by the user's other o
 test.skipIf(effort(true, false, false))("what another tab has sent meanwhile is not refused here", () =>
   expectSound(6036, { features }),
 )
+test.skipIf(effort(true, false, false))(
+  "who began what somebody else had begun, and was away for its welcome, is let in",
+  () => expectSound(7153, { features }),
+)
 test("a store that takes what a tab has made of old state is noticed", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)

@@ -33,6 +33,9 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
   )
   if (isMoving) return false
   if (!(await context.has(id))) return true
-  const record = await context.door(id).glance()
+  const door = context.door(id)
+  const record = await door.glance()
+  // Somebody else began it. A commit of its own that is staged may be the one that did, and is sent again.
+  if (record?.status === Status.CREATING) return (await door.held()).staged === undefined
   return record?.status === Status.WAITING || record?.status === Status.STRANDED || record?.status === Status.REMOVED
 }
