@@ -39,16 +39,14 @@ test("work that throws gives it back", async () => {
 test("a holder that runs keeps it, and who waits for too long is told", async () => {
   const path = folder()
   const lock = createFileLock(path, { waitMs: 50 })
-  let end = () => {}
-  const held = lock.run(
-    () =>
-      new Promise<void>((resolve) => {
-        end = resolve
-      }),
-  )
-  await later(20)
+  const [has, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const held = lock.run(() => {
+    has.resolve()
+    return ended.promise
+  })
+  await has.promise
   await expect(lock.run(async () => "no")).rejects.toMatchObject({ reason: "LOCK_BUSY" })
-  end()
+  ended.resolve()
   await held
   expect(await lock.run(async () => "yes")).toBe("yes")
 })
@@ -76,17 +74,15 @@ test.each<[string, string]>([
 
 test("a holder that was overtaken takes nothing from who has it now", async () => {
   const path = folder()
-  let end = () => {}
-  const frozen = createFileLock(path).run(
-    () =>
-      new Promise<void>((resolve) => {
-        end = resolve
-      }),
-  )
-  await later(20)
+  const [held, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const frozen = createFileLock(path).run(() => {
+    held.resolve()
+    return ended.promise
+  })
+  await held.promise
   utimesSync(first(path), ago(61_000), ago(61_000))
   await createFileLock(path).run(async () => {
-    end()
+    ended.resolve()
     await frozen
     const [name = ""] = readdirSync(path)
     expect(readFileSync(join(path, name), "utf8")).toContain("pid")

@@ -33,8 +33,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a message that is stored counts as refused",
     file: "clients/core/messaging/sending/outbox.ts",
-    from: "const isWaiting = isRefusal &&",
-    to: "const isWaiting = !isRefusal &&",
+    from: "if (isWaiting) throw new",
+    to: "if (!isWaiting) throw new",
     test,
     name: "what is refused is never sent",
   },
