@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Refused } from "@signet/kernel/errors"
 
-const attempts = 20
+const attempts = 40
 const longestPauseMs = 250
 
 /** Serialization failure and deadlock: PostgreSQL gave up one of two transactions, which may run again (SQLSTATE). */
@@ -23,7 +23,7 @@ const lostCodes =
 const lostMessages = /^(Connection terminated|timeout exceeded when trying to connect|Client .* is not queryable)/
 
 /**
- * Runs work again while it fails in a way that another run mends: 20 times at most, with growing random pauses.
+ * Runs work again while it fails in a way that another run mends: 40 times at most, with growing random pauses.
  *
  * @throws Refused UNAVAILABLE when no run succeeded, and when the database cannot be reached. STORAGE_FULL when there is
  *   no room. INVALID_FIELD for a text with a zero character.
