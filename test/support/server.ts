@@ -129,7 +129,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     clock,
     random,
     limiter: {
-      limits: options.limits ?? relaxed,
+      limits: options.limits ?? structuredClone(relaxed),
       memory: createRefusedMemory(),
       onLocked: auditLockouts({ store: store.store, clock, random }, () => {}),
     },
