@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { createFileLock, createFileShelf, createPassphraseBox } from "../clients/node/index.ts"
 import { buildCommand } from "../scripts/build-command.ts"
 import { effort } from "./support/effort.ts"
 
@@ -13,12 +14,18 @@ describe.skipIf(!isBuilt)(
   `the package of the command${isBuilt ? "" : " (skipped: npm run test:long builds it)"}`,
   () => {
     let project: string
+    const store = { SIGNET_PASSPHRASE: "correct horse" }
     const npm = (...args: string[]) =>
       execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
     const signet = (...args: string[]) => {
       const { PATH = "" } = process.env
       const node = process.execPath.replace(/\/[^/]*$/, "")
-      const env = { PATH: `${join(project, "node_modules/.bin")}:${node}:${PATH}`, HOME: project, NO_COLOR: "1" }
+      const env = {
+        PATH: `${join(project, "node_modules/.bin")}:${node}:${PATH}`,
+        HOME: project,
+        NO_COLOR: "1",
+        ...store,
+      }
       const { status, stdout, stderr } = spawnSync("signet", args, { cwd: project, env, encoding: "utf8" })
       return { status, stdout, stderr }
     }
@@ -48,6 +55,18 @@ describe.skipIf(!isBuilt)(
         expect(signet(name, "--help")).toMatchObject({ status: 0, stdout: expect.stringContaining(`signet ${name}`) })
       }
       expect(signet("whoami", "--json")).toMatchObject({ status: 3, stderr: expect.stringContaining("NOT_SIGNED_IN") })
+    })
+
+    test("finds its unlock agent, which holds the key until a lock", async () => {
+      const home = join(project, ".config/signet")
+      const lock = createFileLock(join(home, "box-lock"))
+      const shelf = createFileShelf(join(home, "passphrase-box"))
+      const parameters = { memoryKiB: 19_456, passes: 2 }
+      await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => "correct horse" }).createKey({
+        app: "a",
+      })
+      expect(signet("unlock")).toMatchObject({ status: 0, stderr: "" })
+      expect(signet("lock")).toMatchObject({ status: 0, stdout: "Locked.\n" })
     })
 
     test("says that the server is not in it", () => {

@@ -22,7 +22,9 @@ export interface Cli {
   /** Shows an address to the person, in a browser. */
   readonly openBrowser: (url: string) => Promise<void>
   /** Said on the command line, wherever it was said. */
-  readonly options: { json?: boolean; profile?: string | undefined }
+  readonly options: { json?: boolean; profile?: string | undefined; unlockMinutes?: number | undefined }
+  /** The file of this command, which starts it again as the unlock agent; undefined where that is not offered. */
+  readonly program?: string | undefined
 }
 
 export interface NamedProfile extends Profile {

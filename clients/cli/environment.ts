@@ -6,6 +6,7 @@ export const variables = [
   "SIGNET_PAT",
   "SIGNET_STORE",
   "SIGNET_PASSPHRASE",
+  "SIGNET_UNLOCK_MINUTES",
 ] as const
 
 /** Those that no other program gets. */

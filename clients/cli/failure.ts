@@ -150,7 +150,7 @@ const boxExitCode = (reason: SecretBoxReason): number =>
 
 const boxHints: Partial<Record<SecretBoxReason, string>> = {
   SECURE_STORE_UNAVAILABLE:
-    "Start the desktop's keyring, or choose a file under a passphrase: signet login --store passphrase",
+    "Without a desktop's keyring, seal under a passphrase: signet login --store passphrase (or SIGNET_STORE=passphrase)",
   LOCKED: "Unlock the keyring of your desktop and try again.",
   SECURE_STORE_CHANGED: "Sign in again: signet login",
   WRONG_USER: "Sign in again: signet login",

@@ -5,11 +5,13 @@ import {
   createFileShelf,
   createPassphraseBox,
   openOsSecretBox,
+  type PassphraseBoxOptions,
   type SecretBox,
 } from "@signet/client-node"
 import type { Cli, NamedProfile } from "./cli.ts"
 import { CommandError, exitCodes, usage } from "./failure.ts"
 import { homeOf } from "./profiles.ts"
+import { keyHolderOf } from "./unlock/unlock.ts"
 
 export interface Keep {
   /** Whether what is written now could be kept: throws what would be thrown then. */
@@ -24,12 +26,17 @@ export const folderOf = ({ env }: Cli, { name }: NamedProfile): string => join(h
 
 /** The store that the profile names. The system's unless a passphrase was chosen: nothing falls back to it. */
 export async function openBox(cli: Cli, { store = storeOf(cli) }: NamedProfile): Promise<SecretBox> {
-  const home = homeOf(cli.env)
-  const lock = createFileLock(join(home, "box-lock"))
-  if (store === "os") return openOsSecretBox({ lock })
-  const shelf = createFileShelf(join(home, "passphrase-box"))
-  return createPassphraseBox({ shelf, lock, passphrase: (isNew) => askPassphrase(cli, isNew) })
+  if (store === "os") return openOsSecretBox({ lock: boxLock(cli) })
+  const holder = keyHolderOf(cli)
+  return openPassphraseBox(cli, { passphrase: (isNew) => askPassphrase(cli, isNew), ...(holder && { holder }) })
 }
+
+/** The file under a passphrase, of all profiles. */
+export const openPassphraseBox = (cli: Cli, how: Pick<PassphraseBoxOptions, "passphrase" | "holder">): SecretBox =>
+  createPassphraseBox({ shelf: passphraseShelf(cli), lock: boxLock(cli), ...how })
+
+export const passphraseShelf = ({ env }: Cli) => createFileShelf(join(homeOf(env), "passphrase-box"))
+const boxLock = ({ env }: Cli) => createFileLock(join(homeOf(env), "box-lock"))
 
 /** What SIGNET_STORE says, for sign-ins that say nothing. */
 export function storeOf({ env }: Cli): "os" | "passphrase" {
@@ -46,7 +53,7 @@ async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<st
       exitCodes.unauthenticated,
       "the passphrase is needed and nobody can be asked",
       {
-        hint: "Set SIGNET_PASSPHRASE, or say it at a terminal.",
+        hint: "Unlock first: signet unlock, at a terminal or with the passphrase on standard input. Or set SIGNET_PASSPHRASE.",
       },
     )
   }

@@ -1,9 +1,15 @@
 // signet: the command.
 import { secretVariables } from "./environment.ts"
+import { hiddenAgent } from "./hidden.ts"
 import { processTerminal } from "./terminal.ts"
 
 /** @returns The exit code. */
 export async function run(version: string): Promise<number> {
+  if (process.argv[2] === hiddenAgent) {
+    const { runAgent } = await import("./unlock/agent.ts")
+    await runAgent(process.stdin, process.stdout)
+    return 0
+  }
   const { runProgram } = await import("./program.ts")
   for (const stream of [process.stdout, process.stderr]) stream.on("error", endQuietly)
   const env = { ...process.env }
@@ -19,6 +25,7 @@ export async function run(version: string): Promise<number> {
       await openInBrowser(url)
     },
     options: {},
+    program: process.argv[1],
   }
   return runProgram(cli, version, process.argv.slice(2))
 }

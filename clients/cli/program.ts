@@ -28,6 +28,8 @@ const parts: readonly Part[] = [
   { name: "pat", group: account, load: async () => (await import("./commands/pat.ts")).patCommand },
   { name: "token", group: account, load: async () => (await import("./commands/token.ts")).tokenCommand },
   { name: "profile", group: account, load: async () => (await import("./commands/profile.ts")).profileCommand },
+  { name: "unlock", group: account, load: async () => (await import("./commands/unlock.ts")).unlockCommand },
+  { name: "lock", group: account, load: async () => (await import("./commands/unlock.ts")).lockCommand },
   { name: "app", group: administer, load: async () => (await import("./commands/app.ts")).appCommand },
   { name: "provider", group: administer, load: async () => (await import("./commands/provider.ts")).providerCommand },
   {

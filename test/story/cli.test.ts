@@ -155,6 +155,29 @@ describe.skipIf(missing !== undefined)(`docs/cli.md${missing ? ` (skipped: no ${
   )
 })
 
+describe.skipIf(!isThorough || missing !== undefined)(
+  `a machine without a credential store${isThorough ? "" : " (skipped: npm run test:long)"}`,
+  () => {
+    test("signs in under a passphrase, and later commands neither ask nor stretch it", async () => {
+      const signet = install(join(home, "headless"), { DBUS_SESSION_BUS_ADDRESS: "unix:path=/none", U: program.url })
+      writeFileSync(join(home, "passphrase.txt"), "correct horse\n", { mode: 0o600 })
+      const [script = ""] = blocks("sh passphrase")
+      const typed = signet.type(script, { cwd: home, env: { SIGNET_PASSPHRASE: "correct horse" } })
+      expect([typed.code, typed.stderr]).toEqual([0, ""])
+      // Unlocked by the last line: nobody is asked any more, and no passphrase is in the environment.
+      const startMs = performance.now()
+      expect(await signet.run(["whoami"])).toMatchObject({ code: 0, stderr: "" })
+      const unlockedMs = performance.now() - startMs
+      await signet.run(["lock"])
+      expect(await signet.run(["whoami"])).toMatchObject({ code: 3, stderr: expect.stringContaining("signet unlock") })
+      const lockedMs = performance.now()
+      await signet.run(["whoami"], { env: { SIGNET_PASSPHRASE: "correct horse", SIGNET_UNLOCK_MINUTES: "0" } })
+      const stretchedMs = performance.now() - lockedMs
+      console.log(`whoami: ${Math.round(unlockedMs)} ms unlocked, ${Math.round(stretchedMs)} ms with the passphrase`)
+    }, 120_000)
+  },
+)
+
 describeOnPostgres("docs/cli.md for operators", () => {
   test("its commands run the server's own programs, with their settings", async () => {
     const database = await createTestDatabase()

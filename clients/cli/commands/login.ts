@@ -12,6 +12,7 @@ import { developmentBrowser, developmentSignIn } from "../sign-in/development.ts
 import { checkIssuer } from "../sign-in/issuer.ts"
 import { leaveReplaced } from "../sign-in/replaced.ts"
 import { openSignet } from "../signet.ts"
+import { unlockMinutesOption } from "./unlock.ts"
 
 interface LoginOptions {
   server?: string
@@ -24,6 +25,7 @@ interface LoginOptions {
   store?: "os" | "passphrase"
   tenant?: string
   context?: string
+  unlockMinutes?: number
 }
 
 export function loginCommand(cli: Cli, run: Run): Command {
@@ -57,7 +59,13 @@ export function loginCommand(cli: Cli, run: Run): Command {
           "Where secrets are sealed: the system's store, or a file under a passphrase.",
         ).choices(["os", "passphrase"]),
       )
-      .action(run((options: LoginOptions) => login(cli, options))),
+      .addOption(unlockMinutesOption())
+      .action(
+        run((options: LoginOptions) => {
+          cli.options.unlockMinutes = options.unlockMinutes
+          return login(cli, options)
+        }),
+      ),
     [
       "signet login",
       "signet login --as ada@example.com",

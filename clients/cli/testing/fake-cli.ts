@@ -18,6 +18,8 @@ export interface FakeOptions {
   readonly fetch?: typeof fetch
   readonly nowMs?: () => number
   readonly browse?: (url: string) => void
+  /** Starts the unlock agent; without it nothing is unlocked. */
+  readonly program?: string
 }
 
 export function fakeCli({ env = {}, input = "", isTerminal = false, browse, ...options }: FakeOptions = {}): FakeCli {
@@ -32,6 +34,7 @@ export function fakeCli({ env = {}, input = "", isTerminal = false, browse, ...o
       browse?.(url)
     },
     options: {},
+    program: options.program,
     terminal: {
       out: (text) => {
         said.out += `${text}\n`

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest"
 import type { Kept, Lock, Shelf } from "../../core/ports.ts"
 import { scopeText } from "../../core/sealed.ts"
-import { createPassphraseBox } from "./passphrase.ts"
+import { createPassphraseBox, type KeyHolder } from "./passphrase.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
@@ -68,6 +68,47 @@ test("after a wrong passphrase it is asked for again", async () => {
   const box = createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "", parameters })
   await expect(box.seal(scope, "token", utf8("x"))).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
   await box.seal(scope, "token", utf8("x"))
+})
+
+describe("a holder", () => {
+  /** Holds what it is given, as the unlock agent does. */
+  const holding = (found?: Uint8Array) => {
+    const kept = new Map<string, Uint8Array>()
+    const holder = {
+      find: async (id: string) => (found ?? kept.get(id))?.slice(),
+      hold: async (id: string, key: Uint8Array) => void kept.set(id, key.slice()),
+    }
+    return { kept, holder }
+  }
+  const boxOf = (holder: KeyHolder, said: string[]) =>
+    createPassphraseBox({ shelf, lock, passphrase: async () => said.shift() ?? "nothing", parameters, holder })
+
+  test("is given the key once it is proven, and the next box asks nobody", async () => {
+    const { kept, holder } = holding()
+    const box = boxOf(holder, ["right"])
+    await box.createKey(scope)
+    expect([...kept.values()].map(({ length }) => length)).toEqual([32])
+    const sealed = await box.seal(scope, "token", utf8("sgrt_1"))
+    const nobody = ["asked"]
+    expect(textOf(await boxOf(holder, nobody).open(scope, "token", sealed))).toBe("sgrt_1")
+    expect(nobody).toEqual(["asked"])
+  })
+
+  test("is never given the key of a wrong passphrase", async () => {
+    await boxWith("right").createKey(scope)
+    const { kept, holder } = holding()
+    await expect(boxOf(holder, ["wrong"]).createKey(scope)).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
+    expect(kept.size).toBe(0)
+  })
+
+  test("with a key that does not open the file is ignored: the passphrase decides", async () => {
+    const { holder } = holding(new Uint8Array(32))
+    await boxWith("right").createKey(scope)
+    await boxOf(holder, ["right"]).seal(scope, "token", utf8("x"))
+    await expect(boxOf(holder, ["wrong"]).seal(scope, "token", utf8("x"))).rejects.toMatchObject({
+      reason: "WRONG_PASSPHRASE",
+    })
+  })
 })
 
 test("who is asked is told whether there is a file yet", async () => {

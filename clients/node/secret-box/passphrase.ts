@@ -25,8 +25,30 @@ export interface PassphraseBoxOptions {
    * @param isNew There is no file yet: what is answered now is what opens it from now on.
    */
   readonly passphrase: (isNew: boolean) => Promise<string>
+  /** Holds the stretched key between processes. Without one every process asks for the passphrase and stretches it. */
+  readonly holder?: KeyHolder
   /** Of a new file. Argon2id with 64 MiB, three passes, one lane. */
   readonly parameters?: Pick<KdfParameters, "memoryKiB" | "passes">
+}
+
+/** Holds the key that a passphrase was stretched to, for the processes that come after this one. */
+export interface KeyHolder {
+  /**
+   * Finds the key of a file; undefined when none is held. The box proves it with the file's canary, and wipes the bytes.
+   *
+   * @param id Names the file by its salt and its parameters. It is no secret.
+   */
+  find(id: string): Promise<Uint8Array | undefined>
+  /** Holds a key that the canary has proven. The bytes are wiped after the call. What it throws fails the operation. */
+  hold(id: string, key: Uint8Array): Promise<void>
+}
+
+interface Stretched {
+  readonly key: SealingKey
+  /** The holder's answer, which no passphrase has proven to this process. */
+  readonly isHeld: boolean
+  /** Of a key that nobody holds yet, until it is proven. */
+  raw: Uint8Array | undefined
 }
 
 const name = "passphrase-box"
@@ -41,18 +63,42 @@ const whole = { app: "signet" }
 const canary = new TextEncoder().encode("signet passphrase")
 
 export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
-  const { shelf } = options
+  const { shelf, holder } = options
+  let isHeldWrong = false
   let passphrase: Promise<string> | undefined
-  const derived = new Map<string, Promise<SealingKey>>()
+  const derived = new Map<string, Promise<Stretched>>()
 
-  function keyOf(kdf: KdfParameters, isNew: boolean): Promise<SealingKey> {
-    const text = JSON.stringify(kdf)
-    const known = derived.get(text)
+  function keyOf(kdf: KdfParameters, isNew: boolean): Promise<Stretched> {
+    const id = JSON.stringify(kdf)
+    const known = derived.get(id)
     if (known !== undefined) return known
-    passphrase ??= options.passphrase(isNew)
-    const made = passphrase.then((said) => deriveKey(said, kdf))
-    derived.set(text, made)
+    const made = obtain(kdf, isNew)
+    derived.set(id, made)
     return made
+  }
+
+  async function obtain(kdf: KdfParameters, isNew: boolean): Promise<Stretched> {
+    const held = isNew || isHeldWrong ? undefined : await holder?.find(JSON.stringify(kdf))
+    if (held !== undefined) {
+      const key = await importSealingKey(held)
+      held.fill(0)
+      return { key, isHeld: true, raw: undefined }
+    }
+    passphrase ??= options.passphrase(isNew)
+    const raw = await stretch(await passphrase, kdf)
+    return { key: await importSealingKey(raw), isHeld: false, raw }
+  }
+
+  /** Hands a proven key to the holder, once. */
+  async function share(kdf: KdfParameters, stretched: Stretched): Promise<void> {
+    const { raw } = stretched
+    if (raw === undefined) return
+    stretched.raw = undefined
+    try {
+      await holder?.hold(JSON.stringify(kdf), raw)
+    } finally {
+      raw.fill(0)
+    }
   }
 
   /** The file, and its key, which the canary proves. */
@@ -60,19 +106,24 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
     const kept = await shelf.read(name)
     if (kept === undefined) return undefined
     const file = parseFile(kept.bytes)
-    const key = await keyOf(file.kdf, false)
-    await openBytes(
-      description,
-      () => key,
-      { scope: whole, purpose: purposeOf(file.kdf, "canary") },
-      file.canary,
-    ).catch((error: unknown) => {
+    const stretched = await keyOf(file.kdf, false)
+    const { key } = stretched
+    const place = { scope: whole, purpose: purposeOf(file.kdf, "canary") }
+    try {
+      await openBytes(description, () => key, place, file.canary)
+    } catch (error) {
       derived.clear()
       passphrase = undefined
-      throw isSecretBoxError(error, "STATE_TAMPERED")
-        ? new SecretBoxError("WRONG_PASSPHRASE", "that is not the passphrase of this file")
-        : error
-    })
+      stretched.raw?.fill(0)
+      if (!isSecretBoxError(error, "STATE_TAMPERED")) throw error
+      // A held key that does not open the file is ignored: the passphrase decides.
+      if (!stretched.isHeld) {
+        throw new SecretBoxError("WRONG_PASSPHRASE", "that is not the passphrase of this file")
+      }
+      isHeldWrong = true
+      return load()
+    }
+    await share(file.kdf, stretched)
     return { file, key, revision: kept.revision }
   }
 
@@ -83,7 +134,7 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
       lanes: 1,
       salt: toBase64url(crypto.getRandomValues(new Uint8Array(16))),
     }
-    const key = await keyOf(kdf, true)
+    const { key } = await keyOf(kdf, true)
     const sealed = await sealBytes(description, key, { scope: whole, purpose: purposeOf(kdf, "canary") }, canary)
     return { file: { kdf, canary: sealed, entries: new Map() }, key, revision: undefined }
   }
@@ -119,8 +170,8 @@ export function createPassphraseBox(options: PassphraseBoxOptions): SecretBox {
 /** The parameters are authenticated with all that the file holds. */
 const purposeOf = (kdf: KdfParameters, what: string): string => `${what} ${JSON.stringify(kdf)}`
 
-async function deriveKey(passphrase: string, { memoryKiB, passes, lanes, salt }: KdfParameters): Promise<SealingKey> {
-  const raw = await argon2id({
+async function stretch(passphrase: string, { memoryKiB, passes, lanes, salt }: KdfParameters): Promise<Uint8Array> {
+  return argon2id({
     password: passphrase.normalize("NFKC"),
     salt: fromBase64url(salt),
     memorySize: memoryKiB,
@@ -129,7 +180,4 @@ async function deriveKey(passphrase: string, { memoryKiB, passes, lanes, salt }:
     hashLength: 32,
     outputType: "binary",
   })
-  const key = await importSealingKey(raw)
-  raw.fill(0)
-  return key
 }

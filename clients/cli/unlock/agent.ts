@@ -1,0 +1,93 @@
+// The unlock agent: a process that keeps a sealed key in memory behind a Unix socket until its time is over.
+//
+// The key is sealed under bytes that are only in a file of the socket's folder. So neither a dump of this process nor a copy
+// of the disk gives the key, and the file is worth nothing once the process has ended.
+import { rmSync, statSync } from "node:fs"
+import { createServer, type Socket } from "node:net"
+import type { Readable, Writable } from "node:stream"
+
+/** What the agent reads from standard input. */
+export interface AgentOrder {
+  readonly socket: string
+  readonly wrap: string
+  /** Names the passphrase file and its parameters. */
+  readonly id: string
+  /** The key, sealed, as base64url. */
+  readonly sealed: string
+  readonly minutes: number
+}
+
+/** Requests are one line: an operation, and the id that a `find` is about. */
+export const maxRequestBytes = 1024
+const requestMs = 2_000
+const lookMs = 2_000
+
+/** Runs until the time is over, a `lock`, a signal, or until the socket's path leads elsewhere. */
+export async function runAgent(stdin: Readable, stdout: Writable): Promise<void> {
+  const order = parseOrder(await textOf(stdin))
+  // Both clocks: the monotonic one stands still while a machine sleeps, and the other one may be set back.
+  const wallEndMs = Date.now() + order.minutes * 60_000
+  const monotonicEndMs = performance.now() + order.minutes * 60_000
+  const isOver = () => Date.now() >= wallEndMs || performance.now() >= monotonicEndMs
+  process.umask(0o177)
+  const server = createServer((socket) => {
+    if (isOver()) end()
+    answer(socket, order, end)
+  })
+  server.maxConnections = 16
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(order.socket, resolve))
+  const inode = inodeOf(order.socket)
+
+  function end(): never {
+    if (inodeOf(order.socket) === inode) {
+      rmSync(order.socket, { force: true })
+      rmSync(order.wrap, { force: true })
+    }
+    process.exit(0)
+  }
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end)
+  // An agent whose socket was removed or replaced can be reached by nobody, `signet lock` included.
+  setInterval(() => (isOver() || inodeOf(order.socket) !== inode ? end() : undefined), lookMs)
+  stdout.on("error", () => undefined)
+  stdout.write("ready\n")
+}
+
+function answer(socket: Socket, { id, sealed }: AgentOrder, end: () => void): void {
+  let said = ""
+  socket.setTimeout(requestMs, () => socket.destroy())
+  socket.on("error", () => socket.destroy())
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    said += text
+    if (said.length > maxRequestBytes) socket.destroy()
+    if (!said.endsWith("\n")) return
+    if (said === `find ${id}\n`) socket.end(`${sealed}\n`)
+    else if (said === "lock\n") socket.end("locked\n", end)
+    else socket.end("none\n")
+  })
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+function parseOrder(text: string): AgentOrder {
+  const json: unknown = JSON.parse(text)
+  if (typeof json !== "object" || json === null) throw new Error("no order")
+  const { socket, wrap, id, sealed, minutes }: Record<string, unknown> = { ...json }
+  if (
+    typeof socket === "string" &&
+    typeof wrap === "string" &&
+    typeof id === "string" &&
+    typeof sealed === "string" &&
+    typeof minutes === "number"
+  ) {
+    return { socket, wrap, id, sealed, minutes }
+  }
+  throw new Error("no order")
+}

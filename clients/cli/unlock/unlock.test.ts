@@ -1,0 +1,272 @@
+// The unlock agent as the command starts it: a process of its own, with real sockets and files.
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { connect, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { type FakeOptions, fakeCli } from "../testing/fake-cli.ts"
+import { findKey, lockAgent, startAgent } from "./agent-client.ts"
+import { type AgentPlace, agentPlaceOf } from "./folder.ts"
+
+const program = join(import.meta.dirname, "../bin/signet.mjs")
+const isLinux = process.platform === "linux"
+const key = crypto.getRandomValues(new Uint8Array(32))
+const passphrase = "correct horse"
+
+let home: string
+let place: AgentPlace
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "signet-"))
+  const found = agentPlaceOf(home)
+  if (found === undefined) throw new Error("no agent on this system")
+  place = found
+})
+afterEach(async () => {
+  await lockAgent(place).catch(() => undefined)
+  rmSync(home, { recursive: true, force: true })
+})
+
+const start = (id = "id", minutes = 1) => startAgent(place, { program, id, key: Uint8Array.from(key), minutes })
+const held = async (id = "id") => Buffer.from((await findKey(place, id)) ?? []).toString("hex")
+const keyText = Buffer.from(key).toString("hex")
+
+/** Agents that this process started and that run. */
+function agents(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const [, state, parent] = /\) (\w) (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? []
+        const isAgent = readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("__unlock-agent")
+        return isAgent && state !== "Z" && Number(parent) === process.pid
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** A store with as little stretching as a file may have. */
+async function makeStore(): Promise<void> {
+  const shelf = createFileShelf(join(home, "passphrase-box"))
+  const lock = createFileLock(join(home, "box-lock"))
+  const parameters = { memoryKiB: 19_456, passes: 2 }
+  await createPassphraseBox({ shelf, lock, parameters, passphrase: async () => passphrase }).createKey({ app: "quick" })
+}
+const signet = (options: FakeOptions = {}) =>
+  fakeCli({ program, ...options, env: { SIGNET_HOME: home, SIGNET_STORE: "passphrase", ...options.env } })
+
+describe("the agent", () => {
+  test("gives the key to its owner, under its own id alone, and nothing after a lock", async () => {
+    await start()
+    expect(await held()).toBe(keyText)
+    expect(await held("another")).toBe("")
+    expect(await lockAgent(place)).toBe(true)
+    expect(await held()).toBe("")
+    expect(readdirSync(place.folder)).toEqual([])
+    expect(await lockAgent(place)).toBe(false)
+  })
+
+  test("ends when its time is over, and takes both files along", async () => {
+    await start("id", 1 / 60)
+    expect(await held()).toBe(keyText)
+    await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 8_000, interval: 100 })
+    expect(await held()).toBe("")
+  })
+
+  test("keeps the key out of every file, its arguments, its environment and its memory", async () => {
+    await start()
+    for (const name of readdirSync(place.folder)) {
+      const path = join(place.folder, name)
+      expect([name, statSync(path).mode & 0o077]).toEqual([name, 0])
+      if (statSync(path).isFile()) expect(readFileSync(path).includes(Buffer.from(key))).toBe(false)
+    }
+    expect(statSync(place.folder).mode & 0o777).toBe(0o700)
+    if (!isLinux) return
+    const [pid] = agents()
+    for (const name of ["cmdline", "environ"]) {
+      const said = readFileSync(`/proc/${pid}/${name}`)
+      expect(said.includes(Buffer.from(key))).toBe(false)
+      expect(said.toString()).not.toMatch(/SIGNET_/)
+    }
+    const found = memoryHas(Number(pid), [await said("find id"), Buffer.from(key).toString("latin1")])
+    if (found === undefined) console.log("skipped: the memory of another process is not readable here")
+    else expect(found).toEqual([true, false])
+  })
+
+  test.skipIf(!isLinux)(
+    "that is killed leaves nothing that opens: the next command asks, and another takes over",
+    async () => {
+      await start()
+      for (const pid of agents()) process.kill(pid, "SIGKILL")
+      await vi.waitFor(() => expect(agents()).toEqual([]))
+      expect(existsSync(place.socket)).toBe(true)
+      expect(await held()).toBe("")
+      await start()
+      expect(await held()).toBe(keyText)
+    },
+  )
+
+  test.skipIf(!isLinux)("ends when its socket is removed or replaced: a lock could not reach it", async () => {
+    await start()
+    renameSync(place.socket, `${place.socket}.old`)
+    await vi.waitFor(() => expect(agents()).toEqual([]), { timeout: 8_000, interval: 100 })
+  })
+
+  test.skipIf(!isLinux)("does not run on without an order", async () => {
+    await expect(startAgent(place, { program: "/dev/null", id: "x", key, minutes: 1 })).rejects.toThrow(
+      "does not start",
+    )
+    expect(agents()).toEqual([])
+  })
+})
+
+describe("another user", () => {
+  const refused = { reason: "UNLOCK_FOLDER_OPEN", exitCode: 10 }
+
+  test.each<[string, () => void]>([
+    ["may look into the folder", () => chmodSync(place.folder, 0o755)],
+    ["may write to the folder", () => chmodSync(place.folder, 0o770)],
+    ["may connect to the socket", () => chmodSync(place.socket, 0o666)],
+    ["may read the wrapping key", () => chmodSync(place.wrap, 0o644)],
+    [
+      "has the folder lead elsewhere",
+      () => {
+        renameSync(place.folder, `${place.folder}-2`)
+        symlinkSync(`${place.folder}-2`, place.folder)
+      },
+    ],
+  ])("who %s has the key refused", async (_, open) => {
+    await start()
+    open()
+    await expect(findKey(place, "id")).rejects.toMatchObject(refused)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "who owns the folder has the key refused, and no agent is started",
+    async () => {
+      mkdirSync(place.folder, { mode: 0o700 })
+      chownSync(place.folder, 65_534, 65_534)
+      await expect(findKey(place, "id")).rejects.toMatchObject(refused)
+      await expect(start()).rejects.toMatchObject(refused)
+    },
+  )
+
+  test("who answers in the agent's place gives nothing that opens", async () => {
+    mkdirSync(place.folder, { mode: 0o700 })
+    writeFileSync(place.wrap, new Uint8Array(32), { mode: 0o600 })
+    const answers = [Buffer.alloc(60).toString("base64url"), "none", "x".repeat(5_000), ""]
+    const server = createServer((socket) => socket.end(`${answers.shift()}\n`))
+    await new Promise<void>((resolve) => server.listen(place.socket, resolve))
+    chmodSync(place.socket, 0o600)
+    for (const _ of [1, 2, 3, 4]) expect(await held()).toBe("")
+    server.close()
+  })
+})
+
+describe("the command", () => {
+  beforeEach(makeStore)
+  const seal = (cli: ReturnType<typeof signet>) => cli.run("unlock", "--json")
+
+  test("unlocks with the passphrase on standard input, and locks", async () => {
+    expect(await signet({ input: `${passphrase}\n` }).run("unlock", "--unlock-minutes", "5", "--json")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"minutes":5'),
+      err: "",
+    })
+    expect(existsSync(place.socket)).toBe(true)
+    expect(await signet().run("lock")).toMatchObject({ code: 0, out: "Locked.\n" })
+    expect(await signet().run("lock")).toMatchObject({ code: 0, out: "Nothing was unlocked.\n" })
+  })
+
+  test("with a wrong passphrase unlocks nothing, and ends no unlock", async () => {
+    const wrong = signet({ input: "wrong" })
+    expect(await seal(wrong)).toMatchObject({ code: 3, out: "", err: expect.stringContaining("WRONG_PASSPHRASE") })
+    expect(existsSync(place.socket)).toBe(false)
+    await seal(signet({ env: { SIGNET_PASSPHRASE: passphrase } }))
+    expect(await seal(wrong)).toMatchObject({ code: 3 })
+    expect(existsSync(place.socket)).toBe(true)
+  })
+
+  test("without a store says how one is made", async () => {
+    rmSync(join(home, "passphrase-box"), { recursive: true })
+    expect(await seal(signet({ input: passphrase }))).toMatchObject({
+      code: 3,
+      err: expect.stringContaining("there is no passphrase store yet"),
+    })
+  })
+
+  test.each([["-1"], ["481"], ["1.5"], ["long"]])("refuses %j minutes, and names the range", async (minutes) => {
+    const env = { SIGNET_UNLOCK_MINUTES: minutes }
+    expect(await signet({ env, input: passphrase }).run("unlock")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("from 0 to 480"),
+    })
+    expect(await signet().run("unlock", `--unlock-minutes=${minutes}`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("from 0 to 480"),
+    })
+  })
+
+  test.skipIf(!isLinux)("twice at once starts one agent, and leaves one that a lock reaches", async () => {
+    const both = [1, 2].map(() => seal(signet({ env: { SIGNET_PASSPHRASE: passphrase } })))
+    for (const { code } of await Promise.all(both)) expect(code).toBe(0)
+    await vi.waitFor(() => expect(agents()).toHaveLength(1), { timeout: 8_000, interval: 100 })
+    await signet().run("lock")
+    await vi.waitFor(() => expect(agents()).toEqual([]))
+  })
+})
+
+/** Whether the writable memory of a process holds each of these; undefined where the system forbids the look. */
+function memoryHas(pid: number, wanted: readonly string[]): boolean[] | undefined {
+  let memory: number
+  try {
+    memory = openSync(`/proc/${pid}/mem`, "r")
+  } catch {
+    return undefined
+  }
+  const found = wanted.map(() => false)
+  for (const [, from = "", to = ""] of readFileSync(`/proc/${pid}/maps`, "utf8").matchAll(/^(\w+)-(\w+) rw/gm)) {
+    const [start, end] = [Number.parseInt(from, 16), Number.parseInt(to, 16)]
+    for (let at = start; at < end; at += 1 << 20) {
+      const chunk = Buffer.alloc(Math.min((1 << 20) + 256, end - at))
+      try {
+        readSync(memory, chunk, 0, chunk.length, at)
+      } catch {
+        continue
+      }
+      for (const [i, text] of wanted.entries()) found[i] ||= chunk.includes(text, 0, "latin1")
+    }
+  }
+  closeSync(memory)
+  return found
+}
+
+/** What the agent answers on its socket. */
+function said(request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ""
+    const socket = connect(place.socket, () => socket.write(`${request}\n`))
+    socket.on("data", (chunk) => {
+      text += String(chunk)
+    })
+    socket.on("error", reject).on("close", () => resolve(text.trimEnd()))
+  })
+}
