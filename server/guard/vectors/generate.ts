@@ -1,6 +1,6 @@
-// Writes decisions.json again: npx node server/guard/vectors/generate.ts
+// Writes the vectors again: npx node server/guard/vectors/generate.ts
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { vectorText } from "./build.ts"
+import { vectorFiles } from "./files.ts"
 
-writeFileSync(join(import.meta.dirname, "decisions.json"), vectorText())
+for (const [name, text] of await vectorFiles()) writeFileSync(join(import.meta.dirname, name), text)

@@ -1,0 +1,47 @@
+// Fixed keys and deterministic signatures (RFC 6979), so that generated vectors do not change by themselves. The keys are
+// public: nothing but these vectors may trust them.
+import { p256 } from "@noble/curves/nist.js"
+import { encodeBase64url } from "../base64url.ts"
+import { encode } from "../testing/issuer.ts"
+
+export interface VectorKey {
+  /** The public key, as a key set publishes it. */
+  readonly jwk: Readonly<Record<"kty" | "crv" | "x" | "y" | "kid" | "alg" | "use", string>>
+  /** Header and payload as they are given, with the signature. */
+  signParts(headerPart: string, payloadPart: string): string
+  /** The signature's bytes over a text. */
+  signature(text: string): Uint8Array
+}
+
+/** @param seed 1 to 255: the private key is that number in 32 bytes each. */
+export function vectorKey(seed: number, kid: string): VectorKey {
+  const secretKey = new Uint8Array(32).fill(seed)
+  const point = p256.getPublicKey(secretKey, false)
+  const signature = (text: string) => p256.sign(new TextEncoder().encode(text), secretKey, { lowS: false })
+  return {
+    jwk: {
+      kty: "EC",
+      crv: "P-256",
+      x: encodeBase64url(point.subarray(1, 33)),
+      y: encodeBase64url(point.subarray(33)),
+      kid,
+      alg: "ES256",
+      use: "sig",
+    },
+    signParts: (headerPart, payloadPart) =>
+      `${headerPart}.${payloadPart}.${encodeBase64url(signature(`${headerPart}.${payloadPart}`))}`,
+    signature,
+  }
+}
+
+export const accessKey: VectorKey = vectorKey(1, "key-1")
+/** Signs under the name of accessKey. */
+export const strangerKey: VectorKey = vectorKey(2, "key-1")
+/** Signs statements of the revocation feed and permission snapshots; no access tokens. */
+export const statementKey: VectorKey = vectorKey(3, "statement-1")
+export const nextKey: VectorKey = vectorKey(4, "key-2")
+
+/** A JWT of that type with header members changed; undefined leaves one out. */
+export function jwt(key: VectorKey, typ: string, claims: object, header: object = {}): string {
+  return key.signParts(encode({ alg: "ES256", typ, kid: key.jwk.kid, ...header }), encode(claims))
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { ResourceRef } from "@signet/kernel/authz/grants"
+import { checksIn, resourceKey } from "@signet/kernel/authz/requirement"
+import { expect, test } from "vitest"
+import { createGuard } from "../guard.ts"
+import { createLocalKeySet } from "../key-set.ts"
+import { nodeTokenCrypto } from "../node/token-crypto.ts"
+import { createPermissionSnapshots } from "../permission-snapshots.ts"
+import type { SnapshotStep, snapshotVectors } from "./snapshots.ts"
+
+const vectors: ReturnType<typeof snapshotVectors> = JSON.parse(
+  readFileSync(join(import.meta.dirname, "snapshots.json"), "utf8"),
+)
+const resources = new Map(Object.entries<ResourceRef>(vectors.resources))
+
+function factsOf({ requirement, resource }: SnapshotStep) {
+  const found = resources.get(resource ?? "")
+  if (found === undefined) return {}
+  const keys = checksIn(requirement).flatMap((check) => (check.is === "resourceAction" ? [resourceKey(check)] : []))
+  return { resources: new Map(keys.map((key) => [key, found])) }
+}
+
+test.each(vectors.sequences)("$name", async ({ capacity = 1_000, steps }) => {
+  const { issuer, audience, jwks, statementJwks, tokens } = vectors
+  let nowMs = 0
+  let exchanges: SnapshotStep["exchanges"] = []
+  const clock = { nowMs: () => nowMs }
+  const fetcher: typeof fetch = async (input) => {
+    const url = new URL(String(input))
+    const [exchange, ...left] = exchanges
+    expect(`${url.pathname}${url.search}`).toBe(exchange?.asked)
+    exchanges = left
+    const answer = exchange?.answer ?? "unreachable"
+    if (answer === "unreachable") throw new TypeError("fetch failed")
+    return "status" in answer ? new Response(null, { status: answer.status }) : Response.json(answer)
+  }
+  const guard = createGuard({
+    issuer,
+    audience,
+    clock,
+    crypto: nodeTokenCrypto,
+    keySet: createLocalKeySet({ jwks: () => jwks.keys }, nodeTokenCrypto),
+    permissions: createPermissionSnapshots({
+      issuer,
+      baseUrl: issuer,
+      statementKeys: createLocalKeySet({ jwks: () => statementJwks.keys }, nodeTokenCrypto),
+      token: async () => "own",
+      clock,
+      fetch: fetcher,
+      capacity,
+    }),
+  })
+  for (const [i, step] of steps.entries()) {
+    nowMs = step.now * 1_000
+    exchanges = step.exchanges
+    const caller = await guard.authenticate(`Bearer ${tokens[step.token]}`)
+    const decision = await guard.authorize(caller, step.requirement, factsOf(step))
+    const { roles = [], permissions = [] } = decision.allow ? (decision.context ?? {}) : {}
+    const seen = decision.allow
+      ? { allow: true, roles: [...roles], permissions: [...permissions] }
+      : { allow: false, reason: decision.reason }
+    expect({ ...seen, left: exchanges }, `step ${i}: ${step.token}`).toEqual({ ...step.expected, left: [] })
+  }
+})

@@ -1,0 +1,343 @@
+// What callers were granted, as signed snapshots tell it, and what is decided with them: snapshots.json.
+import type { ResourceRef } from "@signet/kernel/authz/grants"
+import type { Requirement } from "@signet/kernel/authz/requirement"
+import type { Reason } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
+import { ids } from "../testing/issuer.ts"
+import { accessKey, jwt, nextKey, statementKey } from "./signer.ts"
+import { now } from "./situations.ts"
+import { audience, issuer, tokenWith } from "./tokens.ts"
+
+type SnapshotAnswer = { readonly jws: string } | { readonly status: number } | "unreachable"
+
+export interface SnapshotStep {
+  readonly now: number
+  readonly token: string
+  readonly requirement: Requirement
+  /** The resource that the target finds for what the requirement names, by its name in `resources`. */
+  readonly resource?: string
+  /** What the issuer is asked and answers; it is asked nothing else. */
+  readonly exchanges: readonly { readonly asked: string; readonly answer: SnapshotAnswer }[]
+  readonly expected:
+    | { readonly allow: true; readonly roles: readonly string[]; readonly permissions: readonly string[] }
+    | { readonly allow: false; readonly reason: Reason }
+}
+
+export interface SnapshotSequence {
+  readonly name: string
+  /** The most snapshots that are held; 1,000 where it is not said. */
+  readonly capacity?: number
+  readonly steps: readonly SnapshotStep[]
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const context = newId("ctx", 1, new Uint8Array(10))
+const otherTenant = newId("ten", 9, new Uint8Array(10))
+const otherApp = newId("app", 9, new Uint8Array(10))
+const otherPrincipal = newId("prn", 9, new Uint8Array(10))
+const both = { scp: ["notes.read", "notes.write"], perm_ver: 7, pol_ver: 3 }
+const service = {
+  sub: ids.service,
+  principal_type: "service",
+  gty: "client_credentials",
+  client_id: "svc-mail",
+  sid: undefined,
+  identity_id: undefined,
+  auth_time: undefined,
+}
+const tokens: Readonly<Record<string, string>> = {
+  user: tokenWith(both),
+  "user of version 8": tokenWith({ ...both, perm_ver: 8 }),
+  reader: tokenWith({ ...both, scp: ["notes.read"] }),
+  "no scopes": tokenWith({ ...both, scp: [] }),
+  "of no tenant": tokenWith({ ...both, tenant_id: undefined }),
+  "of a context": tokenWith({ ...both, context_id: context }),
+  service: tokenWith({ ...service, ...both }),
+}
+
+const place = { appId: ids.app, tenantId: ids.tenant, contextId: null }
+const resources = {
+  note: { type: "note", id: "n1", ...place },
+  "another note": { type: "note", id: "n2", ...place },
+  "a note of a context": { type: "note", id: "n1", ...place, contextId: context },
+  "a note of another tenant": { type: "note", id: "n1", ...place, tenantId: otherTenant },
+  "a folder": { type: "folder", id: "n1", ...place },
+} satisfies Record<string, ResourceRef>
+
+const edit: Requirement = { is: "action", action: "notes.note.edit" }
+const reading: Requirement = { is: "action", action: "notes.note.read" }
+const scope: Requirement = { is: "scope", scope: "notes.read" }
+const editNote: Requirement = {
+  is: "resourceAction",
+  action: "notes.note.edit",
+  type: "note",
+  from: "PATH",
+  field: "note_id",
+}
+
+const editor = {
+  id: "rol_editor",
+  key: "editor",
+  permissions: ["notes.note.read", "notes.note.edit"],
+  inheritable: true,
+}
+const resident = { ...editor, id: "rol_resident", key: "resident", inheritable: false }
+const reader = { id: "rol_reader", key: "reader", permissions: ["notes.note.read"], inheritable: true }
+const grant = (role: { id: string }, change: Json = {}): Json => ({ role_id: role.id, ...change })
+const ofTenant = { tenant_id: ids.tenant }
+const ofNote = { ...ofTenant, resource: { type: "note", id: "n1" } }
+
+/** The claims of a snapshot of the user in its tenant, version 7. */
+const claims = (grants: readonly Json[], change: Json = {}): Json => ({
+  iss: issuer,
+  iat: now,
+  sub: ids.principal,
+  app_id: ids.app,
+  tenant_id: ids.tenant,
+  perm_ver: 7,
+  roles: [editor, resident, reader],
+  scopes: { "notes.read": ["notes.note.read"], "notes.write": ["notes.note.read", "notes.note.edit"] },
+  grants,
+  ...change,
+})
+const signed = (grants: readonly Json[], change: Json = {}): SnapshotAnswer => ({
+  jws: jwt(statementKey, "perm+jwt", claims(grants, change)),
+})
+const path = (principal: string, query: string) => `/auth/permissions/${principal}?appId=${ids.app}${query}`
+const asked = path(ids.principal, `&tenantId=${ids.tenant}&permVer=7`)
+
+type Expected = SnapshotStep["expected"]
+const allowed = (roles: readonly string[], permissions: readonly string[]): Expected => ({
+  allow: true,
+  roles,
+  permissions,
+})
+const refused = (reason: Reason): Expected => ({ allow: false, reason })
+const asEditor = allowed(["editor"], ["notes.note.read", "notes.note.edit"])
+const missing = refused("MISSING_PERMISSION")
+
+interface StepOptions {
+  readonly answer?: SnapshotAnswer
+  readonly asked?: string
+  readonly at?: number
+  readonly resource?: keyof typeof resources
+}
+function step(token: string, requirement: Requirement, expected: Expected, of: StepOptions = {}): SnapshotStep {
+  const exchanges = of.answer === undefined ? [] : [{ asked: of.asked ?? asked, answer: of.answer }]
+  return {
+    now: of.at ?? now,
+    token,
+    requirement,
+    ...(of.resource === undefined ? {} : { resource: of.resource }),
+    exchanges,
+    expected,
+  }
+}
+
+/** What a user with these grants may do: edit anything, edit a resource. */
+function granted(
+  name: string,
+  grants: readonly Json[],
+  anywhere: Expected,
+  on: Partial<Record<keyof typeof resources, Expected>>,
+): SnapshotSequence {
+  return {
+    name: `granted: ${name}`,
+    steps: [
+      step("user", edit, anywhere, { answer: signed(grants) }),
+      ...Object.entries(on).map(
+        ([resource, expected]): SnapshotStep => ({
+          ...step("user", editNote, expected),
+          resource,
+        }),
+      ),
+    ],
+  }
+}
+const elsewhere = refused("RESOURCE_NOT_GRANTED")
+const unresolved = refused("RESOURCE_UNRESOLVED")
+const asResident = allowed(["resident"], ["notes.note.read", "notes.note.edit"])
+
+const decisions: readonly SnapshotSequence[] = [
+  granted("editor of the app", [grant(editor)], asEditor, {
+    note: asEditor,
+    "another note": asEditor,
+    "a note of a context": unresolved,
+    "a note of another tenant": unresolved,
+    "a folder": unresolved,
+  }),
+  granted("editor of the tenant", [grant(editor, ofTenant)], asEditor, { note: asEditor, "another note": asEditor }),
+  granted("editor of the note", [grant(editor, ofNote)], asEditor, { note: asEditor, "another note": elsewhere }),
+  granted(
+    "editor of a folder of that id",
+    [grant(editor, { ...ofTenant, resource: { type: "folder", id: "n1" } })],
+    asEditor,
+    { note: elsewhere },
+  ),
+  granted("editor of such a note of no tenant", [grant(editor, { resource: ofNote.resource })], missing, {
+    note: missing,
+  }),
+  granted("editor of another tenant", [grant(editor, { tenant_id: otherTenant })], missing, { note: missing }),
+  granted("editor of a context", [grant(editor, { ...ofTenant, context_id: context })], missing, { note: missing }),
+  granted("resident of the app", [grant(resident)], missing, { note: missing }),
+  granted("resident of the tenant", [grant(resident, ofTenant)], asResident, { note: elsewhere }),
+  granted("resident of the note", [grant(resident, ofNote)], asResident, { note: asResident }),
+  granted("reader", [grant(reader)], missing, { note: missing }),
+  granted(
+    "reader, and editor of the note",
+    [grant(reader), grant(editor, ofNote)],
+    allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"]),
+    {
+      note: allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"]),
+      "another note": elsewhere,
+    },
+  ),
+  granted("a role that the snapshot does not have", [grant({ id: "rol_other" })], missing, {}),
+  granted("nothing", [], missing, { note: missing }),
+  {
+    name: "scopes narrow what was granted",
+    steps: [
+      step("reader", edit, missing, { answer: signed([grant(editor)]) }),
+      step("reader", reading, allowed(["editor"], ["notes.note.read"])),
+      step("no scopes", reading, missing),
+      step("user", edit, asEditor),
+    ],
+  },
+  {
+    name: "a grant ends at its time, while its snapshot is held",
+    steps: [
+      step("user", edit, asEditor, { answer: signed([grant(editor, { expires_at_ms: (now + 60) * 1_000 })]) }),
+      step("user", edit, missing, { at: now + 60 }),
+    ],
+  },
+]
+
+const keys: readonly SnapshotSequence[] = [
+  {
+    name: "what was granted is asked once for each version and place, for exactly what the token says",
+    steps: [
+      step("user", edit, asEditor, { answer: signed([grant(editor)]) }),
+      step("user", edit, asEditor),
+      step("user of version 8", edit, missing, {
+        answer: signed([], { perm_ver: 8 }),
+        asked: path(ids.principal, `&tenantId=${ids.tenant}&permVer=8`),
+      }),
+      step("user", edit, asEditor),
+      step("of no tenant", edit, asEditor, {
+        answer: signed([grant(editor)], { tenant_id: undefined }),
+        asked: path(ids.principal, "&permVer=7"),
+      }),
+      step("of a context", edit, asEditor, {
+        answer: signed([grant(editor)], { context_id: context }),
+        asked: path(ids.principal, `&tenantId=${ids.tenant}&contextId=${context}&permVer=7`),
+      }),
+      step("service", edit, asEditor, {
+        answer: signed([grant(editor)], { sub: ids.service }),
+        asked: path(ids.service, `&tenantId=${ids.tenant}&permVer=7`),
+      }),
+    ],
+  },
+  {
+    name: "is not asked where scopes decide, nor for a call that fails before",
+    steps: [
+      step("user", scope, allowed([], [])),
+      step("user", { is: "anyOf", of: [edit, scope] }, allowed([], [])),
+      step(
+        "user",
+        { is: "allOf", of: [edit, { is: "kinds", of: ["SERVICE"] }] },
+        refused("PRINCIPAL_KIND_NOT_ALLOWED"),
+      ),
+      step("user", editNote, unresolved, { resource: "a folder" }),
+    ],
+  },
+  {
+    name: "permissions that have changed since are told, and not asked again",
+    steps: [
+      step("user", edit, refused("PERMISSIONS_STALE"), { answer: { status: 409 } }),
+      step("user", edit, refused("PERMISSIONS_STALE")),
+    ],
+  },
+  {
+    name: "an issuer that does not answer is asked again at the next call",
+    steps: [
+      step("user", edit, refused("UNAVAILABLE"), { answer: "unreachable" }),
+      step("user", edit, refused("UNAVAILABLE"), { answer: { status: 503 } }),
+      step("user", edit, refused("UNAVAILABLE"), { answer: { status: 302 } }),
+      step("user", edit, asEditor, { answer: signed([grant(editor)]) }),
+    ],
+  },
+  {
+    name: "of more than there is room for the longest unused is forgotten",
+    capacity: 1,
+    steps: [
+      step("user", edit, asEditor, { answer: signed([grant(editor)]) }),
+      step("user of version 8", edit, missing, {
+        answer: signed([], { perm_ver: 8 }),
+        asked: path(ids.principal, `&tenantId=${ids.tenant}&permVer=8`),
+      }),
+      step("user", edit, asEditor, { answer: signed([grant(editor)]) }),
+    ],
+  },
+]
+
+/** An answer that is not taken: nobody knows what was granted. */
+const refusal = (name: string, answer: SnapshotAnswer): SnapshotSequence => ({
+  name: `not taken: ${name}`,
+  steps: [step("user", edit, refused("UNAVAILABLE"), { answer })],
+})
+const changed = (name: string, change: Json): SnapshotSequence => refusal(name, signed([grant(editor)], change))
+const withGrant = (name: string, change: Json): SnapshotSequence =>
+  refusal(`a grant ${name}`, signed([grant(editor), grant(editor, change)]))
+const signedAs = (key: typeof statementKey, typ: string, header: Json = {}): SnapshotAnswer => ({
+  jws: jwt(key, typ, claims([grant(editor)]), header),
+})
+
+const refusals: readonly SnapshotSequence[] = [
+  changed("an older version", { perm_ver: 6 }),
+  changed("a newer version", { perm_ver: 8 }),
+  changed("a version as text", { perm_ver: "7" }),
+  changed("of somebody else", { sub: otherPrincipal }),
+  changed("of another app", { app_id: otherApp }),
+  changed("of another tenant", { tenant_id: otherTenant }),
+  changed("of no tenant", { tenant_id: undefined }),
+  changed("of a context", { context_id: context }),
+  changed("of another issuer", { iss: "https://other.example" }),
+  changed("from the future", { iat: now + 31 }),
+  changed("without its roles", { roles: undefined }),
+  changed("roles in an object", { roles: {} }),
+  changed("without its grants", { grants: undefined }),
+  changed("without its scopes", { scopes: undefined }),
+  changed("scopes in a list", { scopes: [] }),
+  changed("a scope with text", { scopes: { "notes.write": "notes.note.edit" } }),
+  changed("a role without an id", { roles: [{ ...editor, id: "" }] }),
+  changed("a role without a key", { roles: [{ ...editor, key: undefined }] }),
+  changed("a role that may or may not be inherited", { roles: [{ ...editor, inheritable: undefined }] }),
+  changed("a role with permissions that are none", { roles: [{ ...editor, permissions: [1] }] }),
+  withGrant("without a role", { role_id: undefined }),
+  withGrant("of a tenant that is none", { tenant_id: "everywhere" }),
+  withGrant("of a tenant of null", { tenant_id: null }),
+  withGrant("of a context that is none", { context_id: ids.tenant }),
+  withGrant("of a resource that is none", { resource: "all" }),
+  withGrant("of a resource without an id", { resource: { type: "note" } }),
+  withGrant("with an end that is text", { expires_at_ms: "never" }),
+  withGrant("with an end of null", { expires_at_ms: null }),
+  refusal("an access token", { jws: tokens.user ?? "" }),
+  refusal("a statement of the revocation feed", signedAs(statementKey, "rev+jwt")),
+  refusal("another algorithm", signedAs(statementKey, "perm+jwt", { alg: "none" })),
+  refusal("a key that is for access tokens", signedAs(accessKey, "perm+jwt")),
+  refusal("another key under the statements' name", signedAs(nextKey, "perm+jwt", { kid: "statement-1" })),
+  refusal("a critical extension", signedAs(statementKey, "perm+jwt", { crit: ["exp"] })),
+  refusal("no JWT", { jws: "gibberish" }),
+]
+
+export const snapshotVectors = () => ({
+  now,
+  issuer,
+  audience,
+  jwks: { keys: [accessKey.jwk] },
+  statementJwks: { keys: [statementKey.jwk] },
+  tokens,
+  resources,
+  sequences: [...decisions, ...keys, ...refusals],
+})
