@@ -45,13 +45,13 @@ export function buildGo(): string {
     })
     const template = {
       version: "v2",
-      // Google's files name the packages of their own stubs; ours name none, so buf does.
+      // One module for all stubs. Google's and buf's files keep the packages of their own stubs.
       managed: {
         enabled: true,
         disable: [{ path: "google" }, { path: "grpc" }],
         override: [{ file_option: "go_package_prefix", value: "signet.example/notes/gen" }],
       },
-      inputs: [{ directory: ".", exclude_paths: ["imports/google", "imports/grpc"] }],
+      inputs: [{ directory: ".", exclude_paths: ["proto/google", "proto/grpc"] }],
       plugins: [plugin("protoc-gen-go"), plugin("protoc-gen-go-grpc")],
     }
     runBuf(workspace, "generate", "--template", JSON.stringify(template))

@@ -1,22 +1,18 @@
-// What a team in another language starts from: the contract, what it imports, and a service of its own.
+// What a team in another language starts from: a copy of proto/ and a service of its own.
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdtempSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
 export const root: string = join(import.meta.dirname, "..", "..", "..")
-const imports = join(root, "node_modules/.proto")
 const buf = join(root, "node_modules/.bin/buf")
 
-/** A folder with the .proto files, for buf. The caller removes it. */
+/** Creates a folder with the .proto files, for buf. The caller removes it. */
 export function makeWorkspace(): string {
-  // What ours imports comes from npm packages; a fresh install does not have it yet.
-  if (!existsSync(imports)) execFileSync(process.execPath, ["scripts/proto-deps.ts"], { cwd: root })
   const folder = mkdtempSync(join(tmpdir(), "signet-notes-"))
   cpSync(join(root, "proto"), join(folder, "proto"), { recursive: true })
-  cpSync(imports, join(folder, "imports"), { recursive: true })
   cpSync(join(import.meta.dirname, "notes.proto"), join(folder, "notes/signet/example/notes/v1/notes.proto"))
-  const modules = ["proto", "imports", "notes"].map((path) => ({ path }))
+  const modules = ["proto", "notes"].map((path) => ({ path }))
   writeFileSync(join(folder, "buf.yaml"), JSON.stringify({ version: "v2", modules }))
   return folder
 }

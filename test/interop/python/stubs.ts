@@ -6,7 +6,6 @@ import { join } from "node:path"
 
 const python = "/usr/bin/python3"
 const root = join(import.meta.dirname, "..", "..", "..")
-const imports = join(root, "node_modules/.proto")
 
 /** Why the Python tests cannot run here, or undefined when they can. */
 export function pythonMissing(): string | undefined {
@@ -22,10 +21,8 @@ export function pythonMissing(): string | undefined {
 
 /** A folder with the stubs. */
 export function generateStubs(): string {
-  // What ours imports comes from npm packages; a fresh install does not have it yet.
-  if (!existsSync(imports)) execFileSync(process.execPath, ["scripts/proto-deps.ts"], { cwd: root })
   const out = mkdtempSync(join(tmpdir(), "signet-python-"))
-  // buf reads both modules and hands protoc a descriptor set, so the machine needs no include folders.
+  // buf reads the files and hands protoc a descriptor set, so the machine needs no include folders.
   const template = JSON.stringify({ version: "v2", plugins: [{ protoc_builtin: "python", out }] })
   execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", template], { cwd: root })
   return out

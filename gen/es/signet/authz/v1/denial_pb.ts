@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/authz/v1/denial.proto.
  */
 export const file_signet_authz_v1_denial: GenFile = /*@__PURE__*/
-  fileDesc("ChxzaWduZXQvYXV0aHovdjEvZGVuaWFsLnByb3RvEg9zaWduZXQuYXV0aHoudjEiXAoGRGVuaWFsEicKBnJlYXNvbhgBIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SEwoLc3RhdHVzX2NvZGUYAiABKA0SFAoMc2FmZV9tZXNzYWdlGAMgASgJYgZwcm90bzM", [file_signet_authz_v1_reason]);
+  fileDesc("ChxzaWduZXQvYXV0aHovdjEvZGVuaWFsLnByb3RvEg9zaWduZXQuYXV0aHoudjEiXAoGRGVuaWFsEicKBnJlYXNvbhgBIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SEwoLc3RhdHVzX2NvZGUYAiABKA0SFAoMc2FmZV9tZXNzYWdlGAMgASgJQlIKE2Rldi5zaWduZXQuYXV0aHoudjFCC0RlbmlhbFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_signet_authz_v1_reason]);
 
 /**
  * Why a call was refused, as an error detail beside google.rpc.ErrorInfo.

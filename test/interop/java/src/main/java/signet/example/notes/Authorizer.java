@@ -1,15 +1,15 @@
 package signet.example.notes;
 
+import dev.signet.authz.v1.AuthContext;
+import dev.signet.authz.v1.AuthRequirement;
+import dev.signet.authz.v1.Composite;
+import dev.signet.authz.v1.Source;
+import dev.signet.authz.v1.TenantBound;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-import signet.authz.v1.Context.AuthContext;
-import signet.authz.v1.Requirement.AuthRequirement;
-import signet.authz.v1.Requirement.Composite;
-import signet.authz.v1.Requirement.Source;
-import signet.authz.v1.Requirement.TenantBound;
 
 /** Whether a verified caller meets a requirement. */
 final class Authorizer {

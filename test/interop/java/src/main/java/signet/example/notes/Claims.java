@@ -5,15 +5,15 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Struct;
 import com.google.protobuf.util.JsonFormat;
+import dev.signet.authz.v1.AuthContext;
+import dev.signet.authz.v1.AuthMethod;
+import dev.signet.authz.v1.Delegation;
+import dev.signet.authz.v1.PrincipalKind;
+import dev.signet.authz.v1.PrincipalRef;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import signet.authz.v1.Context.AuthContext;
-import signet.authz.v1.Context.AuthMethod;
-import signet.authz.v1.Context.Delegation;
-import signet.authz.v1.Context.PrincipalKind;
-import signet.authz.v1.Context.PrincipalRef;
 
 /** What the claims of an access token may be, and the AuthContext that they are. */
 final class Claims {

@@ -4,6 +4,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
+import dev.signet.auth.v1.AuthServiceGrpc;
+import dev.signet.auth.v1.AuthServiceGrpc.AuthServiceBlockingStub;
+import dev.signet.auth.v1.MeRequest;
+import dev.signet.authz.v1.Denial;
 import io.grpc.ChannelCredentials;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
@@ -23,10 +27,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import signet.auth.v1.AuthServiceGrpc;
-import signet.auth.v1.AuthServiceGrpc.AuthServiceBlockingStub;
-import signet.auth.v1.AuthServiceOuterClass.MeRequest;
-import signet.authz.v1.DenialOuterClass.Denial;
 
 /** Calls Signet and prints what it saw. */
 final class Client {

@@ -1,6 +1,9 @@
 package signet.example.notes;
 
 import com.google.protobuf.Message;
+import dev.signet.authz.v1.AuthContext;
+import dev.signet.authz.v1.AuthRequirement;
+import dev.signet.authz.v1.Source;
 import io.grpc.Context;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
 import io.grpc.Metadata;
@@ -14,9 +17,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import signet.authz.v1.Context.AuthContext;
-import signet.authz.v1.Requirement.AuthRequirement;
-import signet.authz.v1.Requirement.Source;
 
 /** Knows what each method asks for, and asks it of each call. */
 final class Guard implements ServerInterceptor {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.util.JsonFormat;
+import dev.signet.authz.v1.AuthRequirement;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
@@ -16,7 +17,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
-import signet.authz.v1.Requirement.AuthRequirement;
 import signet.example.notes.v1.ForgetfulServiceGrpc.ForgetfulServiceImplBase;
 import signet.example.notes.v1.MistakenServiceGrpc.MistakenServiceImplBase;
 

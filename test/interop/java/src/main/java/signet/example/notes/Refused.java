@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.Any;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
+import dev.signet.authz.v1.Denial;
+import dev.signet.authz.v1.Reason;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
@@ -11,8 +13,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Map;
-import signet.authz.v1.DenialOuterClass.Denial;
-import signet.authz.v1.ReasonOuterClass.Reason;
 
 /** Why a call is refused; its step decides which of several is told. */
 final class Refused extends Exception {

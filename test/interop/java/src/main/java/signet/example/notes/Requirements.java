@@ -5,11 +5,11 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor.JavaType;
 import com.google.protobuf.Descriptors.MethodDescriptor;
 import com.google.protobuf.Message;
-import signet.authz.v1.Context.PrincipalKind;
-import signet.authz.v1.Requirement;
-import signet.authz.v1.Requirement.AuthRequirement;
-import signet.authz.v1.Requirement.Composite;
-import signet.authz.v1.Requirement.TenantBound;
+import dev.signet.authz.v1.AuthRequirement;
+import dev.signet.authz.v1.Composite;
+import dev.signet.authz.v1.PrincipalKind;
+import dev.signet.authz.v1.RequirementProto;
+import dev.signet.authz.v1.TenantBound;
 
 /** The requirement in a method's descriptor. */
 final class Requirements {
@@ -19,8 +19,8 @@ final class Requirements {
   static AuthRequirement of(MethodDescriptor method) {
     var options = method.getOptions();
     try {
-      check(options.hasExtension(Requirement.requires), "no (signet.authz.v1.requires)");
-      var required = options.getExtension(Requirement.requires);
+      check(options.hasExtension(RequirementProto.requires), "no (signet.authz.v1.requires)");
+      var required = options.getExtension(RequirementProto.requires);
       // A stream of requests has no one message to decide by.
       check(!method.isClientStreaming() || required.getPublic(), "a stream of requests is not checked here");
       checkRequirement(required, method.getInputType(), false);
