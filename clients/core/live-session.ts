@@ -109,12 +109,16 @@ export function createLiveSession(deps: LiveSessionDeps): LiveSession {
     }
   }
 
-  /** What is on the shelf is what counts: another tab may have signed in or out. */
+  /**
+   * What is on the shelf is what counts: another tab may have signed in or out.
+   *
+   * @param reason Why a sign-in that this client knew is gone. Before the first reading it knew none.
+   */
   async function reload(reason: LoggedOutReason): Promise<void> {
     news++
     try {
       const kept = await read()
-      if (kept === undefined) loggedOut(states.current.is === "loggedOut" ? states.current.reason : reason)
+      if (kept === undefined) loggedOut(reasonWithout(states.current, reason))
       else signedIn(kept)
     } catch {
       // A store that is locked for now ends nothing that is known.
@@ -273,6 +277,17 @@ export function createLiveSession(deps: LiveSessionDeps): LiveSession {
       channel?.suspend()
       states.close()
     },
+  }
+}
+
+function reasonWithout(before: SessionState, reason: LoggedOutReason): LoggedOutReason {
+  switch (before.is) {
+    case "starting":
+      return "NOT_SIGNED_IN"
+    case "signedIn":
+      return reason
+    case "loggedOut":
+      return before.reason
   }
 }
 

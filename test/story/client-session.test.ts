@@ -47,6 +47,16 @@ describe("a sign-in", () => {
     expect(seen).toEqual(["starting", "NOT_SIGNED_IN", "signedIn", "LOGGED_OUT"])
   })
 
+  test("a page that is shown while it starts reports nobody signed in, and no sign-out elsewhere", async () => {
+    const signet = world.open(world.browser().tab())
+    const seen = states(signet)
+    // `pageshow` follows `load`: it comes before the shelf has been read.
+    signet.wake()
+    await signet.session.ready
+    expect(signet.session.current).toEqual({ is: "loggedOut", reason: "NOT_SIGNED_IN" })
+    expect(seen).toEqual(["starting", "NOT_SIGNED_IN"])
+  })
+
   test("is there after a restart, without a call, and calls again after one refresh", async () => {
     const browser = world.browser()
     await world.signIn(world.open(browser.tab()), "restart")
