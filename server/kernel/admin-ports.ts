@@ -41,7 +41,7 @@ export interface AppAdministration {
   insertApp(app: App): Promise<boolean>
   listApps(page: Page): Promise<readonly App[]>
   lockProviderClient(id: ProviderClientId): Promise<ProviderClient | undefined>
-  /** False when the app has a client for this provider and platform; nothing is inserted then. */
+  /** False when the app has a client for this provider, platform and connection; nothing is inserted then. */
   insertProviderClient(client: ProviderClient): Promise<boolean>
   listProviderClients(appId: AppId, page: Page): Promise<readonly ProviderClient[]>
   /** All that take a provider's notifications: of active apps, enabled. */

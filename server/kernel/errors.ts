@@ -138,6 +138,16 @@ export const refusals = {
     message: "the provider's credential was made for another sign-in",
   },
   PROVIDER_NOT_CONFIGURED: { code: "failed_precondition", status: 400, message: "the app does not sign in this way" },
+  CONNECTION_REQUIRED: {
+    code: "invalid_argument",
+    status: 400,
+    message: "the app has several connections of this provider: name one in `connection`",
+  },
+  CONNECTION_UNKNOWN: {
+    code: "invalid_argument",
+    status: 400,
+    message: "the app has no connection of this name for this provider and platform",
+  },
   PROVIDER_DISABLED: {
     code: "permission_denied",
     status: 403,

@@ -92,7 +92,8 @@ export interface Tx extends AdministrationTx, AccountTx {
 
 export interface Apps {
   findApp(id: AppId): Promise<App | undefined>
-  findProviderClient(appId: AppId, provider: Provider, platform: Platform): Promise<ProviderClient | undefined>
+  /** The app's clients on a platform: of one provider, or with null of all; by provider, then by connection. */
+  findConnections(appId: AppId, provider: Provider | null, platform: Platform): Promise<readonly ProviderClient[]>
   /**
    * The client's status, held until the transaction ends: who disables it waits, and then sees the session that was made.
    * Any number of sign-ins may hold it at once.

@@ -101,6 +101,16 @@ export interface ProviderClient {
   projectUrl: string | null
   /** IDP_C: the project's HS256 secret, sealed; null where its tokens are verified with published keys. */
   tokenSecretSealed: Uint8Array | null
+  /** Tells several clients of one provider and platform apart; empty for the default. */
+  connection: string
+  /** What a sign-in page calls it; empty for none. */
+  displayName: string
+  /** Where browsers are sent to sign in; null where the app does not offer sign-in by redirect. */
+  authorizationEndpoint: string | null
+  /** Asked for there; empty for the provider's usual ones. */
+  scopes: readonly string[]
+  /** An authorization response without `iss` (RFC 9207) is refused. */
+  requiresResponseIssuer: boolean
   createdAtMs: number
   updatedAtMs: number
 }

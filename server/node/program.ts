@@ -39,6 +39,7 @@ import { createApp } from "./app.ts"
 import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
 import { developmentAdmin } from "./development/admin.ts"
+import { partner } from "./development/app.ts"
 import { developmentBackend } from "./development/backend.ts"
 import { createDevelopmentIdp } from "./development/idp.ts"
 import { createDevelopmentIdpB } from "./development/idp-b.ts"
@@ -200,14 +201,15 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     if (config.profile === "development") {
       const standIn = { profile: config.profile, origin: () => config.issuer, clock }
       const idp = createDevelopmentIdp(standIn)
+      const partnerIdp = createDevelopmentIdp({ ...standIn, of: partner })
       const idpB = createDevelopmentIdpB(standIn)
       const idpC = createDevelopmentIdpC(standIn)
-      for (const one of [idp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
+      for (const one of [idp, partnerIdp, idpB, idpC]) await app.register(developmentPlugin, { idp: one })
       const administrator = { name: "Developer", hours: 24, another: true }
       await app.register(developmentAdmin, { create: () => createAdministrator(deps, administrator) })
       if (addMessagingBackend) await app.register(developmentBackend, { add: addMessagingBackend })
       const { authAudience, messagingAudience } = config
-      await seedDevelopment({ store, secrets, idp, idpB, idpC, authAudience, messagingAudience })
+      await seedDevelopment({ store, secrets, idp, partnerIdp, idpB, idpC, authAudience, messagingAudience })
     } else await refuseDevelopmentData(store)
     const issuerRootKey = developmentRoot?.rootKey ?? null
     const admin = createAdmin(metrics.registry)

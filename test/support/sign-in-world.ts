@@ -147,7 +147,7 @@ export async function startSignInWorld(options: TestServerOptions): Promise<Sign
     confirmLink: (tokenHash, body = {}) =>
       world.post("/auth/magic-link/confirm", { appId: app.id, platform: "WEB", tokenHash, ...body }),
     async clientOf(appId, provider, platform) {
-      const client = await store.transaction((tx) => tx.apps.findProviderClient(appId, provider, platform))
+      const [client] = await store.transaction((tx) => tx.apps.findConnections(appId, provider, platform))
       if (client === undefined) throw new Error(`no client of ${provider} on ${platform}`)
       return client
     },

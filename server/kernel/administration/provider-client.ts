@@ -1,6 +1,6 @@
 // What an app's client at a provider may be: each provider has its own members, and what it has no use for is refused.
 import type { Provider, ProviderClient } from "../records.ts"
-import { isRedirectAddress, isServerAddress, isServerRoot } from "./address.ts"
+import { isPageAddress, isRedirectAddress, isServerAddress, isServerRoot } from "./address.ts"
 import { invalid, type Problem } from "./problem.ts"
 
 /** What administrators say of a client, but for its secrets. */
@@ -67,7 +67,25 @@ function commonProblem(asked: ClientValues, { before, isLoopbackAllowed }: Groun
   if (!redirectUris.every((uri) => isKnown(uri) || isRedirectAddress(uri, isLoopbackAllowed))) {
     return invalid("redirect_uris")
   }
-  return undefined
+  return browserProblem(asked, { before, isLoopbackAllowed })
+}
+
+/** What a browser is told: where to go, and what to ask for. */
+function browserProblem(
+  { provider, authorizationEndpoint, scopes, requiresResponseIssuer }: ClientValues,
+  { before, isLoopbackAllowed }: Pick<Grounds, "before" | "isLoopbackAllowed">,
+): Problem | undefined {
+  if (provider !== "IDP_A") {
+    const none = `only IDP_A has one`
+    if (authorizationEndpoint !== null) return invalid("authorization_endpoint", none)
+    if (scopes.length > 0) return invalid("scopes", none)
+    return requiresResponseIssuer ? invalid("requires_response_issuer", none) : undefined
+  }
+  const isAsked = authorizationEndpoint === null || authorizationEndpoint === before?.authorizationEndpoint
+  if (!isAsked && !isPageAddress(authorizationEndpoint, isLoopbackAllowed)) {
+    return invalid("authorization_endpoint", "HTTPS is needed")
+  }
+  return scopes.length > 0 && !scopes.includes("openid") ? invalid("scopes", "openid is one of them") : undefined
 }
 
 const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Problem | undefined> = {
@@ -108,6 +126,7 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
     ] as const) {
       if (value !== null) return invalid(field, "IDP_C has none")
     }
+    if (asked.connection !== "") return invalid("connection", "IDP_C has none")
     if (asked.redirectUris.length > 0) return invalid("redirect_uris", "where links lead is a setting of the app")
     if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "IDP_C has none")
     return secrets.clientSecret ? undefined : invalid("client_secret", "the project's secret key is needed")

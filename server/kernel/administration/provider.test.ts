@@ -18,7 +18,7 @@ const another: ProviderClient = {
   jwksUri: "https://other.example/keys",
 }
 const appId = newId("app", 9, new Uint8Array(10))
-const grounds = { before: null, isInstallationAdmin: false, appId, known: [known, another] }
+const grounds = { before: null, isInstallationAdmin: false, isPreset: false, appId, known: [known, another] }
 const mine = { clientId: "mine", audiences: ["mine"] }
 const problemOf = (change: Partial<ProviderClient>, more: Partial<Parameters<typeof providerProblem>[1]> = {}) =>
   providerProblem({ ...known, ...mine, ...change }, { ...grounds, ...more })?.field
@@ -32,6 +32,7 @@ describe("an app's administrator", () => {
   test.each<[Partial<ProviderClient>, string]>([
     [{ jwksUri: "https://evil.example/keys" }, "provider_client.jwks_uri"],
     [{ tokenEndpoint: "https://evil.example/token" }, "provider_client.token_endpoint"],
+    [{ authorizationEndpoint: "https://evil.example/authorize" }, "provider_client.authorization_endpoint"],
     [{ revocationEndpoint: "https://evil.example/revoke" }, "provider_client.revocation_endpoint"],
     [{ projectUrl: "https://evil.example" }, "provider_client.project_url"],
     [{ issuers: ["https://idp.example", "https://victim.example"] }, "provider_client.issuers"],

@@ -13,6 +13,8 @@ interface Grounds {
   readonly appId: AppId
   /** Clients of the same provider, in whatever app: an administrator of the installation brought theirs in. */
   readonly known: readonly (ClientValues & Pick<ProviderClient, "appId">)[]
+  /** Issuers and addresses were filled in from the table of presets: nobody has named them. */
+  readonly isPreset: boolean
 }
 
 /**
@@ -21,7 +23,7 @@ interface Grounds {
  */
 export function providerProblem(
   asked: ClientValues,
-  { before, isInstallationAdmin, appId, known }: Grounds,
+  { before, isInstallationAdmin, appId, known, isPreset }: Grounds,
 ): Problem | undefined {
   if (isInstallationAdmin) return undefined
   const name = elsewheres(asked, { before, others: known.filter((one) => one.appId !== appId) })
@@ -29,10 +31,11 @@ export function providerProblem(
     const field = `provider_client.${name}`
     return { reason: "OUTPUT_ONLY_FIELD", field, message: "this is how the provider knows another app" }
   }
+  if (isPreset) return undefined
   const taken = before === null ? known : [before, ...known]
   if (taken.some((one) => isTakenFrom(asked, one))) return undefined
   const field = members.find(([, of]) => !taken.some((one) => of(asked, one)))?.[0] ?? "canonical_issuer"
-  const message = "an administrator of the installation brings a provider in"
+  const message = "an administrator of the installation brings a provider in, or a preset does"
   return { reason: "OUTPUT_ONLY_FIELD", field: `provider_client.${field}`, message }
 }
 
@@ -66,6 +69,10 @@ const members: readonly (readonly [string, Is])[] = [
   ["canonical_issuer", (asked, one) => asked.canonicalIssuer === one.canonicalIssuer],
   ["issuers", (asked, one) => asked.issuers.every((issuer) => one.issuers.includes(issuer))],
   ["jwks_uri", (asked, one) => asked.jwksUri === one.jwksUri],
+  [
+    "authorization_endpoint",
+    (asked, one) => asked.authorizationEndpoint === null || asked.authorizationEndpoint === one.authorizationEndpoint,
+  ],
   ["token_endpoint", (asked, one) => asked.tokenEndpoint === null || asked.tokenEndpoint === one.tokenEndpoint],
   [
     "revocation_endpoint",

@@ -25,6 +25,7 @@ const minute = (limit: number): Window => ({ limit, seconds: 60 })
  * `strangersMayUseUp`.
  */
 export const defaultWindows = {
+  sign_in_options: { ip: minute(120) },
   login: { ip: minute(30), device: minute(10) },
   login_email: { ip: minute(10), email: { limit: 50, seconds: 3_600 } },
   magic_link_start: {

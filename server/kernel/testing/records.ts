@@ -68,6 +68,11 @@ export const providerClient: ProviderClient = {
   revocationEndpoint: null,
   projectUrl: null,
   tokenSecretSealed: null,
+  connection: "",
+  displayName: "",
+  authorizationEndpoint: null,
+  scopes: [],
+  requiresResponseIssuer: false,
   createdAtMs: 1,
   updatedAtMs: 1,
 }

@@ -7,15 +7,33 @@ import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 const day = 86_400
 export const madeAtMs = Date.UTC(2026, 0, 1)
 /** The same at every start and on every machine, so that examples can name it. */
-export const fixed = (last: number) => new TextEncoder().encode(`signetdev${last}`)
+export const fixed = (last: number | "p") => new TextEncoder().encode(`signetdev${last}`)
 
 export const developmentAppId = newId("app", madeAtMs, fixed(0))
 
-/** Where the stand-in provider is mounted. */
-export const idpPath = "/dev/idp-a"
+/** An issuer of the development profile: a stand-in provider of its own, with people of its own. */
+export interface DevelopmentIssuer {
+  /** Where it is mounted. */
+  readonly path: string
+  /** Of the app's clients there. */
+  readonly connection: string
+  readonly displayName: string
+  /** Without a port, so that people stay who they are when the port is another. */
+  readonly canonicalIssuer: string
+  readonly clients: (origin: string) => readonly DevelopmentClient[]
+}
 
 /** Where pages of an app under development usually are, besides the service's own origin. */
-const usualOrigins = ["http://localhost:3000", "http://localhost:5173", "http://127.0.0.1:5173"]
+const usualOrigins = ["localhost", "127.0.0.1"].flatMap((host) =>
+  [3000, 4173, 5173].map((port) => `http://${host}:${port}`),
+)
+
+/** The service's own origin, by each name that a browser on this machine knows it by. */
+const ownOrigins = (origin: string): readonly string[] => [
+  ...new Set([origin, origin.replace("//127.0.0.1:", "//localhost:")]),
+]
+
+const pageOrigins = (origin: string): readonly string[] => [...new Set([...ownOrigins(origin), ...usualOrigins])]
 
 /** Where the command waits for the browser that it has opened. */
 const commandRedirects = ["http://127.0.0.1:8976/callback", "http://127.0.0.1:8977/callback"]
@@ -33,11 +51,31 @@ export function developmentClients(origin: string): readonly DevelopmentClient[]
     {
       platform: "WEB",
       clientId: "notes-web",
-      redirectUris: [...[origin, ...usualOrigins].map((at) => `${at}/callback`), ...commandRedirects],
+      redirectUris: [...pageOrigins(origin).map((at) => `${at}/callback`), ...commandRedirects],
     },
     { platform: "ANDROID", clientId: "notes-android", redirectUris: native },
     { platform: "IOS", clientId: "notes-ios", redirectUris: native },
   ]
+}
+
+export const idpA: DevelopmentIssuer = {
+  path: "/dev/idp-a",
+  connection: "",
+  displayName: "Stand-in",
+  canonicalIssuer: "https://idp-a.invalid",
+  clients: developmentClients,
+}
+
+/** A second issuer for the app's pages, so that there are two connections to choose from. */
+export const partner: DevelopmentIssuer = {
+  path: "/dev/partner",
+  connection: "partner",
+  displayName: "Partner stand-in",
+  canonicalIssuer: "https://partner.invalid",
+  clients: (origin) =>
+    developmentClients(origin)
+      .filter(({ platform }) => platform === "WEB")
+      .map((client) => ({ ...client, clientId: "notes-partner" })),
 }
 
 /** @param authAudience The service's own audience. Everybody who signs in administers the development app. */
@@ -64,11 +102,13 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
       sessionIdleSecondsNative: 30 * day,
       sessionAbsoluteSeconds: 90 * day,
       retryWindowSeconds: 600,
-      allowedOrigins: [origin, ...usualOrigins],
+      allowedOrigins: pageOrigins(origin),
       allowedRedirectUris: [
         `${origin}/signed-in`,
         `${origin}/dev/idp-c/link`,
-        ...usualOrigins.map((usual) => `${usual}/signed-in`),
+        ...pageOrigins(origin)
+          .slice(1)
+          .map((usual) => `${usual}/signed-in`),
       ],
       requireSameDevice: false,
       managesIdentity: true,
@@ -84,10 +124,11 @@ export function buildProviderClients(
   origin: string,
   webSecret: string,
   secrets: Pick<Secrets, "seal">,
+  of: DevelopmentIssuer = idpA,
 ): readonly ProviderClient[] {
-  const issuer = origin + idpPath
-  return developmentClients(origin).map(({ platform, clientId, redirectUris }, index) => {
-    const id = newId("pcl", madeAtMs, fixed(index + 1))
+  const issuer = origin + of.path
+  return of.clients(origin).map(({ platform, clientId, redirectUris }, index) => {
+    const id = newId("pcl", madeAtMs, fixed(of === partner ? "p" : index + 1))
     return {
       id,
       appId: developmentAppId,
@@ -96,8 +137,7 @@ export function buildProviderClients(
       status: "ACTIVE",
       clientId,
       issuers: [issuer],
-      // Without the port, so that people stay who they are when the port is another.
-      canonicalIssuer: "https://idp-a.invalid",
+      canonicalIssuer: of.canonicalIssuer,
       audiences: [clientId],
       authorizedParties: [clientId],
       nonceMode: "RAW",
@@ -114,6 +154,11 @@ export function buildProviderClients(
       revocationEndpoint: null,
       projectUrl: null,
       tokenSecretSealed: null,
+      connection: of.connection,
+      displayName: of.displayName,
+      authorizationEndpoint: `${issuer}/auth`,
+      scopes: [],
+      requiresResponseIssuer: true,
       createdAtMs: madeAtMs,
       updatedAtMs: madeAtMs,
     }

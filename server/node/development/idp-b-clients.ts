@@ -72,6 +72,11 @@ export function buildIdpBClients(
       revocationEndpoint: `${at}/auth/revoke`,
       projectUrl: null,
       tokenSecretSealed: null,
+      connection: "",
+      displayName: "",
+      authorizationEndpoint: null,
+      scopes: [],
+      requiresResponseIssuer: false,
       createdAtMs: madeAtMs,
       updatedAtMs: madeAtMs,
     }

@@ -49,6 +49,11 @@ export function buildIdpCClients(
       projectUrl: origin + idpCPath,
       tokenSecretSealed:
         project.tokenSecret === null ? null : secrets.seal(tokenSecretLabel(id), encode(project.tokenSecret)),
+      connection: "",
+      displayName: "",
+      authorizationEndpoint: null,
+      scopes: [],
+      requiresResponseIssuer: false,
       createdAtMs: madeAtMs,
       updatedAtMs: madeAtMs,
     }

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Clock } from "@signet/kernel/ports"
-import { idpPath } from "./app.ts"
+import { type DevelopmentIssuer, idpA } from "./app.ts"
 import { answerDirectly } from "./direct.ts"
 import { type Person, parsePerson, subjectOf } from "./person.ts"
 import type { StandIn } from "./plugin.ts"
@@ -23,23 +23,26 @@ export interface DevelopmentIdpOptions {
   /** Of the service itself; asked at the first request, when the port is known. */
   origin: () => string
   clock: Clock
+  /** Default: the issuer of the app's default connection. */
+  of?: DevelopmentIssuer
 }
 
 /** @throws Error outside of the development profile: this provider believes everybody. */
 export function createDevelopmentIdp(options: DevelopmentIdpOptions): DevelopmentIdp {
   if (options.profile !== "development") throw new Error("the stand-in provider is for the development profile only")
+  const { of = idpA, origin, clock } = options
   const people = new Map<string, Person>()
   const webSecret = randomBytes(24).toString("base64url")
   let started: Promise<RunningProvider> | undefined
 
   return {
-    path: idpPath,
-    origin: options.origin,
+    path: of.path,
+    origin,
     webSecret,
     async handle(request, response) {
-      started ??= startProvider(options.origin(), webSecret, people, options.clock)
+      started ??= startProvider({ of, origin: origin(), webSecret, people, clock })
       const running = await started
-      const path = (request.url ?? "").slice(idpPath.length)
+      const path = (request.url ?? "").slice(of.path.length)
       if (request.method === "POST" && (path === "/id-token" || path === "/login-request")) {
         const body = await answerDirectly(running, path, await readText(request))
         if (body === undefined) return answerJson(response, 400, { error: "invalid_request" })

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import type { Clock } from "@signet/kernel/ports"
 import type { Provider } from "oidc-provider"
-import { developmentClients, idpPath } from "./app.ts"
+import type { DevelopmentIssuer } from "./app.ts"
 import type { Issuer } from "./direct.ts"
 import { createIdpKey } from "./idp-key.ts"
 import { memoryAdapters } from "./memory-adapter.ts"
@@ -12,21 +12,23 @@ export interface RunningProvider extends Issuer {
   provider: Provider
 }
 
-/**
- * @param origin Of the service that it is mounted in.
- * @param people Who has signed in, by subject.
- */
-export async function startProvider(
-  origin: string,
-  webSecret: string,
-  people: ReadonlyMap<string, Person>,
-  clock: Clock,
-): Promise<RunningProvider> {
+export interface ProviderOptions {
+  readonly of: DevelopmentIssuer
+  /** Of the service that it is mounted in. */
+  readonly origin: string
+  readonly webSecret: string
+  /** Who has signed in, by subject. */
+  readonly people: ReadonlyMap<string, Person>
+  readonly clock: Clock
+}
+
+export async function startProvider(options: ProviderOptions): Promise<RunningProvider> {
+  const { of, origin, webSecret, people, clock } = options
   // Here, so that the production profile never loads it.
   const oidc = await import("oidc-provider")
-  const issuer = origin + idpPath
+  const issuer = origin + of.path
   const key = await createIdpKey()
-  const clients = developmentClients(origin)
+  const clients = of.clients(origin)
   const policy = oidc.interactionPolicy.base()
   policy.get("consent")?.checks.remove("native_client_prompt")
   const provider = new oidc.Provider(issuer, {
@@ -46,8 +48,9 @@ export async function startProvider(
     conformIdTokenClaims: false,
     features: { devInteractions: { enabled: false } },
     pkce: { required: () => true },
-    cookies: { keys: [randomBytes(32).toString("base64url")] },
-    interactions: { policy, url: (_context, interaction) => `${idpPath}/sign-in/${interaction.uid}` },
+    // Two of them are on one host, and each reads its own.
+    cookies: { keys: [randomBytes(32).toString("base64url")], long: { path: of.path }, short: { path: of.path } },
+    interactions: { policy, url: (_context, interaction) => `${of.path}/sign-in/${interaction.uid}` },
     ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 3_600, IdToken: 600, Interaction: 600, Session: 3_600 },
     clientBasedCORS: () => false,
     async findAccount(_context, sub) {

@@ -25,6 +25,7 @@ const seedAt = (origin: string, webSecret: string) =>
     store: opened.store,
     secrets,
     idp: { origin: () => origin, webSecret },
+    partnerIdp: { webSecret: "partner" },
     idpB: { teamKey },
     idpC,
     authAudience: "auth",
@@ -44,7 +45,7 @@ test("the development app and its clients are in the store after the start", asy
     expect(await tx.apps.findApp(developmentAppId)).toEqual(buildDevelopmentApp(origin, "auth"))
     for (const provider of ["IDP_A", "IDP_B", "IDP_C"] as const) {
       for (const platform of platforms) {
-        const client = await tx.apps.findProviderClient(developmentAppId, provider, platform)
+        const [client] = await tx.apps.findConnections(developmentAppId, provider, platform)
         const wanted = expected[provider].find((one) => one.platform === platform)
         expect({ ...client, clientSecretSealed: null }).toEqual({ ...wanted, clientSecretSealed: null })
       }
@@ -55,7 +56,7 @@ test("the development app and its clients are in the store after the start", asy
 test("a start at another port replaces them, and people stay who they are", async () => {
   await seedAt("http://127.0.0.1:8080", "one")
   await seedAt("http://127.0.0.1:9090", "another")
-  const client = await opened.store.transaction((tx) => tx.apps.findProviderClient(developmentAppId, "IDP_A", "WEB"))
+  const [client] = await opened.store.transaction((tx) => tx.apps.findConnections(developmentAppId, "IDP_A", "WEB"))
   expect(client).toMatchObject({
     issuers: ["http://127.0.0.1:9090/dev/idp-a"],
     canonicalIssuer: "https://idp-a.invalid",

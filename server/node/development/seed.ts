@@ -1,6 +1,6 @@
 import type { Secrets } from "@signet/kernel/key-ports"
 import type { Store } from "@signet/kernel/ports"
-import { buildDevelopmentApp, buildProviderClients, developmentAppId } from "./app.ts"
+import { buildDevelopmentApp, buildProviderClients, developmentAppId, partner } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"
 import type { DevelopmentIdpB } from "./idp-b.ts"
 import { buildIdpBClients } from "./idp-b-clients.ts"
@@ -15,6 +15,7 @@ export async function seedDevelopment(deps: {
   store: Store
   secrets: Pick<Secrets, "seal">
   idp: Pick<DevelopmentIdp, "origin" | "webSecret">
+  partnerIdp: Pick<DevelopmentIdp, "webSecret">
   idpB: Pick<DevelopmentIdpB, "teamKey">
   idpC: Pick<DevelopmentIdpC, "secretKey" | "tokenSecret">
   authAudience: string
@@ -23,6 +24,7 @@ export async function seedDevelopment(deps: {
   const origin = deps.idp.origin()
   const clients = [
     ...buildProviderClients(origin, deps.idp.webSecret, deps.secrets),
+    ...buildProviderClients(origin, deps.partnerIdp.webSecret, deps.secrets, partner),
     ...buildIdpBClients(origin, deps.idpB.teamKey.privatePem, deps.secrets),
     ...buildIdpCClients(origin, deps.idpC, deps.secrets),
   ]

@@ -26,7 +26,8 @@ export async function linkAccount(
 ): Promise<ProviderAccount> {
   const user = sessionUserOf(context)
   const proof = proofOf(request)
-  const way = { appId: user.appId, provider: providerOf(request.provider), platform: platformOf(request.platform) }
+  const { provider, platform, connection } = request
+  const way = { appId: user.appId, provider: providerOf(provider), platform: platformOf(platform), connection }
   const { app, client } = await loadConfiguration(deps, way)
   if (!app.settings.managesIdentity) throw notManaged()
   const failure = { ...factsOf(user), kind: "provider_account.linked", outcome: "FAILURE" } as const

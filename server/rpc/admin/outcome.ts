@@ -5,9 +5,11 @@ import { Refused } from "@signet/kernel/errors"
 
 /** @throws Refused with the problem, if there is one. */
 export function refuse(problem: Problem | undefined): void {
-  if (problem === undefined) return
-  const { reason, field, message } = problem
-  throw new Refused(reason, { metadata: { field }, ...(message === undefined ? {} : { message }) })
+  if (problem !== undefined) throw refusalOf(problem)
+}
+
+export function refusalOf({ reason, field, message }: Problem): Refused {
+  return new Refused(reason, { metadata: { field }, ...(message === undefined ? {} : { message }) })
 }
 
 /**

@@ -37,6 +37,11 @@ export const providerClientShape = (of: kernel.ProviderClient): MessageInitShape
   revocationEndpoint: of.revocationEndpoint ?? "",
   projectUrl: of.projectUrl ?? "",
   hasTokenSecret: of.tokenSecretSealed !== null,
+  connection: of.connection,
+  displayName: of.displayName,
+  authorizationEndpoint: of.authorizationEndpoint ?? "",
+  scopes: [...of.scopes],
+  requiresResponseIssuer: of.requiresResponseIssuer,
   createdAt: timestampFromMs(of.createdAtMs),
   updatedAt: timestampFromMs(of.updatedAtMs),
 })
@@ -48,9 +53,14 @@ const nonceModes: Record<number, kernel.ProviderClient["nonceMode"]> = {
   [ProviderClient_NonceMode.SHA256_B64URL]: "SHA256_B64URL",
 }
 
-/** What a message says of a client, but for its secrets; nothing else of it is ever read. */
+/** What a message says of a client, but for its secrets and its preset; nothing else of it is ever read. */
 export function clientValues(of: ProviderClient): ClientValues {
-  return completed({
+  return completed(givenValues(of))
+}
+
+/** The same with nothing filled in. */
+export function givenValues(of: ProviderClient): ClientValues {
+  return {
     provider: named("provider", () => providerOf(of.provider)),
     platform: named("platform", () => platformOf(of.platform)),
     clientId: of.clientId,
@@ -69,7 +79,12 @@ export function clientValues(of: ProviderClient): ClientValues {
     clientKeyId: of.clientKeyId || null,
     revocationEndpoint: of.revocationEndpoint || null,
     projectUrl: of.projectUrl || null,
-  })
+    connection: of.connection,
+    displayName: of.displayName,
+    authorizationEndpoint: of.authorizationEndpoint || null,
+    scopes: of.scopes,
+    requiresResponseIssuer: of.requiresResponseIssuer,
+  }
 }
 
 function named<T>(name: string, read: () => T): T {

@@ -15,6 +15,7 @@ import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { administer, type Desk } from "./administer.ts"
 import { foundApp, foundIn, wholeApp } from "./found.ts"
+import { newClientValues } from "./new-provider-client.ts"
 import { given, isSame, moved, refuse } from "./outcome.ts"
 import { clientValues, providerClientShape } from "./provider-client-shape.ts"
 import { sealed } from "./provider-secrets.ts"
@@ -37,10 +38,14 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
         const app = await foundApp(desk, request.appId)
         const asked = given(request.providerClient, path)
         refuseClosed(schema, asked, "create", path)
-        const values = clientValues(asked)
+        const values = newClientValues(asked)
         const id = desk.newId("pcl")
         const kept = await sealed(deps.secrets, { ...values, id }, asked)
-        await refuseProblem(desk, { ...values, ...kept, appId: app.id }, null)
+        await refuseProblem(
+          desk,
+          { ...values, ...kept, appId: app.id },
+          { before: null, isPreset: asked.preset !== "" },
+        )
         if (app.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         const { nowMs } = desk
         const made = { appId: app.id, status: "ACTIVE", createdAtMs: nowMs, updatedAtMs: nowMs } as const
@@ -77,7 +82,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
           clientSecretSealed: paths.has("client_secret") ? kept.clientSecretSealed : client.clientSecretSealed,
           tokenSecretSealed: paths.has("token_secret") ? kept.tokenSecretSealed : client.tokenSecretSealed,
         }
-        await refuseProblem(desk, { ...next, ...secrets, appId: client.appId }, client)
+        await refuseProblem(desk, { ...next, ...secrets, appId: client.appId }, { before: client, isPreset: false })
         const isAsItWas =
           isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
         if (isAsItWas) return { providerClient: current }
@@ -109,12 +114,12 @@ async function foundClient(desk: Desk, { appId, providerClientId }: Named): Prom
 async function refuseProblem(
   { deps, tx, isInstallation }: Desk,
   asked: ClientValues & Pick<ProviderClient, "appId" | "clientSecretSealed" | "tokenSecretSealed">,
-  before: ClientValues | null,
+  { before, isPreset }: { before: ClientValues | null; isPreset: boolean },
 ): Promise<void> {
   const secrets = { clientSecret: asked.clientSecretSealed !== null, tokenSecret: asked.tokenSecretSealed !== null }
   refuse(clientProblem(asked, { before, secrets, isLoopbackAllowed: deps.isLoopbackAllowed }))
   const known = await tx.administration.findProviderClients(asked.provider)
-  refuse(providerProblem(asked, { before, isInstallationAdmin: isInstallation, appId: asked.appId, known }))
+  refuse(providerProblem(asked, { before, isInstallationAdmin: isInstallation, appId: asked.appId, known, isPreset }))
 }
 
 function move(deps: Deps, context: HandlerContext, of: Named, kind: AuditKind, to: Move<ProviderClient["status"]>) {

@@ -1,4 +1,4 @@
-// The four calls that begin a session, and the one that has a link sent.
+// What a page offers, the calls that begin a session, and the one that has a link sent.
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
@@ -13,13 +13,19 @@ import { signedInShape } from "./answer.ts"
 import { loadConfiguration } from "./configuration.ts"
 import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
+import { signInOptions } from "./options.ts"
 import { emailProviderOf } from "./proof.ts"
 import { commonOf } from "./request.ts"
 
-type Methods = "externalLogin" | "emailPasswordLogin" | "startMagicLink" | "confirmMagicLink"
+type Methods = "listSignInOptions" | "externalLogin" | "emailPasswordLogin" | "startMagicLink" | "confirmMagicLink"
 
 export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>, Methods> {
   return {
+    async listSignInOptions(request, context) {
+      await limit(deps, context, "sign_in_options", { ip: networkOf(context) })
+      return { options: await signInOptions(deps, appIdOf(request), platformOf(request.platform)) }
+    },
+
     async externalLogin(request, context) {
       const { deviceId = "" } = request.device ?? {}
       const device = deviceId === "" ? undefined : `${request.appId} ${deviceId}`
@@ -29,6 +35,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
         ...commonOf(request),
         appId: appIdOf(request),
         provider: providerOf(request.provider),
+        connection: request.connection,
         proof: { is: "external", credential: credentialOf(request), nonce: request.nonce },
         hints: { name, email },
       })
@@ -42,6 +49,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
           ...commonOf(request),
           appId: appIdOf(request),
           provider: "IDP_C",
+          connection: "",
           proof: { is: "password", email: email.trim(), password },
           hints: {},
         }),
@@ -54,7 +62,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
       const subject = emailSubject(deps, email)
       await limit(deps, context, "magic_link_start", { ip: networkOf(context) })
       const appId = appIdOf(request)
-      const way = { appId, provider: "IDP_C", platform: platformOf(platform) } as const
+      const way = { appId, provider: "IDP_C", platform: platformOf(platform), connection: "" } as const
       const { app, client } = await loadConfiguration(deps, way)
       // As a text, whole: whatever a parser would make of it, only what the app wrote down is led to.
       if (!app.settings.allowedRedirectUris.includes(redirectUri)) throw new Refused("REDIRECT_NOT_ALLOWED")
@@ -79,6 +87,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
         ...commonOf(request),
         appId: appIdOf(request),
         provider: "IDP_C",
+        connection: "",
         proof: { is: "magicLink", tokenHash, codeVerifier },
         hints: {},
       })

@@ -13,6 +13,8 @@ export interface Way {
   appId: AppId
   provider: Provider
   platform: Platform
+  /** Empty when the request names none. */
+  connection: string
 }
 
 export interface SignInRequest extends Way {
@@ -32,7 +34,7 @@ export interface SignInRequest extends Way {
 /** What every way of signing in is told alike. */
 export function commonOf(
   request: ExternalLoginRequest | EmailPasswordLoginRequest | ConfirmMagicLinkRequest,
-): Omit<SignInRequest, "appId" | "provider" | "proof" | "hints"> {
+): Omit<SignInRequest, "appId" | "provider" | "connection" | "proof" | "hints"> {
   const { deviceId = "", label = "", os = "", appVersion = "" } = request.device ?? {}
   return {
     platform: platformOf(request.platform),

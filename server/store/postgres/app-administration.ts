@@ -38,7 +38,7 @@ export function appAdministration(db: Database): AppAdministration {
       const inserted = await db
         .insertInto("provider_client")
         .values(clientToRow(client))
-        .onConflict((conflict) => conflict.columns(["app_id", "provider", "platform"]).doNothing())
+        .onConflict((conflict) => conflict.columns(["app_id", "provider", "platform", "connection"]).doNothing())
         .returning("id")
         .execute()
       return inserted.length === 1

@@ -50,6 +50,11 @@ const clientColumns = [
   "revocation_endpoint",
   "project_url",
   "token_secret_sealed",
+  "connection",
+  "display_name",
+  "authorization_endpoint",
+  "scopes",
+  "requires_response_issuer",
   "created_at",
   "updated_at",
 ] as const satisfies readonly (keyof ProviderClientTable)[]
@@ -63,15 +68,16 @@ export function apps(db: Database): Apps {
       return row && appFromRow(row)
     },
 
-    async findProviderClient(appId, provider, platform) {
-      const row = await db
+    async findConnections(appId, provider, platform) {
+      const query = db
         .selectFrom("provider_client")
         .select(clientColumns)
         .where("app_id", "=", appId)
-        .where("provider", "=", provider)
         .where("platform", "=", platform)
-        .executeTakeFirst()
-      return row && clientFromRow(row)
+        .orderBy("provider")
+        .orderBy("connection")
+      const rows = await (provider === null ? query : query.where("provider", "=", provider)).execute()
+      return rows.map(clientFromRow)
     },
 
     async holdProviderClient(id) {
@@ -173,6 +179,11 @@ export const clientFromRow = (row: Selectable<ProviderClientTable>): ProviderCli
   revocationEndpoint: row.revocation_endpoint,
   projectUrl: row.project_url,
   tokenSecretSealed: bytesOrNull(row.token_secret_sealed),
+  connection: row.connection,
+  displayName: row.display_name,
+  authorizationEndpoint: row.authorization_endpoint,
+  scopes: row.scopes,
+  requiresResponseIssuer: row.requires_response_issuer,
   createdAtMs: row.created_at.getTime(),
   updatedAtMs: row.updated_at.getTime(),
 })
@@ -201,6 +212,11 @@ export const clientToRow = (client: ProviderClient): ProviderClientTable => ({
   revocation_endpoint: client.revocationEndpoint,
   project_url: client.projectUrl,
   token_secret_sealed: client.tokenSecretSealed,
+  connection: client.connection,
+  display_name: client.displayName,
+  authorization_endpoint: client.authorizationEndpoint,
+  scopes: client.scopes,
+  requires_response_issuer: client.requiresResponseIssuer,
   created_at: new Date(client.createdAtMs),
   updated_at: new Date(client.updatedAtMs),
 })

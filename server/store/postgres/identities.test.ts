@@ -27,17 +27,17 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     await store.transaction(async (tx) => {
       expect(await tx.apps.findApp(app.id)).toStrictEqual(app)
       await tx.apps.putProviderClient(sealed)
-      expect(await tx.apps.findProviderClient(app.id, "IDP_A", "WEB")).toStrictEqual(sealed)
+      expect(await tx.apps.findConnections(app.id, "IDP_A", "WEB")).toStrictEqual([sealed])
       await tx.apps.putProviderClient(providerClient)
-      expect(await tx.apps.findProviderClient(app.id, "IDP_A", "WEB")).toStrictEqual(providerClient)
+      expect(await tx.apps.findConnections(app.id, "IDP_A", "WEB")).toStrictEqual([providerClient])
     })
   })
 
   test("what nobody put is not found", async () => {
     await store.transaction(async (tx) => {
       expect(await tx.apps.findApp(freshId("app"))).toBeUndefined()
-      expect(await tx.apps.findProviderClient(app.id, "IDP_B", "WEB")).toBeUndefined()
-      expect(await tx.apps.findProviderClient(app.id, "IDP_A", "IOS")).toBeUndefined()
+      expect(await tx.apps.findConnections(app.id, "IDP_B", "WEB")).toEqual([])
+      expect(await tx.apps.findConnections(app.id, null, "IOS")).toEqual([])
       expect(await tx.identities.findIdentity(freshId("idn"))).toBeUndefined()
       expect(await tx.identities.findPrincipal(freshId("prn"))).toBeUndefined()
     })

@@ -98,6 +98,11 @@ export interface ProviderClientTable {
   revocation_endpoint: string | null
   project_url: string | null
   token_secret_sealed: Uint8Array | null
+  connection: string
+  display_name: string
+  authorization_endpoint: string | null
+  scopes: Texts
+  requires_response_issuer: boolean
   created_at: Date
   updated_at: Date
 }

@@ -142,11 +142,12 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveAppResponseSchema;
   },
   /**
-   * Makes the app's client for a provider and a platform.
+   * Makes the app's client for a provider and a platform; with a `connection`, one of several. A `preset` fills in what is
+   * known of the provider, so that administrators of the app name no address.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
-   *   ALREADY_EXISTS      ALREADY_EXISTS (the app has a client for this provider and platform)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (the app has a client for this provider, platform and connection)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *   FAILED_PRECONDITION STATE_CONFLICT (the app is archived)
    *

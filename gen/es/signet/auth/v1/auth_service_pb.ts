@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
 import { file_signet_api_v1_wire } from "../../api/v1/wire_pb.ts";
+import type { ProviderClient_NonceMode } from "./provider_clients_pb.ts";
+import { file_signet_auth_v1_provider_clients } from "./provider_clients_pb.ts";
 import type { Identity, Membership, Platform, Principal, Provider, ProviderAccount, Session } from "./records_pb.ts";
 import { file_signet_auth_v1_records } from "./records_pb.ts";
 import { file_signet_authz_v1_requirement } from "../../authz/v1/requirement_pb.ts";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/auth_service.proto.
  */
 export const file_signet_auth_v1_auth_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIqAFChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABImCglhdWRpZW5jZXMYByADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAggASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAkgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCiABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCyABKAgSMwoNcHJvZmlsZV9oaW50cxgMIAEoCzIcLnNpZ25ldC5hdXRoLnYxLlByb2ZpbGVIaW50cxIjCg9pbnZpdGF0aW9uX2NvZGUYDSABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGA4gASgIQhMKCmNyZWRlbnRpYWwSBbpIAggBIn4KEUF1dGhvcml6YXRpb25Db2RlEhsKBGNvZGUYASABKAlCDYABAbpIB3IFEAEYgCASJwoNY29kZV92ZXJpZmllchgCIAEoCUIQgAEBukgK2AEBcgUQKxiAARIjCgxyZWRpcmVjdF91cmkYAyABKAlCDbpICtgBAXIFEAEYgBAidwoMQ2xpZW50RGV2aWNlEhsKCWRldmljZV9pZBgBIAEoCUIIukgFcgMYgAESFwoFbGFiZWwYAiABKAlCCLpIBXIDGIABEhMKAm9zGAMgASgJQge6SARyAhhAEhwKC2FwcF92ZXJzaW9uGAQgASgJQge6SARyAhhAIuEDChVFeHRlcm5hbExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESUwoNYWNjZXNzX3Rva2VucxgCIAMoCzI3LnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI/CgxQcm9maWxlSGludHMSFgoEbmFtZRgBIAEoCUIIukgFcgMYyAESFwoFZW1haWwYAiABKAlCCLpIBXIDGMACIuQDChlFbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIZCgVlbWFpbBgDIAEoCUIKukgHcgUQAxjAAhIfCghwYXNzd29yZBgEIAEoCUINgAEBukgHcgUQARiACBImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCCLrAwoaRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESWAoNYWNjZXNzX3Rva2VucxgCIAMoCzI8LnNpZ25ldC5hdXRoLnYxLkVtYWlsUGFzc3dvcmRMb2dpblJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SLAoJcHJpbmNpcGFsGAggASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEioKCGlkZW50aXR5GAkgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKbWVtYmVyc2hpcBgKIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASDwoHY3JlYXRlZBgLIAEoCBozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvgBChVTdGFydE1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEhkKBWVtYWlsGAMgASgJQgq6SAdyBRADGMACEiAKDHJlZGlyZWN0X3VyaRgEIAEoCUIKukgHcgUQARiAEBI1Cg5jb2RlX2NoYWxsZW5nZRgFIAEoCUIdukga2AEBchUyE15bQS1aYS16MC05Xy1dezQzfSQiGAoWU3RhcnRNYWdpY0xpbmtSZXNwb25zZSLyAwoXQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEiEKCnRva2VuX2hhc2gYAyABKAlCDYABAbpIB3IFEAEYgAISJwoNY29kZV92ZXJpZmllchgEIAEoCUIQgAEBukgK2AEBcgUQKxiAARImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCCLnAwoYQ29uZmlybU1hZ2ljTGlua1Jlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBElYKDWFjY2Vzc190b2tlbnMYAiADKAsyOi5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3AEKDlJlZnJlc2hSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEkYKCXJldHJ5X2tleRgCIAEoCUIzgAEBukga2AEBchUyE15bQS1aYS16MC05Xy1dezIyfSTa2hgPSWRlbXBvdGVuY3ktS2V5EiYKCWF1ZGllbmNlcxgDIAMoCUITukgQkgENEAgYASIHcgUQARiAARI2CgZhcHBfaWQYBCABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIroCCg9SZWZyZXNoUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESTQoNYWNjZXNzX3Rva2VucxgCIAMoCzIxLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiawoNTG9nb3V0UmVxdWVzdBIiCg1yZWZyZXNoX3Rva2VuGAEgASgJQguAAQG6SAVyAxiAARI2CgZhcHBfaWQYAiABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIhAKDkxvZ291dFJlc3BvbnNlIioKEExvZ291dEFsbFJlcXVlc3QSFgoOZXhjZXB0X2N1cnJlbnQYASABKAgiLQoRTG9nb3V0QWxsUmVzcG9uc2USGAoQcmV2b2tlZF9zZXNzaW9ucxgBIAEoDSILCglNZVJlcXVlc3Qi/QEKCk1lUmVzcG9uc2USKgoIaWRlbnRpdHkYASABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIsCglwcmluY2lwYWwYAiABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSLwoLbWVtYmVyc2hpcHMYAyADKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEigKB3Nlc3Npb24YBCABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEjoKEXByb3ZpZGVyX2FjY291bnRzGAUgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50MrUICgtBdXRoU2VydmljZRKuAQoNRXh0ZXJuYWxMb2dpbhIkLnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlc3BvbnNlIlDK2hgCCAGC0+STAkQ6ASpaIToBKiIcL2F1dGgvbG9naW4ve3Byb3ZpZGVyPWlkcC1ifSIcL2F1dGgvbG9naW4ve3Byb3ZpZGVyPWlkcC1hfRKPAQoSRW1haWxQYXNzd29yZExvZ2luEikuc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVxdWVzdBoqLnNpZ25ldC5hdXRoLnYxLkVtYWlsUGFzc3dvcmRMb2dpblJlc3BvbnNlIiLK2hgCCAGC0+STAhY6ASoiES9hdXRoL2xvZ2luL2VtYWlsEogBCg5TdGFydE1hZ2ljTGluaxIlLnNpZ25ldC5hdXRoLnYxLlN0YXJ0TWFnaWNMaW5rUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLlN0YXJ0TWFnaWNMaW5rUmVzcG9uc2UiJ8raGAIIAYLT5JMCGzoBKiIWL2F1dGgvbWFnaWMtbGluay9zdGFydBKQAQoQQ29uZmlybU1hZ2ljTGluaxInLnNpZ25ldC5hdXRoLnYxLkNvbmZpcm1NYWdpY0xpbmtSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1Jlc3BvbnNlIinK2hgCCAGC0+STAh06ASoiGC9hdXRoL21hZ2ljLWxpbmsvY29uZmlybRJyCgdSZWZyZXNoEh4uc2lnbmV0LmF1dGgudjEuUmVmcmVzaFJlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVzcG9uc2UiJsraGAJQAYLT5JMCGjoBKiIVL2F1dGgvc2Vzc2lvbi9yZWZyZXNoEm4KBkxvZ291dBIdLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlcXVlc3QaHi5zaWduZXQuYXV0aC52MS5Mb2dvdXRSZXNwb25zZSIlytoYAlABgtPkkwIZOgEqIhQvYXV0aC9zZXNzaW9uL2xvZ291dBJ+CglMb2dvdXRBbGwSIC5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuTG9nb3V0QWxsUmVzcG9uc2UiLMraGAUqAwoBAYLT5JMCHToBKiIYL2F1dGgvc2Vzc2lvbi9sb2dvdXQtYWxsEmEKAk1lEhkuc2lnbmV0LmF1dGgudjEuTWVSZXF1ZXN0Ghouc2lnbmV0LmF1dGgudjEuTWVSZXNwb25zZSIkkAIBytoYBSoDCgEBgtPkkwISEhAvYXV0aC9zZXNzaW9uL21lQlQKEmRldi5zaWduZXQuYXV0aC52MUIQQXV0aFNlcnZpY2VQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
+  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxItkFChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABImCglhdWRpZW5jZXMYByADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAggASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAkgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCiABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCyABKAgSMwoNcHJvZmlsZV9oaW50cxgMIAEoCzIcLnNpZ25ldC5hdXRoLnYxLlByb2ZpbGVIaW50cxIjCg9pbnZpdGF0aW9uX2NvZGUYDSABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGA4gASgIEjcKCmNvbm5lY3Rpb24YDyABKAlCI7pIIHIeMhxeKFthLXowLTldW2EtejAtOS1dezAsMzF9KT8kQhMKCmNyZWRlbnRpYWwSBbpIAggBIocBChhMaXN0U2lnbkluT3B0aW9uc1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAIkoKGUxpc3RTaWduSW5PcHRpb25zUmVzcG9uc2USLQoHb3B0aW9ucxgBIAMoCzIcLnNpZ25ldC5hdXRoLnYxLlNpZ25Jbk9wdGlvbiKYAgoMU2lnbkluT3B0aW9uEioKCHByb3ZpZGVyGAEgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXISEgoKY29ubmVjdGlvbhgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSEQoJY2xpZW50X2lkGAQgASgJEh4KFmF1dGhvcml6YXRpb25fZW5kcG9pbnQYBSABKAkSDgoGc2NvcGVzGAYgAygJEg8KB2lzc3VlcnMYByADKAkSIAoYcmVxdWlyZXNfcmVzcG9uc2VfaXNzdWVyGAggASgIEjwKCm5vbmNlX21vZGUYCSABKA4yKC5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudC5Ob25jZU1vZGUifgoRQXV0aG9yaXphdGlvbkNvZGUSGwoEY29kZRgBIAEoCUINgAEBukgHcgUQARiAIBInCg1jb2RlX3ZlcmlmaWVyGAIgASgJQhCAAQG6SArYAQFyBRArGIABEiMKDHJlZGlyZWN0X3VyaRgDIAEoCUINukgK2AEBcgUQARiAECJ3CgxDbGllbnREZXZpY2USGwoJZGV2aWNlX2lkGAEgASgJQgi6SAVyAxiAARIXCgVsYWJlbBgCIAEoCUIIukgFcgMYgAESEwoCb3MYAyABKAlCB7pIBHICGEASHAoLYXBwX3ZlcnNpb24YBCABKAlCB7pIBHICGEAi4QMKFUV4dGVybmFsTG9naW5SZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJTCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjcuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SLAoJcHJpbmNpcGFsGAggASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEioKCGlkZW50aXR5GAkgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKbWVtYmVyc2hpcBgKIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASDwoHY3JlYXRlZBgLIAEoCBozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIj8KDFByb2ZpbGVIaW50cxIWCgRuYW1lGAEgASgJQgi6SAVyAxjIARIXCgVlbWFpbBgCIAEoCUIIukgFcgMYwAIi5AMKGUVtYWlsUGFzc3dvcmRMb2dpblJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEhkKBWVtYWlsGAMgASgJQgq6SAdyBRADGMACEh8KCHBhc3N3b3JkGAQgASgJQg2AAQG6SAdyBRABGIAIEiYKCWF1ZGllbmNlcxgFIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYByABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgIIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgJIAEoCBIjCg9pbnZpdGF0aW9uX2NvZGUYCiABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGAsgASgIIusDChpFbWFpbFBhc3N3b3JkTG9naW5SZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJYCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjwuc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+AEKFVN0YXJ0TWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASGQoFZW1haWwYAyABKAlCCrpIB3IFEAMYwAISIAoMcmVkaXJlY3RfdXJpGAQgASgJQgq6SAdyBRABGIAQEjUKDmNvZGVfY2hhbGxlbmdlGAUgASgJQh26SBrYAQFyFTITXltBLVphLXowLTlfLV17NDN9JCIYChZTdGFydE1hZ2ljTGlua1Jlc3BvbnNlIvIDChdDb25maXJtTWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASIQoKdG9rZW5faGFzaBgDIAEoCUINgAEBukgHcgUQARiAAhInCg1jb2RlX3ZlcmlmaWVyGAQgASgJQhCAAQG6SArYAQFyBRArGIABEiYKCWF1ZGllbmNlcxgFIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYByABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgIIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgJIAEoCBIjCg9pbnZpdGF0aW9uX2NvZGUYCiABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGAsgASgIIucDChhDb25maXJtTWFnaWNMaW5rUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESVgoNYWNjZXNzX3Rva2VucxgCIAMoCzI6LnNpZ25ldC5hdXRoLnYxLkNvbmZpcm1NYWdpY0xpbmtSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLcAQoOUmVmcmVzaFJlcXVlc3QSIgoNcmVmcmVzaF90b2tlbhgBIAEoCUILgAEBukgFcgMYgAESRgoJcmV0cnlfa2V5GAIgASgJQjOAAQG6SBrYAQFyFTITXltBLVphLXowLTlfLV17MjJ9JNraGA9JZGVtcG90ZW5jeS1LZXkSJgoJYXVkaWVuY2VzGAMgAygJQhO6SBCSAQ0QCBgBIgdyBRABGIABEjYKBmFwcF9pZBgEIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiugIKD1JlZnJlc2hSZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJNCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjEuc2lnbmV0LmF1dGgudjEuUmVmcmVzaFJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24aMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJrCg1Mb2dvdXRSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEjYKBmFwcF9pZBgCIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiEAoOTG9nb3V0UmVzcG9uc2UiKgoQTG9nb3V0QWxsUmVxdWVzdBIWCg5leGNlcHRfY3VycmVudBgBIAEoCCItChFMb2dvdXRBbGxSZXNwb25zZRIYChByZXZva2VkX3Nlc3Npb25zGAEgASgNIgsKCU1lUmVxdWVzdCL9AQoKTWVSZXNwb25zZRIqCghpZGVudGl0eRgBIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EiwKCXByaW5jaXBhbBgCIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIvCgttZW1iZXJzaGlwcxgDIAMoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASKAoHc2Vzc2lvbhgEIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SOgoRcHJvdmlkZXJfYWNjb3VudHMYBSADKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQyyAkKC0F1dGhTZXJ2aWNlEq4BCg1FeHRlcm5hbExvZ2luEiQuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5FeHRlcm5hbExvZ2luUmVzcG9uc2UiUMraGAIIAYLT5JMCRDoBKlohOgEqIhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWJ9IhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWF9EpABChFMaXN0U2lnbkluT3B0aW9ucxIoLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL2F1dGgvc2lnbi1pbi1vcHRpb25zEo8BChJFbWFpbFBhc3N3b3JkTG9naW4SKS5zaWduZXQuYXV0aC52MS5FbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0Giouc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UiIsraGAIIAYLT5JMCFjoBKiIRL2F1dGgvbG9naW4vZW1haWwSiAEKDlN0YXJ0TWFnaWNMaW5rEiUuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXNwb25zZSInytoYAggBgtPkkwIbOgEqIhYvYXV0aC9tYWdpYy1saW5rL3N0YXJ0EpABChBDb25maXJtTWFnaWNMaW5rEicuc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UiKcraGAIIAYLT5JMCHToBKiIYL2F1dGgvbWFnaWMtbGluay9jb25maXJtEnIKB1JlZnJlc2gSHi5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZSImytoYAlABgtPkkwIaOgEqIhUvYXV0aC9zZXNzaW9uL3JlZnJlc2gSbgoGTG9nb3V0Eh0uc2lnbmV0LmF1dGgudjEuTG9nb3V0UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3Nlc3Npb24vbG9nb3V0En4KCUxvZ291dEFsbBIgLnNpZ25ldC5hdXRoLnYxLkxvZ291dEFsbFJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXNwb25zZSIsytoYBSoDCgEBgtPkkwIdOgEqIhgvYXV0aC9zZXNzaW9uL2xvZ291dC1hbGwSYQoCTWUSGS5zaWduZXQuYXV0aC52MS5NZVJlcXVlc3QaGi5zaWduZXQuYXV0aC52MS5NZVJlc3BvbnNlIiSQAgHK2hgFKgMKAQGC0+STAhISEC9hdXRoL3Nlc3Npb24vbWVCVAoSZGV2LnNpZ25ldC5hdXRoLnYxQhBBdXRoU2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_auth_v1_provider_clients, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
  * What an app sends when a provider has vouched for a person.
@@ -131,6 +133,13 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
    * @generated from field: bool cancel_deletion = 14;
    */
   cancelDeletion: boolean;
+
+  /**
+   * Which of the app's connections of this provider and platform; empty for the default, or for the only one.
+   *
+   * @generated from field: string connection = 15;
+   */
+  connection: string;
 };
 
 /**
@@ -139,6 +148,132 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
  */
 export const ExternalLoginRequestSchema: GenMessage<ExternalLoginRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 0);
+
+/**
+ * For which app.
+ *
+ * @generated from message signet.auth.v1.ListSignInOptionsRequest
+ */
+export type ListSignInOptionsRequest = Message<"signet.auth.v1.ListSignInOptionsRequest"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Where the app runs.
+   *
+   * @generated from field: signet.auth.v1.Platform platform = 2;
+   */
+  platform: Platform;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListSignInOptionsRequest.
+ * Use `create(ListSignInOptionsRequestSchema)` to create a new message.
+ */
+export const ListSignInOptionsRequestSchema: GenMessage<ListSignInOptionsRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 1);
+
+/**
+ * What a sign-in page offers.
+ *
+ * @generated from message signet.auth.v1.ListSignInOptionsResponse
+ */
+export type ListSignInOptionsResponse = Message<"signet.auth.v1.ListSignInOptionsResponse"> & {
+  /**
+   * By provider, then by connection; the default first. Those that are switched off are left out.
+   *
+   * @generated from field: repeated signet.auth.v1.SignInOption options = 1;
+   */
+  options: SignInOption[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ListSignInOptionsResponse.
+ * Use `create(ListSignInOptionsResponseSchema)` to create a new message.
+ */
+export const ListSignInOptionsResponseSchema: GenMessage<ListSignInOptionsResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 2);
+
+/**
+ * One way of signing in.
+ *
+ * @generated from message signet.auth.v1.SignInOption
+ */
+export type SignInOption = Message<"signet.auth.v1.SignInOption"> & {
+  /**
+   * Who vouches. IDP_C: an address with a password, or a magic link.
+   *
+   * @generated from field: signet.auth.v1.Provider provider = 1;
+   */
+  provider: Provider;
+
+  /**
+   * Named in the sign-in; empty for the default.
+   *
+   * @generated from field: string connection = 2;
+   */
+  connection: string;
+
+  /**
+   * What the page calls it.
+   *
+   * @generated from field: string display_name = 3;
+   */
+  displayName: string;
+
+  /**
+   * The app's client id at the provider; empty for IDP_C, whose clients the service speaks for.
+   *
+   * @generated from field: string client_id = 4;
+   */
+  clientId: string;
+
+  /**
+   * Where the browser is sent; empty where the app does not offer sign-in by redirect.
+   *
+   * @generated from field: string authorization_endpoint = 5;
+   */
+  authorizationEndpoint: string;
+
+  /**
+   * Asked for there.
+   *
+   * @generated from field: repeated string scopes = 6;
+   */
+  scopes: string[];
+
+  /**
+   * What the provider may call itself in its authorization response (RFC 9207).
+   *
+   * @generated from field: repeated string issuers = 7;
+   */
+  issuers: string[];
+
+  /**
+   * A response without `iss` is refused.
+   *
+   * @generated from field: bool requires_response_issuer = 8;
+   */
+  requiresResponseIssuer: boolean;
+
+  /**
+   * How the nonce is written in the authorization request.
+   *
+   * @generated from field: signet.auth.v1.ProviderClient.NonceMode nonce_mode = 9;
+   */
+  nonceMode: ProviderClient_NonceMode;
+};
+
+/**
+ * Describes the message signet.auth.v1.SignInOption.
+ * Use `create(SignInOptionSchema)` to create a new message.
+ */
+export const SignInOptionSchema: GenMessage<SignInOption> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 3);
 
 /**
  * An authorization code and what it is traded with.
@@ -174,7 +309,7 @@ export type AuthorizationCode = Message<"signet.auth.v1.AuthorizationCode"> & {
  * Use `create(AuthorizationCodeSchema)` to create a new message.
  */
 export const AuthorizationCodeSchema: GenMessage<AuthorizationCode> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 1);
+  messageDesc(file_signet_auth_v1_auth_service, 4);
 
 /**
  * What a client says of the device that it runs on.
@@ -216,7 +351,7 @@ export type ClientDevice = Message<"signet.auth.v1.ClientDevice"> & {
  * Use `create(ClientDeviceSchema)` to create a new message.
  */
 export const ClientDeviceSchema: GenMessage<ClientDevice> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 2);
+  messageDesc(file_signet_auth_v1_auth_service, 5);
 
 /**
  * Tokens for a person who has signed in.
@@ -307,7 +442,7 @@ export type ExternalLoginResponse = Message<"signet.auth.v1.ExternalLoginRespons
  * Use `create(ExternalLoginResponseSchema)` to create a new message.
  */
 export const ExternalLoginResponseSchema: GenMessage<ExternalLoginResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 3);
+  messageDesc(file_signet_auth_v1_auth_service, 6);
 
 /**
  * What a client says of a person.
@@ -335,7 +470,7 @@ export type ProfileHints = Message<"signet.auth.v1.ProfileHints"> & {
  * Use `create(ProfileHintsSchema)` to create a new message.
  */
 export const ProfileHintsSchema: GenMessage<ProfileHints> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 4);
+  messageDesc(file_signet_auth_v1_auth_service, 7);
 
 /**
  * What a person types.
@@ -426,7 +561,7 @@ export type EmailPasswordLoginRequest = Message<"signet.auth.v1.EmailPasswordLog
  * Use `create(EmailPasswordLoginRequestSchema)` to create a new message.
  */
 export const EmailPasswordLoginRequestSchema: GenMessage<EmailPasswordLoginRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 5);
+  messageDesc(file_signet_auth_v1_auth_service, 8);
 
 /**
  * Tokens for a person who has signed in.
@@ -517,7 +652,7 @@ export type EmailPasswordLoginResponse = Message<"signet.auth.v1.EmailPasswordLo
  * Use `create(EmailPasswordLoginResponseSchema)` to create a new message.
  */
 export const EmailPasswordLoginResponseSchema: GenMessage<EmailPasswordLoginResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 6);
+  messageDesc(file_signet_auth_v1_auth_service, 9);
 
 /**
  * Whom a link is sent to.
@@ -566,7 +701,7 @@ export type StartMagicLinkRequest = Message<"signet.auth.v1.StartMagicLinkReques
  * Use `create(StartMagicLinkRequestSchema)` to create a new message.
  */
 export const StartMagicLinkRequestSchema: GenMessage<StartMagicLinkRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 7);
+  messageDesc(file_signet_auth_v1_auth_service, 10);
 
 /**
  * Nothing: if the address can sign in, a link is on its way.
@@ -581,7 +716,7 @@ export type StartMagicLinkResponse = Message<"signet.auth.v1.StartMagicLinkRespo
  * Use `create(StartMagicLinkResponseSchema)` to create a new message.
  */
 export const StartMagicLinkResponseSchema: GenMessage<StartMagicLinkResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 8);
+  messageDesc(file_signet_auth_v1_auth_service, 11);
 
 /**
  * What the link carried.
@@ -672,7 +807,7 @@ export type ConfirmMagicLinkRequest = Message<"signet.auth.v1.ConfirmMagicLinkRe
  * Use `create(ConfirmMagicLinkRequestSchema)` to create a new message.
  */
 export const ConfirmMagicLinkRequestSchema: GenMessage<ConfirmMagicLinkRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 9);
+  messageDesc(file_signet_auth_v1_auth_service, 12);
 
 /**
  * Tokens for a person who has signed in.
@@ -763,7 +898,7 @@ export type ConfirmMagicLinkResponse = Message<"signet.auth.v1.ConfirmMagicLinkR
  * Use `create(ConfirmMagicLinkResponseSchema)` to create a new message.
  */
 export const ConfirmMagicLinkResponseSchema: GenMessage<ConfirmMagicLinkResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 10);
+  messageDesc(file_signet_auth_v1_auth_service, 13);
 
 /**
  * What a client sends to stay signed in.
@@ -806,7 +941,7 @@ export type RefreshRequest = Message<"signet.auth.v1.RefreshRequest"> & {
  * Use `create(RefreshRequestSchema)` to create a new message.
  */
 export const RefreshRequestSchema: GenMessage<RefreshRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 11);
+  messageDesc(file_signet_auth_v1_auth_service, 14);
 
 /**
  * The next tokens.
@@ -869,7 +1004,7 @@ export type RefreshResponse = Message<"signet.auth.v1.RefreshResponse"> & {
  * Use `create(RefreshResponseSchema)` to create a new message.
  */
 export const RefreshResponseSchema: GenMessage<RefreshResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 12);
+  messageDesc(file_signet_auth_v1_auth_service, 15);
 
 /**
  * Which session ends.
@@ -897,7 +1032,7 @@ export type LogoutRequest = Message<"signet.auth.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 13);
+  messageDesc(file_signet_auth_v1_auth_service, 16);
 
 /**
  * Nothing: the session has ended.
@@ -912,7 +1047,7 @@ export type LogoutResponse = Message<"signet.auth.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 14);
+  messageDesc(file_signet_auth_v1_auth_service, 17);
 
 /**
  * Which sessions end.
@@ -933,7 +1068,7 @@ export type LogoutAllRequest = Message<"signet.auth.v1.LogoutAllRequest"> & {
  * Use `create(LogoutAllRequestSchema)` to create a new message.
  */
 export const LogoutAllRequestSchema: GenMessage<LogoutAllRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 15);
+  messageDesc(file_signet_auth_v1_auth_service, 18);
 
 /**
  * What ended.
@@ -954,7 +1089,7 @@ export type LogoutAllResponse = Message<"signet.auth.v1.LogoutAllResponse"> & {
  * Use `create(LogoutAllResponseSchema)` to create a new message.
  */
 export const LogoutAllResponseSchema: GenMessage<LogoutAllResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 16);
+  messageDesc(file_signet_auth_v1_auth_service, 19);
 
 /**
  * Nothing: the bearer token says who asks.
@@ -969,7 +1104,7 @@ export type MeRequest = Message<"signet.auth.v1.MeRequest"> & {
  * Use `create(MeRequestSchema)` to create a new message.
  */
 export const MeRequestSchema: GenMessage<MeRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 17);
+  messageDesc(file_signet_auth_v1_auth_service, 20);
 
 /**
  * Who is calling.
@@ -1018,7 +1153,7 @@ export type MeResponse = Message<"signet.auth.v1.MeResponse"> & {
  * Use `create(MeResponseSchema)` to create a new message.
  */
 export const MeResponseSchema: GenMessage<MeResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 18);
+  messageDesc(file_signet_auth_v1_auth_service, 21);
 
 /**
  * Signs people in and out and keeps them signed in.
@@ -1031,11 +1166,12 @@ export const AuthService: GenService<{
   /**
    * Signs a person in with what a provider's client handed to the app.
    *
-   * The tuple of app, provider and platform selects the issuers and audiences that the credential is verified against.
+   * The tuple of app, provider and platform selects the issuers and audiences that the credential is verified against. An
+   * app with several connections of one provider and platform, none of them the default, has the request name one.
    * The first sign-in makes identity, provider account, principal and membership in one transaction.
    *
    * Errors:
-   *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED
+   *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED, CONNECTION_REQUIRED, CONNECTION_UNKNOWN
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
    *   UNAUTHENTICATED   PROVIDER_TOKEN_INVALID, PROVIDER_TOKEN_REPLAYED, NONCE_MISMATCH, IDENTITY_INACTIVE,
    *                     PRINCIPAL_INACTIVE
@@ -1049,6 +1185,22 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ExternalLoginRequestSchema;
     output: typeof ExternalLoginResponseSchema;
+  },
+  /**
+   * Lists how people sign in to an app on a platform: what a sign-in page shows, and what a client needs to send a browser to
+   * a provider. Nothing in it is secret. An app that does not exist is answered like one without any.
+   *
+   * Errors:
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
+   *   PERMISSION_DENIED   TENANT_SUSPENDED
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED
+   *
+   * @generated from rpc signet.auth.v1.AuthService.ListSignInOptions
+   */
+  listSignInOptions: {
+    methodKind: "unary";
+    input: typeof ListSignInOptionsRequestSchema;
+    output: typeof ListSignInOptionsResponseSchema;
   },
   /**
    * Signs a person in with the address and password that IDP_C knows. The service asks IDP_C itself; IDP_C's tokens never

@@ -1,0 +1,96 @@
+// Well-known providers. Who administers an app names one of these, and no issuer or address: where this table leads, only an
+// issuer's own keys vouch for its own people.
+import type { ProviderClient } from "../records.ts"
+import { invalid, type Problem } from "./problem.ts"
+
+/** What a preset fills in. */
+export type PresetValues = Pick<
+  ProviderClient,
+  "issuers" | "canonicalIssuer" | "jwksUri" | "authorizationEndpoint" | "tokenEndpoint" | "displayName"
+>
+
+interface Preset {
+  /** The tenant or domain that is needed; null for none. A shape that nothing but a name below the provider's own has. */
+  readonly tenant: { readonly shape: RegExp; readonly message: string } | null
+  readonly values: (tenant: string) => PresetValues
+}
+
+const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+
+const presets: Readonly<Record<string, Preset>> = {
+  google: {
+    tenant: null,
+    values: () => ({
+      displayName: "Google",
+      issuers: ["https://accounts.google.com", "accounts.google.com"],
+      canonicalIssuer: "https://accounts.google.com",
+      jwksUri: "https://www.googleapis.com/oauth2/v3/certs",
+      authorizationEndpoint: "https://accounts.google.com/o/oauth2/v2/auth",
+      tokenEndpoint: "https://oauth2.googleapis.com/token",
+    }),
+  },
+  // One tenant, whose id is in its issuer: the shared addresses of many tenants have no issuer of their own.
+  entra: {
+    tenant: {
+      shape: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+      message: "the directory (tenant) id is needed, a UUID in lower case",
+    },
+    values: (tenant) => ({
+      displayName: "Microsoft",
+      ...only(`https://login.microsoftonline.com/${tenant}/v2.0`),
+      jwksUri: `https://login.microsoftonline.com/${tenant}/discovery/v2.0/keys`,
+      authorizationEndpoint: `https://login.microsoftonline.com/${tenant}/oauth2/v2.0/authorize`,
+      tokenEndpoint: `https://login.microsoftonline.com/${tenant}/oauth2/v2.0/token`,
+    }),
+  },
+  okta: {
+    tenant: {
+      shape: new RegExp(`^${label}\\.(okta\\.com|okta-emea\\.com|oktapreview\\.com)$`),
+      message: "the organization's domain is needed, such as example.okta.com",
+    },
+    values: (domain) => ({
+      displayName: "Okta",
+      ...only(`https://${domain}`),
+      jwksUri: `https://${domain}/oauth2/v1/keys`,
+      authorizationEndpoint: `https://${domain}/oauth2/v1/authorize`,
+      tokenEndpoint: `https://${domain}/oauth2/v1/token`,
+    }),
+  },
+  auth0: {
+    tenant: {
+      shape: new RegExp(`^${label}(\\.[a-z]{2})?\\.auth0\\.com$`),
+      message: "the tenant's domain is needed, such as example.eu.auth0.com",
+    },
+    values: (domain) => ({
+      displayName: "Auth0",
+      // With the slash, as its tokens have it.
+      ...only(`https://${domain}/`),
+      jwksUri: `https://${domain}/.well-known/jwks.json`,
+      authorizationEndpoint: `https://${domain}/authorize`,
+      tokenEndpoint: `https://${domain}/oauth/token`,
+    }),
+  },
+}
+
+const only = (issuer: string) => ({ issuers: [issuer], canonicalIssuer: issuer })
+
+export type Filled =
+  | { readonly is: "filled"; readonly values: PresetValues }
+  /** The field is of the request. */
+  | { readonly is: "refuse"; readonly problem: Problem }
+
+/** What a preset fills in, or why nothing. */
+export function presetValues(name: string, tenant: string): Filled {
+  const preset = Object.hasOwn(presets, name) ? presets[name] : undefined
+  if (preset === undefined) {
+    return refuse("preset", `the presets are ${Object.keys(presets).join(", ")}`)
+  }
+  if (preset.tenant === null && tenant !== "") return refuse("preset_tenant", `${name} has none`)
+  if (preset.tenant !== null && !preset.tenant.shape.test(tenant)) return refuse("preset_tenant", preset.tenant.message)
+  return { is: "filled", values: preset.values(tenant) }
+}
+
+const refuse = (field: string, message: string): Filled => ({
+  is: "refuse",
+  problem: invalid(`provider_client.${field}`, message),
+})

@@ -1,0 +1,37 @@
+import { presetValues } from "@signet/kernel/administration/preset"
+import { invalid } from "@signet/kernel/administration/problem"
+import { type ClientValues, completed } from "@signet/kernel/administration/provider-client"
+import type { ProviderClient } from "@signet/proto/auth/v1/provider_clients"
+import { refusalOf } from "./outcome.ts"
+import { givenValues } from "./provider-client-shape.ts"
+
+/** What a preset fills in, by the name in the contract: a client with a preset names none of them itself. */
+const filledIn = [
+  ["issuers", "issuers"],
+  ["canonical_issuer", "canonicalIssuer"],
+  ["jwks_uri", "jwksUri"],
+  ["authorization_endpoint", "authorizationEndpoint"],
+  ["token_endpoint", "tokenEndpoint"],
+] as const
+
+/**
+ * What a message says of a new client, with what follows from it and from its preset.
+ *
+ * @throws Refused INVALID_FIELD for a preset that does not exist, and for a client that names what its preset fills in.
+ */
+export function newClientValues(of: ProviderClient): ClientValues {
+  const values = givenValues(of)
+  const { preset, presetTenant } = of
+  if (preset === "") {
+    if (presetTenant !== "") throw refusalOf(invalid("provider_client.preset_tenant", "it needs a preset beside it"))
+    return completed(values)
+  }
+  if (values.provider !== "IDP_A") throw refusalOf(invalid("provider_client.preset", "only IDP_A has presets"))
+  const named = filledIn.find(([, name]) => of[name].length > 0)
+  if (named !== undefined)
+    throw refusalOf(invalid(`provider_client.${named[0]}`, "the preset fills it in: leave it out"))
+  const filled = presetValues(preset, presetTenant)
+  if (filled.is === "refuse") throw refusalOf(filled.problem)
+  const displayName = values.displayName || filled.values.displayName
+  return completed({ ...values, ...filled.values, displayName, requireNonce: true })
+}
