@@ -71,6 +71,7 @@ const restRoutes = [
   "GET /auth/service-accounts: ServiceAccountService.ListServiceAccounts, USER and scope auth.service_accounts.read",
   "GET /auth/session/me: AuthService.Me, USER",
   "GET /auth/session/sessions: SessionService.ListSessions, USER",
+  "GET /auth/sign-in-options: AuthService.ListSignInOptions, public",
   "GET /security/attachments/{attachment_id}/parts/{index}: AttachmentService.DownloadPart, USER and scope messaging.read and device",
   "GET /security/attachments/{attachment_id}: AttachmentService.GetAttachment, USER and scope messaging.read and device",
   "GET /security/conversations/{conversation_id}/directives: ConversationService.ListDirectives, USER and scope messaging.read and device",
