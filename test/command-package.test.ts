@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createFileLock, createFileShelf, createPassphraseBox } from "../clients/node/index.ts"
-import { buildCommand } from "../scripts/build-command.ts"
+import { buildCommand } from "../scripts/packages/programs.ts"
 import { effort } from "./support/effort.ts"
 
 const isBuilt = effort(false, true, true)
@@ -32,7 +32,9 @@ describe.skipIf(!isBuilt)(
     beforeAll(async () => {
       project = mkdtempSync(join(tmpdir(), "signet-command-"))
       writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", version: "1.0.0", private: true }))
-      const [{ filename }] = JSON.parse(npm("pack", "--json", "--pack-destination", project, await buildCommand()))
+      const [{ filename }] = JSON.parse(
+        npm("pack", "--json", "--pack-destination", project, await buildCommand(join(project, "built"))),
+      )
       npm("install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", join(project, filename))
     }, 300_000)
     afterAll(() => {

@@ -58,13 +58,13 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   let project: string
   const npm = (...args: string[]) =>
     execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
-  beforeAll(() => {
+  beforeAll(async () => {
     project = mkdtempSync(join(tmpdir(), "signet-packages-"))
     writeFileSync(
       join(project, "package.json"),
       JSON.stringify({ name: "empty", version: "1.0.0", type: "module", private: true }),
     )
-    const folders = [...buildPackages(join(project, "built")).values()]
+    const folders = [...(await buildPackages(join(project, "built"))).values()]
     // What they need is taken from here: nothing is asked of a registry.
     const packed: { filename: string }[] = JSON.parse(
       npm("pack", "--json", "--ignore-scripts", "--pack-destination", project, ...folders, ...neededBy(folders)),

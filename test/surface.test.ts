@@ -2,11 +2,13 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
+import { protoExports } from "../scripts/packages/proto-exports.ts"
 
 interface Manifest {
   name: string
   private?: boolean
   exports?: Record<string, string>
+  publishConfig?: { exports?: Record<string, string> }
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
   workspaces?: string[]
@@ -19,22 +21,47 @@ const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) a
   packages: Record<string, { version?: string; integrity?: string; license?: string }>
 }
 
+/** What a package exports once it is published: the repository's own imports may reach further. */
+const publishedExports = (folder: string): Record<string, string> => {
+  const { name, exports = {}, publishConfig } = manifest(folder)
+  return name === "@signet/proto" ? protoExports() : (publishConfig?.exports ?? exports)
+}
+
 test("the packages and what they export are these", () => {
-  const found = workspaces.map((folder) => [manifest(folder).name, Object.keys(manifest(folder).exports ?? {}).sort()])
+  const published = workspaces.filter((folder) => folder !== "server/kernel" && folder !== "gen")
+  const found = published.map((folder) => [manifest(folder).name, Object.keys(publishedExports(folder)).sort()])
   expect(Object.fromEntries(found)).toEqual({
-    // What others generate imports "./signet/*.js".
-    "@signet/proto": ["./*", "./google/*", "./grpc/*", "./signet/*.js"],
-    "@signet/canonical": ["./*"],
-    "@signet/kernel": ["./*"],
-    "@signet/guard": ["./*"],
+    "@signet/canonical": ["."],
+    "@signet/guard": [
+      ...[".", "./connect", "./edge", "./express", "./fastify", "./fetch", "./mailbox", "./mailbox-contexts"],
+      ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./node", "./port", "./tool"],
+    ],
     // The engine and its crypto are inside, and stay there.
-    "@signet/client": [".", "./messaging", "./messaging/platform", "./platform"],
+    "@signet/client": [".", "./messaging"],
     "@signet/client-web": [".", "./messaging"],
     "@signet/client-node": [".", "./messaging"],
     "@signet/client-react-native": ["."],
     // A command, not a library.
     "@signet/cli": [],
+    "@signet/server": [],
   })
+})
+
+test("what is published is named one by one", () => {
+  for (const folder of workspaces.filter((path) => path !== "server/kernel")) {
+    const names = Object.entries(publishedExports(folder)).flat()
+    expect(
+      names.filter((name) => name.includes("*")),
+      folder,
+    ).toEqual([])
+  }
+})
+
+test("the contract is published without what clients keep on a device and what only the server speaks", () => {
+  const names = Object.keys(protoExports())
+  expect(names).toContain("./auth/v1/auth_service")
+  expect(names).toContain("./signet/authz/v1/requirement_pb.js")
+  expect(names.filter((name) => /(^\.\/|signet\/)(client\/|grpc\/reflection)/.test(name))).toEqual([])
 })
 
 const identityClient = [
@@ -45,9 +72,29 @@ const identityClient = [
 test.each<[string, () => Promise<object>, string[]]>([
   ["@signet/client", () => import("@signet/client"), identityClient],
   [
-    "@signet/client/platform",
-    () => import("@signet/client/platform"),
-    ["fromBase64url", "holdKeys", "importSealingKey", "openBytes", "scopeText", "sealBytes", "toBase64url"],
+    "@signet/guard",
+    () => import("@signet/guard"),
+    [
+      ...["Refused", "createGuard", "createIntrospection", "createKeySet", "createKeyValueCache"],
+      ...["createKeyValueSnapshots", "createLocalKeySet", "createPermissionSnapshots", "createRevocationFeed"],
+      ...["createServiceToken", "problemHeaders", "problemOf", "requirementOf", "webTokenCrypto"],
+    ],
+  ],
+  ["@signet/guard/node", () => import("@signet/guard/node"), ["createNodeGuard", "nodeTokenCrypto"]],
+  ["@signet/guard/express", () => import("@signet/guard/express"), ["callerOf", "guardMiddleware"]],
+  ["@signet/guard/fastify", () => import("@signet/guard/fastify"), ["callerOf", "guardHook"]],
+  ["@signet/guard/fetch", () => import("@signet/guard/fetch"), ["guardFetch", "responseOf"]],
+  ["@signet/guard/connect", () => import("@signet/guard/connect"), ["createConnectGuard", "kAuth"]],
+  [
+    "@signet/canonical",
+    () => import("@signet/canonical"),
+    [
+      ...["CanonicalError", "canonicalCodes", "checkConversationBinding", "checkEffect", "checkResultingState"],
+      ...["decode", "deviceFingerprint", "encode", "hash", "parseEnvelopeAad", "placeAfter", "safetyNumber"],
+      ...["userFingerprint", "verifyClaimTicket", "verifyCommitReceipt", "verifyDeviceCredential"],
+      ...["verifyDeviceList", "verifyDeviceProof", "verifyDeviceRequest", "verifyIssuerKeySet"],
+      ...["verifyMembershipProof"],
+    ],
   ],
   [
     "@signet/client-web",
@@ -146,6 +193,16 @@ function typesOf(index: string): string[] {
   }
   return all
 }
+
+test("no package exports a signer, a sealing key or what seals with it", async () => {
+  const loaded = await Promise.all([
+    ...[import("@signet/canonical"), import("@signet/guard"), import("@signet/guard/node"), import("@signet/client")],
+    ...[import("@signet/client-web"), import("@signet/client-web/messaging")],
+    ...[import("@signet/client-node"), import("@signet/client-node/messaging")],
+  ])
+  const toolkit = ["seedSigner", "nodeSigner", "sealBytes", "openBytes", "importSealingKey", "holdKeys"]
+  expect(loaded.flatMap((module) => Object.keys(module)).filter((name) => toolkit.includes(name))).toEqual([])
+})
 
 test("no client package exports the engine, its crypto, its state or a key", () => {
   for (const folder of workspaces.filter((path) => path.startsWith("clients/"))) {

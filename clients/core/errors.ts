@@ -78,7 +78,7 @@ const codes: Partial<Record<FailureReason, Code>> = {
 /** The failure that an error is or was caused by; undefined when nothing of ours refused. */
 export function failureOf(error: unknown): Failure | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
-    if (at instanceof SignetError) return at
+    if (isSignetError(at)) return at
     const failure = at instanceof ConnectError ? refusalIn(at) : undefined
     if (failure !== undefined) return failure
   }
@@ -111,8 +111,12 @@ export function isFailure(error: unknown, ...reasons: readonly FailureReason[]):
   return failure !== undefined && (reasons.length === 0 || reasons.includes(failure.reason))
 }
 
+/** By name, because packages that were built apart have a class each. */
 export const isSignetError = (error: unknown, ...reasons: readonly FailureReason[]): error is SignetError =>
-  error instanceof SignetError && (reasons.length === 0 || reasons.includes(error.reason))
+  error instanceof Error &&
+  error.name === "SignetError" &&
+  "reason" in error &&
+  (reasons.length === 0 || reasons.some((reason) => reason === error.reason))
 
 /** Whether it would help to sign in, or to sign in again. */
 export const needsSignIn = (error: unknown): boolean =>

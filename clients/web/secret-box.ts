@@ -9,7 +9,7 @@ import {
   type SealingKey,
   scopeText,
   sealBytes,
-} from "@signet/client/platform"
+} from "../core/platform.ts"
 import { changeIn, openDatabase, readIn } from "./idb.ts"
 import { checkSecureContext } from "./secure-context.ts"
 

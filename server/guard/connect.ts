@@ -2,6 +2,7 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import {
   type ConnectError,
+  type ContextKey,
   type ContextValues,
   createContextKey,
   type HandlerContext,
@@ -18,8 +19,14 @@ import { type ReadFacts, readerOf } from "./request-facts.ts"
 import type { TargetFacts } from "./request-values.ts"
 import { requirementOf } from "./requirement.ts"
 
-/** Who is calling; undefined in public methods, and where a request carries its own credential and no valid token. */
-export const kAuth = createContextKey<AuthContext | undefined>(undefined, { description: "who is calling" })
+/**
+ * Who is calling; undefined in public methods, and where a request carries its own credential and no valid token. Its symbol
+ * is the registry's: a process that loads this as an ES module and by `require` has two copies of it, and one key.
+ */
+export const kAuth: ContextKey<AuthContext | undefined> = {
+  id: Symbol.for("signet.guard.auth"),
+  defaultValue: undefined,
+}
 
 const kCaller = createContextKey<AuthContext | Reason | undefined>(undefined, { description: "who the header names" })
 

@@ -1,8 +1,10 @@
 // The guard as a Fastify hook. Fastify itself is not needed here: a request and a reply are what they look like.
-import type { AuthContext } from "@signet/kernel/authz/context"
+import { setCaller } from "./caller-of.ts"
 import { jsonField } from "./json-field.ts"
 import { problemHeaders, problemOf, refusedOf } from "./problem.ts"
 import { createDecide, type TargetOptions } from "./target.ts"
+
+export { callerOf } from "./caller-of.ts"
 
 /** As much of a FastifyRequest as is used. */
 export interface HookRequest {
@@ -20,12 +22,8 @@ export interface HookReply {
 
 export type GuardHook = (request: HookRequest, reply: HookReply) => Promise<unknown>
 
-const callers = new WeakMap<object, AuthContext>()
-
-/** Who is calling, in a handler behind `guardHook`; undefined in public routes. */
-export function callerOf(request: HookRequest): AuthContext | undefined {
-  return callers.get(request)
-}
+const notFastify =
+  "guardHook is a preHandler of Fastify and got another framework's arguments: with Express use guardMiddleware of @signet/guard/express, with fetch's Request guardFetch of @signet/guard/fetch"
 
 /**
  * A preHandler: body and path are parsed by then. A refused call is answered with a problem (RFC 9457) and its handler
@@ -40,13 +38,14 @@ export function guardHook(options: TargetOptions): GuardHook {
     HEADER: (field) => /^[a-z0-9-]+$/.test(field),
   })
   return async (request, reply) => {
+    if (typeof reply.code !== "function") throw new TypeError(notFastify)
     const decision = await decide(single(request.headers.authorization) ?? null, () => (from, field) => {
       if (from === "PATH") return jsonField(request.params, field)
       if (from === "HEADER") return single(request.headers[field])
       return from === "BODY" ? jsonField(request.body, field) : undefined
     })
     if (decision.allow) {
-      if (decision.context !== undefined) callers.set(request, decision.context)
+      if (decision.context !== undefined) setCaller(request, decision.context)
       return
     }
     const refused = refusedOf(decision)

@@ -28,7 +28,10 @@ export async function fetchText(
   request: Pick<RequestInit, "method" | "headers" | "body" | "signal"> = {},
 ): Promise<string> {
   const controller = new AbortController()
-  const { promise: timedOut, reject } = Promise.withResolvers<never>()
+  let reject: (reason: unknown) => void = () => undefined
+  const timedOut = new Promise<never>((_, fail) => {
+    reject = fail
+  })
   const timer = setTimeout(() => {
     const error = new Error("the answer took too long")
     controller.abort(error)

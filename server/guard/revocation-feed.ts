@@ -199,12 +199,14 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
   }
 
   function pause(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, ms)
-    pauses.add(resolve)
-    return promise.finally(() => {
-      clearTimeout(timer)
-      pauses.delete(resolve)
+    return new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer)
+        pauses.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      pauses.add(end)
     })
   }
 

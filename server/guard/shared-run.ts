@@ -43,8 +43,10 @@ async function settled<Value>(
   outcome: Promise<Value>,
   ms: number,
 ): Promise<{ readonly is: "settled"; readonly outcome: Promise<Value> } | { readonly is: "lost" }> {
-  const { promise: lost, resolve } = Promise.withResolvers<{ readonly is: "lost" }>()
-  const timer = setTimeout(() => resolve({ is: "lost" }), ms)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const lost = new Promise<{ readonly is: "lost" }>((resolve) => {
+    timer = setTimeout(() => resolve({ is: "lost" }), ms)
+  })
   const is = { is: "settled", outcome } as const
   try {
     return await Promise.race([

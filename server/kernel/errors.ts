@@ -314,12 +314,19 @@ export const refusals = {
 
 export type Reason = keyof typeof refusals
 
+const isRefused = Symbol.for("signet.Refused")
+
 /**
  * An expected refusal, thrown where the call ends. Everything else that is thrown is a fault and is told to nobody.
  *
  * @param detail Facts for the caller (ErrorInfo.metadata): names and numbers of the request, never secrets.
  */
 export class Refused extends Error {
+  /** Of another copy of this module, too: a process that loads the guard by `import` and by `require` has two. */
+  static override [Symbol.hasInstance](value: unknown): value is Refused {
+    return typeof value === "object" && value !== null && isRefused in value
+  }
+
   override readonly name = "Refused"
   readonly reason: Reason
   readonly metadata: Readonly<Record<string, string>>
@@ -331,6 +338,7 @@ export class Refused extends Error {
     )
     this.reason = reason
     this.metadata = options.metadata ?? {}
+    Object.defineProperty(this, isRefused, { value: true })
   }
 
   get code(): StatusCode {

@@ -19,6 +19,8 @@ export const messagingReasons = [
   "NOT_SIGNED_IN",
   /** The store is another user's, app's or tenant's. */
   "WRONG_USER",
+  /** The platform lacks what the store is built on: choose another store. */
+  "STORE_UNAVAILABLE",
   /** There is no room for more. Nothing was changed. */
   "STORE_FULL",
   /** The store was sealed by another secret box. */
@@ -80,5 +82,9 @@ export class MessagingError extends Error {
   }
 }
 
+/** By name, because packages that were built apart have a class each. */
 export const isMessagingError = (error: unknown, ...reasons: readonly MessagingReason[]): error is MessagingError =>
-  error instanceof MessagingError && (reasons.length === 0 || reasons.includes(error.reason))
+  error instanceof Error &&
+  error.name === "MessagingError" &&
+  "reason" in error &&
+  (reasons.length === 0 || reasons.some((reason) => reason === error.reason))

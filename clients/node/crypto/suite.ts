@@ -12,7 +12,7 @@ import {
   sign as signMessage,
   verify as verifyMessage,
 } from "node:crypto"
-import type { Suite } from "@signet/client/messaging/platform"
+import type { Suite } from "../../core/messaging/platform.ts"
 
 type Curve = "X25519" | "Ed25519"
 const tagBytes = 16

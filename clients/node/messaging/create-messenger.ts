@@ -3,7 +3,7 @@ import { platform } from "node:os"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { Clock, Random } from "@signet/client"
 import type { Messenger, MessengerOptions } from "@signet/client/messaging"
-import { createMessengerWith } from "@signet/client/messaging/platform"
+import { createMessengerWith } from "../../core/messaging/platform.ts"
 import { makeNodeSuite } from "../crypto/suite.ts"
 import { connectTo } from "./wire.ts"
 

@@ -1,10 +1,12 @@
 import { closeSync, openSync } from "node:fs"
-import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { MessagingError, type MessagingStore, type Op, type Row, type Space } from "@signet/client/messaging"
 
 const schemaVersion = 1n
 /** Another process of the same store is done before that, or hangs. */
 const busyTimeoutMs = 10_000
+
+const noSqlite = `Node ${process.versions.node} has no node:sqlite: use Node 22.13 or later, or openFolderStore, which needs no library`
 
 const schema = `
   CREATE TABLE space (
@@ -26,13 +28,18 @@ const schema = `
  *
  * A transaction is on the disk when it resolves (`synchronous=FULL`). The file is for its owner alone.
  *
- * @throws MessagingError STATE_NEWER_VERSION for a file of a later version, which stays as it is.
+ * @throws MessagingError STORE_UNAVAILABLE where Node has no SQLite (before 22.13), and STATE_NEWER_VERSION for a file of a
+ *   later version, which stays as it is.
  */
 export function openSqliteStore(path: string): MessagingStore {
+  // Node 20 and the first versions of 22 lack it: an import of it would take the whole module with it.
+  const sqlite = process.getBuiltinModule("node:sqlite")
+  if (sqlite === undefined) throw new MessagingError("STORE_UNAVAILABLE", noSqlite)
   // SQLite gives the files beside it the same mode.
   closeSync(openSync(path, "a", 0o600))
-  const db = new DatabaseSync(path, { timeout: busyTimeoutMs })
+  const db = new sqlite.DatabaseSync(path)
   try {
+    db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     prepareFile(db)
   } catch (error) {
     db.close()

@@ -1,7 +1,7 @@
 // A secret box on anything that keeps a few bytes a scope.
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
-import { holdKeys, openBytes, scopeText, sealBytes } from "@signet/client/platform"
+import { holdKeys, openBytes, scopeText, sealBytes } from "../../core/platform.ts"
 import { addKey, type KeptKeys, readKeys } from "./kept-keys.ts"
 
 /** Keeps bytes a scope. What it throws is a SecretBoxError; what is not there is undefined. */

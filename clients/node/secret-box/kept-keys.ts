@@ -1,7 +1,7 @@
 // What a store keeps for a scope: its keys, newest last, and a canary under the newest.
 
 import { SecretBoxError, type SecretScope } from "@signet/client"
-import { importSealingKey, openBytes, type Pinned, type SealingKey, sealBytes } from "@signet/client/platform"
+import { importSealingKey, openBytes, type Pinned, type SealingKey, sealBytes } from "../../core/platform.ts"
 
 export interface KeptKeys {
   readonly newest: SealingKey

@@ -2,7 +2,7 @@
 import type { AsyncEntry } from "@napi-rs/keyring"
 import type { Lock } from "@signet/client"
 import { type SecretBox, type SecretBoxDescription, SecretBoxError, type SecretScope } from "@signet/client"
-import { scopeText } from "@signet/client/platform"
+import { scopeText } from "../../core/platform.ts"
 import { type DpapiOptions, dpapiKeeper } from "./dpapi.ts"
 import { createKeptBox, type Keeper } from "./kept-box.ts"
 

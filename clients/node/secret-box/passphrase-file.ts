@@ -1,7 +1,7 @@
 // The file of a passphrase box: what the passphrase is stretched with, and what is sealed under the result.
 
 import { SecretBoxError } from "@signet/client"
-import { fromBase64url, toBase64url } from "@signet/client/platform"
+import { fromBase64url, toBase64url } from "../../core/platform.ts"
 
 /** Of Argon2id (RFC 9106). */
 export interface KdfParameters {

@@ -2,6 +2,7 @@
 
 import type { Lock, Shelf } from "@signet/client"
 import { isSecretBoxError, type SecretBox, type SecretBoxDescription, SecretBoxError } from "@signet/client"
+import { argon2id } from "hash-wasm"
 import {
   fromBase64url,
   importSealingKey,
@@ -10,8 +11,7 @@ import {
   scopeText,
   sealBytes,
   toBase64url,
-} from "@signet/client/platform"
-import { argon2id } from "hash-wasm"
+} from "../../core/platform.ts"
 import { createKeptBox, type Keeper } from "./kept-box.ts"
 import { formatFile, type KdfParameters, type PassphraseFile, parseFile } from "./passphrase-file.ts"
 

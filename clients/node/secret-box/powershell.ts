@@ -25,7 +25,12 @@ export function powershell(
 ): Promise<string> {
   const encoded = Buffer.from(script, "utf16le").toString("base64")
   const args = ["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand", encoded]
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let resolve: (output: string) => void = () => undefined
+  let reject: (error: unknown) => void = () => undefined
+  const promise = new Promise<string>((settle, fail) => {
+    resolve = settle
+    reject = fail
+  })
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "ignore"], windowsHide: true, shell: false })
   const chunks: Buffer[] = []
   let bytes = 0

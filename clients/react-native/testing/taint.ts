@@ -1,4 +1,4 @@
-import type { Suite } from "@signet/client/messaging/platform"
+import type { Suite } from "../../core/messaging/platform.ts"
 
 /** Secrets that were made or derived, and where one of them turns up. */
 export interface Taint {

@@ -9,6 +9,7 @@ import { buildVectors, vectorText } from "./build.ts"
 import { requirements } from "./requirements.ts"
 import { type Situation, situations } from "./situations.ts"
 import { connectTarget } from "./targets/connect.ts"
+import { expressTarget } from "./targets/express.ts"
 import { fastifyTarget } from "./targets/fastify.ts"
 import { fetchTarget } from "./targets/fetch.ts"
 import { isOfMailboxes, mailboxTarget } from "./targets/mailbox.ts"
@@ -22,6 +23,7 @@ const all = () => true
 const targets: readonly (readonly [string, Target, (requirement: Requirement, situation: Situation) => boolean])[] = [
   ["Connect", connectTarget, all],
   ["Fastify", fastifyTarget, all],
+  ["Express", expressTarget, all],
   ["fetch", fetchTarget, all],
   ["a port", portTarget, all],
   ["a tool", toolTarget, all],

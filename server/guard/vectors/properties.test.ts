@@ -6,6 +6,7 @@ import { effort } from "../../../test/support/effort.ts"
 import { requirements } from "./requirements.ts"
 import { type Situation, situations } from "./situations.ts"
 import { connectTarget } from "./targets/connect.ts"
+import { expressTarget } from "./targets/express.ts"
 import { fastifyTarget } from "./targets/fastify.ts"
 import { fetchTarget } from "./targets/fetch.ts"
 import { isOfMailboxes, mailboxTarget } from "./targets/mailbox.ts"
@@ -14,7 +15,7 @@ import type { Outcome, Target } from "./targets/target.ts"
 import { toolTarget } from "./targets/tool.ts"
 import { callOf, findResource, guardOf } from "./world.ts"
 
-const targets = [connectTarget, fastifyTarget, fetchTarget, portTarget, toolTarget]
+const targets = [connectTarget, fastifyTarget, expressTarget, fetchTarget, portTarget, toolTarget]
 const numRuns = effort(30, 400, 20_000)
 
 // Public and body credentials cannot be in a composite, and a path is not in every situation.

@@ -1,0 +1,64 @@
+// A library: ES modules and CommonJS of everything that its exports reach, each with declarations of its own.
+import { execFileSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { writeDeclarations } from "./declarations.ts"
+import { treeOf, writeModules } from "./modules.ts"
+import { type Library, manifestIn, root } from "./plan.ts"
+import { protoExports } from "./proto-exports.ts"
+import { vendor } from "./vendor.ts"
+import { dependenciesOn, writePackage } from "./write-package.ts"
+
+/** @returns Its folder. */
+export async function buildLibrary(library: Library, emitted: string, into: string): Promise<string> {
+  const target = join(into, library.name)
+  const isProto = library.name === "@signet/proto"
+  const { publishConfig, exports = {}, engines, peerDependencies, peerDependenciesMeta } = manifestIn(library.folder)
+  const published = isProto ? protoExports() : (publishConfig?.exports ?? exports)
+  const entries = [...new Set(Object.values(published))].map((entry) => join(library.folder, entry))
+  const options = { hasProtoOutside: !isProto }
+  const { files, outside } = await treeOf(entries, options)
+  await writeModules(files, join(target, "esm"), { ...options, format: "esm" })
+  const rename = await vendor(outside, join(target, "cjs"))
+  await writeModules(files, join(target, "cjs"), { ...options, format: "cjs", rename })
+  const types = writeDeclarations(entries, emitted, [join(target, "esm"), join(target, "cjs")], options)
+  // The nearest manifest says what a .js or .d.ts file is.
+  writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
+  if (isProto) generateForBrowsers(target)
+  writePackage(target, library.folder, {
+    engines,
+    exports: {
+      ...Object.fromEntries(Object.entries(published).map(([name, source]) => [name, conditionsOf(library, source)])),
+      "./package.json": "./package.json",
+    },
+    dependencies: withoutPeers(dependenciesOn([...outside, ...types]), peerDependencies),
+    ...(peerDependencies && { peerDependencies, peerDependenciesMeta }),
+  })
+  return target
+}
+
+function withoutPeers(dependencies: Readonly<Record<string, string>>, peers: object = {}): object {
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => !(name in peers)))
+}
+
+function conditionsOf({ name, folder, runsOn }: Library, source: string): object {
+  const path = join(folder, source)
+  const script = `./${path.replace(/\.ts$/, ".js")}`
+  const types = `./${path.replace(/\.ts$/, ".d.ts")}`
+  const found = (format: "esm" | "cjs") => `./${format}/${script.slice(2)}`
+  const runs = (format: "esm" | "cjs") => (runsOn === "node" ? { node: found(format) } : { default: found(format) })
+  const browser = name === "@signet/proto" ? { browser: script.replace("./gen/es/", "./web/") } : {}
+  return {
+    import: { types: `./esm/${types.slice(2)}`, ...browser, ...runs("esm") },
+    require: { types: `./cjs/${types.slice(2)}`, ...runs("cjs") },
+  }
+}
+
+/** The contract again, without what only servers read. */
+function generateForBrowsers(target: string): void {
+  mkdirSync(target, { recursive: true })
+  execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", target], {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+  })
+}

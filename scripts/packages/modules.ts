@@ -1,0 +1,88 @@
+// Modules of this repository as a package has them: ES modules and CommonJS, of everything that its exports reach.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { type Format, transform } from "esbuild"
+import { fileOf, root } from "./plan.ts"
+import { protoSpecifier } from "./proto-exports.ts"
+
+const imported = /((?<![.\w])(?:from\s+|import\s+|import\(\s*)")([^"\n]+)(")/g
+
+export interface Tree {
+  /** Every file that is needed, from the root of the repository. */
+  readonly files: readonly string[]
+  /** What is imported from packages of others and from Node, as it is imported. */
+  readonly outside: ReadonlySet<string>
+}
+
+export interface TreeOptions {
+  /** Whether a file of the contract is imported from `@signet/proto`; else it is part of the package. */
+  readonly hasProtoOutside: boolean
+}
+
+/** Finds what entries reach. The source counts without types: a type alone is no reason to have a module. */
+export async function treeOf(entries: readonly string[], options: TreeOptions): Promise<Tree> {
+  const seen = new Set<string>()
+  const outside = new Set<string>()
+  const visit = async (file: string): Promise<void> => {
+    if (seen.has(file)) return
+    seen.add(file)
+    const { code } = await scriptOf(file, "esm", options)
+    for (const specifier of specifiersIn(code)) {
+      if (!specifier.startsWith(".")) outside.add(specifier)
+      else await visit(join(file, "..", specifier).replace(/\.js$/, ".ts"))
+    }
+  }
+  for (const entry of entries) await visit(entry)
+  return { files: [...seen].sort(), outside }
+}
+
+export const specifiersIn = (text: string): string[] => [...text.matchAll(imported)].map(([, , name = ""]) => name)
+
+/** The text with every import of ours as a package has it: relative, as what is built, or from `@signet/proto`. */
+export function withPublished(text: string, from: string, { hasProtoOutside }: TreeOptions): string {
+  return text.replaceAll(imported, (whole, before: string, specifier: string, after: string) => {
+    if (!specifier.startsWith(".") && !specifier.startsWith("@signet/")) return whole
+    const file = fileOf(from, specifier)
+    if (file === undefined) return whole
+    const outside = hasProtoOutside ? protoSpecifier(file) : undefined
+    const path = relative(dirname(from), file).replace(/\.ts$/, ".js")
+    return `${before}${outside ?? (path.startsWith(".") ? path : `./${path}`)}${after}`
+  })
+}
+
+async function scriptOf(file: string, format: Format, options: TreeOptions) {
+  const source = withPublished(readFileSync(join(root, file), "utf8"), file, options)
+  return transform(source, {
+    loader: "ts",
+    format,
+    platform: format === "cjs" ? "node" : "neutral",
+    target: "es2022",
+    sourcefile: file,
+    sourcemap: "external",
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+  })
+}
+
+export interface WriteOptions extends TreeOptions {
+  readonly format: "esm" | "cjs"
+  /** Changes what a CommonJS module imports of others. */
+  readonly rename?: ReadonlyMap<string, string>
+}
+
+/** Writes the files under `into`, each where the repository has it, with a source map beside it. */
+export async function writeModules(files: readonly string[], into: string, options: WriteOptions): Promise<void> {
+  await Promise.all(
+    files.map(async (file) => {
+      const target = join(into, file.replace(/\.ts$/, ".js"))
+      const { code, map } = await scriptOf(file, options.format, options)
+      const up = relative(dirname(target), into) || "."
+      const renamed = code.replaceAll(/(\brequire\(")([^"\n]+)("\))/g, (whole, before, name, after) => {
+        const to = options.rename?.get(name)
+        return to === undefined ? whole : `${before}${up}/${to}${after}`
+      })
+      mkdirSync(dirname(target), { recursive: true })
+      writeFileSync(target, `${renamed}//# sourceMappingURL=${target.split("/").pop()}.map\n`)
+      writeFileSync(`${target}.map`, map)
+    }),
+  )
+}

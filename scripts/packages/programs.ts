@@ -1,0 +1,74 @@
+// The two programs: the command in a few files, so that it starts at once, and the server as its modules.
+import { mkdirSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { build } from "esbuild"
+import { copy } from "./declarations.ts"
+import { treeOf, writeModules } from "./modules.ts"
+import { manifestIn, root } from "./plan.ts"
+import { dependenciesOn, writePackage } from "./write-package.ts"
+
+/** @returns Its folder. */
+export async function buildCommand(into: string): Promise<string> {
+  const folder = "clients/cli"
+  const target = join(into, "@signet/cli")
+  const { metafile } = await build({
+    entryPoints: [join(root, folder, "main.ts")],
+    outdir: join(target, "dist"),
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node22",
+    sourcemap: true,
+    metafile: true,
+    logLevel: "warning",
+    plugins: [
+      {
+        name: "ours inside, others outside",
+        setup({ onResolve }) {
+          onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+            kind === "entry-point" || path.startsWith("@signet/") ? undefined : { path, external: true },
+          )
+        },
+      },
+    ],
+  })
+  const outside = Object.values(metafile.outputs).flatMap(({ imports }) =>
+    imports.filter(({ external }) => external).map(({ path }) => path),
+  )
+  copy(`${folder}/bin`, join(target, "bin"))
+  const manifest = manifestIn(folder)
+  writePackage(target, folder, {
+    engines: manifest.engines,
+    bin: manifest.bin,
+    exports: { "./package.json": "./package.json" },
+    dependencies: dependenciesOn(outside),
+  })
+  return target
+}
+
+/** What the server reads beside its modules. */
+const assets = ["server/store/postgres/migrations", "gen/openapi"]
+
+/** @returns Its folder. */
+export async function buildServer(into: string): Promise<string> {
+  const folder = "server/node"
+  const target = join(into, "@signet/server")
+  const options = { hasProtoOutside: false }
+  const programs = ["server/node/main.ts", "server/node/admin/main.ts", "server/guard/node/policy.ts"]
+  const { files, outside } = await treeOf(programs, options)
+  await writeModules(files, join(target, "dist"), { ...options, format: "esm" })
+  for (const asset of assets) {
+    mkdirSync(dirname(join(target, "dist", asset)), { recursive: true })
+    copy(asset, join(target, "dist", asset))
+  }
+  copy(`${folder}/bin`, join(target, "bin"))
+  const manifest = manifestIn(folder)
+  writePackage(target, folder, {
+    engines: manifest.engines,
+    bin: manifest.bin,
+    exports: { "./package.json": "./package.json" },
+    dependencies: dependenciesOn(outside),
+  })
+  return target
+}

@@ -1,0 +1,40 @@
+// The manifest, the README and the licence of a package.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { copy } from "./declarations.ts"
+import { manifestIn, readJson, root, version } from "./plan.ts"
+import { packageOf } from "./vendor.ts"
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version: string }>>
+}
+
+/** The versions that are installed here: what was tested is what is asked for. */
+export function dependenciesOn(specifiers: Iterable<string>): Readonly<Record<string, string>> {
+  const { packages } = readJson<Lock>("package-lock.json")
+  const names = [...new Set([...specifiers].filter((name) => !name.startsWith("node:")).map(packageOf))].sort()
+  return Object.fromEntries(
+    names.map((name) => {
+      if (name.startsWith("@signet/")) return [name, version]
+      const installed = packages[`node_modules/${name}`]
+      if (installed === undefined) throw new Error(`${name} is imported and is not in package-lock.json`)
+      return [name, installed.version]
+    }),
+  )
+}
+
+/** @param folder The workspace whose name, description and README it has. */
+export function writePackage(target: string, folder: string, fields: object): void {
+  const { name, description, license, type, keywords } = manifestIn(folder)
+  mkdirSync(target, { recursive: true })
+  const manifest = { name, version, description, license, type, keywords, sideEffects: false, ...fields }
+  writeFileSync(join(target, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+  writeFileSync(join(target, "README.md"), withLinksKept(readFileSync(join(root, folder, "README.md"), "utf8"), target))
+  copy("LICENSE", join(target, "LICENSE"))
+}
+
+/** A link to a file of the repository is only its text in a package that does not have the file. */
+const withLinksKept = (text: string, target: string): string =>
+  text.replaceAll(/\[([^\]]+)\]\(([^)\s]+)\)/g, (link, label: string, to: string) =>
+    /^(https?:|#)/.test(to) || existsSync(join(target, to.split("#")[0] ?? "")) ? link : label,
+  )

@@ -1,0 +1,64 @@
+// The guard as Express middleware. Neither Express nor Node is imported: a request and a response are what they look like.
+import { setCaller } from "./caller-of.ts"
+import { jsonField } from "./json-field.ts"
+import { problemHeaders, problemOf, refusedOf } from "./problem.ts"
+import { createDecide, type TargetOptions } from "./target.ts"
+
+export { callerOf } from "./caller-of.ts"
+
+/** As much of an Express request as is used. */
+export interface MiddlewareRequest {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly params?: unknown
+  readonly body?: unknown
+}
+
+/** As much of a ServerResponse as is used. */
+export interface MiddlewareResponse {
+  writeHead(status: number, headers: Record<string, string>): unknown
+  end(text: string): unknown
+}
+
+export type GuardMiddleware = (
+  request: MiddlewareRequest,
+  response: MiddlewareResponse,
+  next: (error?: unknown) => void,
+) => Promise<void>
+
+/**
+ * Middleware of one route: `app.get("/notes/:note_id", guardMiddleware({ guard, requirement }), handler)`. Path variables are
+ * there in a route's middleware alone, and a body after its parser. A refused call is answered with a problem (RFC 9457) and
+ * `next` is not called. A header that was sent twice counts as not sent. What `findResource` throws goes to `next`.
+ *
+ * @throws when the requirement cannot be checked here.
+ */
+export function guardMiddleware(options: TargetOptions): GuardMiddleware {
+  const decide = createDecide(options, {
+    PATH: (field) => field !== "",
+    BODY: (field) => field !== "",
+    HEADER: (field) => /^[a-z0-9-]+$/.test(field),
+  })
+  return async (request, response, next) => {
+    try {
+      const decision = await decide(single(request.headers.authorization) ?? null, () => (from, field) => {
+        if (from === "PATH") return jsonField(request.params, field)
+        if (from === "HEADER") return single(request.headers[field])
+        return from === "BODY" ? jsonField(request.body, field) : undefined
+      })
+      if (!decision.allow) {
+        const refused = refusedOf(decision)
+        response.writeHead(refused.status, problemHeaders(refused))
+        response.end(JSON.stringify(problemOf(refused)))
+        return
+      }
+      if (decision.context !== undefined) setCaller(request, decision.context)
+    } catch (error) {
+      return next(error)
+    }
+    next()
+  }
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === "string" ? header : undefined
+}

@@ -1,0 +1,34 @@
+// @signet/guard: who is calling, and may they. Adapters for a framework are beside it: @signet/guard/fastify and its like.
+export type { AuthDecision, Deny } from "@signet/kernel/authz/authorize"
+export type { AuthContext } from "@signet/kernel/authz/context"
+export type { ResourceRef } from "@signet/kernel/authz/grants"
+export type { Liveness } from "@signet/kernel/authz/liveness"
+export type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
+export { type Reason, Refused } from "@signet/kernel/errors"
+export type { AppId } from "@signet/kernel/ids"
+export type { Clock } from "@signet/kernel/ports"
+export { createGuard, type Guard, type GuardOptions } from "./guard.ts"
+export { createIntrospection, type Introspect, type IntrospectionOptions } from "./introspection.ts"
+export {
+  createKeySet,
+  createLocalKeySet,
+  type KeySet,
+  type KeySetCache,
+  type KeySetLimits,
+  type KeySetOptions,
+} from "./key-set.ts"
+export { createKeyValueCache, createKeyValueSnapshots, type KeyValueStore } from "./kv-cache.ts"
+export { createPermissionSnapshots, type PermissionSnapshotsOptions } from "./permission-snapshots.ts"
+export type { FindPermissions } from "./permissions.ts"
+export { type GuardProblem, problemHeaders, problemOf } from "./problem.ts"
+export type { FindResource } from "./request-values.ts"
+export { requirementOf } from "./requirement.ts"
+export {
+  createRevocationFeed,
+  type FeedProblem,
+  type RevocationFeed,
+  type RevocationFeedOptions,
+} from "./revocation-feed.ts"
+export { createServiceToken, type ServiceToken, type ServiceTokenOptions } from "./service-token.ts"
+export type { TargetOptions } from "./target.ts"
+export { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+// Plain JavaScript, so that any Node can read it and say what is wrong.
+import { existsSync } from "node:fs"
+
+const [major] = process.versions.node.split(".").map(Number)
+if (major < 24) {
+  console.error(
+    `signet-server needs Node 24 or newer and this is Node ${process.versions.node}: install Node 24 and run it again.`,
+  )
+  process.exit(2)
+}
+const help = `signet-server            start the server: settings come from the environment
+signet-server admin …    an operator's command on the server's own database
+
+Without settings it is the development profile on http://127.0.0.1:8080, with its data in ./.signet.
+PORT, HOST, DATABASE_URL, SIGNET_DATA and SIGNET_PROFILE are the first settings to know.`
+
+const [command] = process.argv.slice(2)
+const load = (path) => {
+  const built = new URL(`../dist/server/node/${path}.js`, import.meta.url)
+  return import(existsSync(built) ? built.href : new URL(`../${path}.ts`, import.meta.url).href)
+}
+if (command === undefined) await load("main")
+else if (command === "admin") {
+  process.argv.splice(2, 1)
+  await load("admin/main")
+} else if (command === "--help" || command === "help" || command === "-h") console.log(help)
+else {
+  console.error(`signet-server has no command "${command}".\n\n${help}`)
+  process.exitCode = 2
+}
