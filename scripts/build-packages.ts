@@ -16,12 +16,6 @@ import { buildCommand, buildServer } from "./packages/programs.ts"
  */
 export async function buildPackages(into: string): Promise<ReadonlyMap<string, string>> {
   rmSync(into, { recursive: true, force: true })
-  // Schemas of others that ours import: written from npm packages, and absent in a new clone.
-  execFileSync(process.execPath, [join(root, "scripts/proto-deps.ts")], {
-    cwd: root,
-    env: { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` },
-    stdio: ["ignore", "inherit", "inherit"],
-  })
   const build = join(into, ".build")
   emitDeclarations(join(build, "emitted"))
   const folders = new Map<string, string>()

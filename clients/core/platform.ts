@@ -1,4 +1,4 @@
-// @signet/client/platform: for packages that bring a platform of their own.
+// What the platforms' own packages build secret boxes from. Inside: no package exports it.
 export { type Holding, holdKeys, type ScopeKeys } from "./held-keys.ts"
 export {
   fromBase64url,
