@@ -1,4 +1,4 @@
-// The copies of others' files in proto/ are what the pinned npm packages ship.
+// What stands in proto/: copies of others' files as the pinned npm packages ship them, and options for other languages.
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -57,4 +57,23 @@ test("buf.yaml and proto/buf.yaml have the same rules", () => {
   const { modules, ...rules }: { modules?: unknown } = parse(ofRoot)
   expect(modules).toEqual([{ path: "proto" }])
   expect(rules).toEqual(parse(ofFolder))
+})
+
+test("every file of ours names its Go and Java packages after its proto package", () => {
+  const files = readdirSync(join(folder, "signet"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".proto"))
+    .map((path): [string, string] => [path, readFileSync(join(folder, "signet", path), "utf8")])
+  expect(files.length).toBeGreaterThan(50)
+  for (const [path, text] of files) {
+    const [area = "", version = "", file = ""] = path.split("/")
+    const base = area === "authz" ? "signet.dev/guard/gen" : "signet.dev/proto/gen"
+    const name = file.replace(".proto", "").replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
+    const options = [
+      `option go_package = "${base}/signet/${area}/${version};${area}${version}";`,
+      "option java_multiple_files = true;",
+      `option java_outer_classname = "${name}Proto";`,
+      `option java_package = "dev.signet.${area}.${version}";`,
+    ]
+    expect(text, path).toContain(options.join("\n"))
+  }
 })
