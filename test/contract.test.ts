@@ -162,6 +162,7 @@ const restRoutes = [
   "POST /auth/token/introspect: TokenService.Introspect, bodyCredential",
   "POST /auth/token/revoke: TokenService.Revoke, bodyCredential",
   "POST /auth/token: TokenService.Token, bodyCredential",
+  "POST /auth/users/find: AppAuthService.FindUsers, scope auth.identities.read",
   "POST /auth/webhooks/idp-b: ProviderNotificationService.NotifyIdpB, bodyCredential",
   "POST /security/attachments/{attachment_id}/parts/{index}: AttachmentService.UploadPart, USER and scope messaging.write and device proof",
   "POST /security/attachments/{attachment_id}/parts/{index}:presign: AttachmentService.PresignPart, USER and scope messaging.write and device proof",

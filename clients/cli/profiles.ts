@@ -24,6 +24,8 @@ export interface Profile {
   readonly authAudience?: string
   readonly platform?: "WEB" | "ANDROID" | "IOS"
   readonly browser?: BrowserClient
+  /** Where administrative commands act that name no place. */
+  readonly administers?: { readonly appId?: string | undefined; readonly tenantId?: string | undefined }
   /** Where secrets are sealed. */
   readonly store?: "os" | "passphrase"
   /** What is kept: a session's refresh token or a personal access token. */
@@ -102,13 +104,17 @@ function parse(json: unknown): Profiles {
 }
 
 function parseProfile(json: unknown): Profile {
-  const { server, appId, authAudience, platform, browser, store, signIn } = record(json)
+  const { server, appId, authAudience, platform, browser, administers, store, signIn } = record(json)
   return {
     server: parseServer(text(server)),
     appId: optional(appId, text),
     authAudience: optional(authAudience, text),
     platform: optional(platform, (value) => oneOf(value, ["WEB", "ANDROID", "IOS"] as const)),
     browser: optional(browser, parseBrowser),
+    administers: optional(administers, (value) => {
+      const place = record(value)
+      return { appId: optional(place.appId, text), tenantId: optional(place.tenantId, text) }
+    }),
     store: optional(store, (value) => oneOf(value, ["os", "passphrase"] as const)),
     signIn: optional(signIn, (value) => oneOf(value, ["session", "pat"] as const)),
   }

@@ -31,6 +31,7 @@ const parts: readonly Part[] = [
   { name: "unlock", group: account, load: async () => (await import("./commands/unlock.ts")).unlockCommand },
   { name: "lock", group: account, load: async () => (await import("./commands/unlock.ts")).lockCommand },
   { name: "app", group: administer, load: async () => (await import("./commands/app.ts")).appCommand },
+  { name: "user", group: administer, load: async () => (await import("./commands/user.ts")).userCommand },
   { name: "provider", group: administer, load: async () => (await import("./commands/provider.ts")).providerCommand },
   {
     name: "service-account",

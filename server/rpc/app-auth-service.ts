@@ -10,6 +10,7 @@ import { principals } from "./admin/principals.ts"
 import { providerClients } from "./admin/provider-clients.ts"
 import { roles } from "./admin/roles.ts"
 import { tenants } from "./admin/tenants.ts"
+import { users } from "./admin/users.ts"
 import type { Deps } from "./deps.ts"
 
 export function appAuthService(deps: Deps): ServiceImpl<typeof AppAuthService> {
@@ -24,5 +25,6 @@ export function appAuthService(deps: Deps): ServiceImpl<typeof AppAuthService> {
     ...roles(deps),
     ...grants(deps),
     ...principals(deps),
+    ...users(deps),
   }
 }

@@ -79,7 +79,10 @@ async function withoutAudit<T>(work: () => Promise<T>): Promise<T> {
 }
 
 test("every write is tried", () => {
-  const writes = administrationMethods.filter((method) => !isRead(method)).map(({ name }) => name)
+  // A look-up writes an event every time, and nothing else: test/attack/find-users.test.ts.
+  const writes = administrationMethods
+    .filter((method) => !isRead(method) && method.name !== "FindUsers")
+    .map(({ name }) => name)
   expect(steps.map(([name]) => name).toSorted()).toEqual(writes.toSorted())
 })
 

@@ -106,6 +106,7 @@ const bodies = (word: string): Record<string, JsonObject> => ({
   Membership: { profile: { name: word } },
   Permission: { description: word },
   Role: { description: word },
+  ProviderSubject: { provider: "IDP_A", subject: word },
 })
 
 /** What is only said when the thing is made. */

@@ -59,6 +59,7 @@ export const accountMoves = {
 } as const satisfies Record<string, Move<ProviderAccount["status"]>>
 
 /** Memberships that have not ended: there is one of them at a place, and only they change. */
-const liveMemberships: readonly Membership["status"][] = ["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED"]
+export const liveMembershipStatuses: readonly Membership["status"][] = ["INVITED", "REQUESTED", "ACTIVE", "SUSPENDED"]
 
-export const isLiveMembership = ({ status }: Pick<Membership, "status">): boolean => liveMemberships.includes(status)
+export const isLiveMembership = ({ status }: Pick<Membership, "status">): boolean =>
+  liveMembershipStatuses.includes(status)

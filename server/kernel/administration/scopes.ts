@@ -11,7 +11,7 @@ export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === trans
 
 /** Scopes that administer. Nobody holds them by being a member. */
 const administrative =
-  /^auth\.(apps|tenants|members|roles|grants|principals|permissions|service_accounts|delegation|audit)\.|^messaging\.transfer$/
+  /^auth\.(apps|tenants|members|roles|grants|principals|identities|permissions|service_accounts|delegation|audit)\.|^messaging\.transfer$/
 
 /** Every administration scope, for those who are to have them all. */
 export const administrationScopes: readonly string[] = [
@@ -27,6 +27,7 @@ export const administrationScopes: readonly string[] = [
   "auth.grants.write",
   "auth.principals.read",
   "auth.principals.write",
+  "auth.identities.read",
   "auth.audit.read",
 ]
 

@@ -85,6 +85,7 @@ export type AuditKind =
   | "provider_account.updated"
   | "provider_account.blocked"
   | "provider_account.unblocked"
+  | "identity.looked_up"
   | "identity.exported"
   | "identity.deletion_requested"
   | "identity.deletion_canceled"

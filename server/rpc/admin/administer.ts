@@ -39,7 +39,7 @@ interface Recorded {
 /**
  * Does the work, or nothing of it.
  *
- * @param use A "write" is counted against the caller's limit.
+ * @param use A "write" is counted against the caller's limit. So is what writes an event for every answer.
  * @param work Throws Refused for what is not done. What comes of it is committed as a whole.
  */
 export async function administer<T>(

@@ -1,13 +1,30 @@
 import type { People } from "@signet/kernel/account-ports"
+import { liveMembershipStatuses } from "@signet/kernel/administration/moves"
 import { longestTokenMs } from "@signet/kernel/token/claims"
+import type { Selectable } from "kysely"
 import { delegationFromRow } from "./delegations.ts"
 import { grantFromRow } from "./grants.ts"
 import { newestFirst, only } from "./page.ts"
 import { patFromRow } from "./pats.ts"
 import { endPats } from "./principals.ts"
 import { revocations } from "./revocations.ts"
+import type { PrincipalTable } from "./schema.ts"
 import { sessionFromRow } from "./sessions.ts"
-import { at, type Database } from "./sql.ts"
+import { at, type Database, run } from "./sql.ts"
+
+type FoundRow = Pick<Selectable<PrincipalTable>, "id" | "kind" | "identity_id" | "status">
+
+const liveTexts = liveMembershipStatuses.map((status) => `'${status}'`).join(", ")
+const findText = (match: string) => `select p.id, p.kind, p.identity_id, p.status
+from identity i join principal p on p.identity_id = i.id and p.kind = 'USER'
+where ${match} and i.status <> 'DELETED' and p.status <> 'DELETED'
+  and ($1::text is null or exists (select from membership m
+    where m.principal_id = p.id and m.app_id = $1 and m.status in (${liveTexts})
+      and ($2::text is null or m.tenant_id = $2) and ($3::text is null or m.context_id = $3)))
+order by p.id limit $4`
+const findByEmailText = findText("lower(i.primary_email) = lower($5)")
+const findBySubjectText = findText(`i.id in (select a.identity_id from provider_account a
+  where a.provider = $5 and a.subject = $6 and ($7::text is null or a.issuer = $7) and a.status <> 'UNLINKED')`)
 
 export function people(db: Database): People {
   return {
@@ -24,6 +41,15 @@ export function people(db: Database): People {
         })
         .execute()
       await db.insertInto("principal").values({ id, kind, identity_id: identityId, status }).execute()
+    },
+
+    async find({ by, within }, limit) {
+      const place = [within?.appId ?? null, within?.tenantId ?? null, within?.contextId ?? null]
+      const rows =
+        "email" in by
+          ? await run<FoundRow>(db, findByEmailText, [...place, limit, by.email])
+          : await run<FoundRow>(db, findBySubjectText, [...place, limit, by.provider, by.subject, by.issuer])
+      return rows.map((row) => ({ id: row.id, kind: row.kind, identityId: row.identity_id, status: row.status }))
     },
 
     async endPats(id, nowMs) {

@@ -1,0 +1,142 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { GetPrincipalResponseSchema } from "@signet/proto/auth/v1/principals"
+import {
+  Identity_StatusSchema,
+  type Principal,
+  Principal_StatusSchema,
+  PrincipalSchema,
+  Provider,
+  ProviderSchema,
+} from "@signet/proto/auth/v1/records"
+import { type FoundUser, FoundUserSchema } from "@signet/proto/auth/v1/users"
+import { Command, Option } from "commander"
+import { callAs } from "../api.ts"
+import { type Cli, examples } from "../cli.ts"
+import type { Run } from "../command.ts"
+import { usage } from "../failure.ts"
+import { moveCommands } from "../move.ts"
+import { showAll, showOne, type View } from "../records.ts"
+import { nameIn, valueIn } from "../shape.ts"
+
+const calls = AppAuthService.method
+
+const foundView: View<typeof FoundUserSchema> = {
+  schema: FoundUserSchema,
+  fields: [
+    ["principal", ({ principal }) => principal?.id],
+    ["status", ({ principal }) => nameIn(Principal_StatusSchema, principal?.status ?? 0)],
+    ["email", ({ identity }) => identity?.primaryEmail],
+    ["memberships", ({ memberships }) => memberships.map(({ tenantId, appId }) => tenantId || appId).join(",")],
+    ["signs in with", (user) => accountsOf(user)],
+  ],
+}
+
+const accountsOf = ({ providerAccounts }: Pick<FoundUser, "providerAccounts">): string =>
+  providerAccounts.map(({ provider, subject }) => `${nameIn(ProviderSchema, provider)} ${subject}`).join(", ")
+
+const principalView: View<typeof GetPrincipalResponseSchema> = {
+  schema: GetPrincipalResponseSchema,
+  fields: [
+    ["principal", ({ principal }) => principal?.id],
+    ["status", ({ principal }) => nameIn(Principal_StatusSchema, principal?.status ?? 0)],
+    ["email", ({ identity }) => identity?.primaryEmail],
+    ["identity", ({ identity }) => identity?.id],
+    ["identity is", ({ identity }) => identity && nameIn(Identity_StatusSchema, identity.status)],
+    ["signs in with", (user) => accountsOf(user)],
+  ],
+}
+
+const stateView: View<typeof PrincipalSchema> = {
+  schema: PrincipalSchema,
+  fields: [
+    ["principal", ({ id }) => id],
+    ["status", ({ status }) => nameIn(Principal_StatusSchema, status)],
+  ],
+}
+
+interface FindOptions {
+  readonly app?: string
+  readonly provider?: string
+  readonly subject?: string
+  readonly issuer?: string
+}
+
+export function userCommand(cli: Cli, run: Run): Command {
+  const find = examples(
+    new Command("find")
+      .description("Find people by their verified address, or by a provider and its subject. The match is exact.")
+      .argument("[email]", "The address.")
+      .option(
+        "--app <id>",
+        "Only members of this app. Without it: of the app of the sign-in; the installation sees all.",
+      )
+      .addOption(new Option("--provider <name>", "Who vouches.").choices(["idp-a", "idp-b", "idp-c"]))
+      .option("--subject <id>", "The provider's own id of the person.")
+      .option("--issuer <url>", "Only of this issuer.")
+      .action(run((email: string | undefined, options: FindOptions) => findThem(cli, email, options))),
+    ["signet user find ada@example.com", "signet user find --provider idp-a --subject 248289761001"],
+  )
+  const get = examples(
+    new Command("get")
+      .description("Show a person or a service, for administrators of the installation.")
+      .argument("<principal>", "Its id: prn_…")
+      .action(
+        run((principalId: string) =>
+          callAs(cli, calls.getPrincipal, { principalId }, (_, answer) => showOne(cli, principalView, answer)),
+        ),
+      ),
+    ["signet user get prn_06enrrq000edm6xx1hjq8s9c9g"],
+  )
+  const command = new Command("user").description("Find people, and stop them.").addCommand(find).addCommand(get)
+  for (const one of movesOf(cli, run)) command.addCommand(one)
+  return command
+}
+
+function movesOf(cli: Cli, run: Run): readonly Command[] {
+  const shown = (_: unknown, { principal }: { principal?: Principal | undefined }) => showOne(cli, stateView, principal)
+  const thing = {
+    path: "signet user",
+    argument: ["<principal>", "Its id: prn_…"],
+    example: "prn_06enrrq000edm6xx1hjq8s9c9g",
+    isInApp: false,
+  } as const
+  return moveCommands(cli, run, thing, [
+    {
+      name: "suspend",
+      description: "Stop a person or a service in all apps; reversible.",
+      warning: "stopped in all apps, and signed out.",
+      change: (principalId) => callAs(cli, calls.suspendPrincipal, { principalId }, shown),
+    },
+    {
+      name: "resume",
+      description: "Let a suspended principal call again. What was ended stays ended.",
+      change: (principalId) => callAs(cli, calls.resumePrincipal, { principalId }, shown),
+    },
+    {
+      name: "deactivate",
+      description: "End a person or a service in all apps; reversible for 30 days.",
+      warning: "ended in all apps, for good after 30 days.",
+      change: (principalId) => callAs(cli, calls.deactivatePrincipal, { principalId }, shown),
+    },
+    {
+      name: "reactivate",
+      description: "Bring a deactivated principal back within 30 days.",
+      change: (principalId) => callAs(cli, calls.reactivatePrincipal, { principalId }, shown),
+    },
+  ])
+}
+
+function findThem(cli: Cli, email: string | undefined, { app = "", provider, subject, issuer = "" }: FindOptions) {
+  const isSubject = provider !== undefined && subject !== undefined
+  if ((email !== undefined) === isSubject || (provider === undefined) !== (subject === undefined)) {
+    throw usage("say an address, or --provider and --subject")
+  }
+  const by =
+    email === undefined
+      ? ({
+          case: "subject",
+          value: { provider: valueIn(Provider, provider ?? ""), subject: subject ?? "", issuer },
+        } as const)
+      : ({ case: "email", value: email } as const)
+  return callAs(cli, calls.findUsers, { appId: app, by }, (_, { users }) => showAll(cli, foundView, users))
+}

@@ -1,0 +1,23 @@
+// What cannot be taken back, or stops people, is confirmed.
+import { createInterface } from "node:readline/promises"
+import type { Command } from "commander"
+import { type Cli, tell } from "./cli.ts"
+import { CommandError, exitCodes, usage } from "./failure.ts"
+
+export const withYes = (command: Command): Command => command.option("-y, --yes", "Do not ask.")
+
+/**
+ * Asks at a terminal; elsewhere --yes says it.
+ *
+ * @param what Says what happens, as the beginning of a sentence: `Suspends app_…`.
+ */
+export async function confirm(cli: Cli, isSaid: boolean | undefined, what: string): Promise<void> {
+  if (isSaid === true) return
+  if (!cli.terminal.isInteractive) throw usage(`this needs --yes: ${what}`)
+  tell(cli, what)
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await lines.question("Go on? [y/N] ")
+  lines.close()
+  if (/^y(es)?$/i.test(answer.trim())) return
+  throw new CommandError("CANCELED", exitCodes.fault, "called off: nothing was changed")
+}

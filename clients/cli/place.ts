@@ -1,0 +1,36 @@
+// Where an administrative command acts: an app, and inside of it perhaps a tenant and a context.
+import type { Command } from "commander"
+import { type Cli, profileOf } from "./cli.ts"
+import { appIdOf } from "./own-app.ts"
+
+export interface PlaceOptions {
+  readonly app?: string
+  readonly tenant?: string
+  readonly context?: string
+}
+
+export interface Place {
+  readonly appId: string
+  /** Empty for none. */
+  readonly tenantId: string
+  /** Empty for none. */
+  readonly contextId: string
+}
+
+/** What is not said is the environment's, then the profile's, then the app of the sign-in. */
+export async function placeOf(cli: Cli, { app, tenant, context }: PlaceOptions): Promise<Place> {
+  const { SIGNET_APP, SIGNET_TENANT } = cli.env
+  const { administers } = profileOf(cli)
+  const appId = app ?? (SIGNET_APP || administers?.appId)
+  // A tenant that was set for one app is none of another app's.
+  const isSetApp = app === undefined || app === (SIGNET_APP || administers?.appId)
+  const set = isSetApp ? SIGNET_TENANT || administers?.tenantId : undefined
+  return { appId: await appIdOf(cli, appId), tenantId: tenant ?? set ?? "", contextId: context ?? "" }
+}
+
+const appText = "The app; SIGNET_APP, the profile's or the one that is signed in to when it is left out."
+const tenantText = "The tenant; SIGNET_TENANT or the profile's when it is left out, and none with an empty text."
+
+export const inApp = (command: Command): Command => command.option("--app <id>", appText)
+export const inTenant = (command: Command): Command => inApp(command).option("--tenant <id>", tenantText)
+export const inContext = (command: Command): Command => inTenant(command).option("--context <id>", "The context in it.")
