@@ -29,6 +29,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0015_receipt_keys": "8711e15ec93419e10146f7faa34258d53f28e0ae7cd493de2d53309cb28b73ab",
     "0016_moving": "a90043fc0e26ace53f2f9ff9ae4642109a0173ff20fff04a9482627f933dba4d",
     "0017_moving_both_ways": "1c890af3a99bb532e3f26ddd7835b09c34f08183012e8dfd7ff1c172806dd1a1",
+    "0018_connections": "d5c0a307f8d6c5b92530e06c21269726d65cc467d11db9254957188e0cf4178b",
     "0019_user_lookup": "05527bd9dad4d16d0ae5c056dd4b2a6ed453e99f11be1a3fef80dc31541c24f9",
   })
 })
