@@ -149,10 +149,11 @@ test.each<[string, () => Promise<object>, string[]]>([
 const messengerTypes = [
   ...["AttachmentOptions", "AttachmentSource", "ComparedBy", "ConversationInfo", "ConversationStatus"],
   ...["DeviceFingerprint", "DeviceInfo", "Incoming", "IncomingEnvelope", "MessagingConfig", "MessagingReason"],
-  ...["MessengerEvent", "OpenedAttachment", "Person", "Range", "ReadOptions", "SentMessage", "TimelineEntry"],
+  ...["MessengerEvent", "OpenedAttachment", "Person", "QueuedMessage", "Range", "ReadOptions"],
+  ...["SentMessage", "TimelineEntry"],
   ...["UploadInfo", "UserVerification", "Verification", "VerificationStatus"],
 ]
-const ofStores = ["MessagingSession", "MessagingStore", "Messenger", "OutgoingEnvelope"]
+const ofStores = ["MessagingSession", "MessagingStore", "Messenger", "OutboxEntry", "OutgoingEnvelope"]
 const ofPlatforms = ["MessengerOptions", "Named", "Op", "Row", "SignedInOptions", "Space", "Table", "Transacted"]
 
 test.each<[string, string, string[]]>([

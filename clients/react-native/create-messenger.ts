@@ -80,8 +80,9 @@ export async function createMessenger(
     addMembers: (id, userIds) => asked(() => native.addMembers(handle, id, userIds)),
     removeMembers: (id, userIds) => asked(() => native.removeMembers(handle, id, userIds)),
     async send(conversationId, plaintext) {
-      const { outboxId, seq, atMs } = await asked(() => native.send(handle, conversationId, toBase64(plaintext)))
-      return { conversationId, outboxId, seq: BigInt(seq), atMs }
+      const { outboxId, sent } = await asked(() => native.send(handle, conversationId, toBase64(plaintext)))
+      if (sent === undefined) return { state: "queued", conversationId, outboxId, seq: undefined, atMs: undefined }
+      return { state: "sent", conversationId, outboxId, seq: BigInt(sent.seq), atMs: sent.atMs }
     },
     leave: (id) => asked(() => native.leave(handle, id)),
     rejoin: (id) => asked(() => native.rejoin(handle, id)),

@@ -41,10 +41,14 @@ const statuses: readonly ConversationStatus[] = [
 
 const statusFrom = (text: string | undefined): ConversationStatus => needed(statuses.find((one) => one === text))
 
+const waitsForFrom = (text: string | undefined): ConversationInfo["waitsFor"] =>
+  text === undefined ? undefined : needed((["keyPackages", "welcome"] as const).find((one) => one === text))
+
 export function conversationFrom(native: NativeConversation): ConversationInfo {
-  const { id, isDirect, memberUserIds, processedSeq, quarantine } = native
+  const { id, isDirect, memberUserIds, processedSeq, quarantine, asksConfirmation } = native
   return {
-    ...{ id, isDirect, memberUserIds },
+    ...{ id, isDirect, memberUserIds, asksConfirmation },
+    waitsFor: waitsForFrom(native.waitsFor),
     status: statusFrom(native.status),
     processedSeq: BigInt(processedSeq),
     quarantine: quarantine && {
@@ -81,6 +85,8 @@ export function entryFrom(native: NativeEntry): TimelineEntry {
       return { ...at, is: "unreadable", reason: needed(native.reason) }
     case "gap":
       return { ...at, is: "gap", afterSeq: BigInt(needed(native.afterSeq)) }
+    case "reset":
+      return { ...at, is: "reset", by: native.from && personFrom(native.from) }
     default:
       throw refused()
   }
@@ -96,6 +102,12 @@ export function eventFrom(native: NativeEvent): MessengerEvent {
     case "keysChanged": {
       const { userId, deviceIds } = native
       return { is: "keysChanged", userId: needed(userId), deviceIds: needed(deviceIds), listFault: reason }
+    }
+    case "queued":
+      return { is: "queued", conversationId: needed(conversationId), outboxId: needed(native.outboxId) }
+    case "unsent": {
+      const error = errorFrom({ code: reason, message: native.message })
+      return { is: "unsent", conversationId: needed(conversationId), outboxId: needed(native.outboxId), error }
     }
     case "failed":
       return { is: "failed", conversationId, error: errorFrom({ code: reason, message: native.message }) }

@@ -17,6 +17,7 @@ export {
   messagingReasons,
   type OpenedAttachment,
   type Person,
+  type QueuedMessage,
   type Range,
   type ReadOptions,
   type SentMessage,

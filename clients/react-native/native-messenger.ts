@@ -26,6 +26,9 @@ export interface NativeConversation {
   readonly isDirect: boolean
   readonly memberUserIds: readonly string[]
   readonly processedSeq: string
+  /** "keyPackages" or "welcome", of a conversation that is "waiting". */
+  readonly waitsFor?: string
+  readonly asksConfirmation: boolean
   readonly quarantine?: { readonly reason: string; readonly seq: string; readonly evidence: string }
 }
 
@@ -33,7 +36,7 @@ export interface NativeEntry {
   readonly seq: string
   readonly atMs: number
   readonly is: string
-  /** Of a message: who wrote it, and what. */
+  /** Of a message: who wrote it, and what. Of a reset: who began the new group, where that is known. */
   readonly from?: NativePerson
   readonly plaintext?: string
   readonly outboxId?: string
@@ -61,6 +64,8 @@ export interface NativeEvent {
   readonly message?: string
   /** Of keysChanged. */
   readonly userId?: string
+  /** Of queued and unsent. */
+  readonly outboxId?: string
   /** Of keysChanged. */
   readonly deviceIds?: readonly string[]
 }
@@ -99,7 +104,11 @@ export interface NativeMessenger {
     handle: Handle,
     conversationId: string,
     plaintext: string,
-  ): Promise<{ readonly outboxId: string; readonly seq: string; readonly atMs: number }>
+  ): Promise<{
+    readonly outboxId: string
+    /** Absent for a message that is queued. */
+    readonly sent?: { readonly seq: string; readonly atMs: number }
+  }>
   leave(handle: Handle, conversationId: string): Promise<void>
   rejoin(handle: Handle, conversationId: string): Promise<void>
   refreshKeys(handle: Handle, conversationId: string): Promise<void>

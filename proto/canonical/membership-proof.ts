@@ -96,6 +96,8 @@ function ensureSound(body: MembershipProofBodyV1): void {
   const creates = body.op === Op.CREATE
   ensure(creates === (body.baseStateTag.length === 0), "PROOF_MALFORMED", "base_state_tag")
   ensure(!creates || (body.baseEpoch === 0n && body.requester.length > 0), "PROOF_MALFORMED", "create")
+  const resets = body.op === Op.RESET
+  ensure(!resets || (body.baseEpoch > 0n && body.requester.length > 0), "PROOF_MALFORMED", "reset")
   ensure(
     body.added.every((subject) => subject.keyPackageRef.length > 0),
     "PROOF_MALFORMED",
@@ -114,6 +116,7 @@ function isShapeOf(op: number, adds: number, removes: number): boolean {
   switch (op) {
     case Op.CREATE:
     case Op.ADD:
+    case Op.RESET:
       return removes === 0
     case Op.REMOVE:
     case Op.LEAVE:

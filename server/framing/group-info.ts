@@ -104,17 +104,17 @@ export function fitsGroup({ capabilities }: LeafNode, { extensions }: GroupConte
 }
 
 const versionAndSuite = Uint8Array.of(0, 1, 0, 1)
-const epochZero = new Uint8Array(8)
-
 /**
- * The encoded GroupContext of epoch 0, for which no GroupInfo is ever sent (RFC 9420 section 11): a group of its
- * creator alone, with the extensions that it keeps for good.
+ * The encoded GroupContext of a group's first epoch, for which no GroupInfo is ever sent (RFC 9420 section 11): a group
+ * of its creator alone, with the extensions that it keeps for good.
  *
- * @param next context of epoch 1.
+ * @param next context of the epoch after it.
  * @param creator the creator's leaf; a first commit that only adds leaves it as it was.
  */
 export function firstGroupContext(next: GroupContext, creator: LeafNode): Uint8Array {
   const groupId = vectorBytes(next.groupId)
   const treeHash = vectorBytes(leafHash(0, creator.bytes))
-  return concat(versionAndSuite, groupId, epochZero, treeHash, vectorBytes(), next.extensionsBytes)
+  const epoch = new Uint8Array(8)
+  if (next.epoch > 0n) new DataView(epoch.buffer).setBigUint64(0, next.epoch - 1n)
+  return concat(versionAndSuite, groupId, epoch, treeHash, vectorBytes(), next.extensionsBytes)
 }

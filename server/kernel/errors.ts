@@ -302,6 +302,11 @@ export const refusals = {
   CONVERSATION_CLOSED: { code: "failed_precondition", status: 400, message: "the conversation is closed" },
   NOTHING_TO_DO: { code: "failed_precondition", status: 400, message: "there is nothing left to do" },
   DIRECTIVE_LEASED: { code: "failed_precondition", status: 400, message: "another device is at it" },
+  RESET_NOT_NEEDED: {
+    code: "failed_precondition",
+    status: 400,
+    message: "a member device that can add this device was online within the last minute: wait for its welcome",
+  },
   LOG_PRUNED: { code: "failed_precondition", status: 400, message: "the log does not reach back that far" },
   LIMIT_EXCEEDED: { code: "resource_exhausted", status: 429, message: "a limit is reached" },
   STORAGE_FULL: { code: "resource_exhausted", status: 507, message: "no room left" },

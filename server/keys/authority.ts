@@ -22,6 +22,7 @@ const ops: Record<MembershipOp, WireOp> = {
   REMOVE: WireOp.REMOVE,
   LEAVE: WireOp.LEAVE,
   REJOIN: WireOp.REJOIN,
+  RESET: WireOp.RESET,
 }
 
 /** @param issuer The issuer's URL. */

@@ -148,8 +148,9 @@ export async function writeIn(
   await attempt(cast, device, `write ${text}`, async () => {
     try {
       if (isSent) {
-        one.seq = (await messenger.send(conversationId, plaintext)).seq
-        one.outcome = "sent"
+        const { state, seq } = await messenger.send(conversationId, plaintext)
+        one.seq = seq
+        one.outcome = state === "queued" ? "stored" : "sent"
       } else {
         cast.watching.left((await messenger.encryptMessage(conversationId, plaintext)).message)
         one.outcome = "stored"

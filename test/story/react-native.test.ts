@@ -66,7 +66,7 @@ test("two phones write to each other, and no secret crosses into JavaScript", as
   ben.messenger.subscribe((event) => heard.push(event.is))
   const { id, status } = await ann.messenger.createGroupConversation([ben.userId])
   expect(status).toBe("active")
-  const { seq } = await ann.messenger.send(id, utf8("hello"))
+  const { seq = 0n } = await ann.messenger.send(id, utf8("hello"))
   await ben.messenger.sync()
   await ben.messenger.send(id, utf8("hello back"))
   const waiting = await ann.messenger.encryptMessage(id, utf8("later"))
@@ -140,7 +140,7 @@ test("an answer that is not in the contract is refused", async () => {
     open: async () => ({ handle: "m1", deviceId: messenger.deviceId }),
     timeline: async () => [{ seq: "1", atMs: 0, is: "message" }],
     conversations: async () => [
-      { id: "c", status: "unheard of", isDirect: false, memberUserIds: [], processedSeq: "0" },
+      { id: "c", status: "unheard of", isDirect: false, memberUserIds: [], processedSeq: "0", asksConfirmation: false },
     ],
   }
   const messaging = { baseUrl: server.url, issuerRootKeys: [] }

@@ -6,20 +6,24 @@ import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
 import { MessagingError } from "./errors.ts"
+import { advance } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
 import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
-import { createConversation, type NewConversation } from "./sending/creation.ts"
+import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
-import { encryptMessage, seatToSend, send } from "./sending/outbox.ts"
+import { encryptMessage, seatToSend, sendText } from "./sending/outbox.ts"
+import { flushIfActive, listOutbox, queueText } from "./sending/queue.ts"
+import { resetIfAllowed } from "./sending/reset.ts"
 import { type Sketch, sketchOf, statusOf } from "./state/held.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
 import { deviceSpace } from "./store/store.ts"
 import { run } from "./sync/stream.ts"
 import { sync } from "./sync/sync.ts"
+import { inBackground, trying } from "./sync/trying.ts"
 import { verification } from "./verification/verification.ts"
 
 /** Opens the messenger of one device on the primitives of a platform. */
@@ -37,9 +41,11 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
   const createOne = async (asked: NewConversation): Promise<ConversationInfo> => {
     const id = await createConversation(context, asked)
     const made = await infoOf(id)
-    if (made.status !== "waiting") return made
-    // Whoever was first has let this device in, or will.
+    if (made.status !== "waiting" && made.status !== "stranded") return made
+    // Whoever was first has let this device in, or will; or nobody can, and the group is replaced.
     await joinAll(context)
+    if (made.waitsFor !== "keyPackages") await context.lane(id, () => resetIfAllowed(context, id))
+    await trying(context, id, () => context.lane(id, () => flushIfActive(context, id)))
     return infoOf(id)
   }
 
@@ -62,7 +68,13 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
       ask(context, conversationId, { case: "add", value: { userIds: [...userIds] } }),
     removeMembers: (conversationId, userIds) =>
       ask(context, conversationId, { case: "remove", value: { userIds: [...userIds] } }),
-    send: (conversationId, plaintext) => send(context, conversationId, plaintext),
+    async send(conversationId, plaintext) {
+      const queued = await queueText(context, conversationId, plaintext)
+      if (queued === undefined) return sendText(context, conversationId, plaintext)
+      inBackground(context, conversationId, () => advance(context, conversationId))
+      return queued
+    },
+    outbox: (conversationId) => listOutbox(context, conversationId),
     sendAttachment: (conversationId, source, attachment) => sendAttachment(context, conversationId, source, attachment),
     openAttachment: (conversationId, seq) => openAttachment(context, conversationId, seq),
     uploads: (conversationId) => listUploads(context, conversationId),
@@ -125,6 +137,8 @@ function describe(id: string, { record, memberUserIds, processedSeq }: Sketch): 
     id,
     status,
     isDirect: record.isDirect,
+    waitsFor: status !== "waiting" ? undefined : isWaitingForKeyPackages(record) ? "keyPackages" : "welcome",
+    asksConfirmation: record.asksConfirmation,
     memberUserIds,
     processedSeq,
     quarantine: quarantine && { reason: quarantine.reason, seq: quarantine.seq, evidence: quarantine.envelope },

@@ -40,18 +40,31 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
   | { readonly is: "unreadable"; readonly reason: string }
   /** The device was not in, and never reads what came after that place and before this one. */
   | { readonly is: "gap"; readonly afterSeq: bigint }
+  /**
+   * A break: the conversation goes on in a new group, since nobody who was online could add the device that began it.
+   * Show it. The history before it stays; a verified peer is to be compared again (`ConversationInfo.asksConfirmation`).
+   */
+  | {
+      readonly is: "reset"
+      /** Who began the new group; undefined where this device was not added by that commit. */
+      readonly by: Person | undefined
+    }
 )
 
 export type ConversationStatus =
+  /** Its first commit is not accepted yet. */
   | "creating"
   | "active"
   /** A commit did not pass its checks. It was not accepted, and it was reported. */
   | "quarantined"
   /** The state is older than one that was used. */
   | "rolledBack"
-  /** Waits to be let in, or to be removed and let in again. */
+  /** Waits for key packages or for a welcome: `ConversationInfo.waitsFor` says for which. `send` queues. */
   | "waiting"
-  /** Waits like that, and nobody is left who could do it: what is to be said is said in a new conversation. */
+  /**
+   * Waits for a welcome, and no member is left that could send one. A direct conversation is reset by the next `sync`;
+   * a group cannot go on: create another one.
+   */
   | "stranded"
   | "leaving"
   | "removed"
@@ -76,6 +89,10 @@ export type MessengerEvent =
       readonly deviceIds: readonly string[]
       readonly listFault: string | undefined
     }
+  /** An own message is stored, and waits for the conversation's group. Its `entry` tells that it was sent. */
+  | { readonly is: "queued"; readonly conversationId: string; readonly outboxId: string }
+  /** An own message that waited will never be sent: the peer is no user of the app any more, or the message is refused. */
+  | { readonly is: "unsent"; readonly conversationId: string; readonly outboxId: string; readonly error: unknown }
   /** Something that was tried in the background did not work; it is tried again. */
   | { readonly is: "failed"; readonly conversationId: string | undefined; readonly error: unknown }
   /** A reader of the stream did not keep up, and missed what `timeline` still has. */

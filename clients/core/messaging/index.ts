@@ -16,6 +16,7 @@ export type {
 } from "./messenger.ts"
 export { createMessenger } from "./portable.ts"
 export type { OutgoingEnvelope, SentMessage } from "./sending/outbox.ts"
+export type { OutboxEntry, QueuedMessage } from "./sending/queue.ts"
 export type { MessagingSession } from "./session.ts"
 export { messagingSession, type SignedInOptions } from "./signed-in.ts"
 export type { Range } from "./state/timeline.ts"

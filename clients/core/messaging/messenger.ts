@@ -7,6 +7,7 @@ import type { AttachmentSource } from "./attachments/source.ts"
 import type { AttachmentOptions, UploadInfo } from "./attachments/upload.ts"
 import type { ConversationStatus, MessengerEvent, TimelineEntry } from "./events.ts"
 import type { OutgoingEnvelope, SentMessage } from "./sending/outbox.ts"
+import type { OutboxEntry, QueuedMessage } from "./sending/queue.ts"
 import type { MessagingSession } from "./session.ts"
 import type { Range } from "./state/timeline.ts"
 import type { MessagingStore } from "./store/store.ts"
@@ -60,6 +61,16 @@ export interface ConversationInfo {
   readonly id: string
   readonly status: ConversationStatus
   readonly isDirect: boolean
+  /**
+   * What a `waiting` conversation waits for: `keyPackages`, when no device of the others can be added yet, or `welcome`,
+   * when a device of somebody else has to add this one. Undefined in every other status.
+   */
+  readonly waitsFor: "keyPackages" | "welcome" | undefined
+  /**
+   * The group was replaced since a verified peer's keys were compared: ask for a new comparison. With
+   * `whenKeysChange: "refuse"` nothing is sent before.
+   */
+  readonly asksConfirmation: boolean
   /** `prn_…`, each once; of a conversation that this device is in. */
   readonly memberUserIds: readonly string[]
   /** Everything up to this place is in `timeline`. */
@@ -86,7 +97,13 @@ export interface DeviceInfo {
 export interface Messenger {
   /** `dev_…` */
   readonly deviceId: string
-  /** The conversation with one other user: there is one. */
+  /**
+   * The conversation with one other user: there is one. It is usable at once: while its status is `waiting` or `creating`,
+   * `send` queues, and messages are delivered in order once a device of the peer can be added, also after a restart.
+   *
+   * @throws Failure INVALID_FIELD for the own user, RESOURCE_UNRESOLVED for a user who is unknown or of another app or
+   *   tenant: nothing is stored then.
+   */
   createDirectConversation(peerUserId: string): Promise<ConversationInfo>
   createGroupConversation(memberUserIds: readonly string[]): Promise<ConversationInfo>
   /** Encrypts a message and puts it where `send` and `sync` find it: it is sent, in order, with the next of either. */
@@ -96,8 +113,15 @@ export interface Messenger {
   /** Every device of these users. Who is in already is no error. */
   addMembers(conversationId: string, userIds: readonly string[]): Promise<void>
   removeMembers(conversationId: string, userIds: readonly string[]): Promise<void>
-  /** Encrypts and sends. @returns Its place in the log. */
-  send(conversationId: string, plaintext: Uint8Array): Promise<SentMessage>
+  /**
+   * Encrypts and sends.
+   *
+   * @returns The message's place in the log, or `queued` while the conversation waits for its group: the message is
+   *   stored, and is sent once, in order, by `run` or a later `sync`, also after a restart.
+   */
+  send(conversationId: string, plaintext: Uint8Array): Promise<SentMessage | QueuedMessage>
+  /** Own messages that are stored and not in the log yet, in the order that they were written in. */
+  outbox(conversationId: string): Promise<OutboxEntry[]>
   /**
    * Uploads a file and sends the message that opens it. Of any size that the service takes, a part of it in memory at a
    * time: whoever reads the log has a `message` that is an attachment.

@@ -19,7 +19,7 @@ import { type Joined, type JoinInput, join } from "./engine/join.ts"
 import { type Identity, type KeyPackageLife, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
 import { type Member, memberOf } from "./engine/leaf.ts"
-import { type Decrypted, decrypt, type Encrypted, encrypt } from "./engine/message.ts"
+import { type Decrypted, decrypt, type Encrypted, encrypt, maxPlaintextBytes } from "./engine/message.ts"
 import { type Judge, type Processed, processCommit } from "./engine/process.ts"
 import { proveEngine } from "./engine/self-proof.ts"
 import { type GroupState, opened } from "./engine/state.ts"
@@ -115,7 +115,7 @@ export function uncheckedEngine({ suite, signerOf, nowSeconds, deviceOf }: Engin
   }
 }
 
-export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf, wipeState }
+export { acceptCommit, discardCommit, encodeEpoch, encodeSecrets, frameOf, maxPlaintextBytes, wipeState }
 
 /** Whether a GroupInfo (MLSMessage) is of this state: group context and confirmation tag, byte for byte. */
 export function groupInfoFits(state: GroupState, groupInfo: Uint8Array): boolean {

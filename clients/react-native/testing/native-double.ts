@@ -78,8 +78,9 @@ export function nativeDouble({ open, safetyNumber }: NativeSide): NativeDouble {
     addMembers: of((messenger, id: string, userIds: readonly string[]) => messenger.addMembers(id, userIds)),
     removeMembers: of((messenger, id: string, userIds: readonly string[]) => messenger.removeMembers(id, userIds)),
     send: of(async (messenger, id: string, plaintext: string) => {
-      const { outboxId, seq, atMs } = await messenger.send(id, fromBase64(plaintext))
-      return { outboxId, seq: seq.toString(), atMs }
+      const one = await messenger.send(id, fromBase64(plaintext))
+      const { outboxId } = one
+      return one.state === "queued" ? { outboxId } : { outboxId, sent: { seq: one.seq.toString(), atMs: one.atMs } }
     }),
     leave: of((messenger, id: string) => messenger.leave(id)),
     rejoin: of((messenger, id: string) => messenger.rejoin(id)),
@@ -116,7 +117,7 @@ function reject(reason: string, message: string): never {
   throw Object.assign(new Error(message), { reason })
 }
 
-function conversationTo({ quarantine, processedSeq, ...info }: ConversationInfo): NativeConversation {
+function conversationTo({ quarantine, processedSeq, waitsFor, ...info }: ConversationInfo): NativeConversation {
   const evidence = quarantine && {
     quarantine: {
       reason: quarantine.reason,
@@ -124,7 +125,7 @@ function conversationTo({ quarantine, processedSeq, ...info }: ConversationInfo)
       evidence: toBase64(quarantine.evidence),
     },
   }
-  return { ...info, processedSeq: processedSeq.toString(), ...evidence }
+  return { ...info, processedSeq: processedSeq.toString(), ...evidence, ...(waitsFor !== undefined && { waitsFor }) }
 }
 
 function entryTo(entry: TimelineEntry): NativeEntry {
@@ -147,6 +148,8 @@ function entryTo(entry: TimelineEntry): NativeEntry {
       return { ...at, reason: entry.reason }
     case "gap":
       return { ...at, afterSeq: entry.afterSeq.toString() }
+    case "reset":
+      return { ...at, ...(entry.by !== undefined && { from: entry.by }) }
   }
 }
 
@@ -161,6 +164,13 @@ function eventTo(event: MessengerEvent): Omit<NativeEvent, "handle"> {
     case "keysChanged": {
       const { is, userId, deviceIds, listFault } = event
       return { is, userId, deviceIds, ...(listFault !== undefined && { reason: listFault }) }
+    }
+    case "queued":
+      return { is: event.is, conversationId: event.conversationId, outboxId: event.outboxId }
+    case "unsent": {
+      const { reason, message } = Object(event.error)
+      const { is, conversationId, outboxId } = event
+      return { is, conversationId, outboxId, reason: String(reason ?? ""), message: String(message ?? "") }
     }
     case "failed": {
       const { reason, message } = Object(event.error)

@@ -41,9 +41,10 @@ export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signI
     userId: session.userId,
     async say(peerUserId: string, text: string): Promise<void> {
       try {
-        // The one with this person that there is, or a new one.
+        // The one with this person that there is, or a new one. It takes messages at once, also where nobody reads yet.
         const { id } = await messenger.createDirectConversation(peerUserId)
-        await messenger.send(id, new TextEncoder().encode(text))
+        const { state } = await messenger.send(id, new TextEncoder().encode(text))
+        if (state === "queued") show("waits for the other one's device")
       } catch (error) {
         // Stored, and sent as soon as it can be: asking again would send it twice.
         const isKept = isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")
@@ -64,12 +65,17 @@ export async function openChat({ appId, authBaseUrl, rootKey, folder, box, signI
 function lineOf(event: MessengerEvent): string {
   switch (event.is) {
     case "entry":
+      if (event.entry.is === "reset") return "the conversation goes on in a new group: compare the safety number"
       if (event.entry.is !== "message") return `(${event.entry.is})`
       return `${event.entry.from.userId}: ${new TextDecoder().decode(event.entry.plaintext)}`
     case "status":
       return `the conversation is ${event.status}`
     case "keysChanged":
       return `${event.userId} has new keys: compare the safety number before you write on`
+    case "queued":
+      return "stored, and sent later"
+    case "unsent":
+      return `never sent: ${failureOf(event.error)?.reason ?? event.error}`
     case "failed":
       return `not done yet: ${event.error}`
     case "lagged":

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest"
+import { idOf } from "../ids.ts"
 import { conversationAfter } from "./after.ts"
 import { bytes, conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
 import type { VerifiedCommit } from "./verified.ts"
@@ -6,6 +7,7 @@ import type { VerifiedCommit } from "./verified.ts"
 const decided = { is: "append", seq: 8n, nextEpoch: 4n, acceptedAtMs: nowMs } as const
 const state = { stateTag: bytes(30), groupContext: bytes(31), interimTranscriptHash: bytes(32), treeHash: bytes(33) }
 const commit: VerifiedCommit = {
+  resetGroupId: null,
   membership: null,
   roster: [leaf(0, 10), leaf(1, 20)],
   groupInfo: bytes(1),
@@ -36,6 +38,17 @@ test("a commit ends the epoch, what was to be removed, and quarantine when nobod
   })
   expect(after.conversation.state).toEqual({ ...state, receiptHash: bytes(9) })
   expect(after.directives).toEqual([{ id: directive.id, status: "DONE" }])
+})
+
+test("a reset begins another group, and ends every directive, report and quarantine of the one before", () => {
+  const rejoin = { ...directive, id: idOf("dir", bytes(2, 16)), kind: "REJOIN" as const, deviceId: device(20) }
+  const forkReports = [{ ...report, deviceId: device(20) }]
+  const before = { ...conversation, status: "QUARANTINED" as const, directives: [directive, rejoin], forkReports }
+  const reset = { ...commit, resetGroupId: bytes(40) }
+  const after = conversationAfter(before, { commit: reset }, decided, bytes(9))
+  const expected = { status: "ACTIVE", epoch: 4n, mlsGroupId: bytes(40), directives: [], forkReports: [] }
+  expect(after.conversation).toMatchObject(expected)
+  expect(after.directives.map(({ status }) => status)).toEqual(["DONE", "DONE"])
 })
 
 test("quarantine lasts while one who reported has not rejoined", () => {

@@ -17,14 +17,19 @@ export function conversationAfter(
 ): { conversation: Conversation; directives: readonly DirectiveOutcome[] } {
   const grown = { ...conversation, headSeq: decided.seq, headAtMs: decided.acceptedAtMs }
   if (commit === null) return { conversation: grown, directives: [] }
-  const all = directivesAfter(conversation.directives, commit.roster)
+  const isReset = commit.resetGroupId !== null
+  // A new group has nobody whom an old directive or report is about: whoever was to be removed is not in it.
+  const all = isReset
+    ? conversation.directives.map((directive) => ({ ...directive, status: "DONE" as const, lease: null }))
+    : directivesAfter(conversation.directives, commit.roster)
   const changed = all.filter((directive, i) => directive.status !== conversation.directives[i]?.status)
-  const forkReports = openReports(conversation.forkReports, commit.roster)
+  const forkReports = isReset ? [] : openReports(conversation.forkReports, commit.roster)
   const isRecovered = conversation.status === "QUARANTINED" && forkReports.length === 0
   return {
     conversation: {
       ...grown,
       status: isRecovered ? "ACTIVE" : conversation.status,
+      mlsGroupId: commit.resetGroupId ?? conversation.mlsGroupId,
       epoch: decided.nextEpoch,
       roster: commit.roster,
       state: { ...commit.state, receiptHash },

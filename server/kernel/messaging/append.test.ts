@@ -67,18 +67,36 @@ test("the first commit needs no leaf yet, and a message needs a commit", () => {
   const first = { ...commit, expectedEpoch: 0n, framedEpoch: 0n }
   expect(decideAppend(fresh, first, nowMs)).toMatchObject({ is: "append", seq: 1n, nextEpoch: 1n })
   expect(decideAppend(fresh, { ...first, kind: "APPLICATION" }, nowMs)).toEqual(refuse("NOT_MEMBER"))
-  expect(committerOf(fresh, 0, device(10))).toBe("first")
-  expect(committerOf(fresh, 1, device(10))).toBeUndefined()
+  expect(committerOf(fresh, 0, device(10), true)).toBe("first")
+  expect(committerOf(fresh, 1, device(10), true)).toBeUndefined()
 })
 
 test("a commit's sender is the caller's leaf", () => {
-  expect(committerOf(conversation, 1, device(20))).toEqual(leaf(1, 20))
-  expect(committerOf(conversation, 1, device(10))).toBeUndefined()
-  expect(committerOf(conversation, 7, device(10))).toBeUndefined()
+  expect(committerOf(conversation, 1, device(20), false)).toEqual(leaf(1, 20))
+  expect(committerOf(conversation, 1, device(10), false)).toBeUndefined()
+  expect(committerOf(conversation, 7, device(10), false)).toBeUndefined()
 })
 
 test("a key means one content", () => {
   expect(decideReplay(undefined, bytes(1))).toBe("new")
   expect(decideReplay({ contentHash: bytes(1) }, bytes(1))).toBe("replay")
   expect(decideReplay({ contentHash: bytes(1) }, bytes(2))).toBe("mismatch")
+})
+
+test("a device of a direct conversation that is in no group may begin another one, and commit nothing else", () => {
+  const direct = { ...conversation, kind: "DIRECT" as const }
+  const outside = { ...commit, deviceId: device(11), framedEpoch: 3n }
+  expect(decideAppend(direct, { ...outside, isReset: true }, nowMs)).toMatchObject({ is: "append", nextEpoch: 4n })
+  // Before it was parsed, it may be one.
+  expect(decideAppend(direct, outside, nowMs)).toMatchObject({ is: "append" })
+  expect(decideAppend(direct, { ...outside, isReset: false }, nowMs)).toEqual(refuse("NOT_MEMBER"))
+  const message = { ...outside, kind: "APPLICATION" as const }
+  expect(decideAppend(direct, { ...message, isReset: true }, nowMs)).toEqual(refuse("NOT_MEMBER"))
+  expect(decideAppend(conversation, { ...outside, isReset: true }, nowMs)).toEqual(refuse("NOT_MEMBER"))
+  const late = { ...outside, isReset: true, expectedEpoch: 2n, framedEpoch: 2n }
+  expect(decideAppend(direct, late, nowMs)).toEqual(refuse("NOT_MEMBER"))
+  const closed = { ...direct, status: "CLOSED" as const }
+  expect(decideAppend(closed, { ...outside, isReset: true }, nowMs)).toEqual(refuse("CONVERSATION_CLOSED"))
+  const quarantined = { ...direct, status: "QUARANTINED" as const }
+  expect(decideAppend(quarantined, { ...outside, isReset: true }, nowMs)).toMatchObject({ is: "append" })
 })

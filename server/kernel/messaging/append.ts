@@ -27,6 +27,8 @@ export interface Attempt {
   readonly framedEpoch?: bigint
   /** A commit that carries out a directive: the way out of quarantine. */
   readonly isDirected?: boolean
+  /** A commit that begins another group of the conversation; undefined before it was parsed. */
+  readonly isReset?: boolean
 }
 
 export type AppendDecision =
@@ -62,27 +64,34 @@ export function decideAppend(conversation: Conversation, attempt: Attempt, nowMs
   }
 }
 
-function refusedSender(conversation: Conversation, { kind, deviceId, isDirected }: Attempt): Reason | undefined {
+function refusedSender(conversation: Conversation, attempt: Attempt): Reason | undefined {
+  const { kind, deviceId, isDirected, isReset } = attempt
   if (conversation.status === "CLOSED") return "CONVERSATION_CLOSED"
   const own = leafOf(conversation.roster, deviceId)
   // Before the first commit nobody is in: the proof says who may make it.
   const isFirst = conversation.epoch === 0n && kind === "COMMIT"
-  if (own === undefined && !isFirst) return "NOT_MEMBER"
+  if (own === undefined && !isFirst && !mayReset(conversation, attempt)) return "NOT_MEMBER"
   const leaving = own && isOnTheWayOut(conversation.directives, own)
   if (leaving !== undefined) return leaving
+  if (isReset) return undefined
   // Before it was parsed a commit may be anything: it is asked again.
   return conversation.status === "QUARANTINED" && (kind === "APPLICATION" || isDirected === false)
     ? "CONVERSATION_QUARANTINED"
     : undefined
 }
 
+/** Of a device without a leaf. Before it was parsed, a commit of the newest epoch may be a reset. */
+const mayReset = ({ kind, epoch }: Conversation, attempt: Attempt): boolean =>
+  kind === "DIRECT" && attempt.kind === "COMMIT" && attempt.isReset !== false && attempt.expectedEpoch === epoch
+
 /** The committer's leaf, when it is the caller's; the creator of a group is its first leaf. */
 export function committerOf(
   conversation: Conversation,
   sender: number,
   deviceId: DeviceId,
+  isFirst: boolean,
 ): Leaf | "first" | undefined {
-  if (conversation.epoch === 0n) return sender === 0 ? "first" : undefined
+  if (isFirst) return sender === 0 ? "first" : undefined
   const leaf = conversation.roster.find(({ leafIndex }) => leafIndex === sender)
   return leaf?.deviceId === deviceId ? leaf : undefined
 }

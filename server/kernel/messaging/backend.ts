@@ -71,6 +71,7 @@ export function mayProve(op: MembershipOp, hasRequester: boolean, added: number)
   switch (op) {
     case "CREATE":
     case "ADD":
+    case "RESET":
       return hasRequester
     case "REMOVE":
       return added === 0

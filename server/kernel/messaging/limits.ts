@@ -77,6 +77,9 @@ export const heartbeatMs = 20 * second
 /** A member that called within this time is online. */
 export const onlineMs = 2 * minute
 
+/** A direct conversation is reset when no member that could help has called within this time. */
+export const resetAfterMs = minute
+
 export const rates = {
   claimPerTarget: { limit: 30, seconds: 3_600 },
   claim: { limit: 300, seconds: 3_600 },

@@ -31,7 +31,7 @@ export interface ClaimTargets {
   readonly deviceIds: readonly DeviceId[]
 }
 
-export type MembershipOp = "CREATE" | "ADD" | "REMOVE" | "LEAVE" | "REJOIN"
+export type MembershipOp = "CREATE" | "ADD" | "REMOVE" | "LEAVE" | "REJOIN" | "RESET"
 
 export type MembershipDecision =
   /** Key packages of these are needed; `decideAdded` goes on with what was claimed. */
@@ -147,7 +147,8 @@ export function decideAdded(
     ({ deviceId }) => deviceId !== requesterDeviceId && leafOf(conversation.roster, deviceId) === undefined,
   )
   if (packages.length === 0) return { is: "refuse", reason: "NOTHING_TO_DO" }
-  const first = conversation.epoch === 0n ? 1 : 0
+  // The requester is the first leaf of a new group.
+  const first = conversation.roster.length === 0 ? 1 : 0
   const isTooMany =
     packages.length > maxCount.subjectsPerCommit ||
     conversation.roster.length + first + packages.length > conversation.maxLeaves

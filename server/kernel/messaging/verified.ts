@@ -25,6 +25,8 @@ export interface VerifiedAppend {
  * GroupInfo, tree, welcome, tickets. All of that holds as long as the epoch is the same under the lock.
  */
 export interface VerifiedCommit {
+  /** The id of the group that this commit begins in place of the conversation's; null for a commit of that group. */
+  readonly resetGroupId: Uint8Array | null
   /** Null when no member comes or goes. */
   readonly membership: {
     readonly op: MembershipOp

@@ -8,6 +8,7 @@ import { Refused } from "@signet/kernel/errors"
 import { type IdKinds, type PrincipalId, parseId } from "@signet/kernel/ids"
 import { backendSkewMs, mayProve } from "@signet/kernel/messaging/backend"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import type { MembershipOp } from "@signet/kernel/messaging/membership"
 import type { Place } from "@signet/kernel/messaging/records"
 import {
   type IssueCredentialRequest,
@@ -122,12 +123,13 @@ export async function issueProof(
   return bytes
 }
 
-const opNames: Partial<Record<Op, "CREATE" | "ADD" | "REMOVE" | "LEAVE" | "REJOIN">> = {
+const opNames: Partial<Record<Op, MembershipOp>> = {
   [Op.CREATE]: "CREATE",
   [Op.ADD]: "ADD",
   [Op.REMOVE]: "REMOVE",
   [Op.LEAVE]: "LEAVE",
   [Op.REJOIN]: "REJOIN",
+  [Op.RESET]: "RESET",
 }
 
 /** What has no canonical form is the backend's fault. */

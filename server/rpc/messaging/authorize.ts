@@ -1,17 +1,26 @@
 // Membership proofs: the kernel decides, key packages are claimed, the auth service signs.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext } from "@connectrpc/connect"
+import { concat } from "@signet/canonical/bytes"
 import { Refused } from "@signet/kernel/errors"
-import { type ClaimId, type DecisionId, type DeviceId, newId, parseId } from "@signet/kernel/ids"
+import { type ClaimId, type DecisionId, type DeviceId, idBytes, newId, parseId } from "@signet/kernel/ids"
 import type { ProofFacts } from "@signet/kernel/messaging/authority"
-import { maxCount } from "@signet/kernel/messaging/limits"
+import { maxCount, resetAfterMs } from "@signet/kernel/messaging/limits"
 import {
   type AddedDecision,
   decideAdded,
   decideMembership,
   type WantedChange,
 } from "@signet/kernel/messaging/membership"
-import type { ClaimRecord, Conversation, Directive, KeyPackageRecord, Leaf } from "@signet/kernel/messaging/records"
+import type {
+  ClaimRecord,
+  Conversation,
+  Directive,
+  KeyPackageRecord,
+  Leaf,
+  MessagingDevice,
+} from "@signet/kernel/messaging/records"
+import { beforeReset, decideReset } from "@signet/kernel/messaging/reset"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
 import type { AuthorizeMembershipRequest } from "@signet/proto/messaging/v1/conversation_service"
@@ -48,6 +57,9 @@ export async function authorizeMembership(
 ): Promise<Authorization> {
   const conversation = await seen(deps, context, request.conversationId)
   await countChange(deps, context)
+  if (request.change.case === "reset") {
+    return authorizeReset(deps, context, conversation, request.change.value.claimId)
+  }
   const { baseEpoch, baseStateTag } = request
   return authorize(deps, context, conversation, {
     ...wanted(request),
@@ -78,6 +90,7 @@ export async function authorize(
     }
     case "add": {
       const id = claimIdOf(asked.claimId)
+      if (decision.op === "CREATE") await ensurePeerCanJoin(deps, context, conversation)
       const { claim, ticket } = await claimFor(deps, context, {
         id,
         conversationId: conversation.id,
@@ -88,6 +101,66 @@ export async function authorize(
       return { proof, claim: claimShape(claim, ticket), keyPackageRefs: packages.map(({ ref }) => ref) }
     }
   }
+}
+
+/**
+ * Authorizes the first commit of a new group of a direct conversation. Nothing is stored but the claim: the commit is
+ * accepted on the state that the proof names, and on no other.
+ *
+ * @throws Refused what `decideReset` refuses, and RESET_NOT_NEEDED once helpers were asked to add the caller.
+ */
+async function authorizeReset(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  conversation: Conversation,
+  claimId: string,
+): Promise<Authorization> {
+  const device = deviceOf(context)
+  const sinceMs = deps.clock.nowMs() - resetAfterMs
+  const online = (await deps.store.conversations.online(conversation.id, sinceMs)).map(({ deviceId }) => deviceId)
+  const decision = decideReset(conversation, { deviceId: device.id, userId: device.userId }, online)
+  if (decision.is === "refuse") {
+    if (decision.reason === "RESET_NOT_NEEDED") await askHelpers(deps, device)
+    throw new Refused(decision.reason)
+  }
+  await ensurePeerCanJoin(deps, context, conversation)
+  const { claim, ticket } = await claimFor(deps, context, {
+    id: claimIdOf(claimId),
+    conversationId: conversation.id,
+    targets: { userIds: conversation.userIds, deviceIds: [] },
+  })
+  const mlsGroupId = concat(idBytes(conversation.id), deps.random.bytes(16))
+  const base = beforeReset(conversation, mlsGroupId)
+  const packages = admitted(base, claim, decideAdded(base, device.id, claim.packages))
+  const proof = await prove(deps, context, base, { op: "RESET", packages, leaves: [], directive: null })
+  return { proof, claim: claimShape(claim, ticket), keyPackageRefs: packages.map(({ ref }) => ref), mlsGroupId }
+}
+
+/** Tells members once more that the device list has changed: one that missed the hint adds the device now. */
+async function askHelpers({ store, wakeups }: MessagingDeps, device: MessagingDevice): Promise<void> {
+  const { newest } = await store.devices.ofUser(device.userId, device)
+  if (newest !== undefined) wakeups.publish([{ is: "deviceList", userId: device.userId, version: newest.version }])
+}
+
+/**
+ * That a device of the peer can be added. Asked before the claim, which would use up packages of the caller's own
+ * devices for a group that nobody else is in.
+ *
+ * @throws Refused NO_KEY_PACKAGE, with the peer's devices
+ */
+async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, conversation: Conversation) {
+  if (conversation.kind !== "DIRECT") return
+  const { store, clock } = deps
+  const { userId } = deviceOf(context)
+  const peers = conversation.userIds.filter((id) => id !== userId)
+  const devices = await store.devices.activeOf(peers, conversation)
+  const nowMs = clock.nowMs()
+  const inventories = await Promise.all(devices.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
+  if (inventories.some(({ available, hasLastResort }) => available > 0 || hasLastResort)) return
+  throw detailed(
+    new Refused("NO_KEY_PACKAGE", { message: "no device of the peer has a key package" }),
+    detail(NoKeyPackageSchema, { deviceIds: devices.map(({ id }) => id) }),
+  )
 }
 
 /** Who is to be added is looked up by the claim; who is to be removed is a leaf, or nobody. */
@@ -118,6 +191,8 @@ function wanted({ change }: AuthorizeMembershipRequest): { change: WantedChange;
     }
     case "create":
       return { change: { is: "create" }, claimId: change.value.claimId }
+    // `authorizeReset` is asked before: a reset starts from whatever state there is.
+    case "reset":
     case undefined:
       throw new Refused("INVALID_FIELD", { metadata: { field: "change" } })
   }

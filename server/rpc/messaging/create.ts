@@ -7,11 +7,13 @@ import { idBytes, newId, type PrincipalId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import type { CreateConversationRequest } from "@signet/proto/messaging/v1/conversation_service"
+import { ConversationSchema } from "@signet/proto/messaging/v1/records"
 import { authorize } from "./authorize.ts"
 import { deviceOf } from "./calling-device.ts"
 import { conversationShape } from "./conversation-shape.ts"
 import { counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
+import { detail, detailed } from "./detailed.ts"
 import { inventoryShape } from "./device-shape.ts"
 import { conversationEvent } from "./events.ts"
 import { usersAt } from "./people.ts"
@@ -41,12 +43,10 @@ export async function createConversation(
     deps.wakeups.publish([{ is: "member", deviceId: device.id, conversationId: conversation.id }])
   }
   const isOpen = conversation.epoch === 0n && conversation.status === "ACTIVE"
+  const first = { change: { is: "create" }, baseEpoch: 0n, baseStateTag: null, claimId: request.claimId } as const
   const authorization = isOpen
-    ? await authorize(deps, context, conversation, {
-        change: { is: "create" },
-        baseEpoch: 0n,
-        baseStateTag: null,
-        claimId: request.claimId,
+    ? await authorize(deps, context, conversation, first).catch((error: unknown) => {
+        throw withConversation(error, conversation)
       })
     : undefined
   const inventory = await deps.store.keyPackages.inventory(device.id, deps.clock.nowMs())
@@ -55,6 +55,12 @@ export async function createConversation(
     ...(authorization === undefined ? {} : { authorization }),
     inventory: inventoryShape(inventory),
   }
+}
+
+/** Brings the conversation that waits for key packages: the caller knows it from nowhere else. */
+function withConversation(error: unknown, conversation: Conversation): unknown {
+  if (!(error instanceof Refused) || error.reason !== "NO_KEY_PACKAGE") return error
+  return detailed(error, detail(ConversationSchema, conversationShape(conversation, undefined)))
 }
 
 function othersOf({ kind }: CreateConversationRequest, self: PrincipalId) {

@@ -202,7 +202,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       commit &&
       sign({
         conversationId: before.id,
-        mlsGroupId: before.mlsGroupId,
+        mlsGroupId: commit.resetGroupId ?? before.mlsGroupId,
         epoch: append.epoch,
         seq,
         commitHash: append.contentHash,
@@ -255,7 +255,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
   function writeWelcomes(
     { id, mlsGroupId, kind }: Conversation,
     { deviceId: adderDeviceId }: VerifiedAppend,
-    { welcomes: split, membership, state }: VerifiedCommit,
+    { welcomes: split, membership, state, resetGroupId }: VerifiedCommit,
     { seq, nextEpoch, acceptedAtMs }: Decided,
     receipt: Uint8Array,
   ): void {
@@ -264,7 +264,7 @@ export function modelConversations(welcomes: ModelWelcomes): ModelConversations 
       welcomes.put({
         ...one,
         conversationId: id,
-        mlsGroupId,
+        mlsGroupId: resetGroupId ?? mlsGroupId,
         conversationKind: kind,
         epoch: nextEpoch,
         commitSeq: seq,
@@ -286,6 +286,7 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend) => ({
   expectedEpoch: epoch,
   framedEpoch: epoch,
   isDirected: commit?.membership?.isDirected ?? false,
+  isReset: commit !== null && commit.resetGroupId !== null,
 })
 
 function answered(envelope: Envelope): { contentHash: Uint8Array; answer: AppendAnswer } {

@@ -22,9 +22,14 @@ export interface NewGroup {
   /** Lifetime of the own first leaf, Unix seconds. */
   readonly notBefore: number
   readonly notAfter: number
+  /**
+   * Where the group begins: 0 unless it replaces another one of the same conversation, whose epochs it continues.
+   * Nobody but the creator is ever in that epoch, so a joiner of any engine sees no difference.
+   */
+  readonly epoch?: bigint
 }
 
-/** A group of one, at epoch 0 (RFC 9420 section 11). */
+/** A group of one (RFC 9420 section 11). */
 export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState> {
   const { identity } = group
   const own = await kit.suite.dhKeyPair()
@@ -43,7 +48,7 @@ export async function createGroup(kit: Kit, group: NewGroup): Promise<GroupState
     version: "mls10",
     cipherSuite: suiteName,
     groupId: copyOf(group.groupId),
-    epoch: 0n,
+    epoch: group.epoch ?? 0n,
     treeHash: await treeHash(kit, tree),
     confirmedTranscriptHash: new Uint8Array(),
     extensions:

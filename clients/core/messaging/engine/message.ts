@@ -25,7 +25,7 @@ import { leafAt } from "./tree.ts"
 
 const minPaddedBytes = 256
 const stepBytes = 32 * 1024
-const maxPlaintextBytes = 220 * 1024
+export const maxPlaintextBytes = 220 * 1024
 /** Leaf index, generation, reuse guard, and the tag of their AEAD. */
 const sealedSenderBytes = 12 + 16
 const unpadded = encodePrivateMessageContent({ kind: "alwaysPad", paddingLength: 0 })

@@ -10,7 +10,7 @@ import { keyOfSeq } from "../state/timeline.ts"
 /**
  * Whether a welcome leads on from what is here: to the same group, between the same two users where it is for two, and to
  * a place that is beyond everything that was read. One that was kept back leads to an epoch whose keys those still have
- * who were removed since.
+ * who were removed since. A direct conversation may go on in another group, which is then an entry of its timeline.
  *
  * @throws MessagingError WELCOME_REFUSED; Forked
  */
@@ -21,11 +21,13 @@ export async function checkOnward(
   { members }: Pick<Joined, "members">,
 ): Promise<void> {
   if (record === undefined) return
-  const isSame =
-    record.isDirect === (conversationKind === ConversationKind.DIRECT) && equalBytes(record.mlsGroupId, mlsGroupId)
+  const isDirect = conversationKind === ConversationKind.DIRECT
+  const isSame = record.isDirect === isDirect && (isDirect || equalBytes(record.mlsGroupId, mlsGroupId))
   if (!isSame) throw new MessagingError("WELCOME_REFUSED", "a welcome to another conversation by the same name")
   checkMembers({ record }, members)
-  const [later] = await store.list(conversationId, "timeline", { after: keyOfSeq(commitSeq - 1n), limit: 1 })
+  // Of a reset that the log told already, its own entry is there.
+  const after = record.resetSeq === commitSeq ? commitSeq : commitSeq - 1n
+  const [later] = await store.list(conversationId, "timeline", { after: keyOfSeq(after), limit: 1 })
   const newest = seat?.processedSeq ?? record.joinedSeq
   if (commitSeq > newest && commitSeq > record.joinedSeq && later === undefined) return
   throw new MessagingError("WELCOME_REFUSED", "a welcome to a place that was left behind")

@@ -14,23 +14,24 @@ import {
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
 import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
+import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import { ConversationKind, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
-import type { TimelineEntry } from "../events.ts"
+import type { Person, TimelineEntry } from "../events.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
 import { frameOf, type Joined, stateTag } from "../mls.ts"
 import { type Bench, checkMembers } from "../receiving/commit-check.ts"
 import { benchOf } from "../receiving/follow.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
+import { asksConfirmation } from "../receiving/reset.ts"
 import { personOf, verifyMember } from "../receiving/roster.ts"
 import { leaveOtherStory } from "../receiving/story.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
-import { nothingHeld, type Seat } from "../state/held.ts"
+import { type Held, nothingHeld, type Seat } from "../state/held.ts"
 import { timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
@@ -138,26 +139,52 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   await context.door(conversationId).change(async (held) => {
     await checkOnward(context, welcome, held, joined)
     const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
-    const isAgain = held.record !== undefined
+    const { record: former } = held
     // Who they are is known from here on, and a third is never let in.
     const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
-    const known = record.isDirect && users.length === 2 ? users : []
-    const directUserIds = held.record?.directUserIds.length === 2 ? held.record.directUserIds : known
+    const both = record.isDirect && users.length === 2 ? users : []
+    const directUserIds = held.record?.directUserIds.length === 2 ? held.record.directUserIds : both
     const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, welcome.id)
-    const gap: TimelineEntry = {
-      is: "gap",
-      seq: welcome.commitSeq,
-      atMs: Number(receipt.body.acceptedAtMs),
-      afterSeq: held.seat?.processedSeq ?? 0n,
+    const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
+    const isReset = await isBreak(context, welcome, held)
+    const entry: TimelineEntry = isReset
+      ? { ...at, is: "reset", by: beganBy(welcome, joined) }
+      : { ...at, is: "gap", afterSeq: held.seat?.processedSeq ?? 0n }
+    // The log may have told the reset before the welcome came.
+    const isNew = former !== undefined && former.resetSeq !== at.seq
+    const rowOps = isNew ? [...used, await timelineOp(context.rows, conversationId, entry)] : used
+    const after = former && {
+      resetSeq: isReset ? at.seq : former.resetSeq,
+      asksConfirmation: isReset ? await asksConfirmation(context, former) : former.asksConfirmation,
     }
-    const rowOps = isAgain ? [...used, await timelineOp(context.rows, conversationId, gap)] : used
-    const next = { record: create(ConversationRecordSchema, { ...record, directUserIds }), seat, staged: undefined }
+    const known = { directUserIds, ...after }
+    const next = { record: create(ConversationRecordSchema, { ...record, ...known }), seat, staged: undefined }
     const finish = () => {
       for (const event of noticed.events) context.emit(event)
+      if (isReset) context.emit({ is: "entry", conversationId, entry })
     }
     return { next, ops: [...rowOps, ...noticed.ops], finish, result: undefined }
   })
 }
+
+/** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
+async function isBreak(
+  { store }: Pick<Context, "store">,
+  { conversationId, mlsGroupId }: Welcome,
+  { record }: Held,
+): Promise<boolean> {
+  if (record === undefined || equalBytes(record.mlsGroupId, mlsGroupId)) return false
+  const read = await store.list(conversationId, "timeline", { limit: 1 })
+  return read.length > 0 || record.joinedSeq > 0n
+}
+
+/** Who began the group, where the welcome is of its first commit. The proof was verified, and names the committer. */
+function beganBy({ proof }: Welcome, { adder }: Joined): Person | undefined {
+  return opIn(proof) === MembershipOp.RESET ? personOf(adder.credential) : undefined
+}
+
+const opIn = (proof: Uint8Array): MembershipOp =>
+  decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, proof).body).op
 
 /**
  * Whether a welcome leads into the conversation that it names, by a commit that was proven, and to nobody but members.
@@ -210,6 +237,8 @@ async function checkWelcome(
     baseStateTag: decode(schema, parseSigned(schema, welcome.proof).body).baseStateTag,
     atSeconds,
   })
+  if (proof.body.op === MembershipOp.RESET && !bench.record.isDirect)
+    throw refused("only a direct conversation is reset")
   const addedHere = new Map(proof.body.added.map((subject) => [hex(subject.credentialHash), subject.keyPackageRef]))
   for (const member of members) {
     const isNew = addedHere.has(hex(hash("device-credential", member.credential)))

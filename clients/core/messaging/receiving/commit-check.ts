@@ -1,13 +1,15 @@
 import { equalBytes } from "@signet/canonical/bytes"
+import { decode } from "@signet/canonical/canonical"
 import { type CommitReceipt, verifyCommitReceipt } from "@signet/canonical/commit-receipt"
 import { isSameDevice } from "@signet/canonical/device-credential"
 import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import { checkEffect } from "@signet/canonical/membership-effect"
 import { type MembershipProof, verifyMembershipProof } from "@signet/canonical/membership-proof"
+import { parseSigned } from "@signet/canonical/signed"
 import type { ConversationRecord } from "@signet/proto/client/v1/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
+import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { hex } from "../crypto/bytes.ts"
 import { bytesOfId, idOf } from "../ids.ts"
@@ -34,9 +36,15 @@ export interface CheckedPapers {
 /**
  * Checks all of a commit that can be checked without group secrets: before the engine runs, and for own commits too.
  *
+ * @param isOwnReset it is the commit by which this device replaced a group that it was not in.
  * @throws EngineRefused, CanonicalError, Forked
  */
-export function checkPapers(bench: Bench, { group, receipt: previous }: Seat, envelope: Envelope): CheckedPapers {
+export function checkPapers(
+  bench: Bench,
+  { group, receipt: previous }: Seat,
+  envelope: Envelope,
+  isOwnReset = false,
+): CheckedPapers {
   const { conversationId, issuerKeys, verify } = bench
   const { message } = envelope
   const frame = frameOf(message)
@@ -54,7 +62,7 @@ export function checkPapers(bench: Bench, { group, receipt: previous }: Seat, en
     seq: envelope.seq,
     commitHash: hash("commit", message),
     proofHash: signedProof && hash("membership-proof", signedProof),
-    previous,
+    previous: isOwnReset ? "unknown" : previous,
     nowMs: BigInt(bench.nowMs),
     verify,
   })
@@ -67,10 +75,17 @@ export function checkPapers(bench: Bench, { group, receipt: previous }: Seat, en
       conversationId: id,
       mlsGroupId: group.groupId,
       baseEpoch: group.epoch,
-      baseStateTag: stateTag(group),
+      baseStateTag: isOwnReset ? baseTagIn(signedProof) : stateTag(group),
       atSeconds,
     })
+  // A reset leads out of a group, and never from one state of it to another.
+  ensure((proof?.body.op === MembershipOp.RESET) === isOwnReset, "GROUP_NOT_NEW")
   return { receipt, proof, atSeconds }
+}
+
+function baseTagIn(signed: Uint8Array): Uint8Array {
+  const schema = MembershipProofBodyV1Schema
+  return decode(schema, parseSigned(schema, signed).body).baseStateTag
 }
 
 /** A sender in the same epoch has seen the same receipt, or none. @throws Forked */

@@ -7,6 +7,7 @@ import {
   type StagedCommit,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
+import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
 import { type Context, nowSeconds } from "../context.ts"
 import type { Person, TimelineEntry } from "../events.ts"
@@ -14,6 +15,7 @@ import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag }
 import { treeHashOf } from "../state/door.ts"
 import { type Held, isAway, type Seat } from "../state/held.ts"
 import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "./commit-check.ts"
+import { asksConfirmation, followReset, isOfOtherGroup } from "./reset.ts"
 import { difference, personOf } from "./roster.ts"
 
 /** What a commit makes of a conversation. */
@@ -40,9 +42,11 @@ export async function followCommit(
 ): Promise<Followed> {
   if (record === undefined) throw new TypeError("a seat has a record")
   const bench = benchOf(context, conversationId, record)
-  const papers = checkPapers(bench, seat, envelope)
-  const at = { seq: envelope.seq, atMs: Number(papers.receipt.body.acceptedAtMs) }
   const isOwn = staged !== undefined && equalBytes(hash("commit", envelope.message), staged.commitHash)
+  if (!isOwn && isOfOtherGroup(seat, envelope)) return followReset(context, bench, seat, envelope)
+  const isOwnReset = isOwn && record.status === Status.CREATING && seat.group.epoch > 0n
+  const papers = checkPapers(bench, seat, envelope, isOwnReset)
+  const at = { seq: envelope.seq, atMs: Number(papers.receipt.body.acceptedAtMs) }
   if (isOwn) return acceptOwn(context, record, seat, staged, papers, at)
 
   const members = membersOf(seat.group)
@@ -99,14 +103,31 @@ async function acceptOwn(
     identityKey: staged.nextIdentityKey,
     ...(staged.renewsLeaf ? { leafRenewedAt: nowSeconds(context) } : {}),
   }
-  const isFirst = record.status === Status.CREATING
-  const active = isFirst ? create(ConversationRecordSchema, { ...record, status: Status.ACTIVE }) : record
+  const by = personOf(context.device.identity().credential)
+  const isReset = papers.proof?.body.op === MembershipOp.RESET
   return {
-    held: { record: active, seat: after, staged: undefined },
+    held: {
+      record: await activeAfter(context, record, next, isReset ? at.seq : undefined),
+      seat: after,
+      staged: undefined,
+    },
     done: staged.intentId,
-    entries: membershipEntry(at, personOf(context.device.identity().credential), seat.group, next),
+    entries: isReset ? [{ ...at, is: "reset", by }] : membershipEntry(at, by, seat.group, next),
     finish: () => acceptCommit(seat.group, { next }),
   }
+}
+
+/** @param resetSeq the place of an own reset. */
+async function activeAfter(
+  context: Context,
+  record: ConversationRecord,
+  { groupId: mlsGroupId }: GroupState,
+  resetSeq: bigint | undefined,
+): Promise<ConversationRecord> {
+  const status = record.status === Status.CREATING ? Status.ACTIVE : record.status
+  if (resetSeq === undefined) return create(ConversationRecordSchema, { ...record, status })
+  const reset = { mlsGroupId, resetSeq, joinedSeq: resetSeq, asksConfirmation: await asksConfirmation(context, record) }
+  return create(ConversationRecordSchema, { ...record, status, ...reset })
 }
 
 export function benchOf(context: Context, conversationId: string, record: ConversationRecord): Bench {

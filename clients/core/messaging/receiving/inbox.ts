@@ -100,7 +100,10 @@ export async function takeIn(
       const { seat, record } = batch.held
       if (seat === undefined || !isReading(record)) break
       if (envelope.seq <= seat.processedSeq) continue
-      hasGap = envelope.seq > seat.processedSeq + 1n
+      const isOwnFirst = isOwnFirstCommit(batch.held, envelope)
+      // Of a group that a reset replaces, the device that began the new one reads nothing more.
+      if (record?.status === Status.CREATING && envelope.kind !== Envelope_Kind.COMMIT) continue
+      hasGap = !isOwnFirst && envelope.seq > seat.processedSeq + 1n
       if (hasGap) break
       try {
         await step(context, conversationId, batch, seat, envelope, source)
@@ -132,6 +135,13 @@ export async function takeIn(
     }
   }
 }
+
+/** The commit that began the own group, wherever the log has it: nothing before it is of that group. */
+const isOwnFirstCommit = ({ record, staged }: Held, envelope: Envelope): boolean =>
+  record?.status === Status.CREATING &&
+  staged !== undefined &&
+  envelope.kind === Envelope_Kind.COMMIT &&
+  equalBytes(hash("commit", envelope.message), staged.commitHash)
 
 /** Also where nothing may be sent: what others write can be read until a commit cannot be followed. */
 export const isReading = (record: ConversationRecord | undefined): boolean =>

@@ -79,8 +79,9 @@ async function stage(context: Context, conversationId: string, seat: Seat, inten
 
 /** Sends what is staged, if anything is. @returns The intent that it was for, once the log has it. */
 async function sendStaged(context: Context, conversationId: string): Promise<string | undefined> {
-  const { staged, seat } = await context.door(conversationId).held()
+  const { staged, seat, record } = await context.door(conversationId).held()
   if (staged === undefined || seat === undefined) return undefined
+  const isFirst = record?.status === Status.CREATING
   const { conversations } = context.calls
   const { seq, acceptedAt, receipt } = await conversations.appendMessage({
     conversationId,
@@ -88,7 +89,7 @@ async function sendStaged(context: Context, conversationId: string): Promise<str
     expectedEpoch: staged.epoch,
     payload: { case: "commit", value: await payloadOf(context, staged) },
   })
-  if (seq === seat.processedSeq + 1n) {
+  if (isFirst || seq === seat.processedSeq + 1n) {
     const envelope = create(EnvelopeSchema, {
       seq,
       epoch: staged.epoch,

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf"
+import { ConnectError } from "@connectrpc/connect"
 import { equalBytes } from "@signet/canonical/bytes"
-import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import {
   type ConversationRecord,
   ConversationRecordSchema,
@@ -8,19 +8,25 @@ import {
   IntentRecordSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
-import { ConversationKind as BindingKind } from "@signet/proto/credential/v1/envelope_aad"
-import { type Authorization, type Conversation, ConversationKind } from "@signet/proto/messaging/v1/records"
-import { failureOf } from "../../errors.ts"
-import { type Context, nowSeconds } from "../context.ts"
+import type { CreateConversationResponse } from "@signet/proto/messaging/v1/conversation_service"
+import {
+  type Authorization,
+  type Conversation,
+  ConversationKind,
+  ConversationSchema,
+} from "@signet/proto/messaging/v1/records"
+import { failureOf, isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId, isId } from "../ids.ts"
 import { usersIn } from "../receiving/roster.ts"
-import { treeHashOf } from "../state/door.ts"
-import type { Held, Seat } from "../state/held.ts"
+import type { Held } from "../state/held.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { isUnreachable } from "../sync/pause.ts"
-import { carryOutIntents, type Intent, newIntent, putIntent } from "./intents.ts"
+import { firstSeat } from "./first-seat.ts"
+import { carryOutIntents, type Intent, newClaimId, newIntent, putIntent } from "./intents.ts"
+import { dropAll } from "./queue.ts"
 import { type Authorized, isStaleClaim, stageCommit } from "./staging.ts"
 
 /** With whom. */
@@ -53,38 +59,122 @@ export async function carryOutCreations(context: Context): Promise<void> {
 async function carryOutCreation(context: Context, intent: Intent): Promise<string> {
   const { record } = intent
   if (record.change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
-  const { peerUserId, userIds, idempotencyKey } = record.change.value
+  const { peerUserId } = record.change.value
   const begun: Op = { op: "remove", ...creationPlace(intent.id) }
   try {
-    const { conversation, authorization } = await context.calls.conversations.createConversation({
-      kind: peerUserId === "" ? { case: "group", value: { userIds } } : { case: "direct", value: { peerUserId } },
-      idempotencyKey,
-      claimId: record.claimId,
-    })
+    const { conversation, authorization } = await askToCreate(context, intent)
     const made = checkedConversation(context, conversation, peerUserId)
     const { id } = made
+    if (authorization === undefined && made.epoch === 0n) {
+      await waitForKeyPackages(context, made, intent, peerUserId)
+      return id
+    }
     await context.door(id).change(async (held) => {
-      if (held.record !== undefined) {
-        await checkHeld(context, held, intent.id, peerUserId)
-        const record = create(ConversationRecordSchema, { ...held.record, directUserIds: directUsers(made) })
-        return { next: { ...held, record }, ops: [begun], result: undefined }
+      const { record } = held
+      if (record !== undefined) await checkHeld(context, held, intent.id, peerUserId)
+      const isUnbegun = record === undefined || isWaitingForKeyPackages(record)
+      if (isUnbegun && authorization !== undefined) {
+        const next = await begin(context, made, authorization, intent)
+        return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
       }
-      if (authorization === undefined) {
-        // A new group is its maker's to begin: whoever had begun it chose its members.
-        if (peerUserId === "") throw refused("a group that somebody else has begun")
-        return { next: { ...held, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
+      if (record !== undefined) {
+        const known = create(ConversationRecordSchema, { ...record, directUserIds: directUsers(made), creationId: "" })
+        return { next: { ...held, record: known }, ops: [begun], result: undefined }
       }
-      const next = await begin(context, made, authorization, intent)
-      return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
+      // A new group is its maker's to begin: whoever had begun it chose its members.
+      if (peerUserId === "") throw refused("a group that somebody else has begun")
+      return { next: { ...held, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
     })
     await finishCreation(context, id, intent.id)
     return id
   } catch (error) {
     if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+    if (await refuseWaiting(context, intent, error)) throw error
     // Refused for good: it is not begun again.
     if (failureOf(error) !== undefined) await writeDeviceRows(context, [begun])
     throw error
   }
+}
+
+type Created = Pick<CreateConversationResponse, "conversation" | "authorization">
+
+/** What the service made or had. Without an authorization at epoch 0, nobody else can be added yet. */
+async function askToCreate({ calls }: Context, { record: { change, claimId } }: Intent): Promise<Created> {
+  if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
+  const { peerUserId, userIds, idempotencyKey } = change.value
+  try {
+    return await calls.conversations.createConversation({
+      kind: peerUserId === "" ? { case: "group", value: { userIds } } : { case: "direct", value: { peerUserId } },
+      idempotencyKey,
+      claimId,
+    })
+  } catch (error) {
+    if (!isFailure(error, "NO_KEY_PACKAGE")) throw error
+    const [conversation] = ConnectError.from(error).findDetails(ConversationSchema)
+    // An earlier service names none.
+    if (conversation === undefined) throw error
+    return { conversation }
+  }
+}
+
+export const isWaitingForKeyPackages = ({ status, creationId }: ConversationRecord): boolean =>
+  status === Status.WAITING && creationId !== ""
+
+/** The conversation is there, and has nobody to write to yet: its creation stays, and is carried out again. */
+async function waitForKeyPackages(
+  context: Context,
+  made: Conversation,
+  { id, record }: Intent,
+  peerUserId: string,
+): Promise<void> {
+  await context.door(made.id).change(async (held) => {
+    const known = held.record
+    if (known !== undefined) await checkHeld(context, held, id, peerUserId)
+    // Another creation waits for the same pair: one is enough.
+    if (known !== undefined && known.creationId !== id) {
+      return { ops: [{ op: "remove", ...creationPlace(id) }], result: undefined }
+    }
+    // The claim may have been answered with nothing, and would be for good.
+    const again = create(IntentRecordSchema, { ...record, claimId: newClaimId(context) })
+    const op = await context.rows.put(creationPlace(id), IntentRecordSchema, again)
+    if (known !== undefined) return { ops: [{ ...op, space: deviceSpace }], result: undefined }
+    const waiting = create(ConversationRecordSchema, { ...recordOf(made, Status.WAITING), creationId: id })
+    return { next: { ...held, record: waiting }, ops: [{ ...op, space: deviceSpace }], result: undefined }
+  })
+}
+
+/**
+ * What becomes of a conversation that waits, when its creation is refused: the peer may be gone for good, and else it is
+ * tried again. @returns Whether there is such a conversation.
+ */
+async function refuseWaiting(context: Context, { id }: Intent, error: unknown): Promise<boolean> {
+  if (failureOf(error) === undefined) return false
+  const conversationId = await waitingUnder(context, id)
+  if (conversationId === undefined) return false
+  if (!isFailure(error, "RESOURCE_UNRESOLVED", "INVALID_FIELD")) return true
+  await context.door(conversationId).change(async (held) => {
+    if (held.record?.creationId !== id) return { result: undefined }
+    const over = create(ConversationRecordSchema, { ...held.record, status: Status.REMOVED, creationId: "" })
+    const { due, finish } = dropAll(context, conversationId, held.record, error)
+    const ops: Op[] = [{ op: "remove", ...creationPlace(id) }]
+    return { next: { ...held, record: over }, ops, due, finish, result: undefined }
+  })
+  return true
+}
+
+async function waitingUnder({ store, door }: Context, creationId: string): Promise<string | undefined> {
+  for (const space of await store.spaces()) {
+    if (space !== deviceSpace && (await door(space).glance())?.creationId === creationId) return space
+  }
+  return undefined
+}
+
+/** Goes on with the creation of one conversation that waits for key packages. */
+export async function carryOutCreationOf(context: Context, creationId: string): Promise<void> {
+  const [value] = (await context.store.read(deviceSpace, [creationPlace(creationId)])).values
+  if (value === undefined) return
+  const record = await context.rows.read(creationPlace(creationId), IntentRecordSchema, value)
+  await carryOutCreation(context, { id: creationId, record })
 }
 
 /** Whoever was first with the first commit lets this device in: it waits then. */
@@ -126,6 +216,7 @@ async function checkHeld(
   peerUserId: string,
 ): Promise<void> {
   if (peerUserId === "") {
+    if (record?.creationId === intentId) return
     // What another tab has made of this very intent took it away in the same transaction.
     const [begun] = (await store.read(deviceSpace, [creationPlace(intentId)])).values
     if (begun !== undefined) throw refused("a conversation that is here already")
@@ -146,34 +237,11 @@ function recordOf(made: Conversation, status: Status): ConversationRecord {
 
 const directUsers = ({ kind, userIds }: Conversation): string[] => (kind === ConversationKind.DIRECT ? userIds : [])
 
-const day = 86_400
-
 /** A group of one, and the commit that lets the others in. */
 async function begin(context: Context, made: Conversation, authorization: Authorization, intent: Intent) {
-  const { owner, device, engine } = context
-  const now = nowSeconds(context)
   const isDirect = made.kind === ConversationKind.DIRECT
-  const identity = device.identity()
-  const group = await engine.createGroup({
-    groupId: made.mlsGroupId,
-    identity,
-    binding: buildConversationBinding({
-      tenantId: owner.tenant,
-      appId: owner.app,
-      conversationId: bytesOfId("cnv", made.id),
-      kind: isDirect ? BindingKind.DIRECT : BindingKind.GROUP,
-    }),
-    notBefore: now - 3_600,
-    notAfter: now + 30 * day,
-  })
-  const seat: Seat = {
-    group,
-    processedSeq: 0n,
-    receipt: "first",
-    leafRenewedAt: now,
-    identityKey: identity.signatureKey,
-    treeHash: treeHashOf({ group }),
-  }
+  const at = { conversationId: made.id, mlsGroupId: made.mlsGroupId, isDirect, epoch: 0n, processedSeq: 0n }
+  const seat = await firstSeat(context, at)
   const record = recordOf(made, Status.CREATING)
   const asked = membersAsked(context, intent.record)
   const held = { record, seat, staged: undefined }

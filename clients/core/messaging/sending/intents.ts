@@ -1,5 +1,10 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import { type IntentRecord, IntentRecordSchema } from "@signet/proto/client/v1/records"
+import {
+  ConversationRecordSchema,
+  type IntentRecord,
+  IntentRecordSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
@@ -66,7 +71,7 @@ export async function carryOutIntents(context: Context, conversationId: string, 
       await carryOutIntent(context, conversationId, intent)
     } catch (error) {
       if (!isRefusedForGood(error)) throw error
-      await forget(context, conversationId, intent.id)
+      await giveUp(context, conversationId, intent)
       if (intent.id === upTo) throw error
       context.emit({ is: "failed", conversationId, error })
     }
@@ -85,11 +90,18 @@ async function carryOutIntent(context: Context, conversationId: string, { id, re
     const claimId = attempt === 0 ? record.claimId : newClaimId(context)
     return planOf(context, conversationId, group, record, claimId)
   })
-  if (done === "nothing") await forget(context, conversationId, id)
+  if (done === "nothing") await giveUp(context, conversationId, { id, record })
 }
 
-const forget = (context: Context, conversationId: string, id: string): Promise<void> =>
-  context.door(conversationId).change(async () => ({ due: [removeIntent(id)], result: undefined }))
+/** Forgets an intent. A group that this device began, and that nobody else is in, goes with it. */
+const giveUp = (context: Context, conversationId: string, { id, record: { change } }: Intent): Promise<void> =>
+  context.door(conversationId).change(async (held) => {
+    const due = [removeIntent(id)]
+    const { record } = held
+    if (change.case !== "reset" || record?.status !== Status.CREATING) return { due, result: undefined }
+    const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
+    return { next: { record: waiting, seat: undefined, staged: undefined }, due, result: undefined }
+  })
 
 async function planOf(
   context: Context,
@@ -134,6 +146,8 @@ async function planOf(
           change.case === "add" ? await isToAdd(context, conversationId, group, subjects) : isOneOf(subjects)
         return { does: change.case, authorization, isAsked }
       }
+      // What was staged for it was refused: another one is asked for with the next sync.
+      case "reset":
       case "carryOut":
       case undefined:
         // A later version may have asked for more.

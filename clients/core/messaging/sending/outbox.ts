@@ -41,6 +41,7 @@ export interface OutgoingEnvelope {
 
 /** An own message in its place. */
 export interface SentMessage {
+  readonly state: "sent"
   readonly conversationId: string
   readonly outboxId: string
   readonly seq: bigint
@@ -275,7 +276,7 @@ async function afterRefusal(
 }
 
 /** Sends a message. @returns Its place, once the log has it. */
-export function send(context: Context, conversationId: string, plaintext: Uint8Array): Promise<SentMessage> {
+export function sendText(context: Context, conversationId: string, plaintext: Uint8Array): Promise<SentMessage> {
   return sendContent(context, conversationId, () => ({ content: contentOfText(plaintext), ops: [] }))
 }
 
@@ -288,7 +289,7 @@ export async function sendContent(context: Context, conversationId: string, make
     )
     .catch((error: unknown) => unlessWaiting(context, conversationId, outboxId, error))
   const entry = sent?.is === "entry" ? sent.entry : await findSent(context, conversationId, outboxId)
-  return { conversationId, outboxId, seq: entry.seq, atMs: entry.atMs }
+  return { state: "sent", conversationId, outboxId, seq: entry.seq, atMs: entry.atMs }
 }
 
 const isOwn = (entry: TimelineEntry, outboxId: string): boolean =>

@@ -31,8 +31,8 @@ import type { Held, Seat } from "../state/held.ts"
 
 /** A change of members as the service authorized it, and whom it may be about. */
 export interface Authorized {
-  /** What was asked for: to add, to remove everybody who `isAsked`, or what a directive is at. */
-  readonly does: "add" | "remove" | "directive"
+  /** What was asked for: to add, to remove everybody who `isAsked`, what a directive is at, or another group. */
+  readonly does: "add" | "remove" | "directive" | "reset"
   readonly authorization: Authorization
   /** Whether this device of this user is what was asked for: the service adds and removes nobody on its own. */
   readonly isAsked: (person: Person) => boolean
@@ -97,7 +97,7 @@ async function make(
   const { group } = held.seat
   if (plan === "update") return engine.update(group, { ...options, identity: context.device.identity() })
   const { authorization, does, isAsked } = plan
-  const proof = checkedProof(context, conversationId, held, authorization.proof)
+  const proof = checkedProof(context, conversationId, held, plan)
   const allowed = new Set(authorization.keyPackageRefs.map(hex))
   const claimed = (authorization.claim?.keyPackages ?? []).filter((one) => allowed.has(hex(one.keyPackageRef)))
   const added = await Promise.all(claimed.map((one) => inspected(context, one, isAsked)))
@@ -110,7 +110,8 @@ async function make(
   const own = [...roster.values()].find(({ leaf }) => leaf === group.ownLeaf)
   if (own === undefined || removed.some(({ leaf }) => leaf === group.ownLeaf)) throw refused("nobody removes itself")
   if (does !== "remove" && added.length + removed.length === 0) throw refused("nothing is to be done")
-  if (does === "add" && removed.length > 0) throw refused("somebody is to be removed who was to be added")
+  if ((does === "add" || does === "reset") && removed.length > 0)
+    throw refused("somebody is to be removed who was to be added")
   const isLeft = [...roster.values()].some((member) => isAsked(member) && !removed.includes(member))
   if (does === "remove" && (isLeft || added.length > 0)) throw refused("somebody who was to be removed stays")
   const hashAt = credentialHashes(held.seat)
@@ -138,20 +139,23 @@ function checkedProof(
   context: Context,
   conversationId: string,
   { record, seat }: Held & { readonly seat: Seat },
-  signed: Uint8Array,
+  { does, authorization: { proof: signed } }: Authorized,
 ): MembershipProof {
   if (record === undefined) throw new TypeError("a seat has a record")
   const schema = MembershipProofBodyV1Schema
-  const { issuedAt } = decode(schema, parseSigned(schema, signed).body)
+  const { issuedAt, baseStateTag } = decode(schema, parseSigned(schema, signed).body)
+  const resets = does === "reset"
   const { group } = seat
   const proof = verifyMembershipProof(signed, {
     ...benchOf(context, conversationId, record),
     conversationId: bytesOfId("cnv", conversationId),
     mlsGroupId: group.groupId,
     baseEpoch: group.epoch,
-    baseStateTag: stateTag(group),
+    // The state of a group that this device is not in: the members of that one compare it.
+    baseStateTag: resets ? baseStateTag : stateTag(group),
     atSeconds: issuedAt,
   })
+  if ((proof.body.op === MembershipOp.RESET) !== resets) throw refused("a proof of another operation")
   if ((proof.body.op === MembershipOp.CREATE) !== (group.epoch === 0n)) throw refused("a proof of another operation")
   return proof
 }

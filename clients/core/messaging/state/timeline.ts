@@ -75,6 +75,8 @@ function kindOf(entry: TimelineEntry): NonNullable<Parameters<typeof create<type
       return { case: "unreadable", value: { reason: entry.reason } }
     case "gap":
       return { case: "gap", value: { afterSeq: entry.afterSeq } }
+    case "reset":
+      return { case: "reset", value: { ...entry.by } }
   }
 }
 
@@ -100,6 +102,8 @@ function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
       return { ...at, is: "unreadable", reason: entry.value.reason }
     case "gap":
       return { ...at, is: "gap", afterSeq: entry.value.afterSeq }
+    case "reset":
+      return { ...at, is: "reset", by: entry.value.userId === "" ? undefined : person(entry.value) }
     case undefined:
       // A later version may tell of more.
       return { ...at, is: "unreadable", reason: "STATE_NEWER_VERSION" }

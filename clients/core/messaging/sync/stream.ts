@@ -4,11 +4,13 @@ import type { Context } from "../context.ts"
 import { addDevicesOf, addNewOwnDevices } from "../device/own-devices.ts"
 import { isMessagingError } from "../errors.ts"
 import { answeredId } from "../ids.ts"
+import { keepAdvancing } from "../joining/first-contact.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutDue } from "../sending/carry-out.ts"
+import { flushIfActive } from "../sending/queue.ts"
 import { lookAgain } from "../verification/verification.ts"
 import { createHintTurns, type Hint } from "./hint-turns.ts"
 import { pause, retryDelayMs } from "./pause.ts"
@@ -26,6 +28,7 @@ const settledMs = 30_000
  */
 export async function run(context: Context, signal: AbortSignal): Promise<void> {
   const { clock } = context
+  inBackground(context, undefined, () => keepAdvancing(context, signal))
   const turns = createHintTurns((hint) => tryingAlone(context, undefined, () => follow(context, hint)))
   for (let failures = 0; !signal.aborted; ) {
     const startedMs = clock.nowMs()
@@ -89,8 +92,9 @@ export async function follow(context: Context, event: Hint): Promise<void> {
     case "welcomeAvailable": {
       const conversationId = answeredId("cnv", event.value.conversationId)
       await joinAll(context)
-      if (await context.has(conversationId)) await catchUp(context, conversationId)
-      return
+      if (!(await context.has(conversationId))) return
+      await catchUp(context, conversationId)
+      return context.lane(conversationId, () => flushIfActive(context, conversationId))
     }
     case "keyPackageLow":
       return refillKeyPackages(context)

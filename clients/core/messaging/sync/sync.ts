@@ -14,6 +14,8 @@ import { carryOutDue } from "../sending/carry-out.ts"
 import { carryOutCreations } from "../sending/creation.ts"
 import { ask, carryOutIntents } from "../sending/intents.ts"
 import { flush } from "../sending/outbox.ts"
+import { flushIfActive } from "../sending/queue.ts"
+import { isWanted, resetIfAllowed } from "../sending/reset.ts"
 import { dueIn } from "../state/due.ts"
 import { isAway, type Seat } from "../state/held.ts"
 import { deviceSpace } from "../store/store.ts"
@@ -90,6 +92,10 @@ export async function settle(context: Context, conversationId: string, shown: Co
   }
   if (isOfOtherStory(record)) return comeBack(context, conversationId)
   if (isAway(record) && shown !== undefined) await lookForHelp(context, shown)
+  if (isAway(record)) {
+    if (isWanted(await door.held())) await resetIfAllowed(context, conversationId)
+    return flushIfActive(context, conversationId)
+  }
   const isLeft = record?.status === Status.ACTIVE || record?.status === Status.LEAVING
   if (isLeft && shown?.status === Conversation_Status.CLOSED && isAlone(context, seat)) {
     return changeRecord(context, conversationId, (before) => ({ ...before, status: Status.REMOVED }))

@@ -11,6 +11,7 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import { sees } from "@signet/kernel/messaging/membership"
 import type { AppendAnswer } from "@signet/kernel/messaging/ports"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
+import { beforeReset, isOtherGroup } from "@signet/kernel/messaging/reset"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import type { AppendMessageRequest } from "@signet/proto/messaging/v1/conversation_service"
 import { parseCommit } from "../../../framing/commit.ts"
@@ -132,23 +133,29 @@ async function judge(
     return { judged: null, decided: await ensure({ framedEpoch: application.epoch }) }
   }
   const commit = reading(["commit_bytes", maxBytes.commit], () => parseCommit(payload.value.commit))
-  const aad = openFrame(conversation, commit, "COMMIT")
-  await ensure({ framedEpoch: commit.epoch })
-  const judged = verifyCommit(
+  const isReset =
+    conversation.kind === "DIRECT" && conversation.epoch > 0n && isOtherGroup(conversation, commit.groupId)
+  const base = isReset ? beforeReset(conversation, commit.groupId) : conversation
+  const aad = openFrame(base, commit, "COMMIT")
+  await ensure({ framedEpoch: commit.epoch, isReset })
+  const verified = verifyCommit(
     {
-      conversation,
+      conversation: base,
+      begins: isReset ? "reset" : conversation.epoch === 0n ? "create" : null,
       device,
       issuerKeys: deps.issuerKeys(),
       verify: deps.verify,
       nowMs,
-      tree: await loadTree(deps, conversation),
+      tree: isReset ? undefined : await loadTree(deps, conversation),
       newWelcomeId: () => newId("wel", nowMs, deps.random.bytes(10)),
     },
     { commit, aad },
     payload.value,
   )
+  // Whoever was in the replaced group is told, also where the new one has them again.
+  const judged = isReset ? { ...verified, removed: conversation.roster } : verified
   const isDirected = judged.verified.membership?.isDirected ?? false
-  const decided = await ensure({ framedEpoch: commit.epoch, isDirected })
+  const decided = await ensure({ framedEpoch: commit.epoch, isDirected, isReset })
   await ensureUnused(deps, conversation, judged.added)
   // Nobody comes in with a device that was revoked since its package was claimed.
   const [revoked] = await revokedOf(deps, conversation, judged.added)

@@ -45,7 +45,6 @@ export function judgeChange(
 ): MembershipChange {
   const { conversation, verify } = judge
   const verified = proof.length === 0 ? undefined : openProof(judge, proof)
-  const isFirst = conversation.epoch === 0n
   const removed = commit.removes.map((index) => leafAt(conversation.roster, index))
   const claimed = commit.adds.map((keyPackage) => ({
     keyPackage,
@@ -60,7 +59,9 @@ export function judgeChange(
     }),
   )
   // The first commit makes the group, and only a proof says who may.
-  if (isFirst && verified?.body.op !== Op.CREATE) throw proofMissing()
+  if (judge.begins === "create" && verified?.body.op !== Op.CREATE) throw proofMissing()
+  // A proof of a reset is good for no other commit, and nothing else is good for a reset.
+  if ((judge.begins === "reset") !== (verified?.body.op === Op.RESET)) throw proofMissing()
   const added = claimed.map((one) => ({ ...one, ...deviceOfLeaf(judge, one.keyPackage.leafNode, group) }))
   const { path } = commit
   const place = { groupId: conversation.mlsGroupId, leafIndex: commit.sender }
@@ -113,6 +114,8 @@ function opOf(op: Op): MembershipOp {
       return "LEAVE"
     case Op.REJOIN:
       return "REJOIN"
+    case Op.RESET:
+      return "RESET"
     default:
       throw refusedFor("PROOF_REFUSED", "PROOF_MALFORMED")
   }

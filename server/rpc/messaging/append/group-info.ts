@@ -43,7 +43,7 @@ export function checkGroupInfo(
 /** That the epoch follows from the one before; the first one has its binding looked at instead. */
 function checkChain(judge: Judge, { context }: GroupInfo, commit: Commit): void {
   const { state, kind } = judge.conversation
-  if (state === null) {
+  if (state === null || judge.begins !== null) {
     const binding = context.binding ?? new Uint8Array()
     judging(() => checkConversationBinding(binding, { ...papersOf(judge), kind: ConversationKind[kind] }))
     return

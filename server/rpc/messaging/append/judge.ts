@@ -7,7 +7,10 @@ import type { RatchetTree } from "../../../framing/tree.ts"
 import { placeBytes, unixSeconds } from "../place.ts"
 
 export interface Judge {
+  /** Of a reset, the conversation before it: in the new group nobody is in yet. */
   readonly conversation: Conversation
+  /** The commit that the conversation's group begins with, or the one of another group that replaces it. */
+  readonly begins: "create" | "reset" | null
   /** The calling device. */
   readonly device: MessagingDevice
   readonly issuerKeys: IssuerKeys

@@ -42,7 +42,7 @@ type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" 
 export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
   const { conversation, device } = judge
   const proof = aad.membershipProof
-  const committer = committerOf(conversation, commit.sender, device.id)
+  const committer = committerOf(conversation, commit.sender, device.id, judge.begins !== null)
   if (committer === undefined) throw new Refused("NOT_MEMBER")
   const info = readGroupInfo(parts.groupInfo)
   const tree = parts.tree.length === 0 ? undefined : readTree(parts.tree)
@@ -62,6 +62,7 @@ export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts:
     added: change.added,
     removed: change.removed,
     verified: {
+      resetGroupId: judge.begins === "reset" ? conversation.mlsGroupId : null,
       membership: change.membership,
       roster,
       groupInfo: parts.groupInfo,
@@ -109,14 +110,14 @@ function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: R
   if (!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)) {
     throw unsigned("the commit")
   }
-  return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: 1n }, key, node }
+  return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: commit.epoch + 1n }, key, node }
 }
 
-function nextRoster({ conversation }: Judge, committer: Leaf, change: MembershipChange): readonly Leaf[] {
+function nextRoster({ conversation, begins }: Judge, committer: Leaf, change: MembershipChange): readonly Leaf[] {
   const { epoch, maxLeaves } = conversation
   const { renewed } = change
   const roster = rosterAfter(
-    epoch === 0n ? [committer] : conversation.roster,
+    begins === null ? conversation.roster : [committer],
     {
       removed: change.removed.map(({ leafIndex }) => leafIndex),
       added: change.added.map(({ deviceId, userId, credentialHash }) => ({ deviceId, userId, credentialHash })),

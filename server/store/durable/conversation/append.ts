@@ -84,6 +84,7 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   expectedEpoch: epoch,
   framedEpoch: epoch,
   isDirected: commit?.membership?.isDirected ?? false,
+  isReset: commit !== null && commit.resetGroupId !== null,
 })
 
 /** For an application message the roster is the caller's leaf alone: a large group is not copied with each message. */
@@ -118,7 +119,7 @@ function receiptFacts(
 ): ReceiptFacts {
   return {
     conversationId: id,
-    mlsGroupId,
+    mlsGroupId: commit.resetGroupId ?? mlsGroupId,
     epoch,
     seq,
     commitHash: contentHash,

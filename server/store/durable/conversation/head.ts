@@ -62,7 +62,7 @@ const insertText = `insert into head (k, id, app_id, tenant_id, mls_group_id, ki
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 0, 1, '[]', '[]')`
 const updateText = `update head set revision = ?, status = ?, epoch = ?, first_seq = ?, state_tag = ?, receipt_hash = ?,
   group_context = ?, interim_transcript_hash = ?, tree_hash = ?, directives = ?, fork_reports = ?, member_online_at = ?,
-  prune_at = ?`
+  prune_at = ?, mls_group_id = ?`
 const lastText = "select seq, accepted_at from log order by seq desc limit 1"
 const rosterText = `select leaf_index, device_id, user_id, credential_hash, joined_epoch from leaf
 where to_seq is null order by leaf_index`
@@ -102,6 +102,7 @@ export function createHead(sql: Sql): Head {
         toText(conversation.forkReports),
         conversation.memberOnlineAtMs,
         pruneAtMs,
+        conversation.mlsGroupId,
       )
       known = kept
     },

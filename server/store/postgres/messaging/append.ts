@@ -77,6 +77,7 @@ const attemptOf = ({ commit, deviceId, epoch }: VerifiedAppend): Attempt => ({
   expectedEpoch: epoch,
   framedEpoch: epoch,
   isDirected: commit?.membership?.isDirected ?? false,
+  isReset: commit !== null && commit.resetGroupId !== null,
 })
 
 /** For an application message the roster is the caller's leaf alone: all that its decision asks for. */
@@ -146,7 +147,7 @@ function receiptFacts(
 ): ReceiptFacts {
   return {
     conversationId: id,
-    mlsGroupId,
+    mlsGroupId: commit.resetGroupId ?? mlsGroupId,
     epoch,
     seq,
     commitHash: contentHash,

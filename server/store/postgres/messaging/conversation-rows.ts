@@ -171,11 +171,13 @@ export const changedValues = (conversation: Conversation): readonly unknown[] =>
   conversation.state?.treeHash ?? null,
   JSON.stringify(conversation.directives),
   JSON.stringify(conversation.forkReports.map(reportJson)),
+  conversation.mlsGroupId,
 ]
 
 export const updateText = `update conversation set
   status = $2, epoch = $3, head_seq = $4, head_at = $5, state_tag = $6, receipt_hash = $7, group_context = $8,
-  interim_transcript_hash = $9, tree_hash = $10, directives = $11, fork_reports = $12
+  interim_transcript_hash = $9, tree_hash = $10, directives = $11, fork_reports = $12,
+  mls_group_id = $13
 where id = $1`
 
 /** In the order of `insertColumns`: a conversation as it begins. */

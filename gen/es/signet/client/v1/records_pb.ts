@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/client/v1/records.proto.
  */
 export const file_signet_client_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCKoCAoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lGqUBCgdPdXRsaW5lEhUKDXByb2Nlc3NlZF9zZXEYASABKAQSFwoPbGVhZl9yZW5ld2VkX2F0GAIgASgEEhEKCWlzX3N0YWdlZBgDIAEoCBIWCg5vd25fZGV2aWNlX2lkcxgEIAMoCRINCgVlcG9jaBgFIAEoBBIaChJtZW1iZXJzX2dlbmVyYXRpb24YBiABKAQSFAoMcmVjZWlwdF9oZWFkGAcgASgMGjUKA0R1ZRINCgV0YWJsZRgBIAEoCRILCgNrZXkYAiABKAkSEgoKZ2VuZXJhdGlvbhgDIAEoBBqvAQoKUXVhcmFudGluZRIOCgZyZWFzb24YASABKAkSCwoDc2VxGAIgASgEEg0KBWVwb2NoGAMgASgEEhAKCGVudmVsb3BlGAQgASgMEhEKCXN0YXRlX3RhZxgFIAEoDBITCgtpc19yZXBvcnRlZBgGIAEoCBI7CgVmYXVsdBgHIAEoDjIsLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVwb3J0Rm9ya1JlcXVlc3QuRmF1bHQaPQoOUGVuZGluZ0NvbnN1bWUSEgoKd2VsY29tZV9pZBgBIAEoCRIXCg9pZGVtcG90ZW5jeV9rZXkYAiABKAwikQEKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDUkVBVElORxABEgoKBkFDVElWRRACEg8KC1FVQVJBTlRJTkVEEAMSDwoLUk9MTEVEX0JBQ0sQBBILCgdXQUlUSU5HEAUSCwoHTEVBVklORxAGEgsKB1JFTU9WRUQQBxIMCghTVFJBTkRFRBAIIh4KCk1lbWJlckxpc3QSEAoIdXNlcl9pZHMYASADKAkimgQKDEludGVudFJlY29yZBI3CgZjcmVhdGUYASABKAsyJS5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5DcmVhdGVIABI2CgNhZGQYAiABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjkKBnJlbW92ZRgDIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlN1YmplY3RzSAASNwoGdXBkYXRlGAQgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuVXBkYXRlSAASPAoJY2Fycnlfb3V0GAUgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ2FycnlPdXRIABIQCghjbGFpbV9pZBgGIAEoCRINCgV0cmllcxgHIAEoDRITCgthc2tlZF9hdF9tcxgIIAEoBBpJCgZDcmVhdGUSFAoMcGVlcl91c2VyX2lkGAEgASgJEhAKCHVzZXJfaWRzGAIgAygJEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoDBowCghTdWJqZWN0cxIQCgh1c2VyX2lkcxgBIAMoCRISCgpkZXZpY2VfaWRzGAIgAygJGggKBlVwZGF0ZRogCghDYXJyeU91dBIUCgxkaXJlY3RpdmVfaWQYASABKAlCCAoGY2hhbmdlIp8CCgxTdGFnZWRDb21taXQSEQoJaW50ZW50X2lkGAEgASgJEg0KBWVwb2NoGAIgASgEEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoDBITCgtjb21taXRfaGFzaBgEIAEoDBIOCgZjb21taXQYBSABKAwSEgoKZ3JvdXBfaW5mbxgGIAEoDBIPCgd3ZWxjb21lGAcgASgMEhEKCW5leHRfdHJlZRgIIAEoDBISCgpuZXh0X3N0YXRlGAkgASgMEhUKDWNsYWltX3RpY2tldHMYCiADKAwSGQoRbmV4dF9pZGVudGl0eV9rZXkYCyABKAwSHAoUbmV4dF9jcmVkZW50aWFsX2hhc2gYDCABKAwSEwoLcmVuZXdzX2xlYWYYDSABKAgihwEKDE91dGJveFJlY29yZBIRCglwbGFpbnRleHQYASABKAwSDQoFZXBvY2gYAiABKAQSDwoHbWVzc2FnZRgDIAEoDBIUCgxjb250ZW50X2hhc2gYBCABKAwSFwoPaWRlbXBvdGVuY3lfa2V5GAUgASgMEhUKDXdyaXR0ZW5fYXRfbXMYBiABKAQi1QYKDlRpbWVsaW5lUmVjb3JkEg0KBWF0X21zGAEgASgEEjsKB21lc3NhZ2UYAiABKAsyKC5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lc3NhZ2VIABJBCgptZW1iZXJzaGlwGAMgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5NZW1iZXJzaGlwSAASQQoKdW5yZWFkYWJsZRgEIAEoCzIrLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuVW5yZWFkYWJsZUgAEjMKA2dhcBgFIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuR2FwSAASQQoKYXR0YWNobWVudBgGIAEoCzIrLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuQXR0YWNobWVudEgAGlMKB01lc3NhZ2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEQoJcGxhaW50ZXh0GAMgASgMEhEKCW91dGJveF9pZBgEIAEoCRp4CgpBdHRhY2htZW50Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhIKCm1lZGlhX3R5cGUYAyABKAkSEQoJZmlsZV9uYW1lGAQgASgJEgwKBHNpemUYBSABKAQSEQoJb3V0Ym94X2lkGAYgASgJGroBCgpNZW1iZXJzaGlwEjoKCWNvbW1pdHRlchgBIAEoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uEjYKBWFkZGVkGAIgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SOAoHcmVtb3ZlZBgDIAMoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uGiwKBlBlcnNvbhIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRocCgpVbnJlYWRhYmxlEg4KBnJlYXNvbhgBIAEoCRoYCgNHYXASEQoJYWZ0ZXJfc2VxGAEgASgEQgcKBWVudHJ5IoEBCgxVcGxvYWRSZWNvcmQSNgoIbWFuaWZlc3QYASABKAsyJC5zaWduZXQuY2xpZW50LnYxLkF0dGFjaG1lbnRNYW5pZmVzdBIMCgR0YWdzGAIgASgMEhQKDG5vbmNlX3ByZWZpeBgDIAEoDBIVCg1zdGFydGVkX2F0X21zGAQgASgEIlQKDVBlZXJLZXlSZWNvcmQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMEhIKCnNlZW5fYXRfbXMYBCABKAQipwIKElZlcmlmaWNhdGlvblJlY29yZBI7CgZzdGF0dXMYASABKA4yKy5zaWduZXQuY2xpZW50LnYxLlZlcmlmaWNhdGlvblJlY29yZC5TdGF0dXMSFAoMa2V5X3NldF9oYXNoGAIgASgMEg4KBm1ldGhvZBgDIAEoCRINCgVhdF9tcxgEIAEoBBIUCgxsaXN0X3ZlcnNpb24YBSABKAQSEQoJbGlzdF9oYXNoGAYgASgMEhUKDWFjY2VwdGVkX2tleXMYByADKAwSEgoKbGlzdF9mYXVsdBgIIAEoCSJLCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDgoKVU5WRVJJRklFRBABEgwKCFZFUklGSUVEEAISCwoHQ0hBTkdFRBADQlYKFGRldi5zaWduZXQuY2xpZW50LnYxQgxSZWNvcmRzUHJvdG9QAVouc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NsaWVudC92MTtjbGllbnR2MWIGcHJvdG8z", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
+  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCLrCAoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lEhMKC2NyZWF0aW9uX2lkGAsgASgJEhEKCXJlc2V0X3NlcRgMIAEoBBIZChFhc2tzX2NvbmZpcm1hdGlvbhgNIAEoCBqlAQoHT3V0bGluZRIVCg1wcm9jZXNzZWRfc2VxGAEgASgEEhcKD2xlYWZfcmVuZXdlZF9hdBgCIAEoBBIRCglpc19zdGFnZWQYAyABKAgSFgoOb3duX2RldmljZV9pZHMYBCADKAkSDQoFZXBvY2gYBSABKAQSGgoSbWVtYmVyc19nZW5lcmF0aW9uGAYgASgEEhQKDHJlY2VpcHRfaGVhZBgHIAEoDBo1CgNEdWUSDQoFdGFibGUYASABKAkSCwoDa2V5GAIgASgJEhIKCmdlbmVyYXRpb24YAyABKAQarwEKClF1YXJhbnRpbmUSDgoGcmVhc29uGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIQCghlbnZlbG9wZRgEIAEoDBIRCglzdGF0ZV90YWcYBSABKAwSEwoLaXNfcmVwb3J0ZWQYBiABKAgSOwoFZmF1bHQYByABKA4yLC5zaWduZXQubWVzc2FnaW5nLnYxLlJlcG9ydEZvcmtSZXF1ZXN0LkZhdWx0Gj0KDlBlbmRpbmdDb25zdW1lEhIKCndlbGNvbWVfaWQYASABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAIgASgMIpEBCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDAoIQ1JFQVRJTkcQARIKCgZBQ1RJVkUQAhIPCgtRVUFSQU5USU5FRBADEg8KC1JPTExFRF9CQUNLEAQSCwoHV0FJVElORxAFEgsKB0xFQVZJTkcQBhILCgdSRU1PVkVEEAcSDAoIU1RSQU5ERUQQCCIeCgpNZW1iZXJMaXN0EhAKCHVzZXJfaWRzGAEgAygJItoECgxJbnRlbnRSZWNvcmQSNwoGY3JlYXRlGAEgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ3JlYXRlSAASNgoDYWRkGAIgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuU3ViamVjdHNIABI5CgZyZW1vdmUYAyABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjcKBnVwZGF0ZRgEIAEoCzIlLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlVwZGF0ZUgAEjwKCWNhcnJ5X291dBgFIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLkNhcnJ5T3V0SAASNQoFcmVzZXQYCSABKAsyJC5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5SZXNldEgAEhAKCGNsYWltX2lkGAYgASgJEg0KBXRyaWVzGAcgASgNEhMKC2Fza2VkX2F0X21zGAggASgEGkkKBkNyZWF0ZRIUCgxwZWVyX3VzZXJfaWQYASABKAkSEAoIdXNlcl9pZHMYAiADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMGjAKCFN1YmplY3RzEhAKCHVzZXJfaWRzGAEgAygJEhIKCmRldmljZV9pZHMYAiADKAkaCAoGVXBkYXRlGgcKBVJlc2V0GiAKCENhcnJ5T3V0EhQKDGRpcmVjdGl2ZV9pZBgBIAEoCUIICgZjaGFuZ2UinwIKDFN0YWdlZENvbW1pdBIRCglpbnRlbnRfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMEhMKC2NvbW1pdF9oYXNoGAQgASgMEg4KBmNvbW1pdBgFIAEoDBISCgpncm91cF9pbmZvGAYgASgMEg8KB3dlbGNvbWUYByABKAwSEQoJbmV4dF90cmVlGAggASgMEhIKCm5leHRfc3RhdGUYCSABKAwSFQoNY2xhaW1fdGlja2V0cxgKIAMoDBIZChFuZXh0X2lkZW50aXR5X2tleRgLIAEoDBIcChRuZXh0X2NyZWRlbnRpYWxfaGFzaBgMIAEoDBITCgtyZW5ld3NfbGVhZhgNIAEoCCKHAQoMT3V0Ym94UmVjb3JkEhEKCXBsYWludGV4dBgBIAEoDBINCgVlcG9jaBgCIAEoBBIPCgdtZXNzYWdlGAMgASgMEhQKDGNvbnRlbnRfaGFzaBgEIAEoDBIXCg9pZGVtcG90ZW5jeV9rZXkYBSABKAwSFQoNd3JpdHRlbl9hdF9tcxgGIAEoBCK7BwoOVGltZWxpbmVSZWNvcmQSDQoFYXRfbXMYASABKAQSOwoHbWVzc2FnZRgCIAEoCzIoLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuTWVzc2FnZUgAEkEKCm1lbWJlcnNoaXAYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lbWJlcnNoaXBIABJBCgp1bnJlYWRhYmxlGAQgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5VbnJlYWRhYmxlSAASMwoDZ2FwGAUgASgLMiQuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5HYXBIABJBCgphdHRhY2htZW50GAYgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5BdHRhY2htZW50SAASNwoFcmVzZXQYByABKAsyJi5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlJlc2V0SAAaKwoFUmVzZXQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkaUwoHTWVzc2FnZRIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRIRCglwbGFpbnRleHQYAyABKAwSEQoJb3V0Ym94X2lkGAQgASgJGngKCkF0dGFjaG1lbnQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIRCglmaWxlX25hbWUYBCABKAkSDAoEc2l6ZRgFIAEoBBIRCglvdXRib3hfaWQYBiABKAkaugEKCk1lbWJlcnNoaXASOgoJY29tbWl0dGVyGAEgASgLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SNgoFYWRkZWQYAiADKAsyJy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlBlcnNvbhI4CgdyZW1vdmVkGAMgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24aLAoGUGVyc29uEg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJGhwKClVucmVhZGFibGUSDgoGcmVhc29uGAEgASgJGhgKA0dhcBIRCglhZnRlcl9zZXEYASABKARCBwoFZW50cnkigQEKDFVwbG9hZFJlY29yZBI2CghtYW5pZmVzdBgBIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuQXR0YWNobWVudE1hbmlmZXN0EgwKBHRhZ3MYAiABKAwSFAoMbm9uY2VfcHJlZml4GAMgASgMEhUKDXN0YXJ0ZWRfYXRfbXMYBCABKAQiVAoNUGVlcktleVJlY29yZBIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRILCgNrZXkYAyABKAwSEgoKc2Vlbl9hdF9tcxgEIAEoBCKnAgoSVmVyaWZpY2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuVmVyaWZpY2F0aW9uUmVjb3JkLlN0YXR1cxIUCgxrZXlfc2V0X2hhc2gYAiABKAwSDgoGbWV0aG9kGAMgASgJEg0KBWF0X21zGAQgASgEEhQKDGxpc3RfdmVyc2lvbhgFIAEoBBIRCglsaXN0X2hhc2gYBiABKAwSFQoNYWNjZXB0ZWRfa2V5cxgHIAMoDBISCgpsaXN0X2ZhdWx0GAggASgJIksKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIOCgpVTlZFUklGSUVEEAESDAoIVkVSSUZJRUQQAhILCgdDSEFOR0VEEANCVgoUZGV2LnNpZ25ldC5jbGllbnQudjFCDFJlY29yZHNQcm90b1ABWi5zaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY2xpZW50L3YxO2NsaWVudHYxYgZwcm90bzM", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
 
 /**
  * Says whose store this is, and which box seals it. In the clear, and checked before anything is opened.
@@ -330,6 +330,28 @@ export type ConversationRecord = Message<"signet.client.v1.ConversationRecord"> 
    * @generated from field: signet.client.v1.ConversationRecord.Outline outline = 10;
    */
   outline?: ConversationRecord_Outline | undefined;
+
+  /**
+   * The creation that is still to be carried out: the conversation has no member yet, for want of key packages. Empty
+   * otherwise.
+   *
+   * @generated from field: string creation_id = 11;
+   */
+  creationId: string;
+
+  /**
+   * The place of the newest reset that was followed in the log; 0 for none.
+   *
+   * @generated from field: uint64 reset_seq = 12;
+   */
+  resetSeq: bigint;
+
+  /**
+   * The group was replaced since a verified peer's keys were compared: a new comparison is asked for.
+   *
+   * @generated from field: bool asks_confirmation = 13;
+   */
+  asksConfirmation: boolean;
 };
 
 /**
@@ -684,6 +706,14 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
      */
     value: IntentRecord_CarryOut;
     case: "carryOut";
+  } | {
+    /**
+     * Replaces the group of a direct conversation.
+     *
+     * @generated from field: signet.client.v1.IntentRecord.Reset reset = 9;
+     */
+    value: IntentRecord_Reset;
+    case: "reset";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -794,6 +824,21 @@ export const IntentRecord_UpdateSchema: GenMessage<IntentRecord_Update> = /*@__P
   messageDesc(file_signet_client_v1_records, 6, 2);
 
 /**
+ * Nothing to say: what is staged is all there is.
+ *
+ * @generated from message signet.client.v1.IntentRecord.Reset
+ */
+export type IntentRecord_Reset = Message<"signet.client.v1.IntentRecord.Reset"> & {
+};
+
+/**
+ * Describes the message signet.client.v1.IntentRecord.Reset.
+ * Use `create(IntentRecord_ResetSchema)` to create a new message.
+ */
+export const IntentRecord_ResetSchema: GenMessage<IntentRecord_Reset> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 6, 3);
+
+/**
  * Which.
  *
  * @generated from message signet.client.v1.IntentRecord.CarryOut
@@ -812,7 +857,7 @@ export type IntentRecord_CarryOut = Message<"signet.client.v1.IntentRecord.Carry
  * Use `create(IntentRecord_CarryOutSchema)` to create a new message.
  */
 export const IntentRecord_CarryOutSchema: GenMessage<IntentRecord_CarryOut> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 3);
+  messageDesc(file_signet_client_v1_records, 6, 4);
 
 /**
  * An own commit that was made and not taken yet, with the state that it leads to. Sent again as it is, byte for byte.
@@ -920,7 +965,7 @@ export const StagedCommitSchema: GenMessage<StagedCommit> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 7);
 
 /**
- * An own message on its way.
+ * An own message on its way. One that waits for a group has neither epoch nor message, content hash and key yet.
  *
  * @generated from message signet.client.v1.OutboxRecord
  */
@@ -1033,6 +1078,14 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
      */
     value: TimelineRecord_Attachment;
     case: "attachment";
+  } | {
+    /**
+     * The group was replaced.
+     *
+     * @generated from field: signet.client.v1.TimelineRecord.Reset reset = 7;
+     */
+    value: TimelineRecord_Reset;
+    case: "reset";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1042,6 +1095,34 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
  */
 export const TimelineRecordSchema: GenMessage<TimelineRecord> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 9);
+
+/**
+ * A break: a new group goes on under the same conversation id.
+ *
+ * @generated from message signet.client.v1.TimelineRecord.Reset
+ */
+export type TimelineRecord_Reset = Message<"signet.client.v1.TimelineRecord.Reset"> & {
+  /**
+   * Who began the new group; empty where that is not known.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * `dev_…`
+   *
+   * @generated from field: string device_id = 2;
+   */
+  deviceId: string;
+};
+
+/**
+ * Describes the message signet.client.v1.TimelineRecord.Reset.
+ * Use `create(TimelineRecord_ResetSchema)` to create a new message.
+ */
+export const TimelineRecord_ResetSchema: GenMessage<TimelineRecord_Reset> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 9, 0);
 
 /**
  * A message.
@@ -1083,7 +1164,7 @@ export type TimelineRecord_Message = Message<"signet.client.v1.TimelineRecord.Me
  * Use `create(TimelineRecord_MessageSchema)` to create a new message.
  */
 export const TimelineRecord_MessageSchema: GenMessage<TimelineRecord_Message> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 0);
+  messageDesc(file_signet_client_v1_records, 9, 1);
 
 /**
  * What is shown of a file.
@@ -1139,7 +1220,7 @@ export type TimelineRecord_Attachment = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_AttachmentSchema)` to create a new message.
  */
 export const TimelineRecord_AttachmentSchema: GenMessage<TimelineRecord_Attachment> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 1);
+  messageDesc(file_signet_client_v1_records, 9, 2);
 
 /**
  * A change.
@@ -1174,7 +1255,7 @@ export type TimelineRecord_Membership = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_MembershipSchema)` to create a new message.
  */
 export const TimelineRecord_MembershipSchema: GenMessage<TimelineRecord_Membership> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 2);
+  messageDesc(file_signet_client_v1_records, 9, 3);
 
 /**
  * A device of a user.
@@ -1202,7 +1283,7 @@ export type TimelineRecord_Person = Message<"signet.client.v1.TimelineRecord.Per
  * Use `create(TimelineRecord_PersonSchema)` to create a new message.
  */
 export const TimelineRecord_PersonSchema: GenMessage<TimelineRecord_Person> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 3);
+  messageDesc(file_signet_client_v1_records, 9, 4);
 
 /**
  * Why it did not open.
@@ -1223,7 +1304,7 @@ export type TimelineRecord_Unreadable = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_UnreadableSchema)` to create a new message.
  */
 export const TimelineRecord_UnreadableSchema: GenMessage<TimelineRecord_Unreadable> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 4);
+  messageDesc(file_signet_client_v1_records, 9, 5);
 
 /**
  * From where on nothing was readable.
@@ -1244,7 +1325,7 @@ export type TimelineRecord_Gap = Message<"signet.client.v1.TimelineRecord.Gap"> 
  * Use `create(TimelineRecord_GapSchema)` to create a new message.
  */
 export const TimelineRecord_GapSchema: GenMessage<TimelineRecord_Gap> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 5);
+  messageDesc(file_signet_client_v1_records, 9, 6);
 
 /**
  * An upload that is not in the outbox yet. Its bytes are where the app has them; what is here makes the same ciphertext.

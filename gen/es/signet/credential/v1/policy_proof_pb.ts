@@ -11,7 +11,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/credential/v1/policy_proof.proto.
  */
 export const file_signet_credential_v1_policy_proof: GenFile = /*@__PURE__*/
-  fileDesc("CidzaWduZXQvY3JlZGVudGlhbC92MS9wb2xpY3lfcHJvb2YucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIvMEChVNZW1iZXJzaGlwUHJvb2ZCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIZCgl0ZW5hbnRfaWQYAyABKAxCBurgGAIQEBIYCgZhcHBfaWQYBCABKAxCCOrgGAQIARAQEiEKD2NvbnZlcnNhdGlvbl9pZBgFIAEoDEII6uAYBAgBEBASHgoMbWxzX2dyb3VwX2lkGAYgASgMQgjq4BgECAEQIBISCgpiYXNlX2Vwb2NoGAcgASgEEh4KDmJhc2Vfc3RhdGVfdGFnGAggASgMQgbq4BgCECASNgoCb3AYCSABKA4yIi5zaWduZXQuY3JlZGVudGlhbC52MS5NZW1iZXJzaGlwT3BCBurgGAIIARJDCgVhZGRlZBgKIAMoCzIpLnNpZ25ldC5jcmVkZW50aWFsLnYxLk1lbWJlcnNoaXBTdWJqZWN0VjFCCergGAU4AkCAAhJFCgdyZW1vdmVkGAsgAygLMikuc2lnbmV0LmNyZWRlbnRpYWwudjEuTWVtYmVyc2hpcFN1YmplY3RWMUIJ6uAYBTgCQIACEhkKCXJlcXVlc3RlchgMIAEoDEIG6uAYAhAgEh0KC2RlY2lzaW9uX2lkGA0gASgMQgjq4BgECAEQEBIfCglpc3N1ZWRfYXQYDiABKARCDOrgGAgIASj/////fxIgCgpleHBpcmVzX2F0GA8gASgEQgzq4BgICAEo/////38SFgoOcG9saWN5X3ZlcnNpb24YECABKAQ6HfLgGBkIgIACEhNtZW1iZXJzaGlwLXByb29mL3YxImEKE01lbWJlcnNoaXBTdWJqZWN0VjESIQoPY3JlZGVudGlhbF9oYXNoGAEgASgMQgjq4BgECAEQIBIfCg9rZXlfcGFja2FnZV9yZWYYAiABKAxCBurgGAIQIDoG8uAYAghEKqsBCgxNZW1iZXJzaGlwT3ASHQoZTUVNQkVSU0hJUF9PUF9VTlNQRUNJRklFRBAAEhgKFE1FTUJFUlNISVBfT1BfQ1JFQVRFEAESFQoRTUVNQkVSU0hJUF9PUF9BREQQAhIYChRNRU1CRVJTSElQX09QX1JFTU9WRRADEhcKE01FTUJFUlNISVBfT1BfTEVBVkUQBBIYChRNRU1CRVJTSElQX09QX1JFSk9JThAFQmYKGGRldi5zaWduZXQuY3JlZGVudGlhbC52MUIQUG9saWN5UHJvb2ZQcm90b1ABWjZzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY3JlZGVudGlhbC92MTtjcmVkZW50aWFsdjFiBnByb3RvMw", [file_signet_credential_v1_canonical_options]);
+  fileDesc("CidzaWduZXQvY3JlZGVudGlhbC92MS9wb2xpY3lfcHJvb2YucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIvMEChVNZW1iZXJzaGlwUHJvb2ZCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIZCgl0ZW5hbnRfaWQYAyABKAxCBurgGAIQEBIYCgZhcHBfaWQYBCABKAxCCOrgGAQIARAQEiEKD2NvbnZlcnNhdGlvbl9pZBgFIAEoDEII6uAYBAgBEBASHgoMbWxzX2dyb3VwX2lkGAYgASgMQgjq4BgECAEQIBISCgpiYXNlX2Vwb2NoGAcgASgEEh4KDmJhc2Vfc3RhdGVfdGFnGAggASgMQgbq4BgCECASNgoCb3AYCSABKA4yIi5zaWduZXQuY3JlZGVudGlhbC52MS5NZW1iZXJzaGlwT3BCBurgGAIIARJDCgVhZGRlZBgKIAMoCzIpLnNpZ25ldC5jcmVkZW50aWFsLnYxLk1lbWJlcnNoaXBTdWJqZWN0VjFCCergGAU4AkCAAhJFCgdyZW1vdmVkGAsgAygLMikuc2lnbmV0LmNyZWRlbnRpYWwudjEuTWVtYmVyc2hpcFN1YmplY3RWMUIJ6uAYBTgCQIACEhkKCXJlcXVlc3RlchgMIAEoDEIG6uAYAhAgEh0KC2RlY2lzaW9uX2lkGA0gASgMQgjq4BgECAEQEBIfCglpc3N1ZWRfYXQYDiABKARCDOrgGAgIASj/////fxIgCgpleHBpcmVzX2F0GA8gASgEQgzq4BgICAEo/////38SFgoOcG9saWN5X3ZlcnNpb24YECABKAQ6HfLgGBkIgIACEhNtZW1iZXJzaGlwLXByb29mL3YxImEKE01lbWJlcnNoaXBTdWJqZWN0VjESIQoPY3JlZGVudGlhbF9oYXNoGAEgASgMQgjq4BgECAEQIBIfCg9rZXlfcGFja2FnZV9yZWYYAiABKAxCBurgGAIQIDoG8uAYAghEKsQBCgxNZW1iZXJzaGlwT3ASHQoZTUVNQkVSU0hJUF9PUF9VTlNQRUNJRklFRBAAEhgKFE1FTUJFUlNISVBfT1BfQ1JFQVRFEAESFQoRTUVNQkVSU0hJUF9PUF9BREQQAhIYChRNRU1CRVJTSElQX09QX1JFTU9WRRADEhcKE01FTUJFUlNISVBfT1BfTEVBVkUQBBIYChRNRU1CRVJTSElQX09QX1JFSk9JThAFEhcKE01FTUJFUlNISVBfT1BfUkVTRVQQBkJmChhkZXYuc2lnbmV0LmNyZWRlbnRpYWwudjFCEFBvbGljeVByb29mUHJvdG9QAVo2c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NyZWRlbnRpYWwvdjE7Y3JlZGVudGlhbHYxYgZwcm90bzM", [file_signet_credential_v1_canonical_options]);
 
 /**
  * The auth service's decision on one change of a conversation's members.
@@ -54,6 +54,8 @@ export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProo
   conversationId: Uint8Array;
 
   /**
+   * The group that the commit is framed in; of RESET the new one.
+   *
    * @generated from field: bytes mls_group_id = 6;
    */
   mlsGroupId: Uint8Array;
@@ -207,6 +209,16 @@ export const MembershipOp = {
    * @generated from enum value: MEMBERSHIP_OP_REJOIN = 5;
    */
   REJOIN: 5,
+
+  /**
+   * Adds only, and a requester is named: the first commit of a new group that replaces the conversation's group. The
+   * proof's `mls_group_id` is the new group's. `base_epoch` and `base_state_tag` are the replaced group's newest: epochs
+   * of a conversation only rise, so the new group begins at `base_epoch` and its first commit ends that epoch. No secret
+   * of the replaced group enters the new one.
+   *
+   * @generated from enum value: MEMBERSHIP_OP_RESET = 6;
+   */
+  RESET: 6,
 } as const;
 
 /**

@@ -145,6 +145,7 @@ export function newCommit(
   const tree = { bytes: random(1_000), hash: random() }
   const groupInfo = random(400)
   const commit: VerifiedCommit = {
+    resetGroupId: null,
     membership: {
       op: conversation.epoch === 0n ? "CREATE" : "ADD",
       isDirected: false,

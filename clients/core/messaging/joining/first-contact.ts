@@ -1,0 +1,40 @@
+// A conversation that waits is brought one step further: by its creation, by a welcome, or by a reset.
+import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
+import { flushIfActive } from "../sending/queue.ts"
+import { isWanted, resetIfAllowed } from "../sending/reset.ts"
+import { deviceSpace } from "../store/store.ts"
+import { pause } from "../sync/pause.ts"
+import { trying } from "../sync/trying.ts"
+import { joinAll } from "./welcomes.ts"
+
+/** Tries once to become active, and sends what waits. Changes nothing where others have to act first. */
+export async function advance(context: Context, conversationId: string): Promise<void> {
+  const record = await context.door(conversationId).glance()
+  if (record === undefined) return
+  if (isWaitingForKeyPackages(record)) await carryOutCreationOf(context, record.creationId)
+  else if (isWanted({ record })) {
+    await joinAll(context)
+    await context.lane(conversationId, () => resetIfAllowed(context, conversationId))
+  }
+  await context.lane(conversationId, () => flushIfActive(context, conversationId))
+}
+
+/** Nobody tells when key packages are uploaded, or a member has gone. */
+const againMs = 20_000
+
+/** Tries again for each conversation that waits, until the signal ends it. */
+export async function keepAdvancing(context: Context, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(context.clock, againMs)
+    if (signal.aborted) return
+    for (const id of await context.store.spaces()) {
+      if (id === deviceSpace) continue
+      await trying(context, id, async () => {
+        const record = await context.door(id).glance()
+        if (record?.status === Status.WAITING || record?.status === Status.STRANDED) await advance(context, id)
+      })
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { buildConversationBinding } from "@signet/canonical/conversation-binding"
+import { ConversationKind as BindingKind } from "@signet/proto/credential/v1/envelope_aad"
+import { type Context, nowSeconds } from "../context.ts"
+import { bytesOfId } from "../ids.ts"
+import { treeHashOf } from "../state/door.ts"
+import type { Seat } from "../state/held.ts"
+
+const day = 86_400
+
+/** Where a group is made. */
+export interface FirstSeat {
+  readonly conversationId: string
+  readonly mlsGroupId: Uint8Array
+  readonly isDirect: boolean
+  /** 0, or the epoch of the group that it replaces. */
+  readonly epoch: bigint
+  /** Everything up to this place of the log is behind it. */
+  readonly processedSeq: bigint
+}
+
+/** A group of this device alone, whose first commit adds everybody else. */
+export async function firstSeat(context: Context, at: FirstSeat): Promise<Seat> {
+  const { owner, device, engine } = context
+  const now = nowSeconds(context)
+  const identity = device.identity()
+  const group = await engine.createGroup({
+    groupId: at.mlsGroupId,
+    identity,
+    binding: buildConversationBinding({
+      tenantId: owner.tenant,
+      appId: owner.app,
+      conversationId: bytesOfId("cnv", at.conversationId),
+      kind: at.isDirect ? BindingKind.DIRECT : BindingKind.GROUP,
+    }),
+    notBefore: now - 3_600,
+    notAfter: now + 30 * day,
+    epoch: at.epoch,
+  })
+  return {
+    group,
+    processedSeq: at.processedSeq,
+    receipt: "first",
+    leafRenewedAt: now,
+    identityKey: identity.signatureKey,
+    treeHash: treeHashOf({ group }),
+  }
+}

@@ -1,0 +1,108 @@
+// Own messages that are written while a conversation waits for its group. They are outbox rows that are not encrypted
+// yet: the flush that follows the join encrypts all of them, in order, as it does when an epoch has ended.
+import { create } from "@bufbuild/protobuf"
+import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { contentOfText, parseContent } from "../content.ts"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import { maxPlaintextBytes } from "../mls.ts"
+import { type DueChange, dueIn } from "../state/due.ts"
+import type { Held } from "../state/held.ts"
+import { nextId } from "./ordered-id.ts"
+import { flush } from "./outbox.ts"
+import { putWaiting, removeWaiting, waitingIn } from "./outbox-rows.ts"
+
+/** An own message that is stored and sent later. */
+export interface QueuedMessage {
+  readonly state: "queued"
+  readonly conversationId: string
+  /** Names the message on this device; its `entry` has it, too. */
+  readonly outboxId: string
+  readonly seq: undefined
+  readonly atMs: undefined
+}
+
+/** An own message that is not in the log yet. */
+export interface OutboxEntry {
+  readonly outboxId: string
+  /** Undefined for an attachment. */
+  readonly plaintext: Uint8Array | undefined
+  readonly writtenAtMs: number
+  /** `sending`: encrypted, and perhaps on its way. */
+  readonly state: "queued" | "sending"
+}
+
+/** Whether messages are stored until there is a group. */
+export const isQueueing = ({ record }: Pick<Held, "record">): boolean =>
+  record?.status === Status.WAITING ||
+  record?.status === Status.CREATING ||
+  (record?.status === Status.STRANDED && record.isDirect)
+
+export const queuedAs = (conversationId: string, outboxId: string): QueuedMessage => ({
+  state: "queued",
+  conversationId,
+  outboxId,
+  seq: undefined,
+  atMs: undefined,
+})
+
+/**
+ * Stores a message of a conversation that waits. @returns undefined where it does not wait.
+ *
+ * @throws MessagingError MESSAGE_TOO_LARGE
+ */
+export async function queueText(
+  context: Context,
+  conversationId: string,
+  plaintext: Uint8Array,
+): Promise<QueuedMessage | undefined> {
+  const content = contentOfText(plaintext)
+  return context.door(conversationId).change(async (held) => {
+    if (!isQueueing(held)) return { result: undefined }
+    if (content.length > maxPlaintextBytes) {
+      throw new MessagingError("MESSAGE_TOO_LARGE", "a message has at most 220 KiB")
+    }
+    const id = nextId(dueIn(held.record, "outbox").at(-1)?.key, context.random)
+    const writtenAtMs = BigInt(context.clock.nowMs())
+    const record = create(OutboxRecordSchema, { plaintext: content, writtenAtMs })
+    return {
+      due: [putWaiting({ id, record })],
+      finish: () => context.emit({ is: "queued", conversationId, outboxId: id }),
+      result: queuedAs(conversationId, id),
+    }
+  })
+}
+
+/** Sends what waits, if the conversation is active by now. Part of a lane. */
+export async function flushIfActive(context: Context, conversationId: string): Promise<void> {
+  const record = await context.door(conversationId).glance()
+  if (record?.status === Status.ACTIVE && dueIn(record, "outbox").length > 0) await flush(context, conversationId)
+}
+
+export async function listOutbox(context: Pick<Context, "door">, conversationId: string): Promise<OutboxEntry[]> {
+  return (await waitingIn(context, conversationId)).map(({ id, record }) => {
+    const content = parseContent(record.plaintext)
+    return {
+      outboxId: id,
+      plaintext: content.is === "text" ? content.plaintext : undefined,
+      writtenAtMs: Number(record.writtenAtMs),
+      state: record.message.length === 0 ? "queued" : "sending",
+    }
+  })
+}
+
+/** Drops all that waits, for a conversation that is refused for good. */
+export function dropAll(
+  context: Pick<Context, "emit">,
+  conversationId: string,
+  record: Held["record"],
+  error: unknown,
+): { readonly due: readonly DueChange[]; readonly finish: () => void } {
+  const ids = dueIn(record, "outbox").map(({ key }) => key)
+  return {
+    due: ids.map(removeWaiting),
+    finish() {
+      for (const outboxId of ids) context.emit({ is: "unsent", conversationId, outboxId, error })
+    },
+  }
+}

@@ -1,0 +1,123 @@
+// A new group of a direct conversation that no member device can let this one into. The service authorizes it, the
+// members see it, and no secret of the replaced group is used.
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { decode } from "@signet/canonical/canonical"
+import { parseSigned } from "@signet/canonical/signed"
+import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
+import type { Authorization } from "@signet/proto/messaging/v1/records"
+import { isFailure } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { isMessagingError, MessagingError } from "../errors.ts"
+import { bytesOfId } from "../ids.ts"
+import { refusingAs } from "../refusing.ts"
+import { dueIn } from "../state/due.ts"
+import { type Held, isAway } from "../state/held.ts"
+import { firstSeat } from "./first-seat.ts"
+import { carryOutIntents, type Intent, newClaimId, newIntent, putIntent } from "./intents.ts"
+import { isStaleClaim, stageCommit } from "./staging.ts"
+
+/** Whether this device waits for somebody to let it in, and a reset could help. */
+const mayReset = ({ record }: Pick<Held, "record">): boolean =>
+  record?.isDirect === true && record.creationId === "" && isAway(record)
+
+/**
+ * Whether the person wants the conversation now: something waits to be sent, the app asked for it on this device, its
+ * group was replaced without this device, or nobody is left in it. A device that only waits leaves the group as it is.
+ */
+export const isWanted = ({ record }: Pick<Held, "record">): boolean =>
+  mayReset({ record }) &&
+  (dueIn(record, "outbox").length > 0 ||
+    record?.status === Status.STRANDED ||
+    record?.joinedSeq === 0n ||
+    (record?.resetSeq ?? 0n) > 0n)
+
+/**
+ * Replaces the group, if the service says that no member device is online that could add this one. Part of a lane.
+ *
+ * Nothing changes where it says otherwise: a member that is online is asked to add this device, and a peer without key
+ * packages is waited for.
+ *
+ * @throws MessagingError ANSWER_REFUSED; QUEUED where the service cannot be reached
+ */
+export async function resetIfAllowed(context: Context, conversationId: string): Promise<void> {
+  const door = context.door(conversationId)
+  if (!mayReset(await door.held())) return
+  const authorization = await authorized(context, conversationId)
+  if (authorization === undefined) return
+  const intent = newIntent(context, { case: "reset", value: {} })
+  const isBegun = await door.change(async (held) => {
+    if (!mayReset(held)) return { result: false }
+    const next = await begin(context, conversationId, held, authorization, intent)
+    return next === undefined ? { result: false } : { next, due: [putIntent(intent)], result: true }
+  })
+  if (!isBegun) return
+  try {
+    await carryOutIntents(context, conversationId, intent.id)
+  } catch (error) {
+    // Somebody else's commit was first: its welcome is waited for.
+    if (!isMessagingError(error, "CONVERSATION_NOT_ACTIVE") && !isLost(error)) throw error
+  }
+}
+
+const isLost = (error: unknown): boolean =>
+  isFailure(error, "NOT_MEMBER", "COMMIT_CONFLICT", "PROOF_STALE", "PROOF_REFUSED", "NOTHING_TO_DO")
+
+async function authorized({ calls, random }: Context, conversationId: string): Promise<Authorization | undefined> {
+  try {
+    const { authorization } = await calls.conversations.authorizeMembership({
+      conversationId,
+      change: { case: "reset", value: { claimId: newClaimId({ random }) } },
+    })
+    return authorization
+  } catch (error) {
+    const isToWait = isFailure(
+      error,
+      "RESET_NOT_NEEDED",
+      "NO_KEY_PACKAGE",
+      // It has a leaf: its welcome is on its way, or asked for again (lost-welcomes.ts).
+      "NOTHING_TO_DO",
+      "CONVERSATION_CLOSED",
+    )
+    if (isToWait) return undefined
+    throw error
+  }
+}
+
+/** A group of one that goes on where the replaced one stands, and the commit that lets the others in. */
+async function begin(
+  context: Context,
+  conversationId: string,
+  { record, seat: before }: Held,
+  authorization: Authorization,
+  intent: Intent,
+): Promise<Held | undefined> {
+  if (record === undefined) return undefined
+  const { mlsGroupId, proof } = authorization
+  const isNew =
+    mlsGroupId.length === 32 &&
+    equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversationId)) &&
+    !equalBytes(mlsGroupId, record.mlsGroupId)
+  if (!isNew) throw new MessagingError("ANSWER_REFUSED", "not the id of a new group of this conversation")
+  // Believed once it is verified, which `stageCommit` does before anything is made of it.
+  const { baseEpoch } = await refusingAs("ANSWER_REFUSED", async () =>
+    decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, proof).body),
+  )
+  const isBehind = before !== undefined && baseEpoch < before.group.epoch
+  if (baseEpoch === 0n || isBehind) throw new MessagingError("ANSWER_REFUSED", "a reset of an earlier state")
+  const processedSeq =
+    before !== undefined && before.processedSeq > record.joinedSeq ? before.processedSeq : record.joinedSeq
+  const seat = await firstSeat(context, { conversationId, mlsGroupId, isDirect: true, epoch: baseEpoch, processedSeq })
+  const creating = create(ConversationRecordSchema, { ...record, status: Status.CREATING, joinedSeq: processedSeq })
+  const held = { record: creating, seat, staged: undefined }
+  const users = [context.owner.userId, ...record.directUserIds]
+  const isAsked = ({ userId }: { userId: string }) => users.includes(userId)
+  const plan = { does: "reset", authorization, isAsked } as const
+  const staged = await stageCommit(context, conversationId, held, intent.id, plan).catch((error: unknown) => {
+    // Claimed packages that have expired since: asked for again with the next sync.
+    if (isStaleClaim(error)) return undefined
+    throw error
+  })
+  return staged === undefined ? undefined : { ...held, staged }
+}
