@@ -55,7 +55,17 @@ describe("a messenger gives an app", () => {
     expect(Object.keys(messenger).sort()).toEqual([
       ...["addMembers", "cancelUpload", "close", "conversation", "conversations", "createDirectConversation"],
       ...["createGroupConversation", "destroyLocalState", "deviceId", "devices", "encryptMessage", "events", "leave"],
-      ...["openAttachment", "processIncoming", "refreshKeys", "rejoin", "removeMembers", "revokeDevice", "run", "send"],
+      ...[
+        "openAttachment",
+        "outbox",
+        "processIncoming",
+        "refreshKeys",
+        "rejoin",
+        "removeMembers",
+        "revokeDevice",
+        "run",
+        "send",
+      ],
       ...["sendAttachment", "startAnew", "subscribe", "sync", "timeline", "uploads", "verification"],
     ])
     expect(Object.keys(messenger.verification).sort()).toEqual([
