@@ -1,9 +1,8 @@
-import { rmSync, writeFileSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { join } from "node:path"
-import { refusals } from "@signet/kernel/errors"
 import { describe, test } from "vitest"
 import { testNotes } from "./notes/suite.ts"
-import { makeWorkspace, runBuf } from "./notes/workspace.ts"
+import { makeWorkspace, root, runBuf } from "./notes/workspace.ts"
 import { python, pythonMissing } from "./python/stubs.ts"
 
 const missing = pythonMissing()
@@ -13,10 +12,9 @@ function build() {
   const workspace = makeWorkspace()
   const close = () => rmSync(workspace, { recursive: true, force: true })
   const template = { version: "v2", plugins: [{ protoc_builtin: "python", out: "stubs" }] }
-  runBuf(workspace, "generate", "--template", JSON.stringify(template))
-  const told = join(workspace, "refusals.json")
-  writeFileSync(told, JSON.stringify(refusals))
-  return { command: [python, script, join(workspace, "stubs"), told] as const, close }
+  // The guard brings the stubs of signet/authz/v1.
+  runBuf(workspace, "generate", "--exclude-path", "proto/signet/authz", "--template", JSON.stringify(template))
+  return { command: [python, script, join(root, "guards/python"), join(workspace, "stubs")] as const, close }
 }
 
 if (missing === undefined) describe("a service in Python", () => testNotes(build))

@@ -62,6 +62,8 @@ REASON_TABLE: Dict[str, Tuple[str, int, str]] = {
     "PROVIDER_TOKEN_REPLAYED": ("unauthenticated", 401, "the provider's credential was used before"),
     "NONCE_MISMATCH": ("unauthenticated", 401, "the provider's credential was made for another sign-in"),
     "PROVIDER_NOT_CONFIGURED": ("failed_precondition", 400, "the app does not sign in this way"),
+    "CONNECTION_REQUIRED": ("invalid_argument", 400, "the app has several connections of this provider: name one in `connection`"),
+    "CONNECTION_UNKNOWN": ("invalid_argument", 400, "the app has no connection of this name for this provider and platform"),
     "PROVIDER_DISABLED": ("permission_denied", 403, "the app does not sign in this way at the moment"),
     "SIGNUP_DISABLED": ("permission_denied", 403, "the app takes no new people this way; if you have been here before, sign in the way you did, then link"),
     "AUDIENCE_NOT_REGISTERED": ("invalid_argument", 400, "the app may not ask for tokens for this audience"),

@@ -111,11 +111,12 @@ class PermissionSnapshots:
 
     def _ask(self, key: SnapshotKey) -> Optional[str]:
         """Returns None when permissions have changed since this version."""
-        query = {"appId": key.place.app_id, "permVer": str(key.perm_ver)}
+        query = {"appId": key.place.app_id}
         if key.place.tenant_id is not None:
             query["tenantId"] = key.place.tenant_id
         if key.place.context_id is not None:
             query["contextId"] = key.place.context_id
+        query["permVer"] = str(key.perm_ver)
         url = f"{self._base_url}/auth/permissions/{key.principal_id}?{urlencode(query)}"
 
         def ask(own: str) -> str:

@@ -1,37 +1,30 @@
-"""A service of somebody else's: it knows Signet's contract and nothing else of it.
+"""A service of somebody else's: it knows Signet's contract and the guard for Python.
 
-Usage: notes.py STUBS REFUSALS serve SERVICE | decide | call
-What each needs comes as one JSON object on standard input; REFUSALS has what docs/errors.md says of each reason.
+Usage: notes.py GUARD STUBS serve SERVICE | decide | call
+What each needs comes as one JSON object on standard input; GUARD is the folder of the package signet_guard.
 """
 import concurrent.futures
 import json
 import sys
 
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:3]
 
 import grpc  # noqa: E402
-from google.protobuf import any_pb2, json_format  # noqa: E402
+from google.protobuf import json_format  # noqa: E402
 from google.rpc import error_details_pb2, status_pb2  # noqa: E402
 
 # The library's package and the stubs' have one name.
-grpc.__path__.append(f"{sys.argv[1]}/grpc")
+grpc.__path__.append(f"{sys.argv[2]}/grpc")
 from grpc.health.v1 import health_pb2  # noqa: E402
 from signet.auth.v1 import auth_service_pb2 as auth  # noqa: E402
-from signet.authz.v1 import denial_pb2, reason_pb2, requirement_pb2  # noqa: E402
+from signet.authz.v1 import denial_pb2, requirement_pb2  # noqa: E402
 from signet.example.notes.v1 import notes_pb2 as notes  # noqa: E402
 
-from notes_claims import context_of  # noqa: E402
-from notes_guard import authorize, check, requirement_of  # noqa: E402
-from notes_token import KeySet, Refused, Verifier  # noqa: E402
-
-with open(sys.argv[2], encoding="utf-8") as file:
-    refusals = json.load(file)
-
-CODES = {
-    401: grpc.StatusCode.UNAUTHENTICATED,
-    403: grpc.StatusCode.PERMISSION_DENIED,
-    503: grpc.StatusCode.UNAVAILABLE,
-}
+from signet_guard import ANY_APP, Freshness, Guard, KeySet, RequestFacts  # noqa: E402
+from signet_guard.authorize import Question, authorize  # noqa: E402
+from signet_guard.context import context_of  # noqa: E402
+from signet_guard.grpc import GrpcGuard, caller_of  # noqa: E402
+from signet_guard.proto import parse_requirement, wire_context  # noqa: E402
 
 
 class Notes:
@@ -40,77 +33,27 @@ class Notes:
     def __init__(self):
         self.texts = {}
 
-    def CreateNote(self, request, caller):
+    def CreateNote(self, request, context):
+        caller = caller_of(context)
         self.texts.setdefault(caller.tenant_id, []).append(request.text)
         return notes.CreateNoteResponse(author=caller.principal.id)
 
-    def ListNotes(self, request, caller):
-        for text in list(self.texts.get(caller.tenant_id, ())):
+    def ListNotes(self, request, context):
+        for text in list(self.texts.get(caller_of(context).tenant_id, ())):
             yield notes.ListNotesResponse(text=text)
 
-    def Whoami(self, request, caller):
-        return notes.WhoamiResponse(context=caller)
+    def Whoami(self, request, context):
+        return notes.WhoamiResponse(context=wire_context(caller_of(context)))
 
-    def Ping(self, request, caller):
+    def Ping(self, request, context):
         return notes.PingResponse()
 
 
-def refuse(call, refused):
-    """Says why, as google.rpc.ErrorInfo and signet.authz.v1.Denial."""
-    told = refusals[refused.reason]
-    code = CODES.get(told["status"], grpc.StatusCode.INTERNAL)
-    rich = status_pb2.Status(code=code.value[0], message=told["message"])
-    details = (
-        error_details_pb2.ErrorInfo(reason=refused.reason, domain="signet", metadata=refused.metadata),
-        denial_pb2.Denial(
-            reason=reason_pb2.Reason.Value(refused.reason), status_code=told["status"], safe_message=told["message"]
-        ),
-    )
-    for detail in details:
-        packed = any_pb2.Any()
-        packed.Pack(detail)
-        rich.details.append(packed)
-    call.set_trailing_metadata((("grpc-status-details-bin", rich.SerializeToString()),))
-    call.abort(code, told["message"])
-
-
-def guarded(method, implementation, verifier):
-    """The method's handler: decides, then calls the implementation with the caller."""
-    required = requirement_of(method)
-
-    def admit(request, call):
-        if required.WhichOneof("check") == "public":
-            return None
-        headers = [(key, value) for key, value in call.invocation_metadata()]
-
-        def all_of(name):
-            return [value for key, value in headers if key == name]
-
-        def tenant_of(tenant):
-            if getattr(tenant, "from") == requirement_pb2.HEADER:
-                return ", ".join(all_of(tenant.field))
-            value = request
-            for name in tenant.field.split("."):
-                value = getattr(value, name)
-            return value
-
-        try:
-            caller = context_of(verifier.authenticate(all_of("authorization")))
-            authorize(required, caller, tenant_of)
-            return caller
-        except Refused as refused:
-            return refuse(call, refused)
-
-    def stream(request, call):
-        yield from implementation(request, admit(request, call))
-
-    def unary(request, call):
-        return implementation(request, admit(request, call))
-
+def handler_of(method, implementation):
     kind = grpc.unary_stream_rpc_method_handler if method.server_streaming else grpc.unary_unary_rpc_method_handler
     request_type = getattr(notes, method.input_type.name)
     return kind(
-        stream if method.server_streaming else unary,
+        getattr(implementation, method.name, None),
         request_deserializer=request_type.FromString,
         response_serializer=lambda message: message.SerializeToString(),
     )
@@ -118,16 +61,14 @@ def guarded(method, implementation, verifier):
 
 def serve(name):
     given = json.loads(sys.stdin.readline())
-    verifier = Verifier(given["issuer"], given["audience"], KeySet(given["jwksUrl"]))
     service = notes.DESCRIPTOR.services_by_name[name]
+    guard = Guard(issuer=given["issuer"], audience=given["audience"], key_set=KeySet(given["jwksUrl"]))
+    interceptor = GrpcGuard(guard, app_id=ANY_APP, services=[service])
     implementation = Notes()
-    handlers = {
-        method.name: guarded(method, getattr(implementation, method.name, None), verifier)
-        for method in service.methods
-    }
+    handlers = {method.name: handler_of(method, implementation) for method in service.methods}
     # The longest token is 8,192 characters, which gRPC would have for all metadata together.
     options = [("grpc.max_metadata_size", 32768)]
-    server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), options=options)
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), interceptors=[interceptor], options=options)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)
     server.start()
@@ -138,19 +79,29 @@ def serve(name):
 def decide():
     decisions = []
     for case in json.load(sys.stdin):
-        required = json_format.ParseDict(case["requirement"], requirement_pb2.AuthRequirement())
-        check(required, None)
-
-        def tenant_of(tenant, tenants=case["tenants"]):
-            return tenants.get(f"{requirement_pb2.Source.Name(getattr(tenant, 'from'))} {tenant.field}", "")
-
-        try:
-            authorize(required, context_of(case["claims"]), tenant_of)
+        context = context_of(case["claims"])
+        question = Question(
+            context=context,
+            requirement=parse_requirement(
+                json_format.ParseDict(case["requirement"], requirement_pb2.AuthRequirement())
+            ),
+            issuer=context.issuer,
+            audience=context.audience,
+            request=RequestFacts(tenants=case["tenants"]),
+            liveness=None,
+            # Only what is decided after the token was verified is asked here.
+            default_freshness=Freshness(0, "ALLOW"),
+            snapshot=None,
+            now_ms=context.issued_at_ms,
+        )
+        decision = authorize(question)
+        reason = getattr(decision, "reason", None)
+        if reason is None:
             decisions.append({"allow": True})
-        except Refused as refused:
-            told = {name: refusals[refused.reason][name] for name in ("status", "message")}
-            beside = {"metadata": refused.metadata} if refused.metadata else {}
-            decisions.append({"allow": False, "reason": refused.reason, **told, **beside})
+            continue
+        told = {"status": decision.status, "message": decision.safe_message}
+        beside = {"metadata": dict(decision.metadata)} if decision.metadata else {}
+        decisions.append({"allow": False, "reason": reason, **told, **beside})
     print(json.dumps(decisions))
 
 

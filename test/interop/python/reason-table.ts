@@ -3,7 +3,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { refusals } from "@signet/kernel/errors"
 
-export const reasonTablePath: string = join(import.meta.dirname, "../../../guards/python/signet_guard/_reason_table.py")
+export const guardFolder: string = join(import.meta.dirname, "../../../guards/python")
+export const reasonTablePath: string = join(guardFolder, "signet_guard/_reason_table.py")
 
 export function reasonTable(): string {
   const rows = Object.entries(refusals).map(

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..", "..", "..")
 export function pythonMissing(): string | undefined {
   if (!existsSync(python)) return "no python3"
   try {
-    execFileSync(python, ["-c", "import grpc, google.protobuf"], { stdio: "ignore" })
+    execFileSync(python, ["-c", "import grpc, google.protobuf, cryptography"], { stdio: "ignore" })
     execFileSync("protoc", ["--version"], { stdio: "ignore" })
     return undefined
   } catch {

@@ -14,13 +14,14 @@ _sym_db = _symbol_database.Default()
 from signet.authz.v1 import reason_pb2 as signet_dot_authz_dot_v1_dot_reason__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csignet/authz/v1/denial.proto\x12\x0fsignet.authz.v1\x1a\x1csignet/authz/v1/reason.proto\"}\n\x06\x44\x65nial\x12/\n\x06reason\x18\x01 \x01(\x0e\x32\x17.signet.authz.v1.ReasonR\x06reason\x12\x1f\n\x0bstatus_code\x18\x02 \x01(\rR\nstatusCode\x12!\n\x0csafe_message\x18\x03 \x01(\tR\x0bsafeMessageb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1csignet/authz/v1/denial.proto\x12\x0fsignet.authz.v1\x1a\x1csignet/authz/v1/reason.proto\"}\n\x06\x44\x65nial\x12/\n\x06reason\x18\x01 \x01(\x0e\x32\x17.signet.authz.v1.ReasonR\x06reason\x12\x1f\n\x0bstatus_code\x18\x02 \x01(\rR\nstatusCode\x12!\n\x0csafe_message\x18\x03 \x01(\tR\x0bsafeMessageBR\n\x13\x64\x65v.signet.authz.v1B\x0b\x44\x65nialProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'signet.authz.v1.denial_pb2', globals())
 if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
+  DESCRIPTOR._serialized_options = b'\n\023dev.signet.authz.v1B\013DenialProtoP\001Z,signet.dev/guard/gen/signet/authz/v1;authzv1'
   _DENIAL._serialized_start=79
   _DENIAL._serialized_end=204
 # @@protoc_insertion_point(module_scope)
