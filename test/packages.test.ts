@@ -1,15 +1,16 @@
-// The packages as they are published: built, packed, installed somewhere else, bundled, and run.
-import { execFile, execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+// The packages as they are published: built, packed, installed into empty folders from a registry, and run there.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { buildPackages } from "../scripts/build-packages.ts"
+import { buildPackages, packPackages } from "../scripts/build-packages.ts"
+import { others } from "./packages/others.ts"
+import { install, type ProjectOptions, run, start, succeed } from "./packages/project.ts"
+import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
 import { effort } from "./support/effort.ts"
-import { startMessagingServer } from "./support/messaging/test-server.ts"
-import { storyStore } from "./support/postgres.ts"
 
 /** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
 const maxKilobytes = { identity: 45, messenger: 150 }
@@ -32,53 +33,66 @@ const messaging = { baseUrl: "https://messages.example", issuerRootKeys: [new Ui
 console.log((await createMessenger({ messaging, session })).deviceId)
 `
 
-const modules = join(import.meta.dirname, "../node_modules")
+const libraries = ["proto", "canonical", "guard", "client", "client-web", "client-node"].map(
+  (name) => `@signet/${name}`,
+)
+const guard = ["@signet/guard", "@signet/proto"]
 
-/** The folders of what packages need of others, and those of others again. */
-function neededBy(folders: readonly string[]): string[] {
-  const found = new Set<string>()
-  const visit = (folder: string): void => {
-    const { dependencies = {} }: { dependencies?: object } = JSON.parse(
-      readFileSync(join(folder, "package.json"), "utf8"),
-    )
-    for (const name of Object.keys(dependencies)) {
-      const own = join(modules, name)
-      if (name.startsWith("@signet/") || found.has(own)) continue
-      found.add(own)
-      visit(own)
-    }
-  }
-  for (const folder of folders) visit(folder)
-  return [...found]
-}
+/** The oldest of each line that the manifests allow, and this one. */
+const versions = { "20": "20.19.0", "22": "22.13.0", "24": process.versions.node } as const
+type Line = keyof typeof versions
+const lines: readonly Line[] = ["20", "22", "24"]
+const hasOldNodes = process.platform === "linux" && (process.arch === "x64" || process.arch === "arm64")
 
 const isBuilt = effort(false, true, true)
 
 describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: npm run test:long builds them)"}`, () => {
-  let project: string
-  const npm = (...args: string[]) =>
-    execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+  let root: string
+  let tarballs: ReadonlyMap<string, string>
+  let signet: InstalledServer
+  let tokens: { own: string; others: string }
+  const folders = new Map<string, string>()
+  const at = (name: string): string => folders.get(name) ?? name
+  const nodeOf = (line: Line): string =>
+    line === "24" ? process.execPath : join(at("nodes"), `node_modules/node${line}/bin/node`)
+
   beforeAll(async () => {
-    project = mkdtempSync(join(tmpdir(), "signet-packages-"))
-    writeFileSync(
-      join(project, "package.json"),
-      JSON.stringify({ name: "empty", version: "1.0.0", type: "module", private: true }),
-    )
-    const folders = [...(await buildPackages(join(project, "built"))).values()]
-    // What they need is taken from here: nothing is asked of a registry.
-    const packed: { filename: string }[] = JSON.parse(
-      npm("pack", "--json", "--ignore-scripts", "--pack-destination", project, ...folders, ...neededBy(folders)),
-    )
-    const tarballs = packed.map(({ filename }) => join(project, filename))
-    npm("install", "--offline", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", ...tarballs)
-  }, 300_000)
-  afterAll(() => {
-    if (project !== undefined) rmSync(project, { recursive: true, force: true })
-  })
+    root = mkdtempSync(join(tmpdir(), "signet-packages-"))
+    tarballs = packPackages(await buildPackages(join(root, "built")), root)
+    const oldNode = (line: Line) => `npm:node-linux-${process.arch}@${versions[line]}`
+    const projects: readonly ProjectOptions[] = [
+      { name: "server", ours: ["@signet/server"] },
+      { name: "nodes", ours: [], others: hasOldNodes ? { node20: oldNode("20"), node22: oldNode("22") } : {} },
+      { name: "libraries", ours: libraries, others: others.compilers },
+      { name: "express", files: "express", ours: guard, others: others.express },
+      { name: "fastify", files: "fastify", ours: guard, others: others.fastify },
+      { name: "hono", files: "hono", ours: guard, others: others.hono },
+      { name: "esm", files: "esm", ours: guard },
+      { name: "cjs", files: "cjs", ours: libraries },
+      { name: "messenger", files: "messenger", ours: ["@signet/client-node", "@signet/proto"] },
+      { name: "vite", files: "vite", ours: ["@signet/client-web", "@signet/proto"], others: others.vite },
+      { name: "next", files: "next", ours: ["@signet/client-web", ...guard], others: others.next },
+      { name: "types", files: "types", ours: guard, others: others.types },
+      { name: "command", ours: ["@signet/cli"] },
+    ]
+    const waiting = [...projects]
+    const installer = async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        folders.set(next.name, await install(root, tarballs, next))
+      }
+    }
+    await Promise.all([installer(), installer(), installer()])
+    signet = await startInstalled(at("server"))
+    tokens = { own: await tokenFor(signet.url, "svc-notes"), others: await tokenFor(signet.url, "auth") }
+  }, 400_000)
+  afterAll(async () => {
+    await signet?.stop()
+    if (root !== undefined) await rm(root, { recursive: true, force: true })
+  }, 400_000)
 
   const bundle = async (contents: string, platform: "browser" | "node" = "browser") => {
     const { outputFiles } = await build({
-      stdin: { contents, resolveDir: project },
+      stdin: { contents, resolveDir: at("libraries") },
       bundle: true,
       minify: true,
       write: false,
@@ -111,114 +125,219 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     expect(script.match(/["']node:|\brequire\(|\bprocess\.|\bBuffer\b|__dirname/g)).toBeNull()
   })
 
-  test("reach into nobody's files but their own", () => {
-    const folder = join(project, "node_modules/@signet")
-    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
-      /\.(js|d\.ts)$/.test(name),
-    )
-    expect(files.length).toBeGreaterThan(200)
-    const missing = files.flatMap((name) => {
-      const [of = ""] = name.split("/")
-      const text = readFileSync(join(folder, name), "utf8")
-      return [...text.matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g)].flatMap(([, specifier = ""]) => {
-        const target = resolve(folder, dirname(name), specifier.replace(/\.ts$/, ".d.ts"))
-        return existsSync(target) && target.startsWith(join(folder, of)) ? [] : [`${name}: ${specifier}`]
-      })
-    })
-    expect(missing).toEqual([])
-  })
-
   test("are only found where they run", async () => {
     await expect(bundle('import "@signet/client-node"')).rejects.toThrow(/Could not resolve|not exported|conditions/)
   })
 
-  test("have types that a strict project takes", () => {
-    writeFileSync(join(project, "page.ts"), entry)
-    writeFileSync(join(project, "messages.ts"), messengerEntry)
-    writeFileSync(join(project, "program.ts"), program)
-    const common = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024"]
-    const page = ["--lib", "es2024,dom,dom.iterable,dom.asynciterable", "--types", "", "page.ts", "messages.ts"]
-    const node = [
-      "--lib",
-      "es2024,dom,esnext.disposable",
-      "--typeRoots",
-      join(modules, "@types"),
-      "--types",
-      "node",
-      "program.ts",
-    ]
-    for (const options of [page, node]) {
-      const { stdout } = spawnSync(join(modules, ".bin/tsc"), [...common, ...options], {
-        cwd: project,
-        encoding: "utf8",
-      })
-      expect(stdout).toBe("")
+  test("have one version, an engine, a licence, a page with how to install it, and no link that leads nowhere", () => {
+    for (const name of tarballs.keys()) {
+      const folder = join(root, "built", name)
+      const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+      const page = readFileSync(join(folder, "README.md"), "utf8")
+      expect(manifest, name).toMatchObject({ version: "0.1.0", license: "Apache-2.0", engines: { node: /^>=\d/ } })
+      expect(manifest.description, name).toMatch(/\.$/)
+      expect(page, name).toMatch(new RegExp(`npm i (-g )?${name}\\b`))
+      expect(Object.keys(manifest.exports).filter((key) => key.includes("*"))).toEqual([])
+      const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = ""]) => to)
+      expect(links.filter((to) => !/^(https?:|#)/.test(to) && !existsSync(join(folder, to)))).toEqual([])
+      expect(existsSync(join(folder, "LICENSE"))).toBe(true)
     }
   })
 
-  test("sign in and write to each other from an empty project", async () => {
-    const server = await startMessagingServer({ store: storyStore })
-    try {
-      const tokens = await Promise.all(
-        ["packed", "packed too"].map(async (subject) => {
-          const { credential } = await server.login(subject)
-          return credential?.case === "idToken" ? credential.value : ""
-        }),
-      )
-      writeFileSync(join(project, "program.ts"), program)
-      const root = Buffer.from(server.issuerRootKey).toString("base64url")
-      const arguments_ = ["program.ts", server.url, server.app.id, root, project, ...tokens]
-      const said = await new Promise<string>((resolve, reject) =>
-        execFile(process.execPath, arguments_, { cwd: project }, (error, stdout, stderr) =>
-          error ? reject(new Error(stderr)) : resolve(stdout),
-        ),
-      )
-      expect(said).toMatch(/^prn_\w+ 1\nprn_\w+ 1\nhello from a package\n$/)
-      expect(readFileSync(join(project, "package.json"), "utf8")).toContain("@signet/client-node")
-    } finally {
-      await server.close()
+  test("reach into nobody's files but their own, each script with its source map", () => {
+    const folder = join(root, "built/@signet")
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+      /\.(js|d\.ts)$/.test(name),
+    )
+    expect(files.length).toBeGreaterThan(1_000)
+    const wrong = files.flatMap((name) => {
+      const [of = ""] = name.split("/")
+      const text = readFileSync(join(folder, name), "utf8")
+      const isOurs = /\/(esm|cjs|dist)\//.test(name) && !name.includes("/vendor/")
+      const noMap =
+        isOurs && name.endsWith(".js") && !existsSync(join(folder, `${name}.map`)) ? [`${name}: no map`] : []
+      const found = text.matchAll(/(?:\bfrom |\bimport |\bimport\(|\brequire\()"(\.[^"]+)"/g)
+      const missing = [...found].flatMap(([, specifier = ""]) => {
+        const path = resolve(folder, dirname(name), specifier)
+        const target = name.endsWith(".d.ts") ? path.replace(/\.js$/, ".d.ts") : path
+        return existsSync(target) && target.startsWith(join(folder, of)) ? [] : [`${name}: ${specifier}`]
+      })
+      return [...noMap, ...missing]
+    })
+    expect(wrong).toEqual([])
+  })
+
+  test("have types that TypeScript 5 and 7 take in strict projects, by import and by require, all of them looked into", async () => {
+    const names = libraries.flatMap((name) => {
+      const { exports } = JSON.parse(readFileSync(join(root, "built", name, "package.json"), "utf8"))
+      return Object.keys(exports).flatMap((key) => (key.endsWith(".json") ? [] : [`${name}${key.slice(1)}`]))
+    })
+    const text = [
+      ...names.map((name, i) => `import * as m${i} from "${name}"`),
+      `export const all = [${names.map((_, i) => `m${i}`).join(", ")}]`,
+    ].join("\n")
+    const folder = at("libraries")
+    for (const file of ["all.mts", "all.cts"]) writeFileSync(join(folder, file), text)
+    writeFileSync(join(folder, "page.mts"), entry)
+    writeFileSync(join(folder, "messages.mts"), messengerEntry)
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, module: "nodenext", target: "es2023", types: ["node"], skipLibCheck: false },
+      lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"],
     }
+    const files = ["all.mts", "all.cts", "page.mts", "messages.mts"]
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
+    for (const compiler of ["typescript", "typescript5"]) {
+      expect(
+        await run(folder, process.execPath, [`node_modules/${compiler}/bin/tsc`, "-p", "."]),
+        compiler,
+      ).toMatchObject({
+        code: 0,
+        stdout: "",
+      })
+    }
+  })
+
+  test("fit a strict service with the types of Express, Fastify, Hono and Connect, by import and by require", async () => {
+    const folder = at("types")
+    const source = readFileSync(join(folder, "service.ts"), "utf8")
+    writeFileSync(
+      join(folder, "service.cts"),
+      source.replaceAll(/^import (express|fastify) from ("\w+")/gm, "import $1 = require($2)"),
+    )
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, module: "nodenext", target: "es2023", types: ["node"], skipLibCheck: true },
+      ...{ lib: ["es2023", "dom", "esnext.disposable"], esModuleInterop: true },
+    }
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions, files: ["service.ts", "service.cts"] }),
+    )
+    for (const compiler of ["typescript", "typescript5"]) {
+      expect(
+        await run(folder, process.execPath, [`node_modules/${compiler}/bin/tsc`, "-p", "."]),
+        compiler,
+      ).toMatchObject({
+        code: 0,
+        stdout: "",
+      })
+    }
+  })
+
+  const services = [
+    ["Express", "express", "service.mjs"],
+    ["Fastify, by require", "fastify", "service.cjs"],
+    ["Hono", "hono", "service.mjs"],
+    ["a plain ES module", "esm", "service.mjs"],
+    ["plain CommonJS, with the ES modules in the same process", "cjs", "service.cjs"],
+  ] as const
+  const allowed = { own: { status: 200, of: expect.stringMatching(/^prn_/) } }
+  const refused = {
+    others: { status: 401, reason: "AUDIENCE_MISMATCH" },
+    none: { status: 401, reason: "NO_CREDENTIAL" },
+  }
+
+  describe.each(lines)("on Node %s", (line) => {
+    const isSkipped = line !== "24" && !hasOldNodes
+    test.skipIf(isSkipped).each(services)("the guard protects a service in %s", async (_, name, file) => {
+      const node = nodeOf(line)
+      // Without this, a Node that can require ES modules would hide that there is no CommonJS.
+      const flags = file.endsWith(".cjs") ? ["--no-experimental-require-module"] : []
+      const service = await start(at(name), [...flags, file], /listening on (\d+)/, { node, ISSUER: signet.url })
+      try {
+        expect(await succeed(at(name), node, ["--version"])).toContain(`v${versions[line]}`)
+        const calls = await callsOf(`http://127.0.0.1:${service.match[1]}/notes`, tokens)
+        expect(calls).toMatchObject({ ...allowed, ...refused })
+      } finally {
+        await service.stop()
+      }
+    })
+
+    test.skipIf(isSkipped)("two people sign in and write to each other", async () => {
+      const args = ["program.mjs", signet.url, signet.rootKey, join(root, `of-${line}`), `ada-${line}`, `bob-${line}`]
+      const said = await succeed(at("messenger"), nodeOf(line), args, { node: nodeOf(line) })
+      expect(said).toMatch(/prn_\w+ \d+\n[\s\S]*prn_\w+ \d+\n[\s\S]*hello from a package\n/)
+      const noSqlite =
+        "Node 20.19.0 has no node:sqlite: use Node 22.13 or later, or openFolderStore, which needs no library"
+      expect(said.includes(noSqlite)).toBe(line === "20")
+    })
+  })
+
+  test("a page of Vite and TypeScript builds, without warnings", async () => {
+    const folder = at("vite")
+    await succeed(folder, "npx", ["tsc", "-p", "."])
+    expect(await succeed(folder, "npx", ["vite", "build"])).not.toMatch(/externalized|warning/i)
+    const [script = ""] = readdirSync(join(folder, "dist/assets")).filter((name) => name.endsWith(".js"))
+    expect(readFileSync(join(folder, "dist/assets", script), "utf8")).toContain("LOGGED_OUT")
+  })
+
+  test("an app of Next builds, starts, shows its page and guards its route", async () => {
+    const folder = at("next")
+    await succeed(folder, "npx", ["next", "build"], { ISSUER: signet.url })
+    const bin = "node_modules/next/dist/bin/next"
+    const app = await start(
+      folder,
+      [bin, "start", "-p", "0", "-H", "127.0.0.1"],
+      /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
+      {
+        ISSUER: signet.url,
+      },
+    )
+    try {
+      const url = `http://127.0.0.1:${app.match[1]}`
+      expect(await (await fetch(url)).text()).toContain("notes:")
+      expect(await callsOf(`${url}/api/notes`, tokens)).toMatchObject({ ...allowed, ...refused })
+    } finally {
+      await app.stop()
+    }
+  }, 180_000)
+
+  test.skipIf(!hasOldNodes).each(["20", "22"] as const)(
+    "the programs say in one sentence which Node they need, on Node %s",
+    async (line) => {
+      const node = nodeOf(line)
+      const server = await run(at("server"), node, ["node_modules/@signet/server/bin/signet-server.mjs"], { node })
+      const sentence = `signet-server needs Node 24 or newer and this is Node ${versions[line]}: install Node 24 and run it again.\n`
+      expect(server).toEqual({ code: 2, stdout: "", stderr: sentence })
+      const command = await run(at("command"), node, ["node_modules/@signet/cli/bin/signet.mjs", "whoami"], { node })
+      expect(command).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(/^signet needs Node 22\.18 or newer .*\n$/),
+      })
+    },
+  )
+
+  test("the server says what it can be asked, and refuses what it does not know", async () => {
+    const bin = "node_modules/@signet/server/bin/signet-server.mjs"
+    const help = await run(at("server"), process.execPath, [bin, "--help"])
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("signet-server admin") })
+    const unknown = await run(at("server"), process.execPath, [bin, "sevre"])
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('has no command "sevre"') })
+  })
+
+  test("the command signs in at the server, and says who it is", async () => {
+    const home = { HOME: join(root, "home"), SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: "of a test" }
+    const bin = "node_modules/@signet/cli/bin/signet.mjs"
+    await succeed(
+      at("command"),
+      process.execPath,
+      [bin, "login", "--server", signet.url, "--as", "ada@example.com"],
+      home,
+    )
+    expect(await succeed(at("command"), process.execPath, [bin, "whoami"], home)).toContain("ada@example.com")
+  })
+
+  test("a hook of another framework is refused in words that name the right one", async () => {
+    const program = `
+      import { guardHook } from "@signet/guard/fastify"
+      import { createNodeGuard } from "@signet/guard/node"
+      const guard = createNodeGuard({ issuer: "https://auth.example", audience: "svc-notes" })
+      const hook = guardHook({ guard, requirement: { is: "scope", scope: "notes.read" } })
+      await hook({ headers: {} }, { writeHead() {}, end() {} }, () => {}).catch(({ message }) => console.log(message))
+    `
+    writeFileSync(join(at("esm"), "wrong.mjs"), program)
+    expect(await succeed(at("esm"), process.execPath, ["wrong.mjs"])).toContain(
+      "use guardMiddleware of @signet/guard/express",
+    )
   })
 })
-
-const program = `
-import { join } from "node:path"
-import { argv } from "node:process"
-import { createClient } from "@connectrpc/connect"
-import { configure, createFileLock, createFileShelf, createPassphraseBox, grpc } from "@signet/client-node"
-import { createMessenger, messagingSession, openFolderStore, openSqliteStore } from "@signet/client-node/messaging"
-import { AuthService } from "@signet/proto/auth/v1/auth_service"
-import { SessionService } from "@signet/proto/auth/v1/session_service"
-const [, , authBaseUrl = "", appId = "", rootKey = "", project = "", ...idTokens] = argv
-const [ada, bob] = await Promise.all(idTokens.map(open))
-if (ada === undefined || bob === undefined) throw new Error("two of them")
-await bob.messenger.sync()
-const { id } = await ada.messenger.createDirectConversation(bob.userId)
-await ada.messenger.send(id, new TextEncoder().encode("hello from a package"))
-await bob.messenger.sync()
-for (const entry of await bob.messenger.timeline(id)) {
-  if (entry.is === "message") console.log(new TextDecoder().decode(entry.plaintext))
-}
-for (const one of [ada, bob]) {
-  await one.messenger.close()
-  one.signet.close()
-}
-
-async function open(idToken: string, i: number) {
-  const folder = join(project, \`of \${i}\`)
-  const box = createPassphraseBox({
-    shelf: createFileShelf(join(folder, "box")),
-    lock: createFileLock(join(folder, "box-lock")),
-    passphrase: async () => "of a test",
-  })
-  const signet = configure({ appId, authBaseUrl, providers: ["IDP_A"], folder: join(folder, "signet"), box })
-  await signet.login({ provider: "IDP_A", nonce: "n-1", credential: { idToken } })
-  const { principal } = await createClient(AuthService, signet.session.transport()).me({})
-  const { sessions } = await createClient(SessionService, signet.session.transport({ wire: grpc })).listSessions({})
-  console.log(principal?.id, sessions.length)
-  const session = await messagingSession(signet.session, { appId })
-  const messaging = { baseUrl: authBaseUrl, issuerRootKeys: [new Uint8Array(Buffer.from(rootKey, "base64url"))] }
-  const store = i === 0 ? openSqliteStore(join(folder, "messages")) : await openFolderStore(join(folder, "messages"))
-  return { signet, userId: session.userId, messenger: await createMessenger({ messaging, session, store, secretBox: box }) }
-}
-`

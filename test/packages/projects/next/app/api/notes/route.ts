@@ -1,0 +1,8 @@
+import { guardFetch } from "@signet/guard/fetch"
+import { createNodeGuard } from "@signet/guard/node"
+
+const guard = createNodeGuard({ issuer: process.env.ISSUER ?? "", audience: "svc-notes" })
+
+export const GET = guardFetch({ guard, requirement: { is: "scope", scope: "notes.read" } }, (_, { caller }) =>
+  Response.json({ notes: [], of: caller?.principal.id }),
+)
