@@ -106,6 +106,8 @@ const layout: Record<string, Row> = {
   },
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
   scripts: { ours: [], npm: ["*"] },
+  // What generates the parts of a guard in another language.
+  guards: { ours: ["gen/es", "server/kernel"], npm: ["node:"] },
   test: { ours: ["*"], npm: ["*"] },
 }
 

@@ -1,0 +1,94 @@
+package guard_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"signet.dev/guard"
+	"signet.dev/guard/internal/vectors"
+)
+
+type snapshotVectors struct {
+	Now                 int64
+	Issuer, Audience    string
+	JWKS, StatementJWKS json.RawMessage
+	Tokens              map[string]string
+	Resources           map[string]guard.Resource
+	Sequences           []struct {
+		Name     string
+		Capacity int
+		Steps    []struct {
+			Now         int64
+			Token       string
+			Requirement vectors.Requirement
+			Resource    string
+			Exchanges   []exchange
+			Expected    struct {
+				Allow              bool
+				Reason             guard.Reason
+				Roles, Permissions []string
+			}
+		}
+	}
+}
+
+func TestSnapshots(t *testing.T) {
+	var v snapshotVectors
+	vectors.Read(t, "snapshots.json", &v)
+	for _, sequence := range v.Sequences {
+		t.Run(sequence.Name, func(t *testing.T) {
+			clock, issuer := &vectors.Clock{}, &scripted{t: t}
+			permissions, err := guard.NewPermissionSnapshots(guard.SnapshotOptions{
+				Issuer: v.Issuer, BaseURL: v.Issuer, StatementKeys: staticKeys(t, v.StatementJWKS),
+				Token: vectors.OwnToken{}, HTTPClient: vectors.Transport(issuer.answer).Client(), Now: clock.Now,
+				Capacity: sequence.Capacity,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := guard.New(guard.Options{
+				Issuer: v.Issuer, Audience: v.Audience, AppID: guard.AnyApp, KeySet: staticKeys(t, v.JWKS),
+				Permissions: permissions, Now: clock.Now,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, step := range sequence.Steps {
+				clock.Set(step.Now)
+				issuer.exchanges = step.Exchanges
+				options := guard.EndpointOptions{
+					FindResource: func(context.Context, string, string) (*guard.Resource, error) {
+						if found, there := v.Resources[step.Resource]; there {
+							return &found, nil
+						}
+						return nil, nil
+					},
+				}
+				endpoint, err := g.Endpoint(step.Requirement.Value(), options, vectors.AnySource)
+				if err != nil {
+					t.Fatal(err)
+				}
+				read := func() guard.ReadValue { return func(guard.Source, string) string { return "named" } }
+				caller, err := endpoint.Decide(context.Background(), []string{"Bearer " + v.Tokens[step.Token]}, read)
+				if len(issuer.exchanges) > 0 {
+					t.Fatalf("step %d: the issuer was not asked %v", i, issuer.exchanges)
+				}
+				if reasonOf(err) != step.Expected.Reason || (err == nil) != step.Expected.Allow {
+					t.Fatalf("step %d: got %v, want %+v", i, err, step.Expected)
+				}
+				if err != nil {
+					continue
+				}
+				if !sameNames(caller.Roles, step.Expected.Roles) || !sameNames(caller.Permissions, step.Expected.Permissions) {
+					t.Fatalf("step %d: got %v and %v, want %+v", i, caller.Roles, caller.Permissions, step.Expected)
+				}
+			}
+		})
+	}
+}
+
+func sameNames(set guard.Set, names []string) bool {
+	return slices.Equal(slices.Sorted(set.All()), slices.Sorted(slices.Values(names)))
+}
