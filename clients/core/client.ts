@@ -54,6 +54,8 @@ export interface SignInOptions {
 
 export interface ProviderSignIn extends SignInOptions {
   readonly provider: "IDP_A" | "IDP_B"
+  /** Which of the app's connections of this provider; needed where it has several and none is the default. */
+  readonly connection?: string
   /** The nonce that went to the provider, before any hashing. */
   readonly nonce?: string
   readonly credential:
@@ -68,6 +70,47 @@ export interface EmailSignIn extends SignInOptions {
   readonly password: string
 }
 
+/** A way of signing in, as a sign-in page shows it. */
+export interface SignInOption {
+  readonly provider: "IDP_A" | "IDP_B" | "IDP_C" | "unknown"
+  /** Empty for the default. */
+  readonly connection: string
+  readonly displayName: string
+  /** A browser can be sent there. Others sign in with what the provider's own SDK hands out, or by email. */
+  readonly canRedirect: boolean
+  readonly clientId: string
+  readonly authorizationEndpoint: string
+  readonly scopes: readonly string[]
+}
+
+export interface BeginSignIn extends SignInOptions {
+  /** Default: the app's default connection, or its only one. */
+  readonly connection?: string
+  /** Where the provider sends the browser back to: one of the connection's redirect addresses, letter for letter. */
+  readonly redirectUri: string
+  /** Where the app goes on: a path of its own origin. Default: `/`. */
+  readonly returnTo?: string
+  /** Told to the platform when the callback comes. Default: `page`. */
+  readonly display?: "page" | "popup"
+  /** Whom the provider is asked to sign in (OpenID Connect Core section 3.1.2.1). */
+  readonly loginHint?: string
+  /** Has the provider ask again, or which account, although it knows the browser. */
+  readonly prompt?: "login" | "select_account" | "consent"
+}
+
+/** A provider's answer to a sign-in that this client began. Its state is used up. */
+export interface Callback {
+  readonly state: string
+  readonly returnTo: string
+  readonly display: "page" | "popup"
+  /**
+   * Has the service trade the code, and signs in.
+   *
+   * @throws SignetError CALLBACK_ISSUER_MISMATCH, PROVIDER_REFUSED, and what the service refuses.
+   */
+  finish(): Promise<SignedIn>
+}
+
 export interface SignedIn {
   readonly user: SignedInUser
   /** Whether this was the person's first sign-in ever. */
@@ -80,6 +123,22 @@ export interface Signet {
   newNonce(): string
   /** For a provider's authorization endpoint (RFC 7636, S256). */
   newPkce(): Promise<{ codeVerifier: string; codeChallenge: string }>
+  /** How people sign in to the app on this platform. Asked of the service each time. */
+  signInOptions(): Promise<readonly SignInOption[]>
+  /**
+   * Begins a sign-in at a provider's page: makes state, nonce and PKCE, and keeps them for ten minutes.
+   *
+   * @returns Where to send the browser. Platforms with a browser have a call that does.
+   * @throws SignetError CONNECTION_REQUIRED, CONNECTION_UNKNOWN, PROVIDER_NOT_ENABLED, RETURN_PATH_INVALID
+   */
+  beginSignIn(of: BeginSignIn): Promise<{ readonly url: string; readonly state: string }>
+  /**
+   * Reads the address that a provider sent the browser back to. Each answer is opened once.
+   *
+   * @returns Undefined for an address that is no answer of a provider.
+   * @throws SignetError CALLBACK_INVALID when this client did not begin it, or it was opened before, or has expired.
+   */
+  openCallback(address: string): Promise<Callback | undefined>
   login(signIn: ProviderSignIn): Promise<SignedIn>
   loginWithPassword(signIn: EmailSignIn): Promise<SignedIn>
   /** The answer is the same whether anybody has the address. */

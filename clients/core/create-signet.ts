@@ -5,6 +5,7 @@ import { SignetError } from "./errors.ts"
 import { createKeep } from "./keep.ts"
 import { createLiveSession } from "./live-session.ts"
 import { createLogout } from "./logout.ts"
+import { createRedirects } from "./redirect/redirects.ts"
 import { checkServiceUrl } from "./service-url.ts"
 import { createSessionOf } from "./session-of.ts"
 import { createSignIns } from "./sign-in.ts"
@@ -25,12 +26,14 @@ export function createSignet(config: SignetConfig, platform: Platform): Signet {
     present: (record, wanted) => present(client, { appId, record, audiences: wanted }),
   })
   const signIns = createSignIns({ config, audiences, client, clock, keep, live, lock, random })
+  const redirects = createRedirects({ config, client, clock, keep, random, login: signIns.login })
   const { logout, finish } = createLogout({ config, client, keep, live, lock })
   const session = createSessionOf({ config, authAudience, live, logout, platform })
   void live.ready.then(finish)
   return {
     session,
     ...signIns,
+    ...redirects,
     wake() {
       live.wake()
       void finish()

@@ -18,6 +18,16 @@ export const clientReasons = [
   /** The configuration names no such way of signing in. */
   "PROVIDER_NOT_ENABLED",
   "CONFIGURATION_INVALID",
+  /** A provider's answer that this client did not ask for, had before, or that came too late: nobody was signed in. */
+  "CALLBACK_INVALID",
+  /** The answer is another issuer's than the one that was asked (RFC 9207): nobody was signed in. */
+  "CALLBACK_ISSUER_MISMATCH",
+  /** The provider did not sign the person in; metadata `error` is its code, such as `access_denied`. */
+  "PROVIDER_REFUSED",
+  /** The address to go on at is no path of the app's own origin. */
+  "RETURN_PATH_INVALID",
+  /** The browser opened no window: call from a click. */
+  "POPUP_BLOCKED",
   /** The service answered what the contract does not say. */
   "ANSWER_INVALID",
   "CANCELED",
@@ -71,6 +81,11 @@ const codes: Partial<Record<FailureReason, Code>> = {
   STORE_FAILED: Code.FailedPrecondition,
   PROVIDER_NOT_ENABLED: Code.FailedPrecondition,
   CONFIGURATION_INVALID: Code.FailedPrecondition,
+  CALLBACK_INVALID: Code.Unauthenticated,
+  CALLBACK_ISSUER_MISMATCH: Code.Unauthenticated,
+  PROVIDER_REFUSED: Code.Unauthenticated,
+  RETURN_PATH_INVALID: Code.InvalidArgument,
+  POPUP_BLOCKED: Code.FailedPrecondition,
   ANSWER_INVALID: Code.Internal,
   CANCELED: Code.Canceled,
 }

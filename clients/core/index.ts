@@ -1,5 +1,7 @@
 // @signet/client: the identity client, but for the platform it runs on.
 export type {
+  BeginSignIn,
+  Callback,
   EmailSignIn,
   EnabledProvider,
   Platform,
@@ -8,6 +10,7 @@ export type {
   SignedIn,
   Signet,
   SignetConfig,
+  SignInOption,
   SignInOptions,
 } from "./client.ts"
 export { connect } from "./connect-wire.ts"

@@ -19,7 +19,21 @@ export interface Keep {
   loadNote(name: string): Promise<Note | undefined>
   putNote(name: string, note: Note): Promise<void>
   removeNote(name: string): Promise<void>
+  /**
+   * Changes named bytes in one step, among all tabs.
+   *
+   * @param work Runs again when another tab came between. `after` undefined leaves them as they are.
+   */
+  change<T>(name: string, work: (before: Uint8Array | undefined) => Changed<T>): Promise<T>
 }
+
+interface Changed<T> {
+  readonly after: Uint8Array | undefined
+  readonly value: T
+}
+
+/** How often others may come between. */
+const rounds = 32
 
 type Parts = Pick<Platform, "shelf" | "refreshToken">
 
@@ -59,6 +73,19 @@ export function createKeep(of: { appId: string; authBaseUrl: string }, { shelf, 
     putNote: (name, note) =>
       kept("written", async () => {
         await shelf.write(noteName(name), await seal(noteName(name), encodeNote(note)), "any")
+      }),
+    change: (name, work) =>
+      kept("written", async () => {
+        const at = noteName(name)
+        for (let round = 0; round < rounds; round++) {
+          const found = await shelf.read(at)
+          // What does not open is replaced: it is older than the key.
+          const before = found && (await open(at, found.bytes).catch(() => undefined))
+          const { after, value } = work(before)
+          if (after === undefined) return value
+          if ((await shelf.write(at, await seal(at, after), found?.revision)) !== undefined) return value
+        }
+        throw new SignetError("LOCK_BUSY", "others change this all the time")
       }),
     removeNote: (name) =>
       kept("removed", async () => {

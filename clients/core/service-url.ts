@@ -7,10 +7,12 @@ import { SignetError } from "./errors.ts"
  */
 export function checkServiceUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isLoopback = url !== undefined && /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url.hostname)
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback)
+  const isSafe = url !== undefined && isTlsOrLoopback(url)
   const isPlain = url !== undefined && !url.username && !url.password && !url.search && !url.hash
   if (!isSafe || !isPlain || text.endsWith("/")) {
     throw new SignetError("CONFIGURATION_INVALID", "a service's address is https, and ends without a slash or a query")
   }
 }
+
+export const isTlsOrLoopback = ({ protocol, hostname }: URL): boolean =>
+  protocol === "https:" || (protocol === "http:" && /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(hostname))

@@ -81,7 +81,7 @@ export function createSignIns(deps: SignInDeps): SignIns {
     newNonce: () => randomText(random, 192),
     newPkce: () => newPkce(deps),
 
-    async login({ provider, nonce, credential, profileHints, ...options }) {
+    async login({ provider, connection, nonce, credential, profileHints, ...options }) {
       checkEnabled(provider)
       const note = `profile hints ${provider}`
       const { name, email } = profileHints ?? {}
@@ -95,6 +95,7 @@ export function createSignIns(deps: SignInDeps): SignIns {
           {
             ...common(options),
             provider: Provider[provider],
+            ...(connection !== undefined && { connection }),
             ...(nonce !== undefined && { nonce }),
             ...(hints && { profileHints: hints }),
             credential: credentialOf(credential),

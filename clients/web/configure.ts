@@ -9,8 +9,11 @@ import {
 } from "@signet/client"
 import { createBroadcast } from "./broadcast.ts"
 import { clock, random } from "./environment.ts"
+import { explainedFetch } from "./explained-fetch.ts"
 import { createIdbShelf } from "./idb-shelf.ts"
 import { followPage } from "./lifecycle.ts"
+import { besidePage } from "./loopback.ts"
+import { createPageSignIn, type PageSignIn } from "./page-sign-in.ts"
 import { createWebLock } from "./web-lock.ts"
 
 export interface WebConfig extends SignetConfig {
@@ -21,30 +24,44 @@ export interface WebConfig extends SignetConfig {
   readonly refreshToken?: RefreshTokenPlace
   /** How calls travel where nothing else is said. Default: Connect. */
   readonly wire?: Wire
+  /** The path of the page that calls `handleCallback`; with the origin, a redirect address of each connection. Default: `/callback`. */
+  readonly callbackPath?: string
 }
+
+/** The identity client with what only a page can do. */
+export type WebSignet = Signet & PageSignIn
 
 /**
  * The identity client of a page, or of a worker of the same origin. Nothing is kept where scripts read it plain.
  *
  * @throws SignetError CONFIGURATION_INVALID, also in a page that is not in a secure context.
  */
-export function configure({ refreshToken = { in: "cookie" }, wire = connect, ...config }: WebConfig): Signet {
+export function configure({
+  refreshToken = { in: "cookie" },
+  wire = connect,
+  callbackPath = "/callback",
+  ...given
+}: WebConfig): WebSignet {
   if (!globalThis.isSecureContext) {
     throw new SignetError("CONFIGURATION_INVALID", "signing in needs a page in a secure context")
   }
+  const config = { ...given, authBaseUrl: besidePage(given.authBaseUrl) }
   const place = `signet ${config.appId} ${config.authBaseUrl}`
   const signet = createSignet(config, {
     ...{ clock, random, wire, refreshToken },
     shelf: createIdbShelf(),
     lock: createWebLock(place),
     channel: createBroadcast(place),
-    fetch: (input, init) => globalThis.fetch(input, init),
+    fetch: explainedFetch(config.authBaseUrl),
   })
   const unfollow = followPage(signet)
+  const page = createPageSignIn({ signet, place, callbackPath })
   return {
     ...signet,
+    ...page,
     close() {
       unfollow()
+      page.close()
       signet.close()
     },
   }

@@ -10,7 +10,9 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 /** Why browser tests cannot run here, or undefined when they can. */
 export const chromiumMissing: string | undefined = executablePath ? undefined : "no Chromium"
 
-export function launchChromium(options: { hasBackForwardCache?: boolean } = {}): Promise<Browser> {
+export function launchChromium(
+  options: { hasBackForwardCache?: boolean; args?: readonly string[] } = {},
+): Promise<Browser> {
   if (executablePath === undefined) throw new Error("no Chromium")
   return chromium.launch({
     executablePath,
@@ -23,6 +25,7 @@ export function launchChromium(options: { hasBackForwardCache?: boolean } = {}):
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...(options.args ?? []),
     ],
   })
 }
@@ -42,8 +45,13 @@ async function bundle(entry: string): Promise<string> {
  * Serves one bundled page on a free loopback port.
  *
  * @param worker The entry of a service worker, at /worker.js.
+ * @param inline A script that runs before the page's.
  */
-export async function servePage(entry: string, worker?: string): Promise<{ origin: string; close(): void }> {
+export async function servePage(
+  entry: string,
+  worker?: string,
+  inline = "",
+): Promise<{ origin: string; close(): void }> {
   const scripts = new Map([["/page.js", await bundle(entry)]])
   if (worker !== undefined) scripts.set("/worker.js", await bundle(worker))
   const server = createServer((request, response) => {
@@ -52,7 +60,7 @@ export async function servePage(entry: string, worker?: string): Promise<{ origi
     else
       response
         .setHeader("content-type", "text/html")
-        .end('<!doctype html><title>Signet</title><script src="/page.js"></script>')
+        .end(`<!doctype html><title>Signet</title><script>${inline}</script><script src="/page.js"></script>`)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo

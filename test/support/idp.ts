@@ -34,7 +34,7 @@ export interface FakeIdp {
   /** A signed ID token for the client "notes-web" with the nonce "n-1", changed as asked. */
   mint(options?: MintOptions): Promise<string>
   /** A code that the token endpoint trades once, for a minted token. */
-  issueCode(grant: { codeVerifier: string; redirectUri: string; token?: MintOptions }): string
+  issueCode(grant: { codeVerifier?: string; codeChallenge?: string; redirectUri: string; token?: MintOptions }): string
   stop(): Promise<void>
 }
 
@@ -130,9 +130,9 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
         .setProtectedHeader({ alg, kid: keys.kid, typ: "JWT", ...header })
         .sign(key)
     },
-    issueCode({ codeVerifier, redirectUri, token = {} }) {
+    issueCode({ codeVerifier = "", codeChallenge, redirectUri, token = {} }) {
       const code = `code-${codes.size}-${Math.random()}`
-      codes.set(code, { challenge: challengeOf(codeVerifier), redirectUri, token })
+      codes.set(code, { challenge: codeChallenge ?? challengeOf(codeVerifier), redirectUri, token })
       return code
     },
     async stop() {

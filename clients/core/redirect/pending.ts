@@ -1,0 +1,91 @@
+// What is remembered of a sign-in between leaving for the provider and coming back: on the shelf, which only this origin
+// reads, until it is taken, once, or ten minutes have passed.
+import type { SignInOptions } from "../client.ts"
+import type { Keep } from "../keep.ts"
+import type { Clock } from "../ports.ts"
+import { isText, objectOf } from "../record.ts"
+
+export interface Pending {
+  /** The key: 192 random bits, which the provider sends back. */
+  readonly state: string
+  readonly createdAtMs: number
+  /** Before any hashing. */
+  readonly nonce: string
+  /** RFC 7636 section 4.1. */
+  readonly codeVerifier: string
+  readonly connection: string
+  readonly redirectUri: string
+  /** What the provider may call itself in its answer (RFC 9207). */
+  readonly issuers: readonly string[]
+  readonly requiresIssuer: boolean
+  readonly returnTo: string
+  readonly display: "page" | "popup"
+  /** Of the sign-in that follows. */
+  readonly options: SignInOptions
+}
+
+export interface PendingSignIns {
+  put(pending: Pending): Promise<void>
+  /** @returns Undefined for a state that is unknown, was taken before, or has expired. One caller gets it. */
+  take(state: string): Promise<Pending | undefined>
+}
+
+const lifeMs = 600_000
+/** Sign-ins that nobody finished; the oldest is forgotten first. */
+const most = 8
+const name = "sign-ins"
+
+export function createPendingSignIns({ keep, clock }: { keep: Keep; clock: Clock }): PendingSignIns {
+  // The clock of the machine may have been set back: what comes from the future has expired, too.
+  const isLive = ({ createdAtMs }: Pending) => Math.abs(clock.nowMs() - createdAtMs) < lifeMs
+  const live = (bytes: Uint8Array | undefined) => parse(bytes).filter(isLive)
+
+  return {
+    put: (pending) =>
+      keep.change(name, (before) => ({
+        after: encode([...live(before), pending].slice(-most)),
+        value: undefined,
+      })),
+    take: (state) =>
+      keep.change(name, (before) => {
+        const all = live(before)
+        const value = all.find((each) => each.state === state)
+        return { after: value && encode(all.filter((each) => each !== value)), value }
+      }),
+  }
+}
+
+const encode = (all: readonly Pending[]): Uint8Array => new TextEncoder().encode(JSON.stringify(all))
+
+function parse(bytes: Uint8Array | undefined): readonly Pending[] {
+  if (bytes === undefined) return []
+  try {
+    const all: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
+    return Array.isArray(all) ? all.map(parseOne).filter((one) => one !== undefined) : []
+  } catch {
+    return []
+  }
+}
+
+/** Undefined for what another version wrote. */
+function parseOne(value: unknown): Pending | undefined {
+  const one = objectOf(value)
+  const { state, createdAtMs, nonce, codeVerifier, connection, redirectUri, issuers, requiresIssuer, returnTo } = one
+  if (!isText(state) || typeof createdAtMs !== "number" || !isText(nonce) || !isText(codeVerifier)) return undefined
+  if (typeof connection !== "string" || !isText(redirectUri) || !isText(returnTo)) return undefined
+  if (!Array.isArray(issuers) || !issuers.every(isText) || typeof requiresIssuer !== "boolean") return undefined
+  return {
+    ...{ state, createdAtMs, nonce, codeVerifier, connection, redirectUri, issuers, requiresIssuer, returnTo },
+    display: one.display === "popup" ? "popup" : "page",
+    options: optionsOf(objectOf(one.options)),
+  }
+}
+
+function optionsOf({ tenantId, contextId, invitationCode, cancelDeletion }: Record<string, unknown>): SignInOptions {
+  return {
+    ...(isText(tenantId) && { tenantId }),
+    ...(isText(contextId) && { contextId }),
+    ...(isText(invitationCode) && { invitationCode }),
+    ...(cancelDeletion === true && { cancelDeletion }),
+  }
+}
