@@ -15,7 +15,7 @@ const firstMinutes = /## The first five minutes[\s\S]*?```sh\n([\s\S]*?)\n```/.e
 const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
 const providers = readFileSync(join(import.meta.dirname, "../../docs/providers.md"), "utf8")
 const tours = [...providers.matchAll(/With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/g)]
-const [withIdpB = "", withIdpC = ""] = tours.map((match) => match[1] ?? "")
+const [withConnections = "", withIdpB = "", withIdpC = ""] = tours.map((match) => match[1] ?? "")
 const administration = readFileSync(join(import.meta.dirname, "../../docs/administration.md"), "utf8")
 const asAdministrator = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(administration)?.[1] ?? ""
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
@@ -67,7 +67,21 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(answers[5]).toEqual({})
   }, 60_000)
 
-  test("the tour of docs/providers.md signs one person in twice with IDP_B", () => {
+  test("the tour of docs/providers.md lists two connections, and signs in by the second", () => {
+    const [listed, signedIn, ...rest] = run(withConnections)
+    expect(listed).toMatchObject({
+      options: [
+        { provider: "IDP_A", displayName: "Stand-in" },
+        { provider: "IDP_A", connection: "partner", authorizationEndpoint: `${program.url}/dev/partner/auth` },
+        { provider: "IDP_B" },
+        { provider: "IDP_C" },
+      ],
+    })
+    expect(signedIn).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
+    expect(rest).toEqual([])
+  }, 60_000)
+
+  test("the one of IDP_B signs one person in twice", () => {
     const [first, switched, second, ...rest] = run(withIdpB)
     expect(first).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
     expect(switched).toEqual({ down: false, delayMs: 0, issuer: "second" })
@@ -88,6 +102,8 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     const answers = run(asAdministrator)
     expect(answers).toMatchObject([
       { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
+      { providerClient: { connection: "okta", issuers: ["https://example.okta.com"], displayName: "Okta" } },
+      { options: [{ displayName: "IDP_A" }, { connection: "okta", displayName: "Okta", clientId: "0oa1" }] },
       { context: { type: "bed", status: "ACTIVE" } },
       { permission: { key: "garden.roses.prune" } },
       { app: { scopes: [{ key: "garden.look" }, { key: "garden.weed", permissions: ["garden.roses.prune"] }] } },
@@ -102,7 +118,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
       { tenant: { status: "ARCHIVED" } },
       { app: { status: "SUSPENDED" } },
     ])
-    expect(answers[8]).not.toHaveProperty("app.settings.allowedOrigins")
+    expect(answers[10]).not.toHaveProperty("app.settings.allowedOrigins")
   }, 60_000)
 
   test("a stock client finds the endpoints by discovery (RFC 8414)", async () => {

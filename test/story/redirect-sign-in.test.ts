@@ -44,7 +44,12 @@ const put = (change: Partial<ProviderClient>) => {
 describe("a sign-in at a provider's page", () => {
   test("asks with state, nonce and PKCE, and signs in once with what comes back", async () => {
     const signet = world.open(world.browser().tab())
-    const { url, state } = await signet.beginSignIn({ redirectUri, returnTo: "/notes?id=1#top", loginHint: "ada", prompt: "consent" })
+    const { url, state } = await signet.beginSignIn({
+      redirectUri,
+      returnTo: "/notes?id=1#top",
+      loginHint: "ada",
+      prompt: "consent",
+    })
     const asked = Object.fromEntries(new URL(url).searchParams)
     expect(url.startsWith("https://idp.example/authorize?tenant=1&")).toBe(true)
     expect(asked).toMatchObject({

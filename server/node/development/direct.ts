@@ -10,6 +10,8 @@ export interface Issuer {
   issuer: string
   key: IdpKey
   clients: readonly DevelopmentClient[]
+  /** Of the app's clients here; empty for the default. */
+  connection: string
   clock: Clock
 }
 
@@ -30,7 +32,10 @@ export async function answerDirectly(
   const idToken = await mint(issuer, asked)
   return path === "/id-token"
     ? { id_token: idToken, nonce }
-    : { appId: developmentAppId, platform: client.platform, nonce, idToken }
+    : {
+        ...{ appId: developmentAppId, platform: client.platform, nonce, idToken },
+        ...(issuer.connection !== "" && { connection: issuer.connection }),
+      }
 }
 
 interface Asked {

@@ -72,5 +72,5 @@ export async function startProvider(options: ProviderOptions): Promise<RunningPr
       context.body = `${out.error}: ${out.error_description ?? ""}\n`
     },
   })
-  return { provider, key, issuer, clients, clock }
+  return { provider, key, issuer, clients, clock, connection: of.connection }
 }
