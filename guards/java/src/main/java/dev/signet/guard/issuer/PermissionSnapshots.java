@@ -22,7 +22,7 @@ import java.util.Map;
  */
 public final class PermissionSnapshots implements PermissionSnapshot.Finder {
   private static final Http.Limits LIMITS = new Http.Limits(5_000, Snapshots.MAX_LENGTH + 1_024);
-  private static final int CAPACITY = 1_000;
+  private static final int DEFAULT_CAPACITY = 1_000;
   private static final long MAX_HELD_LENGTH = 33_554_432;
 
   private final String issuer;
@@ -30,6 +30,7 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
   private final KeySet statementKeys;
   private final ServiceToken token;
   private final Http http;
+  private final int capacity;
   private final JwtVerifier<Map<String, Object>> verifier;
   private final SharedRun<Held> shared = new SharedRun<>(LIMITS.timeoutMs());
   private final LinkedHashMap<Key, Held> held = new LinkedHashMap<>();
@@ -45,15 +46,17 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
    * @param baseUrl where the issuer answers. Configured, never from a request or a token.
    * @param statementKeys the keys at {@code /.well-known/statement-keys.json}; with a feed, its {@code withoutRevoked}
    * @param token this service's own token
+   * @param capacity how many are held
    */
   public PermissionSnapshots(
-      String issuer, String baseUrl, KeySet statementKeys, ServiceToken token, Http http, Clock clock) {
+      String issuer, String baseUrl, KeySet statementKeys, ServiceToken token, Http http, Clock clock, int capacity) {
     Http.address(baseUrl);
     this.issuer = issuer;
     this.baseUrl = baseUrl;
     this.statementKeys = statementKeys;
     this.token = token;
     this.http = http;
+    this.capacity = capacity;
     this.verifier =
         new JwtVerifier<>(
             new JwtVerifier.Options<>(
@@ -63,7 +66,7 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
 
   /** A client with the JDK's HTTP client and the system's clock. */
   public PermissionSnapshots(String issuer, String baseUrl, KeySet statementKeys, ServiceToken token) {
-    this(issuer, baseUrl, statementKeys, token, Http.create(), Clock.systemUTC());
+    this(issuer, baseUrl, statementKeys, token, Http.create(), Clock.systemUTC(), DEFAULT_CAPACITY);
   }
 
   @Override
@@ -136,7 +139,7 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
       forget(key);
       held.put(key, one);
       heldLength += one.length();
-      while (held.size() > CAPACITY || (heldLength > MAX_HELD_LENGTH && held.size() > 1)) {
+      while (held.size() > capacity || (heldLength > MAX_HELD_LENGTH && held.size() > 1)) {
         forget(held.keySet().iterator().next());
       }
     }

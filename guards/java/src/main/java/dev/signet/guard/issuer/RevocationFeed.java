@@ -50,7 +50,7 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
   private final Object lock = new Object();
   private volatile Position position = Position.START;
   private volatile boolean isStopped;
-  private volatile int asking;
+  private volatile int refreshing;
   private Thread following;
 
   /**
@@ -89,13 +89,18 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
   }
 
   /** Why the feed cannot go on now. */
-  private static final class FeedException extends Exception {
+  public static final class FeedException extends Exception {
     private static final long serialVersionUID = 1;
-    final String problem;
+    private final String problem;
 
     FeedException(String problem, Throwable cause) {
       super("the revocation feed: " + problem, cause);
       this.problem = problem;
+    }
+
+    /** As {@code onProblem} receives it. */
+    public String problem() {
+      return problem;
     }
   }
 
@@ -139,10 +144,10 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
 
   /** Nothing is known before the first answer: waits for one that is under way. */
   private void awaitFirst() throws InterruptedException {
-    if (asking == 0 || position.asOfMs() != 0) return;
+    if (refreshing == 0 || position.asOfMs() != 0) return;
     synchronized (lock) {
       var untilNanos = System.nanoTime() + PATIENCE_MS * 1_000_000;
-      for (var left = PATIENCE_MS; left > 0 && asking > 0 && position.asOfMs() == 0; ) {
+      for (var left = PATIENCE_MS; left > 0 && refreshing > 0 && position.asOfMs() == 0; ) {
         lock.wait(left);
         left = (untilNanos - System.nanoTime()) / 1_000_000;
       }
@@ -155,7 +160,23 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
    * @throws Exception when that cannot be done
    */
   public void refresh() throws Exception {
-    shared.run("", () -> pull(0));
+    shared.run("", this::pullOnce);
+  }
+
+  private boolean pullOnce() throws FeedException, InterruptedException {
+    countRefreshing(1);
+    try {
+      return pull(0);
+    } finally {
+      countRefreshing(-1);
+    }
+  }
+
+  private void countRefreshing(int more) {
+    synchronized (lock) {
+      refreshing += more;
+      lock.notifyAll();
+    }
   }
 
   /** Follows the feed until it is closed. A second call does nothing. */
@@ -227,33 +248,21 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
 
   /** Reads to the end; waits for news when there is none. True when there was any. */
   private boolean pull(int seconds) throws FeedException, InterruptedException {
-    ask(1);
-    try {
-      int beginnings = 0;
-      for (int page = 0; page < MAX_PAGES; page++) {
-        var statement = ask(pathAt(position, seconds), seconds);
-        synchronized (lock) {
-          var judged = statement.judge(position, options.issuer(), options.clock().millis());
-          if (judged.refusal() == Statement.Refusal.GAP && beginnings++ < MAX_BEGINNINGS) {
-            position = position.again();
-            continue;
-          }
-          if (judged.refusal() != null) throw new FeedException(judged.refusal().name(), null);
-          take(statement, judged.position());
+    int beginnings = 0;
+    for (int page = 0; page < MAX_PAGES; page++) {
+      var statement = ask(pathAt(position, seconds), seconds);
+      synchronized (lock) {
+        var judged = statement.judge(position, options.issuer(), options.clock().millis());
+        if (judged.refusal() == Statement.Refusal.GAP && beginnings++ < MAX_BEGINNINGS) {
+          position = position.again();
+          continue;
         }
-        if (statement.to() == statement.head()) return !statement.entries().isEmpty();
+        if (judged.refusal() != null) throw new FeedException(judged.refusal().name(), null);
+        take(statement, judged.position());
       }
-      throw new FeedException("UNREACHABLE", new IllegalStateException("the log has no end"));
-    } finally {
-      ask(-1);
+      if (statement.to() == statement.head()) return !statement.entries().isEmpty();
     }
-  }
-
-  private void ask(int more) {
-    synchronized (lock) {
-      asking += more;
-      lock.notifyAll();
-    }
+    throw new FeedException("UNREACHABLE", new IllegalStateException("the log has no end"));
   }
 
   private static String pathAt(Position position, int seconds) {
