@@ -5,9 +5,10 @@ import { type Reason, refusals } from "@signet/kernel/errors"
 export function reasonsText(): string {
   const entries = (Object.keys(refusals) as Reason[]).map((reason) => {
     const { code, status, message } = refusals[reason]
-    const line = `  ${reason}("${code}", ${status}, ${JSON.stringify(message)})`
+    const parts = [`"${code}"`, status, JSON.stringify(message)]
+    const line = `  ${reason}(${parts.join(", ")})`
     // 120 with what follows it.
-    return line.length < 120 ? line : `  ${reason}(\n      "${code}", ${status}, ${JSON.stringify(message)})`
+    return line.length < 120 ? line : `  ${reason}(\n      ${parts.join(",\n      ")})`
   })
   return `package dev.signet.guard;
 

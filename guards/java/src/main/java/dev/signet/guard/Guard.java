@@ -28,8 +28,8 @@ import java.util.function.BiConsumer;
  *     .build();
  * }</pre>
  *
- * <p>Calls may block: for keys that are not there yet or are too old, for {@code introspection}, for permissions that were
- * not asked for before. Each of these is bounded by a few seconds and shared by the threads that need it.
+ * <p>Calls may block: for keys that are not there yet or are too old, for {@code introspection}, for permissions that
+ * were not asked for before. Each of these is bounded by a few seconds and shared by the threads that need it.
  */
 public final class Guard {
   /** For {@link Builder#appId}: the service serves every app. */
@@ -210,8 +210,8 @@ public final class Guard {
     }
 
     /**
-     * Asked at each call whether principal, session and membership are active. Without it the token's own age is how old
-     * that knowledge is: 900 s at most.
+     * Asked at each call whether principal, session and membership are active. Without it the token's own age is how
+     * old that knowledge is: 900 s at most.
      */
     public Builder liveness(Liveness.Finder value) {
       liveness = value;

@@ -3,8 +3,8 @@ package dev.signet.guard;
 import java.util.Map;
 
 /**
- * What a request says and what the service found for it. {@link Rule} reads it; build one by hand only for a transport of
- * your own.
+ * What a request says and what the service found for it. {@link Rule} reads it; build one by hand only for a transport
+ * of your own.
  *
  * @param appId the app that the route belongs to; null where it serves every app
  * @param tenants the tenants that the request names, by {@link #tenantKey}

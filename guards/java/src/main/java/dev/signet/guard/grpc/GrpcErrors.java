@@ -9,6 +9,7 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import java.util.Locale;
 
 /** A refusal as gRPC sends it: code, message, ErrorInfo (AIP-193), Denial, www-authenticate. */
 public final class GrpcErrors {
@@ -38,6 +39,8 @@ public final class GrpcErrors {
   }
 
   private static Status.Code codeOf(String name) {
-    return name.equals("canceled") ? Status.Code.CANCELLED : Status.Code.valueOf(name.toUpperCase(java.util.Locale.ROOT));
+    // gRPC has two l.
+    if (name.equals("canceled")) return Status.Code.CANCELLED;
+    return Status.Code.valueOf(name.toUpperCase(Locale.ROOT));
   }
 }

@@ -34,8 +34,9 @@ import java.util.Map;
  * server.intercept(GrpcGuard.of(guard, notes)).addService(notes)
  * }</pre>
  *
- * <p>A call of a method that it was not built for is refused as unknown. For a service that nobody needs to be known to,
- * such as health checks, use {@code ServerInterceptors.intercept(notes, grpcGuard)} on the services that are guarded.
+ * <p>A call of a method that it was not built for is refused as unknown. For a service that nobody needs to be known
+ * to, such as health checks, use {@code ServerInterceptors.intercept(notes, grpcGuard)} on the services that are
+ * guarded.
  */
 public final class GrpcGuard implements ServerInterceptor {
   /** The caller, in handlers; null in public methods, and for {@code body_credential} without a valid token. */

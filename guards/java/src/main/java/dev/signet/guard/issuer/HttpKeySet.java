@@ -12,9 +12,9 @@ import java.util.Map;
 /**
  * The issuer's public keys over HTTP: fetched seldom, kept long, never trusted to be small, quick or well-formed.
  *
- * <p>At most 16 keys in 64 KiB within 5 s, without redirects. Keys are asked for again after 5 minutes and serve for a day
- * while that fails. An unknown kid, or a failed fetch, leads to at most one fetch in 30 s (5 s while there are no keys at
- * all). Thread-safe: threads that need keys at the same time share one fetch, and wait for it.
+ * <p>At most 16 keys in 64 KiB within 5 s, without redirects. Keys are asked for again after 5 minutes and serve for a
+ * day while that fails. An unknown kid, or a failed fetch, leads to at most one fetch in 30 s (5 s while there are no
+ * keys at all). Thread-safe: threads that need keys at the same time share one fetch, and wait for it.
  */
 public final class HttpKeySet implements KeySet {
   static final Http.Limits LIMITS = new Http.Limits(5_000, 65_536);

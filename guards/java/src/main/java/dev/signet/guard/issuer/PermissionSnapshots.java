@@ -16,9 +16,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What callers were granted, asked of the issuer once for each version of it, and kept: what a version is never changes.
- * The service's own token has the scope {@code auth.permissions.read}. At most 1,000 snapshots of 32 Mi characters
- * together are held. Thread-safe.
+ * What callers were granted, asked of the issuer once for each version of it, and kept: what a version is never
+ * changes. The service's own token has the scope {@code auth.permissions.read}. At most 1,000 snapshots of 32 Mi
+ * characters together are held. Thread-safe.
  */
 public final class PermissionSnapshots implements PermissionSnapshot.Finder {
   private static final Http.Limits LIMITS = new Http.Limits(5_000, Snapshots.MAX_LENGTH + 1_024);

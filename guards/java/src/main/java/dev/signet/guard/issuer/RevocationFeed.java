@@ -22,8 +22,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.BiConsumer;
 
 /**
- * What was revoked, followed from the issuer and held here, so that the guard refuses it within moments and asks nobody.
- * A daemon thread follows the feed by long polls once {@link #start} was called. Thread-safe.
+ * What was revoked, followed from the issuer and held here, so that the guard refuses it within moments and asks
+ * nobody. A daemon thread follows the feed by long polls once {@link #start} was called. Thread-safe.
  */
 public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
   private static final int MAX_STATEMENT_LENGTH = 2_000_000;
@@ -64,8 +64,8 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
    * @param clock the time
    * @param capacity the most entries that are held; with more the feed counts as stale
    * @param waitSeconds how long a call waits for news: how old the feed gets while there is none
-   * @param onProblem receives each problem ({@code UNREACHABLE}, {@code FULL}, {@code GAP}, {@code ROLLBACK}, a reason) and
-   *     its cause, which may be null. The feed tries again.
+   * @param onProblem receives each problem ({@code UNREACHABLE}, {@code FULL}, {@code GAP}, {@code ROLLBACK}, a
+   *     reason) and its cause, which may be null. The feed tries again.
    */
   public record Options(
       String issuer,
@@ -133,8 +133,8 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
   public Liveness find(AuthContext context) throws InterruptedException {
     awaitFirst();
     var nowMs = options.clock().millis();
-    // When the token was issued, nothing that it concerns was revoked. What was since is reported for as long as an access
-    // token lives: of a context that is older, only that is known.
+    // When the token was issued, nothing that it concerns was revoked. What was since is reported for as long as an
+    // access token lives: of a context that is older, only that is known.
     var issuedAtMs = Math.min(context.issuedAtMs(), nowMs);
     var isReported = nowMs - issuedAtMs <= Claims.LONGEST_TOKEN_MS;
     // Before the entries: an entry that arrives between the two is then in the facts.

@@ -9,8 +9,8 @@ import java.time.Clock;
 import java.util.Objects;
 
 /**
- * A service's own access token (client_credentials, RFC 6749 section 4.4), asked for when there is none or it is about to
- * expire. Thread-safe.
+ * A service's own access token (client_credentials, RFC 6749 section 4.4), asked for when there is none or it is about
+ * to expire. Thread-safe.
  */
 public final class ServiceToken {
   /** Half a minute before it expires a token is as good as none. */

@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What was revoked, as a verifier holds it: found by the claims of a token, bounded, and dropped when it has expired. Many
- * threads may read; one at a time may add.
+ * What was revoked, as a verifier holds it: found by the claims of a token, bounded, and dropped when it has expired.
+ * Many threads may read; one at a time may add.
  */
 public final class RevocationSet {
   private static final long SWEEP_EVERY_MS = 10_000;

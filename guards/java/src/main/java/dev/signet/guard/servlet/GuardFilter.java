@@ -27,8 +27,8 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * The guard before servlets: lets calls through whose caller meets the requirement of their path. The rest get a problem
- * (RFC 9457) and a challenge (RFC 6750). Thread-safe.
+ * The guard before servlets: lets calls through whose caller meets the requirement of their path. The rest get a
+ * problem (RFC 9457) and a challenge (RFC 6750). Thread-safe.
  *
  * <pre>{@code
  * GuardFilter.builder(guard)
@@ -69,8 +69,8 @@ public final class GuardFilter implements Filter {
   }
 
   /**
-   * The caller, in a handler behind the filter. Null in public paths, for {@code bodyCredential} without a valid token, and
-   * where no guard stands before the handler.
+   * The caller, in a handler behind the filter. Null in public paths, for {@code bodyCredential} without a valid
+   * token, and where no guard stands before the handler.
    */
   public static AuthContext caller(ServletRequest request) {
     return (AuthContext) request.getAttribute(CALLER);

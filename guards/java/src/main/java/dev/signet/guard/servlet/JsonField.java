@@ -1,6 +1,7 @@
 package dev.signet.guard.servlet;
 
 import dev.signet.guard.kernel.Values;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 /** One text in a JSON value, by a path of the schema with dots: {@code note.tenant_id}. */
@@ -18,7 +19,7 @@ final class JsonField {
     for (var name : path.split("\\.", -1)) {
       var holder = Values.object(at);
       if (holder == null) return null;
-      var camel = UNDERSCORES.matcher(name).replaceAll(match -> match.group(1).toUpperCase(java.util.Locale.ROOT));
+      var camel = UNDERSCORES.matcher(name).replaceAll(match -> match.group(1).toUpperCase(Locale.ROOT));
       var isNamed = holder.containsKey(name);
       var isCamel = !camel.equals(name) && holder.containsKey(camel);
       if (isNamed == isCamel) return null;

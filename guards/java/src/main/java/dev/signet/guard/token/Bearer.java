@@ -6,8 +6,8 @@ import java.util.regex.Pattern;
 
 /** The bearer token in an Authorization header. */
 public final class Bearer {
-  // b64token of RFC 6750 section 2.1. Two headers arrive joined by a comma, which is none of its characters. Possessive:
-  // no header makes the matcher go back, or deep.
+  // b64token of RFC 6750 section 2.1. Two headers arrive joined by a comma, which is none of its characters.
+  // Possessive: no header makes the matcher go back, or deep.
   private static final Pattern BEARER =
       Pattern.compile("[Bb][Ee][Aa][Rr][Ee][Rr] ++([A-Za-z0-9\\-._~+/]++=*+)");
 

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A strict JSON reader (RFC 8259): nothing is repaired. Objects are Maps, lists are Lists, numbers are Longs where they are
- * integers of at most 53 bits and Doubles otherwise. Of a name that is there twice the last one counts, and the reader
- * says so. Nesting costs heap and no stack.
+ * A strict JSON reader (RFC 8259): nothing is repaired. Objects are Maps, lists are Lists, numbers are Longs where
+ * they are integers of at most 53 bits and Doubles otherwise. Of a name that is there twice the last one counts, and
+ * the reader says so. Nesting costs heap and no stack.
  */
 public final class Json {
   private static final double MAX_EXACT = (1L << 53) - 1;

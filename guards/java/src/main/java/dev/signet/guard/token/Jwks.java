@@ -21,8 +21,8 @@ public final class Jwks {
   /**
    * The ES256 keys by kid; other keys are passed over, as section 5 asks.
    *
-   * @throws IllegalArgumentException when the text is no JWK Set, has more than 16 keys, two with one kid, or one that is
-   *     no point of the curve.
+   * @throws IllegalArgumentException when the text is no JWK Set, has more than 16 keys, two with one kid, or one that
+   *     is no point of the curve.
    */
   public static Map<String, VerifyKey> parse(String text) {
     var set = Values.object(Json.parse(text).value());

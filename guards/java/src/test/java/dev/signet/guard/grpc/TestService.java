@@ -46,7 +46,8 @@ final class TestService {
               .addMessageType(
                   DescriptorProto.newBuilder().setName("Output").addField(field("caller", 1, Type.TYPE_STRING)))
               .addService(ServiceDescriptorProto.newBuilder().setName("Service").addMethod(method));
-      this.method = FileDescriptor.buildFrom(file.build(), new FileDescriptor[0]).getServices().get(0).getMethods().get(0);
+      var built = FileDescriptor.buildFrom(file.build(), new FileDescriptor[0]);
+      this.method = built.getServices().get(0).getMethods().get(0);
     } catch (Descriptors.DescriptorValidationException error) {
       throw new IllegalStateException(error);
     }

@@ -1,10 +1,20 @@
 package signet.example.notes;
 
-import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.util.JsonFormat;
 import dev.signet.authz.v1.AuthRequirement;
+import dev.signet.guard.Caller;
+import dev.signet.guard.Decision.Deny;
+import dev.signet.guard.Guard;
+import dev.signet.guard.RequestFacts;
+import dev.signet.guard.Requirement;
+import dev.signet.guard.grpc.GrpcGuard;
+import dev.signet.guard.grpc.MethodRequirement;
+import dev.signet.guard.issuer.HttpKeySet;
+import dev.signet.guard.kernel.Claims;
+import dev.signet.guard.kernel.Values;
+import dev.signet.guard.token.Json;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
@@ -12,10 +22,13 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import signet.example.notes.v1.ForgetfulServiceGrpc.ForgetfulServiceImplBase;
 import signet.example.notes.v1.MistakenServiceGrpc.MistakenServiceImplBase;
@@ -48,13 +61,18 @@ public final class Main {
   }
 
   private static void serve(BindableService service, JsonNode given, BufferedReader input) throws Exception {
-    var keys = new KeySet(URI.create(given.get("jwksUrl").asText()).toURL());
-    var verifier = new Verifier(given.get("issuer").asText(), given.get("audience").asText(), keys);
+    var guard =
+        Guard.builder()
+            .issuer(given.get("issuer").asText())
+            .audience(given.get("audience").asText())
+            .appId(Guard.ANY_APP)
+            .keySet(new HttpKeySet(given.get("jwksUrl").asText()))
+            .build();
     var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
     var server =
         NettyServerBuilder.forAddress(address, InsecureServerCredentials.create())
             .maxInboundMetadataSize(MAX_METADATA_BYTES)
-            .intercept(new Guard(verifier, service.bindService()))
+            .intercept(GrpcGuard.of(guard, service))
             .addService(service)
             .build()
             .start();
@@ -63,31 +81,39 @@ public final class Main {
     server.shutdownNow();
   }
 
-  private static ArrayList<Map<String, Object>> decide(JsonNode cases) throws Exception {
+  private static List<Map<String, Object>> decide(JsonNode cases) throws Exception {
     var decisions = new ArrayList<Map<String, Object>>();
     for (var one : cases) {
       var required = AuthRequirement.newBuilder();
       JsonFormat.parser().merge(one.get("requirement").toString(), required);
-      Requirements.checkRequirement(required.build(), null, false);
       // By source and field: "BODY tenant_id".
-      var tenants = one.get("tenants");
-      var claims = JSON.convertValue(one.get("claims"), new TypeReference<Map<String, Object>>() {});
-      try {
-        Authorizer.authorize(
-            required.build(),
-            Claims.contextOf(claims),
-            tenant -> tenants.path(tenant.getFrom() + " " + tenant.getField()).asText());
-        decisions.add(Map.of("allow", true));
-      } catch (Refused why) {
-        var told = new HashMap<String, Object>();
-        told.put("allow", false);
-        told.put("reason", why.reason);
-        told.put("status", why.status());
-        told.put("message", why.message());
-        if (!why.metadata.isEmpty()) told.put("metadata", why.metadata);
-        decisions.add(told);
-      }
+      var tenants = new HashMap<String, String>();
+      one.get("tenants").fields().forEachRemaining(named -> tenants.put(named.getKey(), named.getValue().asText()));
+      decisions.add(decide(MethodRequirement.parse(required.build()), one.get("claims"), tenants));
     }
     return decisions;
+  }
+
+  /** Decides at the time at which the token was issued. */
+  private static Map<String, Object> decide(Requirement required, JsonNode claims, Map<String, String> tenants) {
+    var guard =
+        Guard.builder()
+            .issuer(claims.get("iss").asText())
+            .audience(claims.get("aud").asText())
+            .appId(Guard.ANY_APP)
+            .clock(Clock.fixed(Instant.ofEpochSecond(claims.get("iat").asLong()), ZoneOffset.UTC))
+            .build();
+    var context = Claims.contextOf(Values.object(Json.parse(claims.toString()).value())).value();
+    var facts = new RequestFacts(null, tenants, Map.of(), null);
+    if (!(guard.authorize(Caller.known(context, ""), required, facts) instanceof Deny deny)) {
+      return Map.of("allow", true);
+    }
+    var told = new HashMap<String, Object>();
+    told.put("allow", false);
+    told.put("reason", deny.reason().name());
+    told.put("status", deny.statusCode());
+    told.put("message", deny.safeMessage());
+    if (!deny.metadata().isEmpty()) told.put("metadata", deny.metadata());
+    return told;
   }
 }

@@ -1,5 +1,7 @@
 package signet.example.notes;
 
+import dev.signet.guard.grpc.ContextMessages;
+import dev.signet.guard.grpc.GrpcGuard;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Map;
@@ -21,15 +23,15 @@ final class NotesService extends NotesServiceImplBase {
 
   @Override
   public void createNote(CreateNoteRequest request, StreamObserver<CreateNoteResponse> answer) {
-    var caller = Guard.CALLER.get();
-    texts.computeIfAbsent(caller.getTenantId(), tenant -> new CopyOnWriteArrayList<>()).add(request.getText());
-    answer.onNext(CreateNoteResponse.newBuilder().setAuthor(caller.getPrincipal().getId()).build());
+    var caller = GrpcGuard.CALLER.get();
+    texts.computeIfAbsent(caller.tenantId(), tenant -> new CopyOnWriteArrayList<>()).add(request.getText());
+    answer.onNext(CreateNoteResponse.newBuilder().setAuthor(caller.principal().id()).build());
     answer.onCompleted();
   }
 
   @Override
   public void listNotes(ListNotesRequest request, StreamObserver<ListNotesResponse> answer) {
-    for (String text : texts.getOrDefault(Guard.CALLER.get().getTenantId(), List.of())) {
+    for (String text : texts.getOrDefault(GrpcGuard.CALLER.get().tenantId(), List.of())) {
       answer.onNext(ListNotesResponse.newBuilder().setText(text).build());
     }
     answer.onCompleted();
@@ -37,7 +39,7 @@ final class NotesService extends NotesServiceImplBase {
 
   @Override
   public void whoami(WhoamiRequest request, StreamObserver<WhoamiResponse> answer) {
-    answer.onNext(WhoamiResponse.newBuilder().setContext(Guard.CALLER.get()).build());
+    answer.onNext(WhoamiResponse.newBuilder().setContext(ContextMessages.of(GrpcGuard.CALLER.get())).build());
     answer.onCompleted();
   }
 

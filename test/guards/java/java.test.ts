@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { beforeAll, describe, expect, test } from "vitest"
+import { effort } from "../../support/effort.ts"
+import { guard, javaMissing, maven } from "./maven.ts"
+import { reasonsText } from "./reasons.ts"
+
+const sources = join(guard, "src/main/java/dev/signet/guard")
+const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".java"))
+
+test("Reason.java has the reasons, statuses and messages of the kernel", () => {
+  const isSame = readFileSync(join(sources, "Reason.java"), "utf8") === reasonsText()
+  expect(isSame, "run node test/guards/java/write-reasons.ts").toBe(true)
+})
+
+test.each(files)("every public type of %s is documented, and its lines are short", (file) => {
+  const lines = readFileSync(join(sources, file), "utf8").split("\n")
+  const bare = lines.filter(
+    (line, i) => /^ *public .*\b(class|interface|enum|record) \w/.test(line) && !/\*\/$|^ *@/.test(lines[i - 1] ?? ""),
+  )
+  expect(bare).toEqual([])
+  expect(lines.filter((line) => line.length > 120)).toEqual([])
+  expect(lines.length).toBeLessThan(350)
+})
+
+// A first build takes a minute, and the mutants half of one.
+const missing = effort(() => "npm run test:long runs it", javaMissing, javaMissing)()
+const long = 600_000
+
+if (missing !== undefined) test.skip(`the guard for Java: ${missing}`, () => {})
+else
+  describe("the guard for Java", () => {
+    let classPath = ""
+    beforeAll(() => {
+      maven(guard, "test-compile")
+      const written = join(guard, "target/class-path")
+      maven(guard, "dependency:build-classpath", "-DincludeScope=test", `-Dmdep.outputFile=${written}`)
+      classPath = [
+        join(guard, "target/classes"),
+        join(guard, "target/test-classes"),
+        readFileSync(written, "utf8"),
+      ].join(":")
+    }, long)
+
+    test(
+      "passes its tests: every vector, by gRPC and by HTTP",
+      () => {
+        maven(guard, "package")
+        const reports = join(guard, "target/surefire-reports")
+        const suites = readdirSync(reports).filter((name) => name.endsWith(".xml"))
+        const ran = suites.map((name) => Number(/ tests="(\d+)"/.exec(readFileSync(join(reports, name), "utf8"))?.[1]))
+        expect(ran.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(1_700)
+        const built = readdirSync(join(guard, "target")).filter((name) => name.endsWith(".jar"))
+        expect(built.sort()).toEqual(["signet-guard-0.1.0-sources.jar", "signet-guard-0.1.0.jar"])
+      },
+      long,
+    )
+
+    test(
+      "verifies in microseconds what it has seen",
+      () => {
+        const vectors = join(guard, "../../server/guard/vectors")
+        const options = [`-Dvectors=${vectors}`, "-cp", classPath, "dev.signet.guard.Benchmark"]
+        const told = execFileSync("java", options, { encoding: "utf8" })
+        console.log(told)
+        const [, , fresh = 0, remembered = 0] = [...told.matchAll(/: ([\d.]+) µs/g)].map(([, micros]) => Number(micros))
+        expect(remembered).toBeLessThan(fresh)
+      },
+      long,
+    )
+  })
