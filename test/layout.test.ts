@@ -101,7 +101,7 @@ const layout: Record<string, Row> = {
     npm: ["*"],
   },
   "docs/examples": {
-    ours: ["gen/es", "server/guard", "server/guard/node", "server/kernel"],
+    ours: ["gen/es", "server/guard", "server/guard/node"],
     npm: [...protobuf, ...connect],
   },
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },

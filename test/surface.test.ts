@@ -77,7 +77,7 @@ test.each<[string, () => Promise<object>, string[]]>([
     [
       ...["Refused", "createGuard", "createIntrospection", "createKeySet", "createKeyValueCache"],
       ...["createKeyValueSnapshots", "createLocalKeySet", "createPermissionSnapshots", "createRevocationFeed"],
-      ...["createServiceToken", "problemHeaders", "problemOf", "requirementOf", "webTokenCrypto"],
+      ...["createServiceToken", "explain", "problemHeaders", "problemOf", "requirementOf", "webTokenCrypto"],
     ],
   ],
   ["@signet/guard/node", () => import("@signet/guard/node"), ["createNodeGuard", "nodeTokenCrypto"]],
@@ -143,6 +143,23 @@ test.each<[string, () => Promise<object>, string[]]>([
   ],
 ])("%s has these functions and values, and no others", async (_, load, names) => {
   expect(Object.keys(await load()).sort()).toEqual(names.sort())
+})
+
+test("the examples import nothing of ours that is not published", () => {
+  const published = workspaces.flatMap((folder) =>
+    Object.keys(publishedExports(folder)).map((entry) => `${manifest(folder).name}${entry.slice(1)}`),
+  )
+  const folder = join(root, "docs/examples")
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  )
+  const imported = files.flatMap((name) =>
+    [...readFileSync(join(folder, name), "utf8").matchAll(/ from "(@signet\/[^"]+)"/g)].map(
+      ([, specifier = ""]) => specifier,
+    ),
+  )
+  expect(imported.length).toBeGreaterThan(10)
+  expect(imported.filter((specifier) => !published.includes(specifier))).toEqual([])
 })
 
 /** What an app names of conversations, files and comparisons. */

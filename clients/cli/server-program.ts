@@ -1,6 +1,8 @@
 // The server's own programs, as child processes: the command is a client and holds nothing of the server.
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Cli } from "./cli.ts"
 import { secretVariables } from "./environment.ts"
@@ -44,8 +46,10 @@ export async function runServerProgram(
   return { code: await ended(child), output }
 }
 
-/** The server lies beside the clients in the repository; the package of the command alone does not have it. */
+/** The server is beside the clients in the repository, and in a package of its own where the command is installed. */
 function entryFile(entry: Entry): string {
+  const installed = installedServer()
+  if (installed !== undefined) return join(installed, "dist/server", entries[entry].replace(/\.ts$/, ".js"))
   for (const root of ["../../server/", "../../../server/"]) {
     const file = fileURLToPath(new URL(root + entries[entry], import.meta.url))
     if (existsSync(file)) return file
@@ -55,9 +59,19 @@ function entryFile(entry: Entry): string {
     exitCodes.usage,
     "the server's programs are not part of this installation",
     {
-      hint: "Run this in Signet's repository: npm run signet -- …",
+      hint: "Install the server beside the command: npm i @signet/server",
     },
   )
+}
+
+/** The folder of the package; undefined where it is not installed, and in the repository, where it is not built. */
+function installedServer(): string | undefined {
+  try {
+    const folder = dirname(createRequire(import.meta.url).resolve("@signet/server/package.json"))
+    return existsSync(join(folder, "dist")) ? folder : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Passes signals on and waits: the child ends as it thinks right, and its code is ours. */

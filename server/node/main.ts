@@ -42,7 +42,7 @@ Sign in as Ada, in another terminal:
 
   curl -s -X POST ${url}/dev/idp-a/login-request | curl -s ${url}/auth/login/idp-a -H 'content-type: application/json' -d @-
 
-Then call with the accessToken of the answer (or let the command keep it: npx signet login --help):
+Then call with the accessToken of the answer (or let the command keep it: npx @signet/cli login --help):
 
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 

@@ -1,12 +1,9 @@
 // Two actors and who posts to them: a web service asks for a digest, the notes actor sums up, the mail actor sends. Each
 // mailbox verifies for itself whose authority a message carries, and the notes actor hands on less than it was given.
-import type { Guard } from "@signet/guard/guard"
-import type { KeySet } from "@signet/guard/key-set"
+import type { Clock, Guard, KeySet, Requirement } from "@signet/guard"
 import { type ActorEnvelope, createMailbox, type Receive } from "@signet/guard/mailbox"
 import type { ReplayStore } from "@signet/guard/mailbox-replay"
 import type { Sender } from "@signet/guard/mailbox-sender"
-import type { Requirement } from "@signet/kernel/authz/requirement"
-import type { Clock } from "@signet/kernel/ports"
 
 const readsNotes: Requirement = {
   is: "allOf",

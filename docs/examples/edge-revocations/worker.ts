@@ -1,15 +1,18 @@
 // The notes, read at the edge, where a logout counts within two seconds: each isolate asks the auth service what was
 // revoked, at most once a second. A key-value store would be late by a minute, so it holds the issuer's keys alone, which
 // serve on while the issuer is down.
+import {
+  createIntrospection,
+  createKeySet,
+  createKeyValueCache,
+  createRevocationFeed,
+  createServiceToken,
+  type KeyValueStore,
+  type Requirement,
+  webTokenCrypto,
+} from "@signet/guard"
 import { createEdgeGuard } from "@signet/guard/edge"
 import { guardFetch } from "@signet/guard/fetch"
-import { createIntrospection } from "@signet/guard/introspection"
-import { createKeySet } from "@signet/guard/key-set"
-import { createKeyValueCache, type KeyValueStore } from "@signet/guard/kv-cache"
-import { createRevocationFeed } from "@signet/guard/revocation-feed"
-import { createServiceToken } from "@signet/guard/service-token"
-import { webTokenCrypto } from "@signet/guard/token-crypto"
-import type { Requirement } from "@signet/kernel/authz/requirement"
 
 export interface Env {
   readonly ISSUER: string

@@ -1,8 +1,7 @@
 // The notes, read at the edge. Keys come from memory for a minute, from a KV namespace for an hour, then from the issuer.
+import { createKeyValueCache, type KeyValueStore, type Requirement } from "@signet/guard"
 import { createEdgeGuard } from "@signet/guard/edge"
 import { guardFetch } from "@signet/guard/fetch"
-import { createKeyValueCache, type KeyValueStore } from "@signet/guard/kv-cache"
-import type { Requirement } from "@signet/kernel/authz/requirement"
 
 export interface Env {
   readonly ISSUER: string

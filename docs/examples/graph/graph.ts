@@ -1,8 +1,7 @@
 // Three ports of an app graph: a digest reads notes, sums them up and mails them. Each port decides for itself, so none
 // of them trusts the port that calls it, and a digest that may not be mailed is not even made.
-import type { Guard } from "@signet/guard/guard"
+import type { Guard, Requirement } from "@signet/guard"
 import { type GraphContext, guardPort, type Port } from "@signet/guard/port"
-import type { Requirement } from "@signet/kernel/authz/requirement"
 
 const inTenant: Requirement = { is: "tenant", from: "GRAPH", field: "tenant_id" }
 const readsNotes: Requirement = { is: "allOf", of: [{ is: "scope", scope: "notes.read" }, inTenant] }

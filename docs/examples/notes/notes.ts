@@ -1,9 +1,8 @@
 // A notes service in Connect. What each method asks of its callers stands in notes.proto, and nowhere in here.
 import { Code, ConnectError, type ConnectRouter, type ConnectRouterOptions } from "@connectrpc/connect"
+import { createGuard, createKeySet } from "@signet/guard"
 import { createConnectGuard, kAuth } from "@signet/guard/connect"
-import { createGuard } from "@signet/guard/guard"
-import { createKeySet } from "@signet/guard/key-set"
-import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
+import { nodeTokenCrypto } from "@signet/guard/node"
 import { NotesService } from "./notes_pb.ts"
 
 export interface NotesOptions {
