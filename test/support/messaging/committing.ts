@@ -55,6 +55,12 @@ export interface Subjects {
   deviceIds?: string[]
 }
 
+/** What a reset is made of. */
+export interface ResetOver {
+  readonly mlsGroupId: Uint8Array
+  readonly epoch: bigint
+}
+
 export interface Committing {
   create(kind: NewConversation): Promise<CreateConversationResponse>
   /** Makes the first commit of what was created. */
@@ -63,6 +69,9 @@ export interface Committing {
   authorizeAdd(room: Room, subjects: Subjects, claimId?: string): Promise<Authorization>
   authorizeRemove(room: Room, subjects: Subjects): Promise<Authorization>
   authorizeCarryOut(room: Room, directiveId: string): Promise<Authorization>
+  authorizeReset(conversationId: string, claimId?: string): Promise<Authorization>
+  /** Makes the first commit of the group that replaces the conversation's. @param over Something else than was authorized. */
+  stageReset(conversation: Conversation, authorization: Authorization, over?: Partial<ResetOver>): Promise<StagedAppend>
   /** The commit that an authorization is for. */
   stageChange(room: Room, authorization: Authorization): Promise<StagedAppend>
   /** A commit that changes nobody. */
@@ -118,22 +127,36 @@ export function committing(own: Own): Committing {
     )
   }
 
+  /** A group of this device alone. */
+  const begin = async ({ id, kind, headSeq: seq }: Conversation, { mlsGroupId, epoch }: ResetOver): Promise<Room> => {
+    const binding = buildConversationBinding({
+      appId: own.place.appId,
+      tenantId: own.place.tenantId,
+      conversationId: bytesOf("cnv", id),
+      kind: kind === ConversationKind.DIRECT ? CanonicalKind.DIRECT : CanonicalKind.GROUP,
+    })
+    const notBefore = nowSeconds() - 3_600
+    const life = { notBefore, notAfter: notBefore + 30 * 86_400 }
+    const state = await engine.createGroup({ groupId: mlsGroupId, identity: own.identity, binding, epoch, ...life })
+    const room = newRoom({ id, state, seq, epoch, receipt: epoch === 0n ? "first" : "unknown" })
+    rooms.set(id, room)
+    return room
+  }
+
   return {
     create: (kind) =>
       calls.conversations.createConversation({ kind, idempotencyKey: randomBytes(16), claimId: newClaimId() }),
-    async stageFirst({ id, mlsGroupId, kind }, authorization) {
-      const binding = buildConversationBinding({
-        appId: own.place.appId,
-        tenantId: own.place.tenantId,
-        conversationId: bytesOf("cnv", id),
-        kind: kind === ConversationKind.DIRECT ? CanonicalKind.DIRECT : CanonicalKind.GROUP,
-      })
-      const notBefore = nowSeconds() - 3_600
-      const life = { notBefore, notAfter: notBefore + 30 * 86_400 }
-      const state = await engine.createGroup({ groupId: mlsGroupId, identity: own.identity, binding, ...life })
-      const room = newRoom({ id, state, seq: 0n, epoch: 0n, receipt: "first" })
-      rooms.set(id, room)
-      return stageChange(room, authorization)
+    stageFirst: async (conversation, authorization) =>
+      stageChange(await begin(conversation, { mlsGroupId: conversation.mlsGroupId, epoch: 0n }), authorization),
+    async authorizeReset(conversationId, claimId = newClaimId()) {
+      const change = { case: "reset", value: { claimId } } as const
+      const { authorization } = await calls.conversations.authorizeMembership({ conversationId, change })
+      if (authorization === undefined) throw new Error("no authorization in the answer")
+      return authorization
+    },
+    async stageReset(conversation, authorization, over = {}) {
+      const at = { mlsGroupId: authorization.mlsGroupId, epoch: conversation.epoch, ...over }
+      return stageChange(await begin(conversation, at), authorization)
     },
     authorize,
     authorizeAdd: (room, subjects, claimId = newClaimId()) =>

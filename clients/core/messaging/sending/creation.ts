@@ -25,14 +25,12 @@ import type { Held } from "../state/held.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { isUnreachable } from "../sync/pause.ts"
 import { firstSeat } from "./first-seat.ts"
-import { carryOutIntents, type Intent, newClaimId, newIntent, putIntent } from "./intents.ts"
+import { carryOutIntents, creationPlace, type Intent, newClaimId, newIntent, putIntent } from "./intents.ts"
 import { dropAll } from "./queue.ts"
 import { type Authorized, isStaleClaim, stageCommit } from "./staging.ts"
 
 /** With whom. */
 export type NewConversation = { readonly peerUserId: string } | { readonly userIds: readonly string[] }
-
-const creationPlace = (key: string) => ({ space: deviceSpace, table: "creation", key }) as const
 
 /** Makes a conversation. @returns Its id: it is in, or waits for the welcome of whoever was first. */
 export async function createConversation(context: Context, asked: NewConversation): Promise<string> {
@@ -183,7 +181,8 @@ async function finishCreation(context: Context, id: string, intentId: string): P
     await context.lane(id, () => carryOutIntents(context, id, intentId))
   } catch (error) {
     const { record } = await context.door(id).held()
-    if (!isMessagingError(error, "CONVERSATION_NOT_ACTIVE") || record?.status !== Status.WAITING) throw error
+    const isToWait = isMessagingError(error, "CONVERSATION_NOT_ACTIVE") || isFailure(error, "NO_KEY_PACKAGE")
+    if (!isToWait || record?.status !== Status.WAITING) throw error
   }
 }
 

@@ -13,6 +13,7 @@ import { idOf } from "../ids.ts"
 import { type GroupState, stateTag } from "../mls.ts"
 import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
+import { deviceSpace } from "../store/store.ts"
 import { commit, seatToCommit } from "./commits.ts"
 import { nextId } from "./ordered-id.ts"
 import type { Plan } from "./staging.ts"
@@ -71,7 +72,7 @@ export async function carryOutIntents(context: Context, conversationId: string, 
       await carryOutIntent(context, conversationId, intent)
     } catch (error) {
       if (!isRefusedForGood(error)) throw error
-      await giveUp(context, conversationId, intent)
+      await giveUp(context, conversationId, intent, error)
       if (intent.id === upTo) throw error
       context.emit({ is: "failed", conversationId, error })
     }
@@ -93,15 +94,33 @@ async function carryOutIntent(context: Context, conversationId: string, { id, re
   if (done === "nothing") await giveUp(context, conversationId, { id, record })
 }
 
-/** Forgets an intent. A group that this device began, and that nobody else is in, goes with it. */
-const giveUp = (context: Context, conversationId: string, { id, record: { change } }: Intent): Promise<void> =>
-  context.door(conversationId).change(async (held) => {
+/** Where a creation is kept that no conversation has begun yet. */
+export const creationPlace = (key: string) => ({ space: deviceSpace, table: "creation", key }) as const
+
+/**
+ * Forgets an intent. A group that this device began, and that nobody else is in, goes with it: the conversation waits
+ * again, and what waits to be sent stays.
+ */
+async function giveUp(context: Context, conversationId: string, intent: Intent, error?: unknown): Promise<void> {
+  const { id, record: asked } = intent
+  const again = create(IntentRecordSchema, { ...asked, claimId: newClaimId(context) })
+  await context.door(conversationId).change(async (held) => {
     const due = [removeIntent(id)]
     const { record } = held
-    if (change.case !== "reset" || record?.status !== Status.CREATING) return { due, result: undefined }
-    const waiting = create(ConversationRecordSchema, { ...record, status: Status.WAITING })
-    return { next: { record: waiting, seat: undefined, staged: undefined }, due, result: undefined }
+    // Key packages that were claimed have expired, and the peer has no others now.
+    const isUnbegun = asked.change.case === "create" && isFailure(error, "NO_KEY_PACKAGE")
+    const isBegun = record?.status === Status.CREATING && (asked.change.case === "reset" || isUnbegun)
+    if (record === undefined || !isBegun) return { due, result: undefined }
+    const waits = { status: Status.WAITING, creationId: isUnbegun ? id : "" }
+    const next = {
+      record: create(ConversationRecordSchema, { ...record, ...waits }),
+      seat: undefined,
+      staged: undefined,
+    }
+    const op = { ...(await context.rows.put(creationPlace(id), IntentRecordSchema, again)), space: deviceSpace }
+    return { next, due, ops: isUnbegun ? [op] : [], result: undefined }
   })
+}
 
 async function planOf(
   context: Context,

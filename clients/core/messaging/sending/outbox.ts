@@ -21,7 +21,7 @@ import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
-import { ensureKeysHold } from "../verification/noticing.ts"
+import { ensureCompared } from "../verification/noticing.ts"
 import { carryOutDue } from "./carry-out.ts"
 import { nextId } from "./ordered-id.ts"
 import { putWaiting, removeWaiting, type Waiting, waitingHere, waitingIn, withHash } from "./outbox-rows.ts"
@@ -77,7 +77,7 @@ type MakeContent = (seat: Seat) => { readonly content: Uint8Array; readonly ops:
 async function encryptContent(context: Context, conversationId: string, make: MakeContent): Promise<OutgoingEnvelope> {
   return context.door(conversationId).change(async (held) => {
     const seat = seatToSend(held)
-    if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
+    if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const { content, ops } = make(seat)
     const newest = dueIn(held.record, "outbox").at(-1)
     const { record, group, finish } = await refusingAs("MESSAGE_TOO_LARGE", () =>
@@ -205,7 +205,7 @@ function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
 async function encryptAnew(context: Context, conversationId: string): Promise<void> {
   await context.door(conversationId).change(async (held) => {
     let seat = seatToSend(held)
-    if (context.refusesChangedKeys) await ensureKeysHold(context, seat.group)
+    if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const due: DueChange[] = []
     const finishes: (() => void)[] = []
     // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.

@@ -1,6 +1,6 @@
 // Whether somebody's keys are still those that were compared.
 
-import { VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { type ConversationRecord, VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
@@ -56,11 +56,18 @@ export async function noticeKeys(
   return { ops, events }
 }
 
-/** @throws MessagingError KEYS_CHANGED where a member's keys are others than those that were compared. */
-export async function ensureKeysHold(
+/**
+ * @throws MessagingError KEYS_CHANGED where a member's keys are others than those that were compared, or the group was
+ *   replaced since they were.
+ */
+export async function ensureCompared(
   context: Pick<Context, "store" | "rows" | "device">,
+  record: ConversationRecord | undefined,
   group: GroupState,
 ): Promise<void> {
+  if (record?.asksConfirmation) {
+    throw new MessagingError("KEYS_CHANGED", "the group was replaced since the keys were compared: compare again")
+  }
   const users = [...new Set(deviceKeysIn(context, group).map(({ userId }) => userId))]
   for (const userId of (await recordsOf(context, users)).keys()) {
     if (statusOf(await readPeer(context, userId)) === "changed") {

@@ -11,6 +11,7 @@ import {
 } from "@signet/canonical/safety-number"
 import { buildSafetyQr, checkSafetyQr, type SafetyView } from "@signet/canonical/safety-qr"
 import {
+  ConversationRecordSchema,
   VerificationRecord_Status as Status,
   type VerificationRecord,
   VerificationRecordSchema,
@@ -134,6 +135,7 @@ export function verification(context: Context): Verification {
         throw new MessagingError("COMPARISON_FAILED", "this is not the number")
       }
       await accept(context, userId, now, "number")
+      await confirmResets(context, userId)
       return describe(userId, now)
     },
     qrCode: async (userId) => buildSafetyQr(await viewOf(userId)),
@@ -146,6 +148,7 @@ export function verification(context: Context): Verification {
         throw new MessagingError("COMPARISON_FAILED", cause.code, { cause })
       }
       await accept(context, userId, view.compared, "qr")
+      await confirmResets(context, userId)
       return describe(userId, await numberOf(userId))
     },
     async groupCode(conversationId) {
@@ -153,6 +156,20 @@ export function verification(context: Context): Verification {
       if (seat === undefined) throw new MessagingError("CONVERSATION_NOT_ACTIVE", "not in this conversation")
       return digits(epochAuthenticator(seat.group))
     },
+  }
+}
+
+/** A comparison answers every reset of the direct conversation with the user that came before it. */
+async function confirmResets({ store, door }: Context, userId: string): Promise<void> {
+  for (const space of await store.spaces()) {
+    if (space === deviceSpace) continue
+    const seen = await door(space).glance()
+    if (!seen?.asksConfirmation || !seen.directUserIds.includes(userId)) continue
+    await door(space).change(async (held) => {
+      if (held.record === undefined) return { result: undefined }
+      const record = create(ConversationRecordSchema, { ...held.record, asksConfirmation: false })
+      return { next: { ...held, record }, result: undefined }
+    })
   }
 }
 
