@@ -1,20 +1,19 @@
-// Two people whose devices are all new, or were replaced without being revoked, write to each other: messages wait for
-// key packages, and a direct conversation that no member device can open goes on in a new group.
+// Two people whose devices are new write to each other: messages wait for key packages, and are sent once, in order.
+// Where no member can follow any more, the direct conversation goes on in a new group.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
+import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
-import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
-let movedMs = 0
-const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: storyStore })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 3 })
 })
 afterAll(async () => {
@@ -23,17 +22,11 @@ afterAll(async () => {
 })
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
-const newcomer = (name: string) => messengers.newcomer(name, { clock })
-
-/** Longer than a member counts as online. */
-function pass(ms = 61_000): void {
-  movedMs += ms
-  server.advance(ms)
-}
+const newcomer = (name: string) => messengers.newcomer(name)
 
 /** Another device of the same person, whose first one is lost with its store. */
 async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
-  const seated = await messengers.open(await person.again(), { clock })
+  const seated = await messengers.open(await person.again())
   await seated.messenger.sync()
   return seated
 }
@@ -41,7 +34,7 @@ async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
 /** The same device, in another process. */
 async function reopened({ person, store, box, messenger }: Seated): Promise<Seated> {
   await messenger.close()
-  return messengers.open(person, { store, box, clock })
+  return messengers.open(person, { store, box })
 }
 
 async function syncAll(...all: readonly Seated[]): Promise<void> {
@@ -67,7 +60,7 @@ test("messages to a person without any device wait, and arrive in order once the
   await ada.messenger.send(id, utf8("two"))
   expect(first.state).toBe("queued")
   expect(events.filter(({ is }) => is === "queued")).toHaveLength(2)
-  const bob = await messengers.open(person, { clock })
+  const bob = await messengers.open(person)
   // It has a device now, and no key package.
   await ada.messenger.sync()
   expect(await statusOf(ada, id)).toBe("waiting")
@@ -91,9 +84,9 @@ test("what waits is sent once after a restart, and by one of two tabs", async ()
   const again = await reopened(ada)
   expect(await again.messenger.outbox(id)).toMatchObject([{ plaintext: utf8("before the restart"), state: "queued" }])
   expect((await again.messenger.conversation(id))?.waitsFor).toBe("keyPackages")
-  const tab = await messengers.open(again.person, { store: again.store, box: again.box, clock })
+  const tab = await messengers.open(again.person, { store: again.store, box: again.box })
   await tab.messenger.send(id, utf8("of the other tab"))
-  const bob = await messengers.open(person, { clock })
+  const bob = await messengers.open(person)
   await bob.messenger.sync()
   await Promise.all([again.messenger.sync(), tab.messenger.sync()])
   await syncAll(again, tab, bob)
@@ -102,7 +95,7 @@ test("what waits is sent once after a restart, and by one of two tabs", async ()
 
 test("both ask for each other before either has key packages", async () => {
   const [ann, ben] = [await server.person("ann x"), await server.person("ben x")]
-  const [ada, bob] = await Promise.all([messengers.open(ann, { clock }), messengers.open(ben, { clock })])
+  const [ada, bob] = await Promise.all([messengers.open(ann), messengers.open(ben)])
   const [one, other] = await Promise.all([
     ada.messenger.createDirectConversation(ben.userId),
     bob.messenger.createDirectConversation(ann.userId),
@@ -113,52 +106,6 @@ test("both ask for each other before either has key packages", async () => {
   for (const seated of [ada, bob]) {
     expect((await textsIn(seated, one.id)).sort()).toEqual(["from ada", "from bob"])
     expect(await statusOf(seated, one.id)).toBe("active")
-  }
-})
-
-/** A conversation whose two devices are lost with their stores, and those that came after them. */
-async function bothReplaced(name: string): Promise<{ ada: Seated; bob: Seated; id: string; lost: Seated[] }> {
-  const [first, second] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
-  const { id } = await first.messenger.createDirectConversation(second.person.userId)
-  await syncAll(second)
-  await first.messenger.send(id, utf8("before"))
-  await syncAll(second)
-  pass()
-  return { ada: await replaced(first), bob: await replaced(second), id, lost: [first, second] }
-}
-
-test("two people who have both replaced their devices write to each other, and nobody revokes any", async () => {
-  const { ada, bob, id, lost } = await bothReplaced("b")
-  const { id: same, status } = await ada.messenger.createDirectConversation(bob.person.userId)
-  expect({ same, status }).toEqual({ same: id, status: "active" })
-  await ada.messenger.send(id, utf8("hello"))
-  await syncAll(bob)
-  await bob.messenger.send(id, utf8("hello back"))
-  await syncAll(ada)
-  expect(await textsIn(bob, id)).toEqual(["hello", "hello back"])
-  expect(await textsIn(ada, id)).toEqual(["hello", "hello back"])
-  // A device that was only away follows: what it read stays, and it is shown the break.
-  const [first] = lost
-  if (first === undefined) throw new Error("nobody")
-  await syncAll(first)
-  expect(await kindsIn(first, id)).toEqual(["membership", "message", "reset", "message", "message"])
-  expect(await statusOf(first, id)).toBe("active")
-  await first.messenger.send(id, utf8("from the old one"))
-  await syncAll(ada, bob)
-  expect((await textsIn(bob, id)).at(-1)).toBe("from the old one")
-})
-
-test("of two resets at once one counts, and all is delivered once", async () => {
-  const { ada, bob, id } = await bothReplaced("e")
-  await Promise.all([
-    ada.messenger.createDirectConversation(bob.person.userId),
-    bob.messenger.createDirectConversation(ada.person.userId),
-  ])
-  await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
-  await syncAll(ada, bob)
-  for (const seated of [ada, bob]) {
-    expect((await textsIn(seated, id)).sort()).toEqual(["from ada", "from bob"])
-    expect(await statusOf(seated, id)).toBe("active")
   }
 })
 
@@ -173,6 +120,62 @@ test("a device that a member can add waits for it, and the group stays", async (
   await syncAll(first, ada, bob)
   expect(await textsIn(bob, id)).toEqual(["hello"])
   expect(await kindsIn(bob, id)).not.toContain("reset")
+})
+
+/** A conversation that both have left by a REJOIN, which nobody can carry out. */
+async function stranded(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
+  const [ada, bob] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
+  const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
+  await syncAll(bob)
+  await ada.messenger.send(id, utf8("before"))
+  await syncAll(bob)
+  await ada.messenger.rejoin(id)
+  await bob.messenger.rejoin(id)
+  return { ada, bob, id }
+}
+
+test("a direct conversation that nobody can follow goes on by itself, and what was read stays", async () => {
+  const { ada, bob, id } = await stranded("s")
+  expect(await statusOf(bob, id)).toBe("stranded")
+  expect((await bob.messenger.send(id, utf8("are you there?"))).state).toBe("queued")
+  await syncAll(bob, ada)
+  await ada.messenger.send(id, utf8("I am"))
+  await syncAll(bob)
+  for (const seated of [ada, bob]) {
+    expect(await textsIn(seated, id)).toEqual(["before", "are you there?", "I am"])
+    expect((await kindsIn(seated, id)).filter((is) => is === "reset")).toEqual(["reset"])
+    expect(await statusOf(seated, id)).toBe("active")
+  }
+  const codes = await Promise.all([ada, bob].map(({ messenger }) => messenger.verification.groupCode(id)))
+  expect(codes[0]).toBe(codes[1])
+})
+
+test("both reset it at the same moment, and one of the groups counts", async () => {
+  const { ada, bob, id } = await stranded("r")
+  await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
+  await Promise.all([ada.messenger.sync(), bob.messenger.sync()])
+  await syncAll(ada, bob)
+  for (const seated of [ada, bob]) {
+    expect((await textsIn(seated, id)).toSorted()).toEqual(["before", "from ada", "from bob"])
+    expect(await statusOf(seated, id)).toBe("active")
+  }
+})
+
+test("a reset asks for a new comparison with a person who was verified, and the careful send nothing before it", async () => {
+  const { ada, bob, id } = await stranded("v")
+  const numberOf = async (userId: string) => (await ada.messenger.verification.of(userId)).safetyNumber
+  const { userId } = bob.person
+  await ada.messenger.verification.markVerified(userId, await numberOf(userId))
+  await syncAll(bob, ada)
+  expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
+  expect(await bob.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: false })
+  const [options, primitives] = messengers.optionsFor(ada.person, ada)
+  const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  await expect(strict.send(id, utf8("too early"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
+  await strict.verification.markVerified(userId, await numberOf(userId))
+  expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: false })
+  expect((await strict.send(id, utf8("compared"))).state).toBe("sent")
+  await strict.close()
 })
 
 test.each([

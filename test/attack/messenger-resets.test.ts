@@ -1,0 +1,264 @@
+// A hostile service, with its receipt key, and where a case says so with the proof key, against resets: it may break a
+// conversation where everybody sees it, and it never replaces a group in silence or brings anybody into one.
+import { create } from "@bufbuild/protobuf"
+import { hash } from "@signet/canonical/hash"
+import { type ConversationId, newId } from "@signet/kernel/ids"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import type { AuthorizeMembershipResponse } from "@signet/proto/messaging/v1/conversation_service"
+import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
+import { stateTag } from "../../clients/core/messaging/mls.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import { type HostileWorld, newKeyPackage, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import type { LyingTransport } from "../support/messaging/lying-transport.ts"
+import type { Seated } from "../support/messaging/messengers.ts"
+import { engine, nowSeconds, randomBytes } from "../support/messaging/papers.ts"
+import { aadOf, type Room } from "../support/messaging/room.ts"
+import type { MessagingServer } from "../support/messaging/test-server.ts"
+
+let world: HostileWorld
+let server: MessagingServer
+let mallory: TestDevice
+let ghost: TestDevice
+let ann: Seated
+let transport: LyingTransport
+beforeAll(async () => {
+  world = await startHostileWorld()
+  ;({ server, mallory, ghost, ann, transport } = world)
+})
+afterAll(() => world?.close())
+
+type Facts = Parameters<MessagingServer["messaging"]["deps"]["authority"]["issueProof"]>[0]
+
+async function meet(kind: "direct" | "group"): Promise<Room> {
+  transport.lie = undefined
+  transport.bend = undefined
+  if (kind === "group") {
+    const room = await mallory.createGroup([ann.person.userId])
+    await ann.messenger.sync()
+    return room
+  }
+  // There is one direct conversation of two users: each case has a Mallory of its own.
+  mallory = await newDevice(server.transport, await server.person(`mallory ${randomBytes(4).join("")}`))
+  await mallory.register()
+  await mallory.upload(4)
+  const room = await mallory.createDirect(ann.person.userId)
+  await ann.messenger.sync()
+  return room
+}
+
+/** What is said that is not so. */
+interface Lies {
+  readonly groupId?: Uint8Array
+  readonly epoch?: bigint
+  readonly proof?: Partial<Facts>
+  readonly withoutProof?: boolean
+  readonly previousReceiptHash?: Uint8Array
+}
+
+const idOfGroup = (room: Room) => new Uint8Array([...room.state.groupId.subarray(0, 16), ...randomBytes(16)])
+
+/** A reset as the log would have it: a group of Mallory's that adds the ghost, its proof, and its receipt. */
+async function resetOf(room: Room, lies: Lies = {}): Promise<Envelope> {
+  const { groupId = idOfGroup(room), epoch = room.epoch } = lies
+  const notBefore = nowSeconds() - 3_600
+  const life = { notBefore, notAfter: notBefore + 30 * 86_400 }
+  const group = await engine.createGroup({ groupId, identity: mallory.identity, epoch, ...life })
+  const { keyPackage, reference } = await newKeyPackage(ghost)
+  const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
+  const { authority, signReceipt } = server.messaging.deps
+  const facts: Facts = {
+    place: { appId: server.app.id, tenantId: null },
+    conversationId: room.id as ConversationId,
+    mlsGroupId: groupId,
+    op: "RESET",
+    baseEpoch: epoch,
+    baseStateTag: stateTag(room.state),
+    added,
+    removed: [],
+    requester: hash("device-credential", mallory.identity.credential),
+    decisionId: newId("dcn", Date.now(), randomBytes(10)),
+    issuedAtMs: Date.now() - 1_000,
+    policyVersion: 1n,
+    ...lies.proof,
+  }
+  const proof = lies.withoutProof ? undefined : (await authority.issueProof(facts, noPaper)).bytes
+  const aad = aadOf({ id: room.id, receipt: "unknown" }, EnvelopeKind.COMMIT, proof)
+  const commit = await engine.add(group, [keyPackage], { aad, ...(proof ? { proof } : {}) })
+  const commitHash = hash("commit", commit.commit)
+  const receipt = signReceipt({
+    conversationId: room.id as ConversationId,
+    mlsGroupId: groupId,
+    epoch,
+    seq: room.seq + 1n,
+    commitHash,
+    proofHash: proof ? hash("membership-proof", proof) : null,
+    groupInfoHash: hash("group-info", commit.groupInfo),
+    treeBlobHash: null,
+    previousReceiptHash: lies.previousReceiptHash ?? (typeof room.receipt === "object" ? room.receipt.hash : null),
+    acceptedAtMs: Date.now(),
+    resultingStateTag: stateTag(commit.next),
+  })
+  return create(EnvelopeSchema, {
+    seq: room.seq + 1n,
+    epoch,
+    kind: Envelope_Kind.COMMIT,
+    message: commit.commit,
+    contentHash: commitHash,
+    senderDeviceId: mallory.id,
+    receipt: receipt.bytes,
+  })
+}
+
+const kindsIn = async ({ id }: Room) => (await ann.messenger.timeline(id)).map(({ is }) => is)
+
+test("a reset that the auth service proved is followed, and is an entry of the timeline", async () => {
+  const room = await meet("direct")
+  transport.lie = { of: room.id, log: [await resetOf(room)] }
+  const events: MessengerEvent[] = []
+  const stop = ann.messenger.subscribe((event) => events.push(event))
+  await ann.messenger.sync()
+  stop()
+  expect((await kindsIn(room)).at(-1)).toBe("reset")
+  expect(events).toContainEqual(
+    expect.objectContaining({ is: "entry", entry: expect.objectContaining({ is: "reset" }) }),
+  )
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", memberUserIds: [] })
+})
+
+test.each<[string, string | RegExp, (room: Room) => Lies]>([
+  ["a commit of another group without any proof", "RECEIPT_WRONG_PROOF", () => ({ withoutProof: true })],
+  ["a proof that adds, for a commit of another group", "ENVELOPE_MISPLACED", () => ({ proof: { op: "ADD" } })],
+  [
+    "a reset of another state than this device is in",
+    "PROOF_FORK",
+    () => ({ proof: { baseStateTag: randomBytes(32) } }),
+  ],
+  ["a reset of a later epoch", "PROOF_FUTURE_EPOCH", (room) => ({ proof: { baseEpoch: room.epoch + 1n } })],
+  [
+    "a reset of another conversation",
+    "PROOF_WRONG_CONVERSATION",
+    () => ({ proof: { conversationId: newId("cnv", Date.now(), randomBytes(10)) } }),
+  ],
+  [
+    "a reset to another group than the commit's",
+    "PROOF_WRONG_GROUP",
+    (room) => ({ proof: { mlsGroupId: idOfGroup(room) } }),
+  ],
+  ["a proof that has expired", "PROOF_EXPIRED", () => ({ proof: { issuedAtMs: Date.now() - 400_000 } })],
+  ["a receipt that follows another one", /^RECEIPT_/, () => ({ previousReceiptHash: randomBytes(32) })],
+  ["a group of another conversation", "ENVELOPE_MISPLACED", () => ({ groupId: randomBytes(32) })],
+  ["a group that begins at another epoch", "ENVELOPE_MISPLACED", (room) => ({ epoch: room.epoch + 5n })],
+])("%s is not followed", async (_, reason, lies) => {
+  const room = await meet("direct")
+  transport.lie = { of: room.id, log: [await resetOf(room, lies(room))] }
+  await ann.messenger.sync()
+  const { status, quarantine } = (await ann.messenger.conversation(room.id)) ?? {}
+  expect(status).toBe("quarantined")
+  if (typeof reason === "string") expect(quarantine?.reason).toBe(reason)
+  else expect(quarantine?.reason).toMatch(reason)
+  expect(await kindsIn(room)).not.toContain("reset")
+})
+
+test("a group of more than two users is never reset", async () => {
+  const room = await meet("group")
+  transport.lie = { of: room.id, log: [await resetOf(room)] }
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({
+    status: "quarantined",
+    quarantine: { reason: "ENVELOPE_MISPLACED" },
+  })
+})
+
+/** Ann waits, and nobody is left who could let her in. */
+async function strandedRoom(): Promise<Room> {
+  const room = await meet("direct")
+  await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
+  await ann.messenger.rejoin(room.id)
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("stranded")
+  return room
+}
+
+/** What the service answers to the reset that Ann asks for. */
+function answering(
+  change: (authorization: NonNullable<AuthorizeMembershipResponse["authorization"]>) => unknown,
+): void {
+  transport.bend = {
+    method: "AuthorizeMembership",
+    async answer(truth) {
+      const { authorization } = truth as AuthorizeMembershipResponse
+      if (authorization !== undefined) await change(authorization)
+    },
+  }
+}
+
+test.each<[string, (room: Room, authorization: { mlsGroupId: Uint8Array; proof: Uint8Array }) => unknown]>([
+  ["the group that there is", (room, one) => Object.assign(one, { mlsGroupId: room.state.groupId })],
+  ["a group of another conversation", (_, one) => Object.assign(one, { mlsGroupId: randomBytes(32) })],
+  ["another group than the proof's", (room, one) => Object.assign(one, { mlsGroupId: idOfGroup(room) })],
+  [
+    "a proof that adds",
+    async (room, one) => {
+      const { authority } = server.messaging.deps
+      const { bytes } = await authority.issueProof({ ...(await factsFor(room, one.mlsGroupId)), op: "ADD" }, noPaper)
+      Object.assign(one, { proof: bytes })
+    },
+  ],
+  [
+    "a reset with a third person in it, under a proof for it",
+    async (room, one) => {
+      const { keyPackage, reference } = await newKeyPackage(ghost)
+      const facts = await factsFor(room, one.mlsGroupId)
+      const added = [{ credentialHash: hash("device-credential", ghost.identity.credential), keyPackageRef: reference }]
+      const { bytes } = await server.messaging.deps.authority.issueProof({ ...facts, added }, noPaper)
+      const claimed = { deviceId: ghost.id, userId: ghost.userId, keyPackage, keyPackageRef: reference }
+      const claim = { keyPackages: [claimed], ticket: new Uint8Array() }
+      Object.assign(one, { proof: bytes, keyPackageRefs: [reference], claim })
+    },
+  ],
+])("this device begins no reset by the answer of %s", async (_, lie) => {
+  const room = await strandedRoom()
+  const failed: unknown[] = []
+  const stop = ann.messenger.subscribe((event) => event.is === "failed" && failed.push(event.error))
+  answering((authorization) => lie(room, authorization))
+  await ann.messenger.sync()
+  expect(failed).toContainEqual(expect.objectContaining({ reason: "ANSWER_REFUSED" }))
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("stranded")
+  // The truth is good: it is her own reset, and she sees it.
+  transport.bend = undefined
+  await ann.messenger.sync()
+  stop()
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
+  expect((await kindsIn(room)).at(-1)).toBe("reset")
+})
+
+async function factsFor(room: Room, mlsGroupId: Uint8Array): Promise<Facts> {
+  const { devices } = await mallory.calls.devices.listDevices({ userId: ann.person.userId })
+  const own = devices.find(({ id }) => id === ann.messenger.deviceId)
+  return {
+    place: { appId: server.app.id, tenantId: null },
+    conversationId: room.id as ConversationId,
+    mlsGroupId,
+    op: "RESET",
+    baseEpoch: room.epoch,
+    baseStateTag: stateTag(room.state),
+    added: [{ credentialHash: randomBytes(32), keyPackageRef: randomBytes(32) }],
+    removed: [],
+    requester: own?.credentialHash ?? randomBytes(32),
+    decisionId: newId("dcn", Date.now(), randomBytes(10)),
+    issuedAtMs: Date.now() - 1_000,
+    policyVersion: 1n,
+  }
+}
+
+test("a service that hides the reset from the log shows it by the welcome", async () => {
+  const room = await strandedRoom()
+  // The other side is faster.
+  const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: room.id })
+  if (conversation === undefined) throw new Error("no conversation")
+  await mallory.append(await mallory.stageReset(conversation, await mallory.authorizeReset(room.id)))
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
+  expect((await kindsIn(room)).at(-1)).toBe("reset")
+})

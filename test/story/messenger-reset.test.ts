@@ -1,0 +1,109 @@
+// Devices that were lost or replaced without being revoked: once no member was online for a minute, the direct
+// conversation goes on in a new group under the same id.
+
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
+import { storyStore } from "../support/postgres.ts"
+
+let server: MessagingServer
+let messengers: Messengers
+let movedMs = 0
+const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + movedMs }
+
+beforeAll(async () => {
+  server = await startMessagingServer({ store: storyStore })
+  messengers = messengersOn(server, { keyPackages: 3 })
+})
+afterAll(async () => {
+  await messengers?.close()
+  await server?.close()
+})
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+const newcomer = (name: string) => messengers.newcomer(name, { clock })
+
+/** By default, longer than a member counts as online. */
+async function pass(ms = 61_000): Promise<void> {
+  movedMs += ms
+  server.advance(ms)
+  await server.messaging.issuerKeys.tick()
+  await server.keys.tick()
+}
+
+/** Another device of the same person, whose first one is lost with its store. */
+async function replaced({ person }: Pick<Seated, "person">): Promise<Seated> {
+  const seated = await messengers.open(await person.again(), { clock })
+  await seated.messenger.sync()
+  return seated
+}
+
+async function syncAll(...all: readonly Seated[]): Promise<void> {
+  for (let round = 0; round < 3; round++) for (const { messenger } of all) await messenger.sync()
+}
+
+const kindsIn = async ({ messenger }: Seated, id: string) => (await messenger.timeline(id)).map(({ is }) => is)
+const statusOf = async ({ messenger }: Seated, id: string) => (await messenger.conversation(id))?.status
+
+/** A conversation whose two devices are lost with their stores, and those that came after them. */
+async function bothReplaced(name: string): Promise<{ ada: Seated; bob: Seated; id: string; lost: Seated[] }> {
+  const [first, second] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
+  const { id } = await first.messenger.createDirectConversation(second.person.userId)
+  await syncAll(second)
+  await first.messenger.send(id, utf8("before"))
+  await syncAll(second)
+  await pass()
+  return { ada: await replaced(first), bob: await replaced(second), id, lost: [first, second] }
+}
+
+test("two people who have both replaced their devices write to each other, and nobody revokes any", async () => {
+  const { ada, bob, id, lost } = await bothReplaced("b")
+  const { id: same, status } = await ada.messenger.createDirectConversation(bob.person.userId)
+  expect({ same, status }).toEqual({ same: id, status: "active" })
+  await ada.messenger.send(id, utf8("hello"))
+  await syncAll(bob)
+  await bob.messenger.send(id, utf8("hello back"))
+  await syncAll(ada)
+  expect(await textsIn(bob, id)).toEqual(["hello", "hello back"])
+  expect(await textsIn(ada, id)).toEqual(["hello", "hello back"])
+  // A device that was only away follows: what it read stays, and it is shown the break.
+  const [first] = lost
+  if (first === undefined) throw new Error("nobody")
+  await syncAll(first)
+  expect(await kindsIn(first, id)).toEqual(["membership", "message", "reset", "message", "message"])
+  expect(await statusOf(first, id)).toBe("active")
+  await first.messenger.send(id, utf8("from the old one"))
+  await syncAll(ada, bob)
+  expect((await textsIn(bob, id)).at(-1)).toBe("from the old one")
+})
+
+test("of two resets at once one counts, and all is delivered once", async () => {
+  const { ada, bob, id } = await bothReplaced("e")
+  await Promise.all([
+    ada.messenger.createDirectConversation(bob.person.userId),
+    bob.messenger.createDirectConversation(ada.person.userId),
+  ])
+  await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
+  await syncAll(ada, bob)
+  for (const seated of [ada, bob]) {
+    expect((await textsIn(seated, id)).sort()).toEqual(["from ada", "from bob"])
+    expect(await statusOf(seated, id)).toBe("active")
+  }
+})
+
+test("a peer whose key packages have all expired is waited for", async () => {
+  const [first, second] = [await newcomer("ada c"), await newcomer("bob c")]
+  const { id } = await first.messenger.createDirectConversation(second.person.userId)
+  await syncAll(second)
+  // A last resort lives for 90 days.
+  await pass(100 * 86_400_000)
+  const ada = await replaced(first)
+  const { id: same, status } = await ada.messenger.createDirectConversation(second.person.userId)
+  expect({ same, status }).toEqual({ same: id, status: "waiting" })
+  expect((await ada.messenger.send(id, utf8("hello"))).state).toBe("queued")
+  await ada.messenger.sync()
+  expect(await statusOf(ada, id)).toBe("waiting")
+  const bob = await replaced(second)
+  await syncAll(ada, bob)
+  expect(await textsIn(bob, id)).toEqual(["hello"])
+})
