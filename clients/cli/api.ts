@@ -16,7 +16,7 @@ import { guardTool, type ToolCall } from "@signet/guard/tool"
 import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
 import { type Account, openAccount } from "./account.ts"
 import { type Cli, complain, profileOf } from "./cli.ts"
-import { hintOf, refusedOf, toldOf } from "./failure.ts"
+import { hintOf, refusedOf, type Told, toldOf } from "./failure.ts"
 import { plainJson } from "./plain.ts"
 
 const timeoutMs = 20_000
@@ -89,6 +89,7 @@ async function guard(
     fetch: cli.fetch,
   })
   let hint: string | undefined
+  let told: Told | undefined
   const tool = guardTool<ToolCall>(
     {
       guard: createGuard({ issuer, audience, keySet, clock }),
@@ -102,13 +103,17 @@ async function guard(
         return await run()
       } catch (error) {
         const refused = refusedOf(error)
-        hint = refused && hintOf(refused.reason, refused.metadata)
+        told = refused && toldOf(error)
         throw refused ?? error
       }
     },
   )
   const said: string[] = []
   const code = await tool({ token, args, json: cli.options.json === true, complain: (line) => said.push(line) })
+  if (told !== undefined) {
+    complain(cli, told)
+    return code
+  }
   for (const line of said) {
     if (cli.options.json) cli.terminal.err(plainJson(line))
     else complain(cli, { ...toldOf(new Error(line)), sentence: line, hint })

@@ -7,6 +7,8 @@ export const variables = [
   "SIGNET_STORE",
   "SIGNET_PASSPHRASE",
   "SIGNET_UNLOCK_MINUTES",
+  "SIGNET_APP",
+  "SIGNET_TENANT",
 ] as const
 
 /** Those that no other program gets. */

@@ -4,6 +4,7 @@ import { failureOf, isSecretBoxError, type SecretBoxError, type SecretBoxReason 
 import { type GuardProblem, problemOf } from "@signet/guard/problem"
 import { exitCodeOf } from "@signet/guard/tool"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
+import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
 
 /** The exit codes of every command. */
 export const exitCodes = {
@@ -43,7 +44,25 @@ export interface Told {
   readonly exitCode: number
   readonly sentence: string
   readonly hint: string | undefined
-  readonly problem: Omit<GuardProblem, "reason" | "status"> & { readonly reason: string; readonly status?: number }
+  readonly problem: Omit<GuardProblem, "reason" | "status"> & {
+    readonly reason: string
+    readonly status?: number
+    readonly errors?: readonly Violation[]
+  }
+}
+
+/** A field of the request by its path in the contract, and the rule that it breaks. */
+interface Violation {
+  readonly field: string
+  readonly detail: string
+}
+
+/** What the service says of the fields that it refuses. */
+function violationsOf(error: unknown): readonly Violation[] {
+  if (!(error instanceof ConnectError)) return []
+  return error
+    .findDetails(BadRequestSchema)
+    .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, detail: description })))
 }
 
 /** What is said of an error. A fault that nobody expected says its message and never its stack. */
@@ -53,12 +72,13 @@ export function toldOf(error: unknown): Told {
   if (box !== undefined) return told(box.reason, boxExitCode(box.reason), box.message, boxHints[box.reason])
   const refused = error instanceof Refused ? error : refusedOf(error)
   if (refused !== undefined) {
-    const hint = hintOf(refused.reason, refused.metadata)
+    const errors = violationsOf(error)
+    const rules = errors.map(({ field, detail }) => `  ${field}: ${detail}`)
     return {
       exitCode: exitCodeOf(refused),
-      sentence: `${refused.message} (${refused.reason})`,
-      hint,
-      problem: problemOf(refused),
+      sentence: [`${refused.message} (${refused.reason})`, ...rules].join("\n"),
+      hint: hintOf(refused.reason, refused.metadata),
+      problem: { ...problemOf(refused), ...(errors.length > 0 && { errors }) },
     }
   }
   const failure = failureOf(error)

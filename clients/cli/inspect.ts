@@ -1,6 +1,5 @@
 // What a token is, whether its issuer signed it, and what a requirement would say to whoever sends it. All of it on this
 // machine: the token goes nowhere.
-import type { DescMethod } from "@bufbuild/protobuf"
 import { createVerifier } from "@signet/guard/access-token"
 import { createKeySet } from "@signet/guard/key-set"
 import { requirementOf } from "@signet/guard/requirement"
@@ -9,24 +8,10 @@ import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Explained, explain } from "@signet/kernel/authz/explain"
 import { describe, type Requirement } from "@signet/kernel/authz/requirement"
 import { parseOpaque } from "@signet/kernel/token/opaque"
-import { AccountService } from "@signet/proto/auth/v1/account_service"
-import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
-import { AuditService } from "@signet/proto/auth/v1/audit_service"
-import { AuthService } from "@signet/proto/auth/v1/auth_service"
-import { DelegationService } from "@signet/proto/auth/v1/delegation_service"
-import { PatService } from "@signet/proto/auth/v1/pat_service"
-import { PermissionService } from "@signet/proto/auth/v1/permission_service"
-import { RevocationService } from "@signet/proto/auth/v1/revocation_service"
-import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
-import { SessionService } from "@signet/proto/auth/v1/session_service"
-import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
-import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
-import { DeviceService } from "@signet/proto/messaging/v1/device_service"
-import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
-import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { decodeToken } from "./claims.ts"
 import type { Cli } from "./cli.ts"
 import { usage } from "./failure.ts"
+import { methodNamed } from "./methods.ts"
 
 export interface Inspected {
   readonly kind: string
@@ -44,24 +29,6 @@ export interface Asked {
   readonly method: string | undefined
   readonly scopes: readonly string[]
 }
-
-const services = [
-  AccountService,
-  AppAuthService,
-  AuditService,
-  AuthService,
-  DelegationService,
-  PatService,
-  PermissionService,
-  RevocationService,
-  ServiceAccountService,
-  SessionService,
-  AttachmentService,
-  ConversationService,
-  DeviceService,
-  KeyPackageService,
-  WelcomeService,
-]
 
 const secrets = [
   ["sgpat_", "a personal access token", "PAT_NOT_BEARER"],
@@ -103,14 +70,6 @@ function requirementAsked({ method, scopes }: Asked): Requirement | undefined {
   const [first, ...rest] = scopes.map((scope) => ({ is: "scope", scope }) as const)
   if (first === undefined) return undefined
   return rest.length === 0 ? first : { is: "allOf", of: [first, ...rest] }
-}
-
-/** @param name `PatService.CreatePat`, or as gRPC has it: `signet.auth.v1.PatService/CreatePat`. */
-function methodNamed(name: string): DescMethod {
-  const [, service, method] = /^(?:[\w.]+\.)?(\w+)[./](\w+)$/.exec(name) ?? []
-  const found = services.find((one) => one.name === service)?.methods.find((one) => one.name === method)
-  if (found === undefined) throw usage(`there is no method ${name}`, "Such as: AppAuthService.CreateApp")
-  return found
 }
 
 /** As far as the token itself says: whether its session still stands, and what was granted, only the service knows. */

@@ -32,6 +32,16 @@ const parts: readonly Part[] = [
   { name: "lock", group: account, load: async () => (await import("./commands/unlock.ts")).lockCommand },
   { name: "app", group: administer, load: async () => (await import("./commands/app.ts")).appCommand },
   { name: "user", group: administer, load: async () => (await import("./commands/user.ts")).userCommand },
+  { name: "tenant", group: administer, load: async () => (await import("./commands/tenant.ts")).tenantCommand },
+  { name: "member", group: administer, load: async () => (await import("./commands/member.ts")).memberCommand },
+  { name: "invite", group: administer, load: async () => (await import("./commands/invite.ts")).inviteCommand },
+  {
+    name: "permission",
+    group: administer,
+    load: async () => (await import("./commands/permission.ts")).permissionCommand,
+  },
+  { name: "role", group: administer, load: async () => (await import("./commands/role.ts")).roleCommand },
+  { name: "grant", group: administer, load: async () => (await import("./commands/grant.ts")).grantCommand },
   { name: "provider", group: administer, load: async () => (await import("./commands/provider.ts")).providerCommand },
   {
     name: "service-account",
@@ -44,6 +54,7 @@ const parts: readonly Part[] = [
   { name: "admin", group: operate, load: async () => (await import("./commands/admin.ts")).adminCommand },
   { name: "keys", group: operate, load: async () => (await import("./commands/keys.ts")).keysCommand },
   { name: "policy", group: operate, load: async () => (await import("./commands/policy.ts")).policyCommand },
+  { name: "api", group: more, load: async () => (await import("./commands/api.ts")).apiCommand },
   { name: "completion", group: more, load: async () => (await import("./commands/completion.ts")).completionCommand },
 ]
 

@@ -89,3 +89,233 @@ describe("signet user", () => {
     expect([code, err]).toEqual([4, expect.stringContaining("It takes auth.identities.read")])
   })
 })
+
+describe("an app, as it is administered day by day", () => {
+  let appId: string
+  let tenantId: string
+  let adaId: string
+  const inApp = () => ["--app", appId]
+
+  beforeAll(async () => {
+    const scopes = ["--scope", "garden.look=svc-garden+", "--scope", "garden.weed=svc-garden"]
+    appId = (await json("app", "create", "Garden", "--audience", "svc-garden", ...scopes)).id
+    adaId = (await json("user", "find", "ada@example.com"))[0].principal.id
+  })
+
+  test("is changed by what is said, and all else stays", async () => {
+    const origins = ["--add-origin", "https://garden.example,https://old.example"]
+    const changed = await json("app", "update", appId, "--name", "Gardens", ...origins, "--session-days", "7")
+    expect(changed).toMatchObject({
+      name: "Gardens",
+      settings: { signupEnabled: true, sessionAbsoluteSeconds: 604_800 },
+    })
+    const again = await json("app", "update", appId, "--remove-origin", "https://old.example", "--no-signup")
+    expect(again.settings.allowedOrigins).toEqual(["https://garden.example"])
+    expect(again.settings.signupEnabled).toBeUndefined()
+    expect(again.scopes.map(({ key }: { key: string }) => key)).toEqual(["garden.look", "garden.weed"])
+    const scoped = await json(
+      "app",
+      "update",
+      appId,
+      "--add-scope",
+      "garden.plant=svc-garden",
+      "--remove-scope",
+      "garden.look",
+    )
+    expect(scoped.scopes.map(({ key }: { key: string }) => key)).toEqual(["garden.weed", "garden.plant"])
+    expect(await root().run("app", "update", appId)).toMatchObject({ code: 2 })
+  })
+
+  test("has tenants, which are made, listed, renamed, stopped and ended", async () => {
+    const tenant = await json("tenant", "create", "Kew", ...inApp())
+    tenantId = tenant.id
+    expect(tenant).toMatchObject({ appId, name: "Kew", status: "ACTIVE" })
+    expect(await json("tenant", "update", tenantId, "--name", "Kew Gardens", ...inApp())).toMatchObject({
+      name: "Kew Gardens",
+    })
+    expect(await json("tenant", "get", tenantId, ...inApp())).toMatchObject({ name: "Kew Gardens" })
+    const second = await json("tenant", "create", "Wisley", ...inApp())
+    const { out } = await root().run("tenant", "list", ...inApp())
+    expect(out.split("\n").map((line) => line.split("\t").slice(0, 3))).toEqual([
+      [second.id, "Wisley", "active"],
+      [tenantId, "Kew Gardens", "active"],
+      [""],
+    ])
+    expect(await json("tenant", "list", ...inApp(), "-L", "1")).toHaveLength(1)
+    expect(await json("tenant", "suspend", second.id, ...inApp(), "--yes")).toMatchObject({ status: "SUSPENDED" })
+    expect(await json("tenant", "resume", second.id, ...inApp())).toMatchObject({ status: "ACTIVE" })
+    expect(await json("tenant", "archive", second.id, ...inApp(), "-y")).toMatchObject({ status: "ARCHIVED" })
+    expect(await root().run("tenant", "resume", second.id, ...inApp())).toMatchObject({
+      code: 6,
+      err: expect.stringContaining("STATE_CONFLICT"),
+    })
+  })
+
+  test("has members, by their address or their id", async () => {
+    const member = await json("member", "add", "ada@example.com", ...inApp(), "--scope", "garden.weed")
+    expect(member).toMatchObject({ principalId: adaId, scopes: ["garden.weed"], status: "ACTIVE" })
+    const inTenant = await json("member", "add", adaId, ...inApp(), "--tenant", tenantId)
+    expect(inTenant).toMatchObject({ principalId: adaId, tenantId })
+    expect(await json("member", "list", ...inApp(), "--tenant", tenantId)).toEqual([inTenant])
+    expect(await json("member", "list", ...inApp(), "--status", "suspended")).toEqual([])
+    const named = await json("member", "update", member.id, ...inApp(), "--no-scope", "--name", "Ada")
+    expect([named.scopes, named.profile.name]).toEqual([undefined, "Ada"])
+    expect(await json("member", "suspend", member.id, ...inApp(), "--yes")).toMatchObject({ status: "SUSPENDED" })
+    expect(await json("member", "resume", member.id, ...inApp())).toMatchObject({ status: "ACTIVE" })
+    expect(await root().run("member", "add", "nobody@example.com", ...inApp())).toMatchObject({
+      code: 5,
+      err: expect.stringContaining("signet invite create"),
+    })
+    expect(await root().run("member", "remove", member.id, ...inApp())).toMatchObject({ code: 2 })
+    expect(await json("member", "get", member.id, ...inApp())).toMatchObject({ status: "ACTIVE" })
+  })
+
+  test("has invitations, whose code is shown once", async () => {
+    const { code, invitation } = await json("invite", "create", ...inApp(), "--tenant", tenantId, "--hours", "3")
+    expect(code).toMatch(/^sginv_/)
+    const listed = await json("invite", "list", ...inApp())
+    expect(listed).toEqual([invitation])
+    expect(JSON.stringify(listed)).not.toContain(code)
+    expect(await json("invite", "revoke", invitation.id, ...inApp())).toMatchObject({ status: "REVOKED" })
+  })
+
+  test("has roles of permissions, which are granted and taken back", async () => {
+    await json("permission", "create", "garden.roses.prune", ...inApp(), "--description", "Cuts roses.")
+    await json("permission", "create", "garden.roses.plant", ...inApp())
+    expect(await json("permission", "list", ...inApp())).toHaveLength(2)
+    const contents = ["--permission", "garden.roses.prune", "--inheritable", "--at", "tenant,context"]
+    const role = await json("role", "create", "gardener", ...inApp(), ...contents)
+    expect(role).toMatchObject({ key: "gardener", inheritable: true, assignableAt: ["TENANT", "CONTEXT"] })
+    const both = "garden.roses.prune,garden.roses.plant"
+    expect(await json("role", "update", role.id, ...inApp(), "--permission", both)).toMatchObject({ inheritable: true })
+    expect(await json("role", "list", ...inApp())).toHaveLength(1)
+    const at = [...inApp(), "--tenant", tenantId]
+    const grant = await json(
+      "grant",
+      "create",
+      "ada@example.com",
+      "--role",
+      role.id,
+      ...at,
+      "--reason",
+      "spring",
+      "--days",
+      "30",
+    )
+    expect(grant).toMatchObject({ principalId: adaId, roleId: role.id, tenantId, reason: "spring", status: "ACTIVE" })
+    expect(await json("grant", "list", ...inApp(), "--role", role.id)).toEqual([grant])
+    expect(await json("grant", "revoke", grant.id, ...inApp())).toMatchObject({ status: "REVOKED" })
+    const remove = (key: string) => root().run("permission", "delete", key, ...inApp(), "--yes", "--json")
+    const inUse = await remove("garden.roses.plant")
+    expect([inUse.code, JSON.parse(inUse.err).reason]).toEqual([6, "IN_USE"])
+    await json("role", "update", role.id, ...inApp(), "--permission", "garden.roses.prune")
+    expect(await remove("garden.roses.plant")).toMatchObject({ code: 0 })
+    expect(await json("role", "archive", role.id, ...inApp(), "--yes")).toMatchObject({ status: "ARCHIVED" })
+    expect(await root().run("role", "create", "x", ...inApp(), "--at", "moon")).toMatchObject({ code: 2 })
+    expect(
+      await root().run("grant", "create", adaId, "--role", role.id, ...inApp(), "--resource", "roses"),
+    ).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("TYPE/ID"),
+    })
+  })
+
+  test("is where commands act that name no place, as environment or profile say", async () => {
+    expect(
+      JSON.parse((await root({ env: { SIGNET_APP: appId } }).run("tenant", "get", tenantId, "--json")).out),
+    ).toMatchObject({ id: tenantId })
+    const set = await ada().run("profile", "set", "--app", appId, "--tenant", tenantId, "--json")
+    expect(JSON.parse(set.out)).toEqual({ name: "default", appId, tenantId })
+    // Another app's tenants are others, and this sign-in administers nothing.
+    expect(JSON.parse((await ada().run("profile", "set", "--app", appId, "--json")).out).tenantId).toBeNull()
+    expect((await ada().run("profile", "set", "--app", "", "--json")).code).toBe(0)
+  })
+
+  test("gets personal access tokens from a sign-in of its own alone", async () => {
+    const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
+    expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
+      code: 3,
+      err: expect.stringContaining("nobody is signed in to"),
+    })
+    const own = JSON.parse((await ada().run("whoami", "--json")).out).session.appId
+    const { code, out } = await ada().run("pat", "create", "--app", own, ...args)
+    expect([code, JSON.parse(out).pat.appId ?? own]).toEqual([0, own])
+  })
+
+  test("is stopped and opened by the installation", async () => {
+    expect(await json("app", "suspend", appId, "--yes")).toMatchObject({ status: "SUSPENDED" })
+    expect(await json("app", "resume", appId)).toMatchObject({ status: "ACTIVE" })
+  })
+})
+
+describe("signet api", () => {
+  test("lists methods with what they require, and shows the fields of one", async () => {
+    const listed = await json("api", "--list", "FindUsers")
+    expect(listed).toEqual([
+      { method: "signet.auth.v1.AppAuthService/FindUsers", kind: "unary", requires: "scope(auth.identities.read)" },
+    ])
+    expect((await json("api", "--list")).length).toBeGreaterThan(100)
+    expect(await json("api", "AppAuthService.CreateTenant", "--describe")).toMatchObject({
+      requires: "scope(auth.tenants.write)",
+      fields: [{ name: "appId" }, { name: "tenant" }],
+    })
+  })
+
+  test("calls a method by either name, with fields and with JSON from standard input", async () => {
+    const { apps } = JSON.parse(
+      (await root().run("api", "signet.auth.v1.AppAuthService/ListApps", "-f", "page_size=1")).out,
+    )
+    expect(apps).toHaveLength(1)
+    const said = root({ input: JSON.stringify({ appId: apps[0].id, tenant: { name: "file" } }) })
+    const { code, out } = await said.run(
+      "api",
+      "AppAuthService.CreateTenant",
+      "--input",
+      "-",
+      "-f",
+      "tenant.name=field",
+    )
+    expect([code, JSON.parse(out).tenant.name]).toEqual([0, "field"])
+    const list = ["api", "AuditService.ListAuditEvents", "-f", "kinds=tenant.created", "-f", "kinds=app.created"]
+    const kinds = JSON.parse((await root().run(...list)).out).auditEvents.map(({ kind }: { kind: string }) => kind)
+    expect(new Set(kinds)).toEqual(new Set(["tenant.created", "app.created"]))
+  })
+
+  test.each<[number, string, readonly string[]]>([
+    [2, "there is no method", ["Nothing.AtAll"]],
+    [2, "has no field nam. It has: appId, tenant", ["AppAuthService.CreateTenant", "-f", "nam=x"]],
+    [2, "it is FIELD=VALUE", ["AppAuthService.CreateTenant", "-f", "x"]],
+    [2, "is a message", ["AppAuthService.CreateTenant", "-f", "tenant=x"]],
+    [2, "page_size", ["AppAuthService.ListApps", "-f", "page_size=many"]],
+    [2, "page_size: must be less than or equal to 200", ["AppAuthService.ListApps", "-f", "pageSize=201"]],
+    [2, "is a secret, and command lines are seen by others", ["PatService.ExchangePat", "-f", "pat=sgpat_x"]],
+    [2, "is true or false", ["AuthService.LogoutAll", "-f", "except_current=yes"]],
+  ])("%i says %j: %j", async (code, sentence, args) => {
+    const said = await root().run("api", ...args)
+    expect([said.code, said.out]).toEqual([code, ""])
+    expect(said.err.replaceAll("\n", ". ")).toContain(sentence)
+    expect(said.err).not.toContain("sgpat_x")
+  })
+
+  test("names every field that the server refuses, in JSON too", async () => {
+    const { err } = await root().run("api", "AppAuthService.CreateTenant", "-f", "app_id=x", "--json")
+    expect(JSON.parse(err)).toMatchObject({
+      reason: "INVALID_FIELD",
+      errors: [
+        { field: "app_id", detail: expect.stringContaining("pattern") },
+        { field: "tenant", detail: "value is required" },
+      ],
+    })
+  })
+
+  test("checks the requirement before anything is sent", async () => {
+    const { code, err } = await ada().run("api", "AppAuthService.ListApps")
+    expect([code, err]).toEqual([4, expect.stringContaining("It takes auth.apps.read")])
+  })
+})
+
+test("signet keys list --published shows what tokens are verified with, without a sign-in", async () => {
+  const nobody = fakeCli({ env: { SIGNET_HOME: join(home, "nobody"), SIGNET_SERVER: program.url } })
+  const { code, out } = await nobody.run("keys", "list", "--published", "--json")
+  expect([code, JSON.parse(out)[0]]).toEqual([0, { kid: expect.any(String), alg: "ES256", use: "sig" }])
+})

@@ -1,17 +1,18 @@
-import { toJson } from "@bufbuild/protobuf"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { type App, AppSchema, PlaceStatusSchema } from "@signet/proto/auth/v1/apps"
 import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
-import { type Cli, examples, show } from "../cli.ts"
+import { type Cli, examples } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
-import { collect, limitOption, upTo } from "../lists.ts"
-import { appIdOf } from "../own-app.ts"
+import { collect, limitOption } from "../lists.ts"
+import { moveCommands } from "../move.ts"
+import { placeOf } from "../place.ts"
+import { listAll, showOne, type View } from "../records.ts"
 import { nameIn, timeText } from "../shape.ts"
-import { formatRecord, formatTable } from "../table.ts"
+import { appUpdateCommand } from "./app-update.ts"
 
-const { createApp, getApp, listApps } = AppAuthService.method
+const { createApp, getApp, listApps, suspendApp, resumeApp, archiveApp } = AppAuthService.method
 
 interface CreateOptions {
   audience?: readonly string[]
@@ -55,7 +56,38 @@ export function appCommand(cli: Cli, run: Run): Command {
       .action(run((app: string | undefined) => getOne(cli, app))),
     ["signet app get", "signet app get app_06enrrq000edm6xx1hjq8s9c9g"],
   )
-  return new Command("app").description("Make and see apps.").addCommand(create).addCommand(list).addCommand(get)
+  const update = appUpdateCommand(cli, run, { parseScope, shown: (app) => shown(cli, app) })
+  const command = new Command("app").description("Apps: make, see, change and stop them.")
+  for (const one of [create, list, get, update, ...movesOf(cli, run)]) command.addCommand(one)
+  return command
+}
+
+function movesOf(cli: Cli, run: Run): readonly Command[] {
+  const thing = {
+    path: "signet app",
+    argument: ["<app>", "Its id: app_…"],
+    example: "app_06enrrq000edm6xx1hjq8s9c9g",
+    isInApp: false,
+  } as const
+  return moveCommands(cli, run, thing, [
+    {
+      name: "suspend",
+      description: "Stop an app; reversible. For administrators of the installation.",
+      warning: "nobody signs in to it any more, and its sessions end.",
+      change: (appId) => callAs(cli, suspendApp, { appId }, (_, { app }) => shown(cli, app)),
+    },
+    {
+      name: "resume",
+      description: "Open a suspended app again.",
+      change: (appId) => callAs(cli, resumeApp, { appId }, (_, { app }) => shown(cli, app)),
+    },
+    {
+      name: "archive",
+      description: "End an app, for good.",
+      warning: "ends for good, with everything in it.",
+      change: (appId) => callAs(cli, archiveApp, { appId }, (_, { app }) => shown(cli, app)),
+    },
+  ])
 }
 
 function createOne(cli: Cli, name: string, { audience = [], scope = [], origin = [], signup = true }: CreateOptions) {
@@ -76,48 +108,32 @@ function parseScope(text: string) {
 }
 
 async function getOne(cli: Cli, id: string | undefined) {
-  return callAs(cli, getApp, { appId: await appIdOf(cli, id) }, (_, answer) => shown(cli, answer.app))
-}
-
-function listThem(cli: Cli, limit: number) {
-  return callAs(cli, listApps, { pageSize: Math.min(limit, 200) }, async (api, first) => {
-    const apps = await upTo(limit, async ({ pageSize, pageToken }) => {
-      const page = pageToken === "" ? first : await api.call(listApps, { pageSize, pageToken })
-      return { items: page.apps, nextPageToken: page.nextPageToken }
-    })
-    show(
-      cli,
-      apps.map((app) => toJson(AppSchema, app)),
-      () =>
-        formatTable(
-          cli.terminal,
-          ["ID", "NAME", "STATUS", "AUDIENCES", "CREATED"],
-          apps.map((app) => [
-            app.id,
-            app.name,
-            nameIn(PlaceStatusSchema, app.status),
-            app.audiences.join(","),
-            timeText(app.createdAt),
-          ]),
-        ),
-    )
-    return 0
-  })
-}
-
-function shown(cli: Cli, app: App | undefined): number {
-  if (app === undefined) return 1
-  show(cli, toJson(AppSchema, app), () =>
-    formatRecord(cli.terminal, [
-      ["id", app.id],
-      ["name", app.name],
-      ["status", nameIn(PlaceStatusSchema, app.status)],
-      ["audiences", app.audiences.join(", ")],
-      ["scopes", app.scopes.map(({ key, isDefault }) => (isDefault ? `${key}+` : key)).join(", ")],
-      ["origins", app.settings?.allowedOrigins.join(", ")],
-      ["sign-up", app.settings?.signupEnabled ? "open" : "closed"],
-      ["created", timeText(app.createdAt)],
-    ]),
+  return callAs(cli, getApp, { appId: (await placeOf(cli, id === undefined ? {} : { app: id })).appId }, (_, answer) =>
+    shown(cli, answer.app),
   )
-  return 0
 }
+
+const view: View<typeof AppSchema> = {
+  schema: AppSchema,
+  fields: [
+    ["id", ({ id }) => id],
+    ["name", ({ name }) => name],
+    ["status", ({ status }) => nameIn(PlaceStatusSchema, status)],
+    ["audiences", ({ audiences }) => audiences.join(",")],
+    ["scopes", ({ scopes }) => scopes.map(({ key, isDefault }) => (isDefault ? `${key}+` : key)).join(", "), "alone"],
+    ["origins", ({ settings }) => settings?.allowedOrigins.join(", "), "alone"],
+    ["redirects", ({ settings }) => settings?.allowedRedirectUris.join(", "), "alone"],
+    ["sign-up", ({ settings }) => (settings?.signupEnabled ? "open" : "closed"), "alone"],
+    ["created", ({ createdAt }) => timeText(createdAt)],
+  ],
+}
+
+const shown = (cli: Cli, app: App | undefined): number => showOne(cli, view, app)
+
+const listThem = (cli: Cli, limit: number): Promise<number> =>
+  listAll(cli, listApps, limit, {
+    view,
+    request: (page) => page,
+    items: ({ apps }) => apps,
+    next: ({ nextPageToken }) => nextPageToken,
+  })

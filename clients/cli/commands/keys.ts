@@ -1,8 +1,9 @@
 import { Argument, Command } from "commander"
-import { type Cli, examples } from "../cli.ts"
+import { type Cli, examples, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
-import { usage } from "../failure.ts"
+import { CommandError, exitCodes, usage } from "../failure.ts"
 import { runServerProgram } from "../server-program.ts"
+import { formatTable } from "../table.ts"
 
 const tokenPurposes = ["ACCESS", "STATEMENT", "CONTEXT"]
 const issuerPurposes = ["CREDENTIAL", "PROOF", "LIST", "RECEIPT"]
@@ -11,6 +12,19 @@ export function keysCommand(cli: Cli, run: Run): Command {
   const json = () => (cli.options.json ? ["--json"] : [])
   const admin = async (args: readonly string[], data?: string) =>
     (await runServerProgram(cli, "admin", { args, settings: { SIGNET_DATA: data } })).code
+  const list = examples(
+    new Command("list")
+      .alias("ls")
+      .description("List token signing keys and their states, on the server's own machine.")
+      .option("--published", "Instead, what the profile's server publishes: from anywhere, without a sign-in.")
+      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .action(
+        run(({ published, data }: { published?: boolean; data?: string }) =>
+          published ? listPublished(cli) : admin(["keys", "tokens", "list", ...json()], data),
+        ),
+      ),
+    ["signet keys list", "signet keys list --published"],
+  )
   const rotate = examples(
     new Command("rotate")
       .description(
@@ -55,6 +69,36 @@ export function keysCommand(cli: Cli, run: Run): Command {
   )
   return new Command("keys")
     .description("The keys that the server signs with.")
+    .addCommand(list)
     .addCommand(rotate)
     .addCommand(compromise)
+}
+
+/** The JWK set that access tokens are verified with. */
+async function listPublished(cli: Cli): Promise<number> {
+  const { server } = profileOf(cli)
+  const answer = await cli
+    .fetch(`${server}/.well-known/jwks.json`, { signal: AbortSignal.timeout(20_000) })
+    .catch((cause: unknown) => {
+      throw new CommandError("UNREACHABLE", exitCodes.unavailable, `${server} does not answer`, { cause })
+    })
+  if (!answer.ok) throw new CommandError("FAULT", exitCodes.fault, `${server} answers ${answer.status} for its keys`)
+  const keys = keysIn(await answer.json())
+  show(cli, keys, () =>
+    formatTable(
+      cli.terminal,
+      ["KID", "ALG", "USE"],
+      keys.map(({ kid, alg, use }) => [kid, alg, use]),
+    ),
+  )
+  return 0
+}
+
+function keysIn(json: unknown): readonly { kid: string; alg: string; use: string }[] {
+  const keys = typeof json === "object" && json !== null && "keys" in json ? json.keys : undefined
+  if (!Array.isArray(keys)) throw new CommandError("FAULT", exitCodes.fault, "the server's answer is no JWK set")
+  return keys.map((key: unknown) => {
+    const { kid, alg, use }: Record<string, unknown> = { ...Object(key) }
+    return { kid: String(kid), alg: String(alg), use: String(use) }
+  })
 }

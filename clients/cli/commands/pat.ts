@@ -2,15 +2,18 @@ import { toJson } from "@bufbuild/protobuf"
 import { Pat_StatusSchema, PatSchema, PatService } from "@signet/proto/auth/v1/pat_service"
 import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
-import { type Cli, examples, show, tell } from "../cli.ts"
+import { type Cli, examples, profileOf, show, tell } from "../cli.ts"
 import type { Run } from "../command.ts"
+import { CommandError, exitCodes } from "../failure.ts"
 import { collect, limitOption, parseCount, upTo } from "../lists.ts"
+import { homeOf, readProfiles } from "../profiles.ts"
 import { nameIn, timeText } from "../shape.ts"
 import { formatTable } from "../table.ts"
 
 const { createPat, listPats, revokePat } = PatService.method
 
 interface CreateOptions {
+  app?: string
   name: string
   audience: readonly string[]
   scope: readonly string[]
@@ -22,6 +25,10 @@ export function patCommand(cli: Cli, run: Run): Command {
     new Command("create")
       .description("Make a personal access token for a program of yours. It is shown this once.")
       .requiredOption("--name <text>", "What you call it.")
+      .option(
+        "--app <id>",
+        "The app that it is for; the one that is signed in to when it is left out. Takes a sign-in to that app.",
+      )
       .addOption(
         new Option("--audience <name...>", "A service that it opens.").argParser(collect).makeOptionMandatory(),
       )
@@ -30,6 +37,7 @@ export function patCommand(cli: Cli, run: Run): Command {
       .action(run((options: CreateOptions) => createOne(cli, options))),
     [
       "signet pat create --name laptop --audience svc-notes --scope notes.read",
+      "signet pat create --name ci --app app_06enrrq000edm6xx1hjq8s9c9g --audience svc-notes --scope notes.read",
       "signet pat create --name ci --audience svc-notes --scope notes.read,notes.write --days 7 --json",
     ],
   )
@@ -62,13 +70,28 @@ export function patCommand(cli: Cli, run: Run): Command {
     .addCommand(revoke)
 }
 
-function createOne(cli: Cli, { name, audience, scope, days = 0 }: CreateOptions) {
+function createOne(cli: Cli, { app, name, audience, scope, days = 0 }: CreateOptions) {
+  if (app !== undefined) useSignInOf(cli, app)
   const request = { name, allowedAudiences: [...audience], scopes: [...scope], expiresInDays: days }
   return callAs(cli, createPat, request, (_, { token, pat }) => {
     show(cli, { token, pat: pat && toJson(PatSchema, pat) }, () => token)
     tell(cli, `It ends on ${timeText(pat?.expiresAt)} and is not shown again.`)
     return 0
   })
+}
+
+/** A token is of the app that its owner is signed in to: another profile's sign-in to that app is used where there is one. */
+function useSignInOf(cli: Cli, appId: string): void {
+  const { name, server, appId: current } = profileOf(cli)
+  if (current === appId) return
+  const { all } = readProfiles(homeOf(cli.env))
+  const other = [...all].find(([, one]) => one.appId === appId && one.server === server && one.signIn === "session")
+  if (other === undefined) {
+    throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `nobody is signed in to ${appId} here`, {
+      hint: `Profile ${name} is of ${current ?? "no app"}. Sign in there: signet profile add NAME --server ${server} --app ${appId}, then signet login`,
+    })
+  }
+  cli.options.profile = other[0]
 }
 
 function listThem(cli: Cli, limit: number) {

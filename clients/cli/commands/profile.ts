@@ -1,5 +1,5 @@
 import { Command, Option } from "commander"
-import { type Cli, examples, show, tell } from "../cli.ts"
+import { type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
 import { collect } from "../lists.ts"
@@ -75,9 +75,22 @@ export function profileCommand(cli: Cli, run: Run): Command {
       .action(run(async (name: string) => removeOne(cli, name))),
     ["signet profile remove work"],
   )
+  const set = examples(
+    new Command("set")
+      .description("Set where administrative commands act that name no place; an empty text sets nothing.")
+      .option("--app <id>", "The app: app_…")
+      .option("--tenant <id>", "The tenant in it: ten_…")
+      .action(run(async (options: { app?: string; tenant?: string }) => setPlace(cli, options))),
+    [
+      "signet profile set --app app_06enrrq000edm6xx1hjq8s9c9g",
+      "signet profile set --tenant ten_06enrrq000edm6xx1hjq8s9c9g",
+      'signet profile set --app ""',
+    ],
+  )
   return new Command("profile")
     .description("Servers, and who one is there.")
     .addCommand(add)
+    .addCommand(set)
     .addCommand(list)
     .addCommand(use)
     .addCommand(remove)
@@ -98,6 +111,22 @@ function addOne(cli: Cli, name: string, options: AddOptions): number {
   }
   writeProfiles(home, { current: name, all: new Map(all).set(name, profile) })
   show(cli, { name, ...profile }, () => `${name} is ${profile.server}. Sign in: signet login`)
+  return 0
+}
+
+function setPlace(cli: Cli, { app, tenant }: { app?: string; tenant?: string }): number {
+  if ((app ?? tenant) === undefined) throw usage("say --app or --tenant")
+  const profile = profileOf(cli)
+  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is kept", "Set SIGNET_APP instead.")
+  const appId = (app ?? profile.administers?.appId) || undefined
+  // A tenant is of one app: another app has others.
+  const tenantId = (tenant ?? (app === undefined ? profile.administers?.tenantId : undefined)) || undefined
+  keepProfile(cli, { ...profile, administers: { appId, tenantId } })
+  show(cli, { name: profile.name, appId: appId ?? null, tenantId: tenantId ?? null }, () =>
+    appId === undefined && tenantId === undefined
+      ? `${profile.name} acts where it is signed in.`
+      : `${profile.name} acts in ${[appId, tenantId].filter(Boolean).join(" ")}.`,
+  )
   return 0
 }
 

@@ -15,7 +15,7 @@ test.each<[string[], string[]]>([
   [["tok"], ["token"]],
   [
     ["app", ""],
-    ["create", "list", "get"],
+    ["create", "list", "get", "update", "suspend", "resume", "archive"],
   ],
   [
     ["--profile", "app", "se"],

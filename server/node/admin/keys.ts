@@ -29,6 +29,9 @@ keys root sign --root FILE --keys REQUEST --out FILE [--days 365]
     Signs the keys of a request, for that many days. The result is what SIGNET_ISSUER_KEY_SET names.
 keys issuer request --out FILE
     Writes the public keys of the installation, to be signed. Makes them where there are none.
+keys tokens list
+    Tells every key of tokens, statements and contexts, and where it stands: NEXT, CURRENT, PREVIOUS, RETIRED or
+    COMPROMISED.
 keys tokens rotate PURPOSE [--early]
     Has the next key sign tokens (ACCESS), statements (STATEMENT) or contexts (CONTEXT). With --early also one that
     was published for less than 24 hours: verifiers ask for it when they meet it.

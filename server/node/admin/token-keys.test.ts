@@ -49,6 +49,9 @@ describeOnPostgres("the keys of tokens", () => {
     await expect(tokenKeys(["compromise", `-${kid.slice(1)}`], config)).rejects.toThrow("no such key")
     const { kinds } = await look()
     expect(kinds).toEqual(expect.arrayContaining(["key.activated", "key.retired", "key.compromised"]))
+    const listed = await tokenKeys(["list"], config)
+    expect(listed.text).toContain(`${kid} ACCESS COMPROMISED since `)
+    expect(JSON.stringify(listed.json)).not.toMatch(/private|sealed|"d"/i)
   })
 })
 

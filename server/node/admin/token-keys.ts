@@ -39,10 +39,34 @@ export const tokenKeys: Command = (args, config) => {
         if (changes.length > 0) return changes
         throw new Error("There is no such key, or it was taken out of use before.")
       })
+    case "list":
+      if (what !== "" || isEarly) throw new UsageError(keysUsage)
+      return list(config)
     default:
       throw new UsageError(keysUsage)
   }
 }
+
+/** Every key that was ever kept, oldest first, without its private half. Changes nothing. */
+async function list(config: Config): Promise<Said> {
+  const database = await openDatabase(config, () => undefined)
+  try {
+    const keys = (await createSigningKeys(database.db).list()).map((key) => ({
+      kid: key.kid,
+      purpose: key.purpose,
+      status: key.status,
+      createdAt: isoOf(key.createdAtMs),
+      activatedAt: isoOf(key.activatedAtMs),
+      retiredAt: isoOf(key.retiredAtMs),
+    }))
+    const lines = keys.map(({ kid, purpose, status, createdAt }) => `${kid} ${purpose} ${status} since ${createdAt}`)
+    return { text: lines.join("\n"), json: { keys } }
+  } finally {
+    await database.close()
+  }
+}
+
+const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 function parse([verb = "", what = "", ...rest]: readonly string[]) {
   try {
