@@ -1,28 +1,38 @@
 #!/usr/bin/env node
 // Writes gen/openapi/openapi.json: OpenAPI 3.1 of the methods that have an HTTP form. What it says of paths, rules and
 // requirements is read from the same options as the server reads.
+import { readFileSync } from "node:fs"
 import { createEcmaScriptPlugin, runNodeJs, type Schema } from "@bufbuild/protoplugin"
+import { createErrors } from "./openapi/errors.ts"
+import { createExamples } from "./openapi/examples.ts"
 import { type Operation, operationsOf } from "./openapi/operations.ts"
 import { descriptionOf, optionReader, type Plain } from "./openapi/options.ts"
 import { createSchemas, type Schemas } from "./openapi/schemas.ts"
 
 const title = "Signet"
+const summary = "Identity, authorization and end-to-end messaging for all of a company's apps."
+const introduction = readFileSync(new URL("openapi/introduction.md", import.meta.url), "utf8").trim()
 const version = "v1"
 
 function openApi(schema: Schema): Plain | undefined {
   const read = optionReader(schema)
   const schemas = createSchemas(read)
   const services = schema.files.flatMap((file) => file.services)
-  const operations = services.flatMap((service) =>
-    service.methods.flatMap((method) => operationsOf(method, read, schemas)),
-  )
+  const parts = { read, schemas, examples: createExamples(read), errorsOf: createErrors(schema, read) }
+  const operations = services.flatMap((service) => service.methods.flatMap((method) => operationsOf(method, parts)))
   if (operations.length === 0) return undefined
   const tags = services
     .filter(({ name }) => operations.some(({ body }) => Array.isArray(body.tags) && body.tags.includes(name)))
     .map((service) => ({ name: service.name, ...descriptionOf(service) }))
   return {
     openapi: "3.1.0",
-    info: { title, version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    info: {
+      title,
+      version,
+      summary,
+      description: introduction,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
     servers: [{ url: "/" }],
     tags,
     paths: pathsOf(operations),

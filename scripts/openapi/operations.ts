@@ -1,4 +1,6 @@
 import type { DescField, DescMethod } from "@bufbuild/protobuf"
+import { errorTable, type OperationError } from "./errors.ts"
+import type { Examples } from "./examples.ts"
 import { descriptionOf, isPlain, type Plain, type ReadOption } from "./options.ts"
 import type { Schemas } from "./schemas.ts"
 
@@ -9,17 +11,26 @@ export interface Operation {
   body: Plain
 }
 
+/** What operations are made from. */
+export interface Parts {
+  readonly read: ReadOption
+  readonly schemas: Schemas
+  readonly examples: Examples
+  readonly errorsOf: (method: DescMethod, isForm: boolean) => readonly OperationError[]
+}
+
 const verbs = ["get", "put", "post", "delete", "patch"]
 
 /** The HTTP forms of a method. */
-export function operationsOf(method: DescMethod, read: ReadOption, schemas: Schemas): Operation[] {
-  const rule = read(method, "google.api.http")
+export function operationsOf(method: DescMethod, parts: Parts): Operation[] {
+  const rule = parts.read(method, "google.api.http")
   if (!isPlain(rule)) return []
   const more = Array.isArray(rule.additional_bindings) ? rule.additional_bindings.filter(isPlain) : []
-  return [rule, ...more].map((each, index) => operation(method, each, index, read, schemas))
+  return [rule, ...more].map((each, index) => operation(method, each, index, parts))
 }
 
-function operation(method: DescMethod, rule: Plain, index: number, read: ReadOption, schemas: Schemas): Operation {
+function operation(method: DescMethod, rule: Plain, index: number, parts: Parts): Operation {
+  const { read, schemas, examples } = parts
   const verb = verbs.find((name) => name in rule) ?? ""
   const inPath: DescField[] = []
   const parameters: Plain[] = []
@@ -28,14 +39,21 @@ function operation(method: DescMethod, rule: Plain, index: number, read: ReadOpt
     if (field === undefined) throw new Error(`${method.name}: no field ${name}`)
     inPath.push(field)
     if (literal !== undefined) return literal
-    parameters.push({ name: field.jsonName, in: "path", required: true, schema: schemas.fieldSchema(field) })
+    const example = examples.field(field, true)
+    parameters.push({ name: field.jsonName, in: "path", required: true, schema: schemas.fieldSchema(field), example })
     return `{${field.jsonName}}`
   })
   const rest = method.input.fields.filter((field) => !inPath.includes(field))
   const isForm = isFormMethod(method, read)
+  const errors = parts.errorsOf(method, isForm)
   const refusal = isForm ? "OAuthError" : "Problem"
   if (rule.body !== "*") {
-    for (const field of rest) parameters.push({ name: field.jsonName, in: "query", schema: schemas.fieldSchema(field) })
+    const query = examples.request(method, rest)
+    for (const field of rest) {
+      const example = query[field.jsonName]
+      const shown = example === undefined ? {} : { example }
+      parameters.push({ name: field.jsonName, in: "query", schema: schemas.fieldSchema(field), ...shown })
+    }
   }
   for (const field of rest) {
     const name = read(field, "signet.api.v1.header")
@@ -44,13 +62,29 @@ function operation(method: DescMethod, rule: Plain, index: number, read: ReadOpt
   const body: Plain = {
     operationId: `${method.parent.name}_${method.name}${index > 0 ? `_${index + 1}` : ""}`,
     tags: [method.parent.name],
-    ...descriptionOf(method),
+    summary: summaryOf(method),
+    description: `${aboutOf(method)}\n\n${errorTable(errors)}`.trim(),
     ...security(read(method, "signet.authz.v1.requires")),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(rule.body === "*" ? { requestBody: requestBody(method, rest, inPath.length > 0, isForm, schemas) } : {}),
-    responses: { ...success(method, read, schemas), default: { $ref: `#/components/responses/${refusal}` } },
+    ...(rule.body === "*" ? { requestBody: requestBody(method, rest, inPath.length > 0, isForm, parts) } : {}),
+    "x-signet-errors": errors.map(({ meaning: _, ...error }) => error),
+    responses: { ...success(method, parts), default: { $ref: `#/components/responses/${refusal}` } },
   }
   return { path, verb, body }
+}
+
+/** The comment without its list of errors. */
+function aboutOf(method: DescMethod): string {
+  const [about = ""] = (descriptionOf(method).description ?? "").split(/^Errors:$/m)
+  return about.trim()
+}
+
+/** The first sentence of the comment, without its full stop. */
+function summaryOf(method: DescMethod): string {
+  const [sentence = ""] = aboutOf(method)
+    .replaceAll(/\s+/g, " ")
+    .split(/\.(?: |$)|[:;] /)
+  return sentence.trim()
 }
 
 const isFormMethod = (method: DescMethod, read: ReadOption): boolean => {
@@ -63,20 +97,24 @@ function requestBody(
   fields: readonly DescField[],
   isPart: boolean,
   isForm: boolean,
-  schemas: Schemas,
+  { schemas, examples }: Parts,
 ): Plain {
   const mediaType = isForm ? "application/x-www-form-urlencoded" : "application/json"
   const schema = isPart ? schemas.objectSchema(method.input, fields) : schemas.reference(method.input)
-  return { required: "required" in schema, content: { [mediaType]: { schema } } }
+  return {
+    required: "required" in schema,
+    content: { [mediaType]: { schema, example: examples.request(method, fields) } },
+  }
 }
 
-function success(method: DescMethod, read: ReadOption, schemas: Schemas): Plain {
+function success(method: DescMethod, { read, schemas, examples }: Parts): Plain {
   const { output } = method
   const description = descriptionOf(output).description ?? "Done."
   if (output.fields.length === 0) return { [isFormMethod(method, read) ? 200 : 204]: { description } }
   const wire = read(method, "signet.api.v1.wire")
   const mediaType = (isPlain(wire) && wire.media_type) || "application/json"
-  return { 200: { description, content: { [String(mediaType)]: { schema: schemas.reference(output) } } } }
+  const content = { schema: schemas.reference(output), example: examples.response(output) }
+  return { 200: { description, content: { [String(mediaType)]: content } } }
 }
 
 /** What the method asks of its caller, in OpenAPI's terms and in full. */

@@ -547,16 +547,16 @@ export const RequestIdentityDeletionResponseSchema: GenMessage<RequestIdentityDe
   messageDesc(file_signet_auth_v1_account_service, 18);
 
 /**
- * What a signed-in person does with their own account: ways of signing in, invitations, export, deletion.
+ * Manages a signed-in person's own account: ways to sign in, invitations, memberships, export, deletion.
  *
- * Only a signed-in session does it; a personal access token or a service that acts for the person does not.
+ * Only a signed-in session can call it. A personal access token, or a service that acts for the person, cannot.
  *
  * @generated from service signet.auth.v1.AccountService
  */
 export const AccountService: GenService<{
   /**
-   * Adds a way of signing in. Both credentials are proven: the session by a recent sign-in, the new account by its
-   * provider. Accounts are never linked by an email, and identities are never merged.
+   * Adds a way to sign in to the caller's identity. Both sides are proven: the session by a recent sign-in, the new
+   * account by its provider. Accounts are never linked by an email address, and identities are never merged.
    *
    * Errors:
    *   ALREADY_EXISTS      PROVIDER_ACCOUNT_IN_USE (it signs somebody else in)
@@ -577,7 +577,7 @@ export const AccountService: GenService<{
     output: typeof LinkProviderAccountResponseSchema;
   },
   /**
-   * Lists the caller's ways of signing in.
+   * Lists the caller's ways to sign in.
    *
    * Errors:
    *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (no session)
@@ -590,7 +590,8 @@ export const AccountService: GenService<{
     output: typeof ListProviderAccountsResponseSchema;
   },
   /**
-   * Takes a way of signing in off, with the sessions that it began. Never the last one that works. Again is no error.
+   * Removes a way to sign in, and ends the sessions that began with it. The last active one stays. Repeating the call
+   * succeeds.
    *
    * Errors:
    *   FAILED_PRECONDITION LAST_LOGIN_METHOD, STATE_CONFLICT (it is blocked)
@@ -606,7 +607,7 @@ export const AccountService: GenService<{
     output: typeof UnlinkProviderAccountResponseSchema;
   },
   /**
-   * Takes an invitation to the app that the session is for; once.
+   * Accepts an invitation to the session's app. Each invitation works once.
    *
    * Errors:
    *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (no session), MEMBERSHIP_INACTIVE (suspended
@@ -621,7 +622,7 @@ export const AccountService: GenService<{
     output: typeof AcceptInvitationResponseSchema;
   },
   /**
-   * Refuses an invitation that names the caller.
+   * Declines an invitation that names the caller.
    *
    * Errors:
    *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (no session)
@@ -634,7 +635,7 @@ export const AccountService: GenService<{
     output: typeof DeclineInvitationResponseSchema;
   },
   /**
-   * Asks to become a member of a tenant or context of the app that the session is for.
+   * Requests membership in a tenant or context of the session's app.
    *
    * Errors:
    *   ALREADY_EXISTS      ALREADY_EXISTS (a membership that has not ended)
@@ -650,8 +651,8 @@ export const AccountService: GenService<{
     output: typeof RequestMembershipResponseSchema;
   },
   /**
-   * Ends one of the caller's memberships in the app that the session is for, with its sessions and with the memberships
-   * and grants inside of it. Again is no error. Whoever left the app as a whole comes back by an invitation.
+   * Ends one of the caller's memberships in the session's app. Its sessions, and the memberships and grants inside of
+   * it, end too. Repeating the call succeeds. A person who left the whole app needs an invitation to return.
    *
    * Errors:
    *   FAILED_PRECONDITION STATE_CONFLICT (it is suspended)
@@ -666,7 +667,7 @@ export const AccountService: GenService<{
     output: typeof LeaveMembershipResponseSchema;
   },
   /**
-   * Hands out what the service keeps of the caller, in all apps, in a form that programs read.
+   * Exports what the service stores about the caller, in all apps. The export is machine-readable.
    *
    * Errors:
    *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
@@ -680,8 +681,8 @@ export const AccountService: GenService<{
     output: typeof ExportIdentityResponseSchema;
   },
   /**
-   * Asks for the caller's deletion. Sessions and tokens end at once; for 14 days a sign-in with `cancel_deletion` brings
-   * the account back; then it is erased, and its ids are never used again.
+   * Requests deletion of the caller's identity. Sessions and tokens end at once. For 14 days a sign-in with
+   * `cancel_deletion` restores the account; then it is erased, and its ids are never used again.
    *
    * Errors:
    *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),

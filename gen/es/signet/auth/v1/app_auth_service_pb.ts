@@ -32,19 +32,20 @@ export const file_signet_auth_v1_app_auth_service: GenFile = /*@__PURE__*/
   fileDesc("CiVzaWduZXQvYXV0aC92MS9hcHBfYXV0aF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MTK+UAoOQXBwQXV0aFNlcnZpY2USfAoJQ3JlYXRlQXBwEiAuc2lnbmV0LmF1dGgudjEuQ3JlYXRlQXBwUmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZUFwcFJlc3BvbnNlIirK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAg86ASoiCi9hdXRoL2FwcHMSewoGR2V0QXBwEh0uc2lnbmV0LmF1dGgudjEuR2V0QXBwUmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkdldEFwcFJlc3BvbnNlIjKQAgHK2hgQEg5hdXRoLmFwcHMucmVhZILT5JMCFRITL2F1dGgvYXBwcy97YXBwX2lkfRJ4CghMaXN0QXBwcxIfLnNpZ25ldC5hdXRoLnYxLkxpc3RBcHBzUmVxdWVzdBogLnNpZ25ldC5hdXRoLnYxLkxpc3RBcHBzUmVzcG9uc2UiKZACAcraGBASDmF1dGguYXBwcy5yZWFkgtPkkwIMEgovYXV0aC9hcHBzEoUBCglVcGRhdGVBcHASIC5zaWduZXQuYXV0aC52MS5VcGRhdGVBcHBSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuVXBkYXRlQXBwUmVzcG9uc2UiM8raGBESD2F1dGguYXBwcy53cml0ZYLT5JMCGDoBKjITL2F1dGgvYXBwcy97YXBwX2lkfRKQAQoKU3VzcGVuZEFwcBIhLnNpZ25ldC5hdXRoLnYxLlN1c3BlbmRBcHBSZXF1ZXN0GiIuc2lnbmV0LmF1dGgudjEuU3VzcGVuZEFwcFJlc3BvbnNlIjvK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAiA6ASoiGy9hdXRoL2FwcHMve2FwcF9pZH06c3VzcGVuZBKMAQoJUmVzdW1lQXBwEiAuc2lnbmV0LmF1dGgudjEuUmVzdW1lQXBwUmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLlJlc3VtZUFwcFJlc3BvbnNlIjrK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAh86ASoiGi9hdXRoL2FwcHMve2FwcF9pZH06cmVzdW1lEpABCgpBcmNoaXZlQXBwEiEuc2lnbmV0LmF1dGgudjEuQXJjaGl2ZUFwcFJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5BcmNoaXZlQXBwUmVzcG9uc2UiO8raGBESD2F1dGguYXBwcy53cml0ZYLT5JMCIDoBKiIbL2F1dGgvYXBwcy97YXBwX2lkfTphcmNoaXZlErcBChRDcmVhdGVQcm92aWRlckNsaWVudBIrLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBosLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiRMraGBESD2F1dGguYXBwcy53cml0ZYLT5JMCKToBKiIkL2F1dGgvYXBwcy97YXBwX2lkfS9wcm92aWRlci1jbGllbnRzEsIBChFHZXRQcm92aWRlckNsaWVudBIoLnNpZ25ldC5hdXRoLnYxLkdldFByb3ZpZGVyQ2xpZW50UmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkdldFByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiWJACAcraGBASDmF1dGguYXBwcy5yZWFkgtPkkwI7EjkvYXV0aC9hcHBzL3thcHBfaWR9L3Byb3ZpZGVyLWNsaWVudHMve3Byb3ZpZGVyX2NsaWVudF9pZH0SswEKE0xpc3RQcm92aWRlckNsaWVudHMSKi5zaWduZXQuYXV0aC52MS5MaXN0UHJvdmlkZXJDbGllbnRzUmVxdWVzdBorLnNpZ25ldC5hdXRoLnYxLkxpc3RQcm92aWRlckNsaWVudHNSZXNwb25zZSJDkAIBytoYEBIOYXV0aC5hcHBzLnJlYWSC0+STAiYSJC9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cxLMAQoUVXBkYXRlUHJvdmlkZXJDbGllbnQSKy5zaWduZXQuYXV0aC52MS5VcGRhdGVQcm92aWRlckNsaWVudFJlcXVlc3QaLC5zaWduZXQuYXV0aC52MS5VcGRhdGVQcm92aWRlckNsaWVudFJlc3BvbnNlIlnK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAj46ASoyOS9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cy97cHJvdmlkZXJfY2xpZW50X2lkfRLXAQoVRGlzYWJsZVByb3ZpZGVyQ2xpZW50Eiwuc2lnbmV0LmF1dGgudjEuRGlzYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBotLnNpZ25ldC5hdXRoLnYxLkRpc2FibGVQcm92aWRlckNsaWVudFJlc3BvbnNlImHK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAkY6ASoiQS9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cy97cHJvdmlkZXJfY2xpZW50X2lkfTpkaXNhYmxlEtMBChRFbmFibGVQcm92aWRlckNsaWVudBIrLnNpZ25ldC5hdXRoLnYxLkVuYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBosLnNpZ25ldC5hdXRoLnYxLkVuYWJsZVByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiYMraGBESD2F1dGguYXBwcy53cml0ZYLT5JMCRToBKiJAL2F1dGgvYXBwcy97YXBwX2lkfS9wcm92aWRlci1jbGllbnRzL3twcm92aWRlcl9jbGllbnRfaWR9OmVuYWJsZRKZAQoMQ3JlYXRlVGVuYW50EiMuc2lnbmV0LmF1dGgudjEuQ3JlYXRlVGVuYW50UmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVRlbmFudFJlc3BvbnNlIj7K2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAiA6ASoiGy9hdXRoL2FwcHMve2FwcF9pZH0vdGVuYW50cxKbAQoJR2V0VGVuYW50EiAuc2lnbmV0LmF1dGgudjEuR2V0VGVuYW50UmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkdldFRlbmFudFJlc3BvbnNlIkmQAgHK2hgTEhFhdXRoLnRlbmFudHMucmVhZILT5JMCKRInL2F1dGgvYXBwcy97YXBwX2lkfS90ZW5hbnRzL3t0ZW5hbnRfaWR9EpUBCgtMaXN0VGVuYW50cxIiLnNpZ25ldC5hdXRoLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBojLnNpZ25ldC5hdXRoLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiPZACAcraGBMSEWF1dGgudGVuYW50cy5yZWFkgtPkkwIdEhsvYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMSpQEKDFVwZGF0ZVRlbmFudBIjLnNpZ25ldC5hdXRoLnYxLlVwZGF0ZVRlbmFudFJlcXVlc3QaJC5zaWduZXQuYXV0aC52MS5VcGRhdGVUZW5hbnRSZXNwb25zZSJKytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwIsOgEqMicvYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH0SsAEKDVN1c3BlbmRUZW5hbnQSJC5zaWduZXQuYXV0aC52MS5TdXNwZW5kVGVuYW50UmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLlN1c3BlbmRUZW5hbnRSZXNwb25zZSJSytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI0OgEqIi8vYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH06c3VzcGVuZBKsAQoMUmVzdW1lVGVuYW50EiMuc2lnbmV0LmF1dGgudjEuUmVzdW1lVGVuYW50UmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLlJlc3VtZVRlbmFudFJlc3BvbnNlIlHK2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAjM6ASoiLi9hdXRoL2FwcHMve2FwcF9pZH0vdGVuYW50cy97dGVuYW50X2lkfTpyZXN1bWUSsAEKDUFyY2hpdmVUZW5hbnQSJC5zaWduZXQuYXV0aC52MS5BcmNoaXZlVGVuYW50UmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVUZW5hbnRSZXNwb25zZSJSytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI0OgEqIi8vYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH06YXJjaGl2ZRKdAQoNQ3JlYXRlQ29udGV4dBIkLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZUNvbnRleHRSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuQ3JlYXRlQ29udGV4dFJlc3BvbnNlIj/K2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAiE6ASoiHC9hdXRoL2FwcHMve2FwcF9pZH0vY29udGV4dHMSoAEKCkdldENvbnRleHQSIS5zaWduZXQuYXV0aC52MS5HZXRDb250ZXh0UmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRSZXNwb25zZSJLkAIBytoYExIRYXV0aC50ZW5hbnRzLnJlYWSC0+STAisSKS9hdXRoL2FwcHMve2FwcF9pZH0vY29udGV4dHMve2NvbnRleHRfaWR9EpkBCgxMaXN0Q29udGV4dHMSIy5zaWduZXQuYXV0aC52MS5MaXN0Q29udGV4dHNSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuTGlzdENvbnRleHRzUmVzcG9uc2UiPpACAcraGBMSEWF1dGgudGVuYW50cy5yZWFkgtPkkwIeEhwvYXV0aC9hcHBzL3thcHBfaWR9L2NvbnRleHRzEqoBCg1VcGRhdGVDb250ZXh0EiQuc2lnbmV0LmF1dGgudjEuVXBkYXRlQ29udGV4dFJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5VcGRhdGVDb250ZXh0UmVzcG9uc2UiTMraGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCLjoBKjIpL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH0StQEKDlN1c3BlbmRDb250ZXh0EiUuc2lnbmV0LmF1dGgudjEuU3VzcGVuZENvbnRleHRSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3VzcGVuZENvbnRleHRSZXNwb25zZSJUytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI2OgEqIjEvYXV0aC9hcHBzL3thcHBfaWR9L2NvbnRleHRzL3tjb250ZXh0X2lkfTpzdXNwZW5kErEBCg1SZXN1bWVDb250ZXh0EiQuc2lnbmV0LmF1dGgudjEuUmVzdW1lQ29udGV4dFJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5SZXN1bWVDb250ZXh0UmVzcG9uc2UiU8raGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCNToBKiIwL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH06cmVzdW1lErUBCg5BcmNoaXZlQ29udGV4dBIlLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVDb250ZXh0UmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVDb250ZXh0UmVzcG9uc2UiVMraGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCNjoBKiIxL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH06YXJjaGl2ZRKpAQoQQ3JlYXRlTWVtYmVyc2hpcBInLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZU1lbWJlcnNoaXBSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuQ3JlYXRlTWVtYmVyc2hpcFJlc3BvbnNlIkLK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAiQ6ASoiHy9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMSrwEKDUdldE1lbWJlcnNoaXASJC5zaWduZXQuYXV0aC52MS5HZXRNZW1iZXJzaGlwUmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkdldE1lbWJlcnNoaXBSZXNwb25zZSJRkAIBytoYExIRYXV0aC5tZW1iZXJzLnJlYWSC0+STAjESLy9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMve21lbWJlcnNoaXBfaWR9EqUBCg9MaXN0TWVtYmVyc2hpcHMSJi5zaWduZXQuYXV0aC52MS5MaXN0TWVtYmVyc2hpcHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdE1lbWJlcnNoaXBzUmVzcG9uc2UiQZACAcraGBMSEWF1dGgubWVtYmVycy5yZWFkgtPkkwIhEh8vYXV0aC9hcHBzL3thcHBfaWR9L21lbWJlcnNoaXBzErkBChBVcGRhdGVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuVXBkYXRlTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5VcGRhdGVNZW1iZXJzaGlwUmVzcG9uc2UiUsraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCNDoBKjIvL2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH0SxAEKEVN1c3BlbmRNZW1iZXJzaGlwEiguc2lnbmV0LmF1dGgudjEuU3VzcGVuZE1lbWJlcnNoaXBSZXF1ZXN0Gikuc2lnbmV0LmF1dGgudjEuU3VzcGVuZE1lbWJlcnNoaXBSZXNwb25zZSJaytoYFBISYXV0aC5tZW1iZXJzLndyaXRlgtPkkwI8OgEqIjcvYXV0aC9hcHBzL3thcHBfaWR9L21lbWJlcnNoaXBzL3ttZW1iZXJzaGlwX2lkfTpzdXNwZW5kEsABChBSZXN1bWVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuUmVzdW1lTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZXN1bWVNZW1iZXJzaGlwUmVzcG9uc2UiWcraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCOzoBKiI2L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06cmVzdW1lEsABChBSZW1vdmVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuUmVtb3ZlTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZW1vdmVNZW1iZXJzaGlwUmVzcG9uc2UiWcraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCOzoBKiI2L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06cmVtb3ZlEsQBChFBcHByb3ZlTWVtYmVyc2hpcBIoLnNpZ25ldC5hdXRoLnYxLkFwcHJvdmVNZW1iZXJzaGlwUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkFwcHJvdmVNZW1iZXJzaGlwUmVzcG9uc2UiWsraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCPDoBKiI3L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06YXBwcm92ZRLAAQoQUmVqZWN0TWVtYmVyc2hpcBInLnNpZ25ldC5hdXRoLnYxLlJlamVjdE1lbWJlcnNoaXBSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuUmVqZWN0TWVtYmVyc2hpcFJlc3BvbnNlIlnK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAjs6ASoiNi9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMve21lbWJlcnNoaXBfaWR9OnJlamVjdBKdAQoMSW52aXRlTWVtYmVyEiMuc2lnbmV0LmF1dGgudjEuSW52aXRlTWVtYmVyUmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLkludml0ZU1lbWJlclJlc3BvbnNlIkLK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAiQ6ASoiHy9hdXRoL2FwcHMve2FwcF9pZH0vaW52aXRhdGlvbnMSpQEKD0xpc3RJbnZpdGF0aW9ucxImLnNpZ25ldC5hdXRoLnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zaWduZXQuYXV0aC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSJBkAIBytoYExIRYXV0aC5tZW1iZXJzLnJlYWSC0+STAiESHy9hdXRoL2FwcHMve2FwcF9pZH0vaW52aXRhdGlvbnMSwAEKEFJldm9rZUludml0YXRpb24SJy5zaWduZXQuYXV0aC52MS5SZXZva2VJbnZpdGF0aW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLlJldm9rZUludml0YXRpb25SZXNwb25zZSJZytoYFBISYXV0aC5tZW1iZXJzLndyaXRlgtPkkwI7OgEqIjYvYXV0aC9hcHBzL3thcHBfaWR9L2ludml0YXRpb25zL3tpbnZpdGF0aW9uX2lkfTpyZXZva2USpwEKEENyZWF0ZVBlcm1pc3Npb24SJy5zaWduZXQuYXV0aC52MS5DcmVhdGVQZXJtaXNzaW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVBlcm1pc3Npb25SZXNwb25zZSJAytoYEhIQYXV0aC5yb2xlcy53cml0ZYLT5JMCJDoBKiIfL2F1dGgvYXBwcy97YXBwX2lkfS9wZXJtaXNzaW9ucxKjAQoPTGlzdFBlcm1pc3Npb25zEiYuc2lnbmV0LmF1dGgudjEuTGlzdFBlcm1pc3Npb25zUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlIj+QAgHK2hgREg9hdXRoLnJvbGVzLnJlYWSC0+STAiESHy9hdXRoL2FwcHMve2FwcF9pZH0vcGVybWlzc2lvbnMSuAEKEFVwZGF0ZVBlcm1pc3Npb24SJy5zaWduZXQuYXV0aC52MS5VcGRhdGVQZXJtaXNzaW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLlVwZGF0ZVBlcm1pc3Npb25SZXNwb25zZSJRytoYEhIQYXV0aC5yb2xlcy53cml0ZYLT5JMCNToBKjIwL2F1dGgvYXBwcy97YXBwX2lkfS9wZXJtaXNzaW9ucy97cGVybWlzc2lvbl9rZXl9ErUBChBEZWxldGVQZXJtaXNzaW9uEicuc2lnbmV0LmF1dGgudjEuRGVsZXRlUGVybWlzc2lvblJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5EZWxldGVQZXJtaXNzaW9uUmVzcG9uc2UiTsraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAjIqMC9hdXRoL2FwcHMve2FwcF9pZH0vcGVybWlzc2lvbnMve3Blcm1pc3Npb25fa2V5fRKPAQoKQ3JlYXRlUm9sZRIhLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVJvbGVSZXF1ZXN0GiIuc2lnbmV0LmF1dGgudjEuQ3JlYXRlUm9sZVJlc3BvbnNlIjrK2hgSEhBhdXRoLnJvbGVzLndyaXRlgtPkkwIeOgEqIhkvYXV0aC9hcHBzL3thcHBfaWR9L3JvbGVzEo8BCgdHZXRSb2xlEh4uc2lnbmV0LmF1dGgudjEuR2V0Um9sZVJlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5HZXRSb2xlUmVzcG9uc2UiQ5ACAcraGBESD2F1dGgucm9sZXMucmVhZILT5JMCJRIjL2F1dGgvYXBwcy97YXBwX2lkfS9yb2xlcy97cm9sZV9pZH0SiwEKCUxpc3RSb2xlcxIgLnNpZ25ldC5hdXRoLnYxLkxpc3RSb2xlc1JlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5MaXN0Um9sZXNSZXNwb25zZSI5kAIBytoYERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIbEhkvYXV0aC9hcHBzL3thcHBfaWR9L3JvbGVzEpkBCgpVcGRhdGVSb2xlEiEuc2lnbmV0LmF1dGgudjEuVXBkYXRlUm9sZVJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5VcGRhdGVSb2xlUmVzcG9uc2UiRMraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAig6ASoyIy9hdXRoL2FwcHMve2FwcF9pZH0vcm9sZXMve3JvbGVfaWR9EqQBCgtBcmNoaXZlUm9sZRIiLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVSb2xlUmVxdWVzdBojLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVSb2xlUmVzcG9uc2UiTMraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAjA6ASoiKy9hdXRoL2FwcHMve2FwcF9pZH0vcm9sZXMve3JvbGVfaWR9OmFyY2hpdmUSlAEKC0NyZWF0ZUdyYW50EiIuc2lnbmV0LmF1dGgudjEuQ3JlYXRlR3JhbnRSZXF1ZXN0GiMuc2lnbmV0LmF1dGgudjEuQ3JlYXRlR3JhbnRSZXNwb25zZSI8ytoYExIRYXV0aC5ncmFudHMud3JpdGWC0+STAh86ASoiGi9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzEpUBCghHZXRHcmFudBIfLnNpZ25ldC5hdXRoLnYxLkdldEdyYW50UmVxdWVzdBogLnNpZ25ldC5hdXRoLnYxLkdldEdyYW50UmVzcG9uc2UiRpACAcraGBISEGF1dGguZ3JhbnRzLnJlYWSC0+STAicSJS9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzL3tncmFudF9pZH0SkAEKCkxpc3RHcmFudHMSIS5zaWduZXQuYXV0aC52MS5MaXN0R3JhbnRzUmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkxpc3RHcmFudHNSZXNwb25zZSI7kAIBytoYEhIQYXV0aC5ncmFudHMucmVhZILT5JMCHBIaL2F1dGgvYXBwcy97YXBwX2lkfS9ncmFudHMSpgEKC1Jldm9rZUdyYW50EiIuc2lnbmV0LmF1dGgudjEuUmV2b2tlR3JhbnRSZXF1ZXN0GiMuc2lnbmV0LmF1dGgudjEuUmV2b2tlR3JhbnRSZXNwb25zZSJOytoYExIRYXV0aC5ncmFudHMud3JpdGWC0+STAjE6ASoiLC9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzL3tncmFudF9pZH06cmV2b2tlEocBCglGaW5kVXNlcnMSIC5zaWduZXQuYXV0aC52MS5GaW5kVXNlcnNSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuRmluZFVzZXJzUmVzcG9uc2UiNcraGBYSFGF1dGguaWRlbnRpdGllcy5yZWFkgtPkkwIVOgEqIhAvYXV0aC91c2Vycy9maW5kEp8BCgxHZXRQcmluY2lwYWwSIy5zaWduZXQuYXV0aC52MS5HZXRQcmluY2lwYWxSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVzcG9uc2UiRJACAcraGBYSFGF1dGgucHJpbmNpcGFscy5yZWFkgtPkkwIhEh8vYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9ErQBChBTdXNwZW5kUHJpbmNpcGFsEicuc2lnbmV0LmF1dGgudjEuU3VzcGVuZFByaW5jaXBhbFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5TdXNwZW5kUHJpbmNpcGFsUmVzcG9uc2UiTcraGBcSFWF1dGgucHJpbmNpcGFscy53cml0ZYLT5JMCLDoBKiInL2F1dGgvcHJpbmNpcGFscy97cHJpbmNpcGFsX2lkfTpzdXNwZW5kErABCg9SZXN1bWVQcmluY2lwYWwSJi5zaWduZXQuYXV0aC52MS5SZXN1bWVQcmluY2lwYWxSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2UiTMraGBcSFWF1dGgucHJpbmNpcGFscy53cml0ZYLT5JMCKzoBKiImL2F1dGgvcHJpbmNpcGFscy97cHJpbmNpcGFsX2lkfTpyZXN1bWUSwAEKE0RlYWN0aXZhdGVQcmluY2lwYWwSKi5zaWduZXQuYXV0aC52MS5EZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBorLnNpZ25ldC5hdXRoLnYxLkRlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZSJQytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwIvOgEqIiovYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9OmRlYWN0aXZhdGUSwAEKE1JlYWN0aXZhdGVQcmluY2lwYWwSKi5zaWduZXQuYXV0aC52MS5SZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBorLnNpZ25ldC5hdXRoLnYxLlJlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZSJQytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwIvOgEqIiovYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9OnJlYWN0aXZhdGUSzAEKFEJsb2NrUHJvdmlkZXJBY2NvdW50Eisuc2lnbmV0LmF1dGgudjEuQmxvY2tQcm92aWRlckFjY291bnRSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuQmxvY2tQcm92aWRlckFjY291bnRSZXNwb25zZSJZytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwI4OgEqIjMvYXV0aC9wcm92aWRlci1hY2NvdW50cy97cHJvdmlkZXJfYWNjb3VudF9pZH06YmxvY2sS1AEKFlVuYmxvY2tQcm92aWRlckFjY291bnQSLS5zaWduZXQuYXV0aC52MS5VbmJsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBouLnNpZ25ldC5hdXRoLnYxLlVuYmxvY2tQcm92aWRlckFjY291bnRSZXNwb25zZSJbytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwI6OgEqIjUvYXV0aC9wcm92aWRlci1hY2NvdW50cy97cHJvdmlkZXJfYWNjb3VudF9pZH06dW5ibG9ja0JXChJkZXYuc2lnbmV0LmF1dGgudjFCE0FwcEF1dGhTZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_google_api_annotations, file_signet_auth_v1_apps, file_signet_auth_v1_contexts, file_signet_auth_v1_grants, file_signet_auth_v1_memberships, file_signet_auth_v1_principals, file_signet_auth_v1_provider_clients, file_signet_auth_v1_roles, file_signet_auth_v1_tenants, file_signet_auth_v1_users, file_signet_authz_v1_requirement]);
 
 /**
- * Administers apps and what is in them: provider clients, tenants, contexts, memberships, roles, grants.
+ * Administers apps and what belongs to them: provider clients, tenants, contexts, memberships, roles, grants.
  *
- * A token of an app administers that app; inside of a tenant, only what is of that tenant, and there it reads the app's
- * roles and permissions. A token of the installation's own app administers every app. What is out of reach and what does
- * not exist are answered alike: RESOURCE_UNRESOLVED.
- * Fields that the service sets are refused in a request (OUTPUT_ONLY_FIELD), not ignored. Every change is in the audit in
- * the same transaction.
+ * A token of an app administers that app. A token that is bound to a tenant administers that tenant alone, and can read
+ * the app's roles and permissions. A token of the installation's own app administers every app. An object out of reach
+ * and an unknown object get the same response: RESOURCE_UNRESOLVED.
+ *
+ * A request that sets a field that only the service sets is refused (OUTPUT_ONLY_FIELD). Every change is recorded in
+ * the audit in the same transaction.
  *
  * @generated from service signet.auth.v1.AppAuthService
  */
 export const AppAuthService: GenService<{
   /**
-   * Makes an app. Only administrators of the installation.
+   * Creates an app. Only administrators of the installation can call it.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -58,7 +59,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateAppResponseSchema;
   },
   /**
-   * Shows an app.
+   * Returns an app.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -85,8 +86,7 @@ export const AppAuthService: GenService<{
     output: typeof ListAppsResponseSchema;
   },
   /**
-   * Changes an app. Scopes that begin with "auth." change, and audiences are added, only by administrators of the
-   * installation.
+   * Changes an app. Only administrators of the installation can change scopes that begin with "auth." or add audiences.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -101,8 +101,8 @@ export const AppAuthService: GenService<{
     output: typeof UpdateAppResponseSchema;
   },
   /**
-   * Stops an app: its sessions end, nobody signs in, no token is issued. Only administrators of the installation. Again is no
-   * error.
+   * Suspends an app. Its sessions end, nobody can sign in, and no token is issued. Only administrators of the
+   * installation can call it. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -116,7 +116,7 @@ export const AppAuthService: GenService<{
     output: typeof SuspendAppResponseSchema;
   },
   /**
-   * Lets an app go on. Only administrators of the installation. Again is no error.
+   * Resumes a suspended app. Only administrators of the installation can call it. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -130,7 +130,8 @@ export const AppAuthService: GenService<{
     output: typeof ResumeAppResponseSchema;
   },
   /**
-   * Ends an app for good. Only administrators of the installation, and never the installation's own. Again is no error.
+   * Archives an app permanently. Only administrators of the installation can call it, and never for the installation's
+   * own app. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -144,8 +145,8 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveAppResponseSchema;
   },
   /**
-   * Makes the app's client for a provider and a platform; with a `connection`, one of several. A `preset` fills in what is
-   * known of the provider, so that administrators of the app name no address.
+   * Creates the app's client for a provider and a platform. With a `connection`, it is one of several. A `preset` fills
+   * in what is known of the provider, so that administrators of the app enter no addresses.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -161,7 +162,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateProviderClientResponseSchema;
   },
   /**
-   * Shows a client, without its secrets.
+   * Returns a provider client, without its secrets.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -174,7 +175,7 @@ export const AppAuthService: GenService<{
     output: typeof GetProviderClientResponseSchema;
   },
   /**
-   * Lists the app's clients, newest first.
+   * Lists the app's provider clients, newest first.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -188,7 +189,7 @@ export const AppAuthService: GenService<{
     output: typeof ListProviderClientsResponseSchema;
   },
   /**
-   * Changes a client. A secret that is in the mask is replaced; an empty one is taken away.
+   * Changes a provider client. A secret in the mask is replaced; an empty one is removed.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -202,7 +203,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdateProviderClientResponseSchema;
   },
   /**
-   * Switches a client off: nobody signs in with it, and its sessions end. Again is no error.
+   * Disables a provider client. Nobody can sign in with it, and its sessions end. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -215,7 +216,7 @@ export const AppAuthService: GenService<{
     output: typeof DisableProviderClientResponseSchema;
   },
   /**
-   * Switches a client on. Again is no error.
+   * Enables a provider client. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -228,7 +229,7 @@ export const AppAuthService: GenService<{
     output: typeof EnableProviderClientResponseSchema;
   },
   /**
-   * Makes a tenant. Not by a token that is inside of a tenant itself.
+   * Creates a tenant. A token that is bound to a tenant cannot call it.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -243,7 +244,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateTenantResponseSchema;
   },
   /**
-   * Shows a tenant.
+   * Returns a tenant.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -285,7 +286,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdateTenantResponseSchema;
   },
   /**
-   * Stops a tenant: sessions that are signed in there end. Again is no error.
+   * Suspends a tenant. Sessions that are signed in to it end. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -299,7 +300,7 @@ export const AppAuthService: GenService<{
     output: typeof SuspendTenantResponseSchema;
   },
   /**
-   * Lets a tenant go on. Again is no error.
+   * Resumes a suspended tenant. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -313,7 +314,7 @@ export const AppAuthService: GenService<{
     output: typeof ResumeTenantResponseSchema;
   },
   /**
-   * Ends a tenant for good. Again is no error.
+   * Archives a tenant permanently. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -326,7 +327,7 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveTenantResponseSchema;
   },
   /**
-   * Makes a context.
+   * Creates a context.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -341,7 +342,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateContextResponseSchema;
   },
   /**
-   * Shows a context.
+   * Returns a context.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -383,7 +384,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdateContextResponseSchema;
   },
   /**
-   * Stops a context: sessions that are signed in there end. Again is no error.
+   * Suspends a context. Sessions that are signed in to it end. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -397,7 +398,7 @@ export const AppAuthService: GenService<{
     output: typeof SuspendContextResponseSchema;
   },
   /**
-   * Lets a context go on. Again is no error.
+   * Resumes a suspended context. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -411,7 +412,7 @@ export const AppAuthService: GenService<{
     output: typeof ResumeContextResponseSchema;
   },
   /**
-   * Ends a context for good. Again is no error.
+   * Archives a context permanently. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -424,7 +425,7 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveContextResponseSchema;
   },
   /**
-   * Makes a principal a member at once.
+   * Adds a principal as a member, active at once.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a scope that the app does not have)
@@ -441,7 +442,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateMembershipResponseSchema;
   },
   /**
-   * Shows a membership.
+   * Returns a membership.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -454,7 +455,7 @@ export const AppAuthService: GenService<{
     output: typeof GetMembershipResponseSchema;
   },
   /**
-   * Lists memberships that the caller administers, newest first.
+   * Lists the memberships that the caller administers, newest first.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -468,7 +469,7 @@ export const AppAuthService: GenService<{
     output: typeof ListMembershipsResponseSchema;
   },
   /**
-   * Changes profile and scopes of a membership.
+   * Changes the profile and scopes of a membership.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -483,7 +484,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdateMembershipResponseSchema;
   },
   /**
-   * Stops a membership; sessions that are signed in there end. ACTIVE becomes SUSPENDED. Again is no error.
+   * Suspends a membership. ACTIVE becomes SUSPENDED; sessions that are signed in there end. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -497,7 +498,7 @@ export const AppAuthService: GenService<{
     output: typeof SuspendMembershipResponseSchema;
   },
   /**
-   * Lets a member go on. SUSPENDED becomes ACTIVE. Again is no error.
+   * Resumes a suspended membership. SUSPENDED becomes ACTIVE. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -511,8 +512,8 @@ export const AppAuthService: GenService<{
     output: typeof ResumeMembershipResponseSchema;
   },
   /**
-   * Ends a membership, with those inside of it, their sessions and the grants there; an invitation is taken back. Again is
-   * no error.
+   * Removes a membership. The memberships inside of it, their sessions and the grants there end; an invitation is
+   * revoked. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -526,7 +527,7 @@ export const AppAuthService: GenService<{
     output: typeof RemoveMembershipResponseSchema;
   },
   /**
-   * Grants a request. REQUESTED becomes ACTIVE. Again is no error.
+   * Approves a membership request. REQUESTED becomes ACTIVE. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -540,7 +541,7 @@ export const AppAuthService: GenService<{
     output: typeof ApproveMembershipResponseSchema;
   },
   /**
-   * Refuses a request. REQUESTED becomes REJECTED. Again is no error.
+   * Rejects a membership request. REQUESTED becomes REJECTED. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -554,7 +555,7 @@ export const AppAuthService: GenService<{
     output: typeof RejectMembershipResponseSchema;
   },
   /**
-   * Makes an invitation and shows its code, this once.
+   * Creates an invitation and returns its code once.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a scope that the app does not have)
@@ -584,7 +585,7 @@ export const AppAuthService: GenService<{
     output: typeof ListInvitationsResponseSchema;
   },
   /**
-   * Takes an invitation back. Again is no error.
+   * Revokes an invitation. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -598,7 +599,7 @@ export const AppAuthService: GenService<{
     output: typeof RevokeInvitationResponseSchema;
   },
   /**
-   * Makes a permission. Keys that begin with "auth." are this service's own.
+   * Creates a permission. Keys that begin with "auth." belong to this service.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -642,7 +643,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdatePermissionResponseSchema;
   },
   /**
-   * Takes a permission away.
+   * Deletes a permission.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -656,7 +657,7 @@ export const AppAuthService: GenService<{
     output: typeof DeletePermissionResponseSchema;
   },
   /**
-   * Makes a role of the app, or of a tenant.
+   * Creates a role for the app, or for one tenant.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -672,7 +673,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateRoleResponseSchema;
   },
   /**
-   * Shows a role.
+   * Returns a role.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -685,7 +686,7 @@ export const AppAuthService: GenService<{
     output: typeof GetRoleResponseSchema;
   },
   /**
-   * Lists roles, newest first, archived ones too.
+   * Lists roles, newest first. Archived ones are included.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -699,7 +700,7 @@ export const AppAuthService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Changes a role; its grants change with it.
+   * Changes a role. Its grants change with it.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -714,7 +715,7 @@ export const AppAuthService: GenService<{
     output: typeof UpdateRoleResponseSchema;
   },
   /**
-   * Ends a role and its grants. Again is no error.
+   * Archives a role and revokes its grants. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -744,7 +745,7 @@ export const AppAuthService: GenService<{
     output: typeof CreateGrantResponseSchema;
   },
   /**
-   * Shows a grant.
+   * Returns a grant.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -757,7 +758,7 @@ export const AppAuthService: GenService<{
     output: typeof GetGrantResponseSchema;
   },
   /**
-   * Lists grants that the caller administers, newest first, ended ones too.
+   * Lists the grants that the caller administers, newest first. Revoked and expired ones are included.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -771,7 +772,7 @@ export const AppAuthService: GenService<{
     output: typeof ListGrantsResponseSchema;
   },
   /**
-   * Ends a grant. Again is no error.
+   * Revokes a grant. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -803,7 +804,8 @@ export const AppAuthService: GenService<{
     output: typeof FindUsersResponseSchema;
   },
   /**
-   * Shows a principal. Only administrators of the installation, as for everything that is of no one app.
+   * Returns a principal. Only administrators of the installation can call it, because a principal belongs to no single
+   * app.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -816,7 +818,8 @@ export const AppAuthService: GenService<{
     output: typeof GetPrincipalResponseSchema;
   },
   /**
-   * Stops a principal everywhere: sessions, personal access tokens and secrets end. Reversible. Again is no error.
+   * Suspends a principal in every app. Sessions, personal access tokens and secrets end. The suspension is reversible.
+   * Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -830,7 +833,7 @@ export const AppAuthService: GenService<{
     output: typeof SuspendPrincipalResponseSchema;
   },
   /**
-   * Lets a suspended principal call again. What was ended stays ended. Again is no error.
+   * Resumes a suspended principal. Sessions and credentials that ended stay ended. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -844,7 +847,7 @@ export const AppAuthService: GenService<{
     output: typeof ResumePrincipalResponseSchema;
   },
   /**
-   * Ends a principal; reversible for 30 days. Again is no error.
+   * Deactivates a principal. It can be reactivated for 30 days. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -858,7 +861,7 @@ export const AppAuthService: GenService<{
     output: typeof DeactivatePrincipalResponseSchema;
   },
   /**
-   * Brings a deactivated principal back within 30 days. Again is no error.
+   * Reactivates a principal within 30 days of its deactivation. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -872,7 +875,7 @@ export const AppAuthService: GenService<{
     output: typeof ReactivatePrincipalResponseSchema;
   },
   /**
-   * Stops a way of signing in; its sessions end. Again is no error.
+   * Blocks a way to sign in and ends its sessions. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -886,7 +889,7 @@ export const AppAuthService: GenService<{
     output: typeof BlockProviderAccountResponseSchema;
   },
   /**
-   * Lets a way of signing in through again. Again is no error.
+   * Unblocks a way to sign in. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED

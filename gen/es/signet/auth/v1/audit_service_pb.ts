@@ -676,15 +676,15 @@ export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 12);
 
 /**
- * Shows what happened: who did what to whom, where, and what came of it.
+ * Reads the audit: who did what to whom, where, and with which outcome.
  *
  * @generated from service signet.auth.v1.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * Lists the events of a place, newest first. The place of the token says how far it sees: a token of an app sees that
-   * app's events, one inside of a tenant that tenant's, one inside of a context that context's. A token of the
-   * installation's own app sees the events of any app, and without an app in the request those of no app too.
+   * Lists audit events, newest first. The token decides which: a token of an app sees that app's events, one of a tenant
+   * that tenant's, one of a context that context's. A token of the installation's own app sees the events of any app
+   * and, without an app in the request, those that belong to no app.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -698,9 +698,10 @@ export const AuditService: GenService<{
     output: typeof ListAuditEventsResponseSchema;
   },
   /**
-   * Hands out one chain, link by link, for a caller who verifies it: whole, in order, from any link on. A tenant's events
-   * are one chain, what else is of an app another, and what is of no app the installation's. Of events beyond the context
-   * of the token only id and hash are told, with which the chain still verifies. Each call is an `audit.exported` itself.
+   * Returns the links of one audit chain, so that the caller can verify it. The links are complete and in order, from
+   * any link on. Each tenant has a chain, each app has one for the rest of its events, and the installation has one for
+   * events that belong to no app. Of events outside of the token's context, only id and hash are returned; the chain
+   * still verifies with them. Each call is itself recorded as `audit.exported`.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD
@@ -714,8 +715,8 @@ export const AuditService: GenService<{
     output: typeof ListAuditLinksResponseSchema;
   },
   /**
-   * Hands out the signed checkpoints, oldest first, each with where the chain ended then and how that is under its root.
-   * Of other chains they tell nothing but how many had grown.
+   * Returns the signed audit checkpoints, oldest first. Each has the end of the caller's chain at that time and its path
+   * to the signed root. Of other chains they reveal only how many had grown.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD

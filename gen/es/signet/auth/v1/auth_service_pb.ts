@@ -1164,7 +1164,7 @@ export const MeResponseSchema: GenMessage<MeResponse> = /*@__PURE__*/
  */
 export const AuthService: GenService<{
   /**
-   * Signs a person in with what a provider's client handed to the app.
+   * Signs a person in with a credential from an identity provider.
    *
    * The tuple of app, provider and platform selects the issuers and audiences that the credential is verified against. An
    * app with several connections of one provider and platform, none of them the default, has the request name one.
@@ -1203,8 +1203,8 @@ export const AuthService: GenService<{
     output: typeof ListSignInOptionsResponseSchema;
   },
   /**
-   * Signs a person in with the address and password that IDP_C knows. The service asks IDP_C itself; IDP_C's tokens never
-   * leave it. The answer is the same for a wrong password and for an address that nobody has.
+   * Signs a person in with an email address and a password. IDP_C verifies them; its tokens never leave this service.
+   * The response is the same for a wrong password and for an unknown address.
    *
    * Errors:
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
@@ -1221,8 +1221,8 @@ export const AuthService: GenService<{
     output: typeof EmailPasswordLoginResponseSchema;
   },
   /**
-   * Has IDP_C send a magic link. The answer is the same whether the address is known or not, and does not wait for
-   * IDP_C: what it meets there is in the service's log alone.
+   * Sends a magic link by way of IDP_C. The response is the same for known and unknown addresses and does not wait for
+   * IDP_C. Failures at IDP_C are only in the service's log.
    *
    * Errors:
    *   INVALID_ARGUMENT    REDIRECT_NOT_ALLOWED
@@ -1238,8 +1238,8 @@ export const AuthService: GenService<{
     output: typeof StartMagicLinkResponseSchema;
   },
   /**
-   * Signs a person in with the token hash of a magic link; once. The page that the link leads to shows a button: a scanner
-   * that opens the link uses nothing up.
+   * Signs a person in with the token hash of a magic link. Each link works once. The page that the link opens shows a
+   * button, so that a scanner that opens the link does not use it up.
    *
    * Errors:
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
@@ -1256,7 +1256,7 @@ export const AuthService: GenService<{
     output: typeof ConfirmMagicLinkResponseSchema;
   },
   /**
-   * Trades a refresh token for a new one and for new access tokens. Every refresh ends the token it was given.
+   * Exchanges a refresh token for a new one and new access tokens. Each refresh invalidates the token that was sent.
    *
    * Presenting a token that was rotated before ends its session, unless it comes with the retry key that it was first
    * presented with, in time, and before its successor was used: then the answer is the same successor again.
@@ -1274,7 +1274,8 @@ export const AuthService: GenService<{
     output: typeof RefreshResponseSchema;
   },
   /**
-   * Ends the current session: that of the refresh token, or else that of the bearer token. Ending it again is no error.
+   * Ends the current session. That is the session of the refresh token, or else that of the bearer token. Repeating the
+   * call succeeds.
    *
    * Errors:
    *   UNAUTHENTICATED  NO_CREDENTIAL
@@ -1288,8 +1289,8 @@ export const AuthService: GenService<{
     output: typeof LogoutResponseSchema;
   },
   /**
-   * Ends every session of the caller's identity, in all apps. It asks for no recent sign-in: the victim of a theft must
-   * be able to end the thief's session.
+   * Ends every session of the caller's identity, in all apps. It does not require a recent sign-in: the victim of a
+   * theft must be able to end the thief's session.
    *
    * @generated from rpc signet.auth.v1.AuthService.LogoutAll
    */
@@ -1299,7 +1300,7 @@ export const AuthService: GenService<{
     output: typeof LogoutAllResponseSchema;
   },
   /**
-   * Tells who is calling, as the service knows them.
+   * Returns the caller: principal, identity and session.
    *
    * @generated from rpc signet.auth.v1.AuthService.Me
    */

@@ -541,15 +541,16 @@ export const RevokeDelegationResponseSchema: GenMessage<RevokeDelegationResponse
   messageDesc(file_signet_auth_v1_delegation_service, 13);
 
 /**
- * Says which services may act for users, and lets users say it for jobs that run while they are away. No call of it
- * issues a token: that is TokenService.Token with the grant `on_behalf_of`.
+ * Manages delegation: which services may act for users. Administrators set policies; users grant standing delegations
+ * for jobs that run while they are away. No RPC here issues a token: TokenService.Token does, with the grant
+ * `on_behalf_of`.
  *
  * @generated from service signet.auth.v1.DelegationService
  */
 export const DelegationService: GenService<{
   /**
-   * Lets a service of the app act for the app's users, within audiences and scopes. An administrator's session, with
-   * the scope `auth.delegation.write`.
+   * Allows a service of the app to act for the app's users. The policy names audiences and scopes. Requires an
+   * administrator's session with the scope `auth.delegation.write`.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (an unknown service, scope or audience)
@@ -563,7 +564,8 @@ export const DelegationService: GenService<{
     output: typeof CreateDelegationPolicyResponseSchema;
   },
   /**
-   * Lists the app's policies, newest first. An administrator's session, with the scope `auth.delegation.write`.
+   * Lists the app's delegation policies, newest first. Requires an administrator's session with the scope
+   * `auth.delegation.write`.
    *
    * @generated from rpc signet.auth.v1.DelegationService.ListDelegationPolicies
    */
@@ -573,8 +575,8 @@ export const DelegationService: GenService<{
     output: typeof ListDelegationPoliciesResponseSchema;
   },
   /**
-   * Ends a policy and with it every standing delegation under it. Tokens that were issued before live for at most 300 s.
-   * Ending it again is no error.
+   * Revokes a delegation policy and every standing delegation under it. Tokens that were issued before expire within 300
+   * s. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND NOT_FOUND (also for another app's)
@@ -587,7 +589,7 @@ export const DelegationService: GenService<{
     output: typeof RevokeDelegationPolicyResponseSchema;
   },
   /**
-   * Lets the policy's service act for the caller while the caller is away, for at most 30 days.
+   * Allows the policy's service to act for the caller while the caller is away. A delegation lasts at most 30 days.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (more than the policy allows, or than the caller holds)
@@ -601,7 +603,7 @@ export const DelegationService: GenService<{
     output: typeof CreateDelegationResponseSchema;
   },
   /**
-   * Lists the caller's standing delegations in the app that the token is for, newest first.
+   * Lists the caller's standing delegations in the token's app, newest first.
    *
    * @generated from rpc signet.auth.v1.DelegationService.ListDelegations
    */
@@ -611,7 +613,7 @@ export const DelegationService: GenService<{
     output: typeof ListDelegationsResponseSchema;
   },
   /**
-   * Ends one of the caller's standing delegations, and the tokens that were issued under it. Ending it again is no error.
+   * Revokes one of the caller's standing delegations and the tokens issued under it. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND NOT_FOUND (also for somebody else's)

@@ -431,18 +431,18 @@ export const ExchangePatResponseSchema: GenMessage<ExchangePatResponse> = /*@__P
   messageDesc(file_signet_auth_v1_pat_service, 8);
 
 /**
- * Lets people make credentials for their own programs. A personal access token is exchanged for access tokens and is
- * never a bearer token itself: sent as one it is refused with PAT_NOT_BEARER, and its owner can see that in the audit.
+ * Manages personal access tokens, the credentials of people's own programs. A personal access token is exchanged for
+ * access tokens. As a bearer token it is refused with PAT_NOT_BEARER, and its owner sees the attempt in the audit.
  *
- * Only a signed-in session manages them: an access token that came of a personal access token, or that a service holds
- * for a user, makes, lists and revokes none.
+ * Only a signed-in session can create, list and revoke them. An access token obtained with a personal access token, or
+ * by a service on a user's behalf, cannot.
  *
  * @generated from service signet.auth.v1.PatService
  */
 export const PatService: GenService<{
   /**
-   * Makes a personal access token and shows it, this once. It is bound to the app, tenant and context of the session that
-   * asks, and never allows more than its owner holds when it is exchanged.
+   * Creates a personal access token and returns it once. It is bound to the app, tenant and context of the caller's
+   * session. An exchange never grants more than its owner holds at that time.
    *
    * Errors:
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED
@@ -457,7 +457,7 @@ export const PatService: GenService<{
     output: typeof CreatePatResponseSchema;
   },
   /**
-   * Lists the caller's personal access tokens in the app that the session is for, newest first, ended ones too.
+   * Lists the caller's personal access tokens in the session's app, newest first. Expired and revoked ones are included.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -471,7 +471,8 @@ export const PatService: GenService<{
     output: typeof ListPatsResponseSchema;
   },
   /**
-   * Ends one of the caller's personal access tokens, and the access tokens that came of it. Ending it again is no error.
+   * Revokes one of the caller's personal access tokens and the access tokens issued from it. Repeating the call
+   * succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (also for somebody else's)
@@ -485,7 +486,7 @@ export const PatService: GenService<{
     output: typeof RevokePatResponseSchema;
   },
   /**
-   * Trades a personal access token for an access token: the same as the grant `pat` of TokenService.Token.
+   * Exchanges a personal access token for an access token. This is the grant `pat` of TokenService.Token.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD, AUDIENCE_NOT_ALLOWED

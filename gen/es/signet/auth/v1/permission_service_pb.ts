@@ -90,15 +90,16 @@ export const GetPermissionSnapshotResponseSchema: GenMessage<GetPermissionSnapsh
   messageDesc(file_signet_auth_v1_permission_service, 1);
 
 /**
- * Tells services what principals were granted. What a version of it is never changes, so an answer can be kept for ever.
+ * Returns the permissions of principals to services. A snapshot of one version never changes, so it can be cached
+ * without a limit.
  *
  * @generated from service signet.auth.v1.PermissionService
  */
 export const PermissionService: GenService<{
   /**
-   * Tells what a principal was granted at one place, for the version that a token of the principal carries as `perm_ver`.
-   * A service of the app, with the scope `auth.permissions.read`; one that is bound to a tenant or a context asks about
-   * that place alone.
+   * Returns a principal's grants at one node. They are those of the version that a token of the principal carries as
+   * `perm_ver`. The caller is a service of the app with the scope `auth.permissions.read`; a service that is bound to a
+   * tenant or a context can ask about that one alone.
    *
    * Errors:
    *   ABORTED            SNAPSHOT_OUTDATED (permissions changed since; a token of this version is PERMISSIONS_STALE)

@@ -52,15 +52,15 @@ export const NotifyIdpBResponseSchema: GenMessage<NotifyIdpBResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_provider_notification_service, 1);
 
 /**
- * Takes what providers tell by themselves.
+ * Receives the notifications that identity providers send.
  *
  * @generated from service signet.auth.v1.ProviderNotificationService
  */
 export const ProviderNotificationService: GenService<{
   /**
-   * Takes a signed notification of IDP_B: consent that was taken back, an account that was deleted, an address that was
-   * switched off or on. The first two end the provider account here and its sessions. The signature is the credential; a
-   * notification that came before changes nothing and is answered alike.
+   * Receives a signed notification of IDP_B. It reports revoked consent, a deleted account, or an address that was
+   * switched off or on. The first two end the provider account and its sessions. The signature is the credential; a
+   * repeated notification changes nothing and gets the same response.
    *
    * Errors:
    *   UNAUTHENTICATED PROVIDER_TOKEN_INVALID

@@ -149,26 +149,26 @@ export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse
   messageDesc(file_signet_auth_v1_revocation_service, 5);
 
 /**
- * What verifiers that do not ask must refuse although its signature and its times are good: a log, told in signed
- * statements. Each is a compact JWS with the header `{alg: ES256, typ: rev+jwt, kid}` by a key of
- * /.well-known/statement-keys.json, and these claims:
+ * Publishes revocations to services that verify tokens by themselves. It is a log in signed statements. Each statement
+ * is a compact JWS with the header `{alg: ES256, typ: rev+jwt, kid}`, signed with a key of
+ * /.well-known/statement-keys.json, and has these claims:
  *
  *   iss                the issuer
- *   iat                when it was so: everything that was revoked until then is in the log up to `head`
- *   log                which log; places of another log mean nothing in this one
- *   seq_from, seq_to   it tells every entry that still counts after seq_from, up to and with seq_to
- *   head               the newest place; a reader has caught up when seq_to is head
+ *   iat                the statement's time: everything that was revoked before is in the log up to `head`
+ *   log                the log's id; sequence numbers of another log have no meaning in this one
+ *   seq_from, seq_to   the statement has every entry in force after seq_from, up to and including seq_to
+ *   head               the newest sequence number; a reader has caught up when seq_to is head
  *   entries            {seq, kind, key, exp, issued_before?, app_id?, min_version?}, times in seconds
  *
- * A reader keeps seq_to and asks for what follows. A head below what it has read is a log that lost something: it takes
- * nothing of it and counts as stale. docs/guard.md says what each kind refuses.
+ * A reader stores seq_to and requests what follows. A head below the stored number means that the log lost entries: the
+ * reader discards the statement and is stale. docs/guard.md lists what each kind refuses.
  *
  * @generated from service signet.auth.v1.RevocationService
  */
 export const RevocationService: GenService<{
   /**
-   * Tells what follows a place, at most 2,000 entries; waits for it when asked to. Answers with an empty statement when
-   * nothing came: that there is nothing is news, too.
+   * Returns the revocations after a sequence number. At most 2,000 entries are returned; the call waits for new ones
+   * when asked to. Without any, the response is an empty signed statement, which proves that nothing was revoked.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE
@@ -183,8 +183,8 @@ export const RevocationService: GenService<{
     output: typeof ListRevocationsResponseSchema;
   },
   /**
-   * Tells everything that counts, for who begins or has missed something: the same log from its beginning, page by page
-   * until seq_to is head. Never waits.
+   * Returns the revocations in force, page by page from the start. A reader that starts, or that missed entries, reads
+   * until `seq_to` is `head`. The call never waits.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE
@@ -198,7 +198,8 @@ export const RevocationService: GenService<{
     output: typeof GetRevocationSnapshotResponseSchema;
   },
   /**
-   * Tells what follows a place as it comes, and every three seconds that nothing did. Ends with the caller's token.
+   * Streams the revocations after a sequence number. Without any it sends an empty statement every three seconds. The
+   * stream ends when the caller's token expires.
    *
    * Errors:
    *   UNAUTHENTICATED    TOKEN_EXPIRED: call again with a new one

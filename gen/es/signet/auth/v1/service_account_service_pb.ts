@@ -1162,16 +1162,16 @@ export const ClientAuthMethodSchema: GenEnum<ClientAuthMethod> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_service_account_service, 0);
 
 /**
- * Manages the services of an app: who they are, what they may call, and what they prove themselves with.
+ * Manages the service accounts of an app: their scopes, audiences and credentials.
  *
- * For administrators who are signed in, of the same app and tenant as the account. An account elsewhere is answered like
- * one that does not exist: RESOURCE_UNRESOLVED.
+ * It is for signed-in administrators of the same app and tenant as the account. An account elsewhere and an unknown
+ * account get the same response: RESOURCE_UNRESOLVED.
  *
  * @generated from service signet.auth.v1.ServiceAccountService
  */
 export const ServiceAccountService: GenService<{
   /**
-   * Makes a service account, without credentials. It is of the app and tenant of the session that asks.
+   * Creates a service account without credentials. It belongs to the app and tenant of the caller's session.
    *
    * Errors:
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED, INVALID_FIELD (a scope that the app does not have, or default scopes
@@ -1187,7 +1187,7 @@ export const ServiceAccountService: GenService<{
     output: typeof CreateServiceAccountResponseSchema;
   },
   /**
-   * Shows an account with its credentials: hints and public halves, never secrets.
+   * Returns a service account with its credentials. Of these it has hints and public keys, never secrets.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1200,7 +1200,7 @@ export const ServiceAccountService: GenService<{
     output: typeof GetServiceAccountResponseSchema;
   },
   /**
-   * Lists the accounts of the caller's app and tenant, newest first, without their credentials.
+   * Lists the service accounts of the caller's app and tenant, newest first. Credentials are left out.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -1214,7 +1214,7 @@ export const ServiceAccountService: GenService<{
     output: typeof ListServiceAccountsResponseSchema;
   },
   /**
-   * Adds a secret beside the one there is and shows it, this once. An account has at most two that are live.
+   * Adds a second secret and returns it once. An account has at most two live secrets.
    *
    * Errors:
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
@@ -1229,7 +1229,8 @@ export const ServiceAccountService: GenService<{
     output: typeof AddSecretResponseSchema;
   },
   /**
-   * Replaces the secret: shows a new one, this once, and lets the old one serve for an overlap, exactly that long.
+   * Replaces the secret and returns the new one once. The old secret stays valid for exactly the overlap that the
+   * request names.
    *
    * Errors:
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT (two are live already, and there is to be an overlap)
@@ -1244,7 +1245,7 @@ export const ServiceAccountService: GenService<{
     output: typeof RotateSecretResponseSchema;
   },
   /**
-   * Ends a secret at once, and the access tokens that came of it. Ending it again is no error.
+   * Revokes a secret and the access tokens obtained with it. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such secret)
@@ -1258,8 +1259,8 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeSecretResponseSchema;
   },
   /**
-   * Registers a public key for private_key_jwt (RFC 7523). The private half stays with the service. Adding a key that is
-   * there is no error.
+   * Registers a public key for private_key_jwt authentication (RFC 7523). The private key stays with the service. Adding
+   * the same key again succeeds.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, or a key that was revoked)
@@ -1275,7 +1276,7 @@ export const ServiceAccountService: GenService<{
     output: typeof AddKeyResponseSchema;
   },
   /**
-   * Ends a key at once, and the access tokens that came of it. Ending it again is no error.
+   * Revokes a key and the access tokens obtained with it. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such key)
@@ -1289,8 +1290,8 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeKeyResponseSchema;
   },
   /**
-   * Registers a public key that the service's envelopes are signed with, and the mailboxes that it may post to. The proof
-   * shows that the service has the private half. Adding a key that is there is no error.
+   * Registers a public key for signing envelopes, and the mailboxes it may post to. The proof shows that the service has
+   * the private key. Adding the same key again succeeds.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, a proof of another key or account, a mailbox of an audience
@@ -1308,7 +1309,7 @@ export const ServiceAccountService: GenService<{
     output: typeof AddEnvelopeKeyResponseSchema;
   },
   /**
-   * Lists the account's envelope keys, newest first, ended ones too.
+   * Lists the account's envelope keys, newest first. Revoked ones are included.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1321,8 +1322,8 @@ export const ServiceAccountService: GenService<{
     output: typeof ListEnvelopeKeysResponseSchema;
   },
   /**
-   * Ends an envelope key: it gets no certificate any more, and those that are out are refused by all who follow the
-   * revocation feed. Ending it again is no error.
+   * Revokes an envelope key. It gets no certificate any more, and every reader of the revocation feed rejects the
+   * certificates that were issued. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such key)
@@ -1336,8 +1337,8 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeEnvelopeKeyResponseSchema;
   },
   /**
-   * Certifies an envelope key for a day from now: whose it is and where it may post. For services of the same app: the one
-   * that sends, and those that receive.
+   * Issues a certificate for an envelope key, valid for a day. It names the key's owner and the mailboxes that it may
+   * post to. Services of the same app can call it: the sender, and the receivers.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (no such key in the caller's app, or it or its service has ended)
@@ -1351,8 +1352,8 @@ export const ServiceAccountService: GenService<{
     output: typeof GetEnvelopeCertificateResponseSchema;
   },
   /**
-   * Stops an account: its credentials count for nothing until it is enabled, and its access tokens not even then. Again is
-   * no error.
+   * Disables a service account. Its credentials are rejected until it is enabled again. Its access tokens stay invalid
+   * after that, too. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1365,7 +1366,7 @@ export const ServiceAccountService: GenService<{
     output: typeof DisableServiceAccountResponseSchema;
   },
   /**
-   * Lets an account call again. Again is no error.
+   * Enables a service account. Repeating the call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED

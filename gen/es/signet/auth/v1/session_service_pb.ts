@@ -110,13 +110,13 @@ export const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse> = /*
   messageDesc(file_signet_auth_v1_session_service, 3);
 
 /**
- * Shows people where they are signed in, and ends it.
+ * Lists the caller's sessions and revokes them.
  *
  * @generated from service signet.auth.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * Lists the caller's active sessions in the app that the token is for, newest first.
+   * Lists the caller's active sessions in the token's app, newest first.
    *
    * Errors:
    *   INVALID_ARGUMENT INVALID_FIELD (a page token of another list)
@@ -129,7 +129,7 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends one of the caller's sessions in the app that the token is for. Ending it again is no error.
+   * Revokes one of the caller's sessions in the token's app. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND SESSION_NOT_FOUND (also for somebody else's)

@@ -887,32 +887,30 @@ export const JwkSchema: GenMessage<Jwk> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 15);
 
 /**
- * Everything about tokens that machines ask for. Over REST these are RFC 6749, 7662, 7009, 8414 and 7517, for clients
- * that know nothing of this service; over RPC the same handlers answer, and a refusal is the usual ErrorInfo with the
- * RFC's code as `error` in its metadata.
+ * Issues, introspects and revokes tokens for programs, and publishes keys. Over REST it follows RFC 6749, 7662, 7009,
+ * 8414 and 7517, so that clients that know nothing of Signet work unchanged. Over RPC the same handlers answer; an
+ * error has the RFC's code as `error` in the metadata of its ErrorInfo.
  *
- * A client proves itself in exactly one way: an `Authorization: Basic` header, `client_secret`, or `client_assertion`.
+ * A client authenticates in exactly one way: an `Authorization: Basic` header, `client_secret`, or `client_assertion`.
  *
  * @generated from service signet.auth.v1.TokenService
  */
 export const TokenService: GenService<{
   /**
-   * Issues an access token: `client_credentials`, `pat` or `on_behalf_of`. The last two are short names of RFC 8693
-   * token exchange with a subject token of the type `urn:signet:params:oauth:token-type:pat`, or of the type
-   * `urn:ietf:params:oauth:token-type:access_token`.
+   * Issues an access token to a service, or for a personal access token. The grants are `client_credentials`, `pat` and
+   * `on_behalf_of`. The last two are short names of RFC 8693 token exchange with a subject token of the type
+   * `urn:signet:params:oauth:token-type:pat`, or of the type `urn:ietf:params:oauth:token-type:access_token`.
    *
-   * With the requested token type `urn:signet:params:oauth:token-type:context` it issues a context token, for messages to
-   * actors' mailboxes: by `client_credentials` for the service itself, by token exchange for whom the service was called
-   * by, with the access token that it was called with. No audience is named: a context token is for its sender.
+   * With the requested token type `urn:signet:params:oauth:token-type:context` the response is a context token, for
+   * messages to actors' mailboxes. With `client_credentials` its subject is the service itself; with token exchange it is
+   * the subject of the access token that the service was called with. The request names no audience.
    *
-   * Errors (in brackets what RFC 6749 calls them):
-   *   INVALID_ARGUMENT  INVALID_FIELD, DUPLICATE_FIELD, AMBIGUOUS_CREDENTIAL (invalid_request),
-   *                     GRANT_TYPE_UNSUPPORTED (unsupported_grant_type), AUDIENCE_NOT_ALLOWED (invalid_target)
-   *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client), PAT_INVALID, SUBJECT_TOKEN_INVALID and why a token is not
-   *                     taken: TOKEN_EXPIRED, AUDIENCE_MISMATCH, SESSION_REVOKED and others (invalid_grant)
-   *   PERMISSION_DENIED CLIENT_NOT_ALLOWED (unauthorized_client), SCOPE_NOT_GRANTED (invalid_scope),
-   *                     DELEGATION_NOT_ALLOWED, DELEGATION_CHAIN_TOO_DEEP (access_denied),
-   *                     DELEGATION_EXPIRED (invalid_grant)
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD, DUPLICATE_FIELD, AMBIGUOUS_CREDENTIAL, GRANT_TYPE_UNSUPPORTED, AUDIENCE_NOT_ALLOWED
+   *   UNAUTHENTICATED   CLIENT_INVALID, PAT_INVALID, SUBJECT_TOKEN_INVALID, TOKEN_EXPIRED (the subject token),
+   *                     AUDIENCE_MISMATCH (the subject token), SESSION_REVOKED (of the subject token)
+   *   PERMISSION_DENIED CLIENT_NOT_ALLOWED, SCOPE_NOT_GRANTED, DELEGATION_NOT_ALLOWED, DELEGATION_CHAIN_TOO_DEEP,
+   *                     DELEGATION_EXPIRED
    *
    * @generated from rpc signet.auth.v1.TokenService.Token
    */
@@ -922,10 +920,10 @@ export const TokenService: GenService<{
     output: typeof TokenResponseSchema;
   },
   /**
-   * Tells a service about an access token that was sent to it (RFC 7662). The service proves itself, or sends its own
-   * access token for this service's audience; it holds the scope `auth.introspect`. A token for an audience that is not
-   * its own is inactive to it, as is everything that is unknown, expired or revoked. Of a context token it tells every
-   * service of the same app, and tenant if the service is of one: it travels with messages.
+   * Reports whether an access token is active, and its claims (RFC 7662). The service proves itself, or sends its own
+   * access token for this service's audience; it holds the scope `auth.introspect`. A token for an audience that the
+   * service does not own is inactive, as is an unknown, expired or revoked one. A context token is reported to every
+   * service of the same app, and of the same tenant if the service is bound to one, because it travels with messages.
    *
    * Errors:
    *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
@@ -939,9 +937,9 @@ export const TokenService: GenService<{
     output: typeof IntrospectResponseSchema;
   },
   /**
-   * Ends a token before its time (RFC 7009). Whoever has a refresh token or a personal access token may end it; an access
-   * token is ended by its subject's bearer token, by the client that it was issued to, or by the service that it is for.
-   * What is unknown or ended already is no error.
+   * Revokes a token before it expires (RFC 7009). The bearer of a refresh token or a personal access token can revoke
+   * it. An access token is revoked by its subject's bearer token, by the client that it was issued to, or by the service
+   * that it is for. An unknown or revoked token is no error.
    *
    * Errors:
    *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
@@ -956,7 +954,8 @@ export const TokenService: GenService<{
     output: typeof RevokeResponseSchema;
   },
   /**
-   * Publishes the keys that access tokens are verified with (RFC 7517 section 5). Cacheable; at most four keys.
+   * Publishes the keys that verify access tokens (RFC 7517 section 5). The response can be cached; it has at most four
+   * keys.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetJwks
    */
@@ -966,8 +965,8 @@ export const TokenService: GenService<{
     output: typeof GetJwksResponseSchema;
   },
   /**
-   * Publishes the keys that the service's own statements are verified with: the revocation feed, permission snapshots and
-   * audit checkpoints. No key of another set is among them. Cacheable; at most four keys.
+   * Publishes the keys that verify the service's own statements. These are the revocation feed, permission snapshots and
+   * audit checkpoints. No key is in another set, too. The response can be cached; it has at most four keys.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetStatementKeys
    */
@@ -977,8 +976,8 @@ export const TokenService: GenService<{
     output: typeof GetStatementKeysResponseSchema;
   },
   /**
-   * Publishes the keys that context tokens and envelope key certificates are verified with. No key of another set is among
-   * them. Cacheable; at most four keys.
+   * Publishes the keys that verify context tokens and envelope certificates. No key is in another set, too. The response
+   * can be cached; it has at most four keys.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetContextKeys
    */
@@ -988,7 +987,7 @@ export const TokenService: GenService<{
     output: typeof GetContextKeysResponseSchema;
   },
   /**
-   * Tells clients where everything is and what is supported (RFC 8414). Cacheable.
+   * Publishes endpoints and supported features (RFC 8414). The response can be cached.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetAuthorizationServerMetadata
    */

@@ -370,16 +370,16 @@ export const DeleteAttachmentResponseSchema: GenMessage<DeleteAttachmentResponse
   messageDesc(file_signet_messaging_v1_attachment_service, 13);
 
 /**
- * Keeps ciphertext that is too large for a message. What is in it, and the key, nobody here knows.
+ * Stores ciphertext that is too large for a message. The service knows neither the content nor the key.
  *
- * An attachment is of one conversation: its members may read it, one who adds it writes it. Elsewhere it is answered
- * like one that does not exist: RESOURCE_UNRESOLVED.
+ * An attachment belongs to one conversation. Its members can read it; only the user who created it can write it. For
+ * others it gets the response of an unknown attachment: RESOURCE_UNRESOLVED.
  *
  * @generated from service signet.messaging.v1.AttachmentService
  */
 export const AttachmentService: GenService<{
   /**
-   * Makes room for an attachment. Again with the same key gives the same one.
+   * Creates an attachment to upload parts to. The same idempotency key returns the same attachment.
    *
    * Errors:
    *   ALREADY_EXISTS     IDEMPOTENCY_MISMATCH
@@ -395,7 +395,7 @@ export const AttachmentService: GenService<{
     output: typeof CreateAttachmentResponseSchema;
   },
   /**
-   * Uploads one part, in any order. Again is no error while the attachment is not complete: the last one counts.
+   * Uploads one part of an attachment, in any order. Until the attachment is complete a part can be replaced.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (no such part, or not of its size)
@@ -412,7 +412,7 @@ export const AttachmentService: GenService<{
     output: typeof UploadPartResponseSchema;
   },
   /**
-   * Tells where a part can be put without passing through here, where the store can do that.
+   * Returns an address to upload a part to the store directly. Not every store supports it.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD
@@ -429,8 +429,8 @@ export const AttachmentService: GenService<{
     output: typeof PresignPartResponseSchema;
   },
   /**
-   * Says that every part is there. Again is no error. When it is refused, parts that were put elsewhere than here are
-   * no longer missing.
+   * Completes an attachment after its parts are uploaded. Repeating the call succeeds. After a refusal, parts that were
+   * uploaded to the store directly count as present.
    *
    * Errors:
    *   FAILED_PRECONDITION ATTACHMENT_INCOMPLETE (a part is missing, or not of its size)
@@ -447,7 +447,7 @@ export const AttachmentService: GenService<{
     output: typeof CompleteAttachmentResponseSchema;
   },
   /**
-   * Shows how far an attachment is. Whoever uploads goes on from there.
+   * Returns the state of an attachment, so that an upload can be continued.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -461,7 +461,7 @@ export const AttachmentService: GenService<{
     output: typeof GetAttachmentResponseSchema;
   },
   /**
-   * Downloads one part of an attachment that is complete, or tells where it is.
+   * Downloads one part of a complete attachment, or returns where it is stored.
    *
    * Errors:
    *   FAILED_PRECONDITION ATTACHMENT_INCOMPLETE
@@ -477,8 +477,8 @@ export const AttachmentService: GenService<{
     output: typeof DownloadPartResponseSchema;
   },
   /**
-   * Erases an attachment of the calling device's user, also of a conversation that they have left. Again is no error
-   * before it is forgotten, some minutes later: then it is one that does not exist.
+   * Erases an attachment that the caller uploaded. The caller may have left its conversation. Repeating the call
+   * succeeds for some minutes; after that the attachment does not exist.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED

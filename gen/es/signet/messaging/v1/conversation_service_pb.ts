@@ -1745,17 +1745,17 @@ export const SubscribeResponse_HeartbeatSchema: GenMessage<SubscribeResponse_Hea
   messageDesc(file_signet_messaging_v1_conversation_service, 32, 5);
 
 /**
- * Orders the ciphertext of conversations and proves its decisions. Never sees plaintext.
+ * Orders the ciphertext of conversations and proves its decisions. It never sees plaintext.
  *
- * A conversation is an MLS group (RFC 9420). Commits are PublicMessages, application messages are PrivateMessages, and
- * nothing else is taken. A conversation that the caller is not in is answered like one that does not exist:
- * RESOURCE_UNRESOLVED. Whoever's device was removed reads what came before its removal, and no more.
+ * A conversation is an MLS group (RFC 9420). Commits are PublicMessages and application messages are PrivateMessages;
+ * others are refused. A conversation that the caller is not a member of and an unknown conversation get the same
+ * response: RESOURCE_UNRESOLVED. A removed device can read the log up to its removal.
  *
  * @generated from service signet.messaging.v1.ConversationService
  */
 export const ConversationService: GenService<{
   /**
-   * Shows the limits of this service.
+   * Returns the limits of this service.
    *
    * @generated from rpc signet.messaging.v1.ConversationService.GetLimits
    */
@@ -1765,7 +1765,7 @@ export const ConversationService: GenService<{
     output: typeof GetLimitsResponseSchema;
   },
   /**
-   * Makes a conversation, and authorizes its first commit.
+   * Creates a conversation and authorizes its first commit.
    *
    * A direct conversation there is once for its two users in an app and tenant: the second call gets the first one's.
    * The group is at epoch 0 until one of its users' devices appends the first commit, which adds the others; until then
@@ -1788,7 +1788,7 @@ export const ConversationService: GenService<{
     output: typeof CreateConversationResponseSchema;
   },
   /**
-   * Shows a conversation.
+   * Returns a conversation.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED
@@ -1802,7 +1802,8 @@ export const ConversationService: GenService<{
     output: typeof GetConversationResponseSchema;
   },
   /**
-   * Lists the conversations that the calling device is in, or may make the first commit of, newest first.
+   * Lists the calling device's conversations, newest first. These are the ones that it is a member of, and the ones
+   * whose first commit it may make.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -1817,8 +1818,9 @@ export const ConversationService: GenService<{
     output: typeof ListConversationsResponseSchema;
   },
   /**
-   * Decides on a change of members and proves the decision: for one commit, on the state that is named. After a conflict,
-   * ask again with the same claim id: who is a member by then is left out, and no package is used up.
+   * Decides on a change of members and returns a proof of the decision. The proof is for one commit on the state that
+   * the request names. After a conflict, repeat the call with the same claim id: members that joined in between are left
+   * out, and no key package is used up.
    *
    * Errors:
    *   ABORTED             STALE_EPOCH, FUTURE_EPOCH (detail StaleEpoch)
@@ -1842,7 +1844,7 @@ export const ConversationService: GenService<{
     output: typeof AuthorizeMembershipResponseSchema;
   },
   /**
-   * Appends one MLS message and tells its place in the total order.
+   * Appends one MLS message and returns its place in the total order.
    *
    * The same key with the same content gives the same answer for 14 days. The same content under another key gives the
    * place that it has. A commit is checked before it is taken: framing, epoch, sender, proof, credentials, GroupInfo,
@@ -1869,8 +1871,8 @@ export const ConversationService: GenService<{
     output: typeof AppendMessageResponseSchema;
   },
   /**
-   * Lists the log after a place, strictly in order and without a gap; at most 4 MiB in all. A device reads from the
-   * commit that added it on.
+   * Lists the log after a sequence number. Envelopes are in order and without a gap, at most 4 MiB in all. A device
+   * reads from the commit that added it.
    *
    * Errors:
    *   FAILED_PRECONDITION LOG_PRUNED (what comes after that place is not kept any more: ask to rejoin)
@@ -1885,8 +1887,8 @@ export const ConversationService: GenService<{
     output: typeof ListMessagesResponseSchema;
   },
   /**
-   * Says how far the calling device has processed the log. It never goes back: a lower place is answered with the higher
-   * one there is.
+   * Records how far the calling device has processed the log. The cursor never goes back: for a lower sequence number
+   * the response has the higher one that is stored.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (beyond the log)
@@ -1901,7 +1903,7 @@ export const ConversationService: GenService<{
     output: typeof AckMessagesResponseSchema;
   },
   /**
-   * Shows the GroupInfo of the current epoch, as the last committer handed it in.
+   * Returns the GroupInfo of the current epoch, as the last committer sent it.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (there was no commit yet)
@@ -1916,8 +1918,8 @@ export const ConversationService: GenService<{
     output: typeof GetGroupInfoResponseSchema;
   },
   /**
-   * Shows a part of a ratchet tree that a welcome or a receipt names, 1 MiB at most. Also for a device whose welcome it
-   * is, before it has joined.
+   * Returns a part of a ratchet tree, at most 1 MiB. A welcome or a receipt names the tree. A device that has a welcome
+   * can read it before it has joined.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (no such tree of this conversation, or not kept any more)
@@ -1932,7 +1934,7 @@ export const ConversationService: GenService<{
     output: typeof GetTreeResponseSchema;
   },
   /**
-   * Lists the directives of a conversation that are open, oldest first.
+   * Lists the open directives of a conversation, oldest first.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED
@@ -1946,7 +1948,7 @@ export const ConversationService: GenService<{
     output: typeof ListDirectivesResponseSchema;
   },
   /**
-   * Takes a directive for 10 seconds, so that not every member commits it. Whoever has it may take it again.
+   * Leases a directive for 10 seconds, so that only one member commits it. The holder of the lease can renew it.
    *
    * Errors:
    *   FAILED_PRECONDITION DIRECTIVE_LEASED (by another device; RetryInfo says until when), CONVERSATION_CLOSED
@@ -1962,8 +1964,9 @@ export const ConversationService: GenService<{
     output: typeof LeaseDirectiveResponseSchema;
   },
   /**
-   * Asks that the caller's devices be removed: a directive that another user's device commits. When nobody else is in
-   * it, the conversation is closed. The caller's devices send nothing more. Again is no error.
+   * Requests that the caller's devices be removed. The request is a directive that another user's device commits. When
+   * no other user is a member, the conversation is closed. From now on the caller's devices cannot send. Repeating the
+   * call succeeds.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, DEVICE_REVOKED, MEMBERSHIP_CHANGE_NOT_ALLOWED (a
@@ -1978,8 +1981,8 @@ export const ConversationService: GenService<{
     output: typeof LeaveConversationResponseSchema;
   },
   /**
-   * Asks that the calling device be removed and added again, since it cannot follow. Again while that is open gives the
-   * same directive.
+   * Requests that the calling device be removed and added again. A device needs this when it cannot process the log.
+   * While a request is open, repeating the call returns the same directive.
    *
    * Errors:
    *   FAILED_PRECONDITION CONVERSATION_CLOSED
@@ -1995,8 +1998,8 @@ export const ConversationService: GenService<{
     output: typeof RequestRejoinResponseSchema;
   },
   /**
-   * Reports that a commit of the log does not lead where its receipt says. When the devices of enough users say so of one
-   * epoch, the conversation is quarantined. Again is no error and counts once.
+   * Reports a commit that does not lead to the state of its receipt. When the devices of enough users report one epoch,
+   * the conversation is quarantined. Repeating the call succeeds and counts once.
    *
    * Errors:
    *   FAILED_PRECONDITION CONVERSATION_CLOSED

@@ -334,15 +334,15 @@ export const GetIssuerKeysResponseSchema: GenMessage<GetIssuerKeysResponse> = /*
   messageDesc(file_signet_messaging_v1_device_service, 11);
 
 /**
- * Registers the devices of users and shows them. What it says of a device is signed by the auth service.
+ * Registers and lists the devices of users. The auth service signs each statement about a device.
  *
- * A user elsewhere, in another app or tenant, is answered like one that does not exist: RESOURCE_UNRESOLVED.
+ * A user of another app or tenant and an unknown user get the same response: RESOURCE_UNRESOLVED.
  *
  * @generated from service signet.messaging.v1.DeviceService
  */
 export const DeviceService: GenService<{
   /**
-   * Makes the caller's session that of a device, and vouches for the device's key.
+   * Registers the caller's device and binds the session to it. The service issues a credential for the device's key.
    *
    * Refresh the access token then: only tokens issued from then on carry the device (claim `did`). Asking again with
    * the same key gives the same device, also from another session of the user: it is bound to it as well. A session has
@@ -363,9 +363,8 @@ export const DeviceService: GenService<{
     output: typeof RegisterDeviceResponseSchema;
   },
   /**
-   * Gives the calling device a new credential, for the key it has or for a new one. Asking again with the same request
-   * gives the same credential. Proofs are taken from the new key, and from the one before until the credential of that
-   * has expired.
+   * Renews the calling device's credential, for the same key or a new one. Repeating the same request returns the same
+   * credential. Proofs by the previous key are accepted until its credential expires.
    *
    * Errors:
    *   INVALID_ARGUMENT   CREDENTIAL_INVALID
@@ -382,8 +381,8 @@ export const DeviceService: GenService<{
     output: typeof RenewCredentialResponseSchema;
   },
   /**
-   * Ends a device of the caller's, for good: its sessions end, its key packages are retired, its welcomes are void, and
-   * each conversation that it is in gets a directive to remove it. Again is no error.
+   * Revokes one of the caller's devices permanently. Its sessions end, its key packages are retired and its welcomes are
+   * void. Each conversation that it is a member of gets a directive to remove it. Repeating the call succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the caller has no such device)
@@ -397,7 +396,7 @@ export const DeviceService: GenService<{
     output: typeof RevokeDeviceResponseSchema;
   },
   /**
-   * Lists the devices of a user, revoked ones too, newest first.
+   * Lists the devices of a user, newest first. Revoked ones are included.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -410,7 +409,7 @@ export const DeviceService: GenService<{
     output: typeof ListDevicesResponseSchema;
   },
   /**
-   * Shows the signed device lists of a user after the version that the caller knows, each naming the one before.
+   * Returns a user's signed device lists after a known version. Each list names the one before.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -423,7 +422,7 @@ export const DeviceService: GenService<{
     output: typeof ListDeviceListsResponseSchema;
   },
   /**
-   * Shows the keys that credentials, proofs, receipts and lists are verified with, signed by the root that clients pin.
+   * Publishes the keys that verify credentials, proofs, receipts and lists. The root that clients pin has signed them.
    *
    * Errors:
    *   UNAVAILABLE UNAVAILABLE (no key set is configured)

@@ -244,13 +244,13 @@ export const RetireKeyPackagesResponseSchema: GenMessage<RetireKeyPackagesRespon
   messageDesc(file_signet_messaging_v1_key_package_service, 7);
 
 /**
- * Keeps the public key packages of devices, and gives each away once.
+ * Stores the public key packages of devices. Each package can be claimed once.
  *
  * @generated from service signet.messaging.v1.KeyPackageService
  */
 export const KeyPackageService: GenService<{
   /**
-   * Adds key packages of the calling device: all of them or none. One that is there already is no error.
+   * Uploads key packages of the calling device, all or none. A package that is stored already is no error.
    *
    * Errors:
    *   INVALID_ARGUMENT   MLS_MALFORMED, MLS_NON_CANONICAL, KEY_PACKAGE_INVALID (signature, suite, lifetime), CREDENTIAL_INVALID
@@ -267,9 +267,9 @@ export const KeyPackageService: GenService<{
     output: typeof UploadKeyPackagesResponseSchema;
   },
   /**
-   * Claims one key package for each active device of users, or for single devices, to add them to a conversation. Each
-   * is given away once, ever; a device's last resort only when it has no other. The same claim id of the same device
-   * gives the same packages; they stay claimed when nothing comes of it.
+   * Claims one key package per active device, to add users or devices. Each package is claimed once; a device's package
+   * of last resort only when it has no other. The same claim id of the same device returns the same packages. They stay
+   * claimed when they are not used.
    *
    * Errors:
    *   FAILED_PRECONDITION NO_KEY_PACKAGE (not one device has any; detail NoKeyPackage)
@@ -287,7 +287,7 @@ export const KeyPackageService: GenService<{
     output: typeof ClaimKeyPackagesResponseSchema;
   },
   /**
-   * Shows how many packages of the calling device can be claimed.
+   * Returns how many key packages of the calling device can be claimed.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE
@@ -301,8 +301,8 @@ export const KeyPackageService: GenService<{
     output: typeof GetInventoryResponseSchema;
   },
   /**
-   * Takes packages of the calling device back, before anybody claims them: those named, or all. One that is not there,
-   * or claimed, is no error.
+   * Retires unclaimed key packages of the calling device. The request names them, or means all. An unknown or claimed
+   * one is no error.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, DEVICE_REVOKED

@@ -123,13 +123,13 @@ export const ConsumeWelcomeResponseSchema: GenMessage<ConsumeWelcomeResponse> = 
   messageDesc(file_signet_messaging_v1_welcome_service, 3);
 
 /**
- * Hands devices their ways into conversations.
+ * Delivers MLS welcomes to devices that were added to a conversation.
  *
  * @generated from service signet.messaging.v1.WelcomeService
  */
 export const WelcomeService: GenService<{
   /**
-   * Lists the welcomes of the calling device that are pending, oldest first. Listing consumes nothing.
+   * Lists the calling device's pending welcomes, oldest first. Listing consumes nothing.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -144,8 +144,8 @@ export const WelcomeService: GenService<{
     output: typeof ListWelcomesResponseSchema;
   },
   /**
-   * Says that the device has joined and has stored its state: the welcome's bytes are erased. Again with the same key is
-   * no error.
+   * Confirms that the device has joined, and erases the welcome. The device has stored its state before. Repeating the
+   * call with the same key succeeds.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the device has no such welcome: also another's, one that is void or expired)
