@@ -105,7 +105,9 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, ...connect],
   },
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
-  scripts: { ours: [], npm: ["*"] },
+  scripts: { ours: ["scripts/openapi"], npm: ["*"] },
+  // The API reference has the codes and statuses that the kernel answers with.
+  "scripts/openapi": { ours: ["server/kernel"], npm: [...protobuf, "@bufbuild/protoplugin", "node:"] },
   // What generates the parts of a guard in another language.
   guards: { ours: ["gen/es", "server/kernel"], npm: ["node:"] },
   test: { ours: ["*"], npm: ["*"] },
