@@ -123,12 +123,13 @@ class _Exchange:
         return self._text
 
     def _close(self) -> None:
-        try:
-            if self._sock is not None:
+        if self._sock is not None:
+            try:
                 # Wakes a thread that waits in recv; close() alone does not.
                 self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+            except OSError:
+                pass
+            self._sock.close()
         if self._connection is not None:
             self._connection.close()
 

@@ -7,7 +7,7 @@ import grpc
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 from signet.authz.v1 import context_pb2, denial_pb2, requirement_pb2
 
-from signet_guard import ANY_APP, Route  # noqa: F401
+from signet_guard import ANY_APP
 from signet_guard import requirement as language
 from signet_guard.grpc import GrpcGuard, caller_of
 from signet_guard.grpc_aio import AioGrpcGuard, current_caller
@@ -43,6 +43,7 @@ def wire_of(requirement, wire=None):
         wire.device.proof = check.proof
     else:
         composite = wire.any_of if isinstance(check, language.AnyOf) else wire.all_of
+        composite.SetInParent()
         for part in check.of:
             wire_of(part, composite.of.add())
     if requirement.freshness is not None:
