@@ -6,6 +6,16 @@ import { join } from "node:path"
 import { guardFolder } from "./reason-table.ts"
 import { python } from "./stubs.ts"
 
+/** Why environments cannot be made here, or undefined when they can. */
+function missing(): string | undefined {
+  try {
+    execFileSync(python, ["-c", "import ensurepip, venv"], { stdio: "ignore" })
+    return undefined
+  } catch {
+    return "python3-venv is not installed"
+  }
+}
+
 /** The interpreters of this machine that the guard supports: the system's, and those of pyenv. */
 export function interpreters(): readonly (readonly [string, string])[] {
   const versions = join(homedir(), ".pyenv/versions")
@@ -56,4 +66,4 @@ function packagesFor(command: string): readonly (readonly string[])[] {
   return /3\.(9|10|11)\./.test(version) ? [[], oldest] : [[]]
 }
 
-export const installed = { makeVenv, buildWheel, filesOf, packagesFor }
+export const installed = { missing, makeVenv, buildWheel, filesOf, packagesFor }
