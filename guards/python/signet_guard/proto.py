@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Optional
 
-from google.protobuf import json_format
+from google.protobuf import descriptor_pb2, json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from signet.authz.v1 import context_pb2, requirement_pb2
 
@@ -59,7 +59,10 @@ def check_method(requirement: Requirement, method: Optional[MethodDescriptor]) -
     if method is not None:
 
         def has_field(field: str) -> bool:
-            if getattr(method, "client_streaming", False):
+            # Not every runtime that is supported has method.client_streaming.
+            copy = descriptor_pb2.MethodDescriptorProto()
+            method.CopyToProto(copy)
+            if copy.client_streaming:
                 raise ValueError(f"{field}: a stream of requests has no one field")
             read_field(method.input_type, field)
             return True

@@ -18,9 +18,7 @@ class VerifyKey:
         self._key = key
 
     def verify(self, signature: bytes, data: bytes) -> bool:
-        """True when the signature, r and s in 64 bytes (IEEE P1363), is this key's over the data."""
-        if len(signature) != 64:
-            return False
+        """True when the signature, r and s of 32 bytes each (IEEE P1363), is this key's over the data."""
         r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
         try:
             self._key.verify(encode_dss_signature(r, s), data, _ES256)

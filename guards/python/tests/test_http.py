@@ -17,7 +17,9 @@ from signet_guard import (
     RevocationFeed,
     Route,
     ServiceToken,
+    Target,
     any_of,
+    body_credential,
     kinds,
     public,
     scope,
@@ -25,6 +27,7 @@ from signet_guard import (
 )
 from signet_guard.asgi import AsgiGuard
 from signet_guard.fetch import Cancel, FetchError, FetchRequest, StatusError, fetch_text
+from signet_guard.jwks import parse_jwks
 from signet_guard.problem import challenge_of
 from signet_guard.routes import json_field
 from signet_guard.service_token import with_token
@@ -368,6 +371,7 @@ class Feed(unittest.TestCase):
             )
             feed.start()
             feed.start()
+            self.assertEqual([thread.name for thread in threading.enumerate()].count("signet-revocations"), 1)
             self.assertTrue(last.wait(10))
             self.assertEqual((feed.seq, len(feed), problems), (1, 1, ["MALFORMED_CREDENTIAL"]))
             began = time.monotonic()
@@ -393,6 +397,37 @@ class Feed(unittest.TestCase):
 
 
 class Small(unittest.TestCase):
+    def test_a_kid_of_another_shape_reaches_no_key_set(self):
+        asked = []
+
+        class Asked:
+            def find(self, kid):
+                asked.append(kid)
+                return "KEY_UNKNOWN"
+
+        guard = guard_of(Asked())
+        for kid in ("../key-1", "k" * 129, "", "key 1", "key-1\n", "other"):
+            token = WORLD.issuer.sign({**WORLD.vectors["header"], "kid": kid}, WORLD.vectors["claims"])
+            self.assertEqual(guard.authenticate(f"Bearer {token}"), "KEY_UNKNOWN")
+        self.assertEqual(asked, ["other"])
+        self.assertEqual(list(parse_jwks(json.dumps({"keys": [Signer("a b").jwk(), Signer("ab").jwk()]}))), ["ab"])
+
+    def test_a_public_route_looks_at_no_token(self):
+        class Untouched(Guard):
+            def authenticate(self, header):
+                raise AssertionError("a token was looked at")
+
+        guard = Untouched(issuer="i", audience="a", key_set=Keys())
+        target = Target(guard, public(), ANY_APP, {})
+        self.assertIsNone(target.authorize(target.authenticate("Bearer stale"), dict).context)
+
+    def test_a_credential_in_the_body_brings_an_actor_only_where_that_is_allowed(self):
+        header = WORLD.authorization_of("on behalf")
+        for allowed in (False, True):
+            target = Target(guard_of(), body_credential(allow_delegated=allowed), ANY_APP, {})
+            context = target.authorize(target.authenticate(header), dict).context
+            self.assertEqual(context is not None, allowed)
+
     def test_a_challenge_cannot_be_broken_out_of(self):
         refused = Refused("MISSING_SCOPE", metadata={"scope": 'a"\r\nset-cookie: b=\\c\u00e9'})
         self.assertEqual(

@@ -256,6 +256,22 @@ const freshness: readonly FeedSequence[] = [
     ],
   },
   {
+    name: "introspection is asked for any part that wants it, also where another part got further",
+    steps: [
+      readAll(now, [], 0),
+      call(now + 61, "user", "allow", {
+        requirement: {
+          is: "anyOf",
+          of: [
+            { is: "scope", scope: "notes.write", freshness: { maxStalenessMs: 0, onStale: "ALLOW" } },
+            { is: "kinds", of: ["USER"], freshness: { maxStalenessMs: 60_000, onStale: "INTROSPECT" } },
+          ],
+        },
+        introspection: "active",
+      }),
+    ],
+  },
+  {
     name: "an age of nothing asks about every token that is not of this moment",
     steps: [
       readAll(now + 1, [], 0),
@@ -409,6 +425,27 @@ const positions: readonly FeedSequence[] = [
         asOf: 0,
       },
       call(now, "user", "SESSION_REVOKED"),
+      call(now + 61, "another session", "REVOCATION_STATE_STALE"),
+    ],
+  },
+  {
+    name: "a page without the end makes a feed no fresher",
+    steps: [
+      readAll(now, [revoked], 1),
+      {
+        now: now + 30,
+        exchanges: [
+          {
+            asked: after(1),
+            answer: statement(now + 30, [entry(2, "TOKEN", "jti_app")], { seq_from: 1, head: 3 }),
+          },
+          { asked: after(2), answer: "unreachable" },
+        ],
+        problem: "UNREACHABLE",
+        seq: 2,
+        size: 2,
+        asOf: now,
+      },
       call(now + 61, "another session", "REVOCATION_STATE_STALE"),
     ],
   },

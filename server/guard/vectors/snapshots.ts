@@ -178,6 +178,15 @@ const decisions: readonly SnapshotSequence[] = [
   granted("editor of such a note of no tenant", [grant(editor, { resource: ofNote.resource })], missing, {
     note: missing,
   }),
+  granted(
+    "editor of another note, and of such a note of no tenant",
+    [
+      grant(editor, { ...ofTenant, resource: { type: "note", id: "n2" } }),
+      grant(editor, { resource: ofNote.resource }),
+    ],
+    asEditor,
+    { note: elsewhere, "another note": asEditor },
+  ),
   granted("editor of another tenant", [grant(editor, { tenant_id: otherTenant })], missing, { note: missing }),
   granted("editor of a context", [grant(editor, { ...ofTenant, context_id: context })], missing, { note: missing }),
   granted("resident of the app", [grant(resident)], missing, { note: missing }),
@@ -313,6 +322,7 @@ const refusals: readonly SnapshotSequence[] = [
   changed("a role without an id", { roles: [{ ...editor, id: "" }] }),
   changed("a role without a key", { roles: [{ ...editor, key: undefined }] }),
   changed("a role that may or may not be inherited", { roles: [{ ...editor, inheritable: undefined }] }),
+  changed("a role that is inherited by a text", { roles: [{ ...editor, inheritable: "yes" }] }),
   changed("a role with permissions that are none", { roles: [{ ...editor, permissions: [1] }] }),
   withGrant("without a role", { role_id: undefined }),
   withGrant("of a tenant that is none", { tenant_id: "everywhere" }),

@@ -16,16 +16,16 @@ function missing(): string | undefined {
   }
 }
 
-/** The interpreters of this machine that the guard supports: the system's, and those of pyenv. */
+/** What the tests run with: the system's interpreter, and the oldest and the newest that pyenv has of those supported. */
 export function interpreters(): readonly (readonly [string, string])[] {
   const versions = join(homedir(), ".pyenv/versions")
-  const found = existsSync(versions) ? readdirSync(versions).filter((name) => /^3\.(9|1\d)\./.test(name)) : []
-  const commands = [python, ...found.map((name) => join(versions, name, "bin/python3"))].filter((path) =>
-    existsSync(path),
-  )
-  return commands.map(
-    (command) => [execFileSync(command, ["--version"], { encoding: "utf8" }).trim(), command] as const,
-  )
+  const found = existsSync(versions) ? readdirSync(versions).filter((name) => /^3\.(9|[1-9]\d)\./.test(name)) : []
+  const minorOf = (name: string) => Number(name.split(".")[1])
+  const sorted = found.sort((a, b) => minorOf(a) - minorOf(b)).map((name) => join(versions, name, "bin/python3"))
+  const ends = new Set([python, ...sorted.slice(0, 1), ...sorted.slice(-1)])
+  return [...ends]
+    .filter((path) => existsSync(path))
+    .map((command) => [execFileSync(command, ["--version"], { encoding: "utf8" }).trim(), command] as const)
 }
 
 function makeVenv(folder: string, command: string, packages: readonly string[]): string {
@@ -59,11 +59,12 @@ function filesOf(wheel: string): readonly string[] {
     .flatMap((line) => line.split(" ")[0] || [])
 }
 
-/** What to install beside the wheel: nothing, for the newest; and the oldest that pyproject.toml allows, where they have wheels. */
+/** What to install beside the wheel: nothing, for the newest; and for one interpreter the oldest that pyproject.toml allows. */
 function packagesFor(command: string): readonly (readonly string[])[] {
-  const version = execFileSync(command, ["--version"], { encoding: "utf8" })
-  const oldest = ["grpcio==1.51.1", "protobuf==4.21.12", "cryptography==38.0.4"]
-  return /3\.(9|10|11)\./.test(version) ? [[], oldest] : [[]]
+  const oldest = ["grpcio==1.51.1", "protobuf==4.21.6", "cryptography==38.0.4"]
+  return command === python && /3\.(9|10|11)\./.test(execFileSync(command, ["--version"], { encoding: "utf8" }))
+    ? [[], oldest]
+    : [[]]
 }
 
 export const installed = { missing, makeVenv, buildWheel, filesOf, packagesFor }
