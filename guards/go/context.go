@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -62,6 +63,12 @@ func (s Set) All() iter.Seq[string] { return slices.Values(s.members) }
 
 // Slice returns a copy of the names in their order.
 func (s Set) Slice() []string { return slices.Clone(s.members) }
+
+// String returns the names with a space between.
+func (s Set) String() string { return strings.Join(s.members, " ") }
+
+// MarshalJSON writes the names as a list.
+func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, s.members...)) }
 
 // Delegation is what a service was allowed to do for a user.
 type Delegation struct {

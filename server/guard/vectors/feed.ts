@@ -499,6 +499,14 @@ const signedBy = (key: typeof statementKey, typ = "rev+jwt", header: Json = {}):
   statement(now, [revoked])
   return { statement: jwt(key, typ, claimsOfLog, header) }
 }
+/** A statement with a line end in one of its parts: what many decoders of base64 pass over. */
+function brokenLine(part: number): FeedAnswer {
+  statement(now, [revoked])
+  const parts = jwt(statementKey, "rev+jwt", claimsOfLog).split(".")
+  const broken = parts.map((text, i) => (i === part ? `${text.slice(0, 8)}\n${text.slice(8)}` : text))
+  const [header = "", payload = "", signature] = broken
+  return { statement: part === 1 ? statementKey.signParts(header, payload) : [header, payload, signature].join(".") }
+}
 const malformed = (name: string, change: Json): FeedSequence =>
   refusal(name, "MALFORMED_CREDENTIAL", statement(now, [revoked], change))
 const withEntry = (name: string, change: Json): FeedSequence =>
@@ -517,6 +525,9 @@ const refusals: readonly FeedSequence[] = [
     signedBy(accessKey, "rev+jwt", { kid: "statement-1" }),
   ),
   refusal("a critical extension", "MALFORMED_CREDENTIAL", signedBy(statementKey, "rev+jwt", { crit: ["exp"] })),
+  refusal("a line end in its header", "MALFORMED_CREDENTIAL", brokenLine(0)),
+  refusal("a line end in its payload, though it is signed", "MALFORMED_CREDENTIAL", brokenLine(1)),
+  refusal("a line end in its signature", "SIGNATURE_INVALID", brokenLine(2)),
   refusal("another issuer", "ISSUER", statement(now, [revoked], { iss: "https://other.example" })),
   refusal("61 s old", "UNTIMELY", statement(now - 61, [revoked])),
   refusal("from 31 s ahead", "UNTIMELY", statement(now + 31, [revoked])),

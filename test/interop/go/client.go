@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	authzv1 "signet.dev/guard/gen/signet/authz/v1"
 	authv1 "signet.example/notes/gen/signet/auth/v1"
-	authzv1 "signet.example/notes/gen/signet/authz/v1"
 )
 
 type call struct {

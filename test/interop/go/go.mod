@@ -12,6 +12,7 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
+	signet.dev/guard v0.0.0
 )
 
 require (
@@ -20,3 +21,5 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.2 // indirect
 )
+
+replace signet.dev/guard => ../../../guards/go

@@ -332,6 +332,8 @@ const (
 	Reason_CALLER_REFUSED Reason = 438
 	// 403. What a messaging backend asks for is not the caller's, or not its own.
 	Reason_NOT_THE_CALLERS Reason = 439
+	// 400. A member device that can add the caller was online within the last minute.
+	Reason_RESET_NOT_NEEDED Reason = 440
 )
 
 // Enum value maps for Reason.
@@ -490,6 +492,7 @@ var (
 		437: "PLACE_HELD",
 		438: "CALLER_REFUSED",
 		439: "NOT_THE_CALLERS",
+		440: "RESET_NOT_NEEDED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -645,6 +648,7 @@ var (
 		"PLACE_HELD":                    437,
 		"CALLER_REFUSED":                438,
 		"NOT_THE_CALLERS":               439,
+		"RESET_NOT_NEEDED":              440,
 	}
 )
 
@@ -679,7 +683,7 @@ var File_signet_authz_v1_reason_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xf2\x1c\n" +
+	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\x89\x1d\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNO_CREDENTIAL\x10\x01\x12\x18\n" +
@@ -837,7 +841,8 @@ const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
 	"PLACE_HELD\x10\xb5\x03\x12\x13\n" +
 	"\x0eCALLER_REFUSED\x10\xb6\x03\x12\x14\n" +
-	"\x0fNOT_THE_CALLERS\x10\xb7\x03BR\n" +
+	"\x0fNOT_THE_CALLERS\x10\xb7\x03\x12\x15\n" +
+	"\x10RESET_NOT_NEEDED\x10\xb8\x03BR\n" +
 	"\x13dev.signet.authz.v1B\vReasonProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3"
 
 var (
