@@ -13,7 +13,7 @@ import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packa
 import { effort } from "./support/effort.ts"
 
 /** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
-const maxKilobytes = { identity: 45, messenger: 150 }
+const maxKilobytes = { identity: 48, messenger: 160 }
 
 const entry = `
 import { createClient } from "@connectrpc/connect"
@@ -38,8 +38,8 @@ const libraries = ["proto", "canonical", "guard", "client", "client-web", "clien
 )
 const guard = ["@signet/guard", "@signet/proto"]
 
-/** The oldest of each line that the manifests allow, and this one. */
-const versions = { "20": "20.19.0", "22": "22.13.0", "24": process.versions.node } as const
+/** The oldest of each line that the manifests of libraries and the command allow, and this one. */
+const versions = { "20": "20.19.0", "22": "22.18.0", "24": process.versions.node } as const
 type Line = keyof typeof versions
 const lines: readonly Line[] = ["20", "22", "24"]
 const hasOldNodes = process.platform === "linux" && (process.arch === "x64" || process.arch === "arm64")
@@ -87,7 +87,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
   }, 400_000)
   afterAll(async () => {
     await signet?.stop()
-    if (root !== undefined) await rm(root, { recursive: true, force: true })
+    if (root !== undefined) await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 })
   }, 400_000)
 
   const bundle = async (contents: string, platform: "browser" | "node" = "browser") => {
@@ -298,6 +298,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       const server = await run(at("server"), node, ["node_modules/@signet/server/bin/signet-server.mjs"], { node })
       const sentence = `signet-server needs Node 24 or newer and this is Node ${versions[line]}: install Node 24 and run it again.\n`
       expect(server).toEqual({ code: 2, stdout: "", stderr: sentence })
+      if (line !== "20") return
       const command = await run(at("command"), node, ["node_modules/@signet/cli/bin/signet.mjs", "whoami"], { node })
       expect(command).toMatchObject({
         code: 2,
@@ -315,17 +316,21 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('has no command "sevre"') })
   })
 
-  test("the command signs in at the server, and says who it is", async () => {
-    const home = { HOME: join(root, "home"), SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: "of a test" }
-    const bin = "node_modules/@signet/cli/bin/signet.mjs"
-    await succeed(
-      at("command"),
-      process.execPath,
-      [bin, "login", "--server", signet.url, "--as", "ada@example.com"],
-      home,
-    )
-    expect(await succeed(at("command"), process.execPath, [bin, "whoami"], home)).toContain("ada@example.com")
-  })
+  test.each(["22", "24"] as const)(
+    "the command signs in at the server, and says who it is, on Node %s",
+    async (line) => {
+      const node = nodeOf(line)
+      const home = {
+        node,
+        HOME: join(root, `home-${line}`),
+        SIGNET_STORE: "passphrase",
+        SIGNET_PASSPHRASE: "of a test",
+      }
+      const bin = "node_modules/@signet/cli/bin/signet.mjs"
+      await succeed(at("command"), node, [bin, "login", "--server", signet.url, "--as", "ada@example.com"], home)
+      expect(await succeed(at("command"), node, [bin, "whoami"], home)).toContain("ada@example.com")
+    },
+  )
 
   test("a hook of another framework is refused in words that name the right one", async () => {
     const program = `

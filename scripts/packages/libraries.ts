@@ -18,9 +18,11 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   const entries = [...new Set(Object.values(published))].map((entry) => join(library.folder, entry))
   const options = { hasProtoOutside: !isProto }
   const { files, outside } = await treeOf(entries, options)
-  await writeModules(files, join(target, "esm"), { ...options, format: "esm" })
-  const rename = await vendor(outside, join(target, "cjs"))
-  await writeModules(files, join(target, "cjs"), { ...options, format: "cjs", rename })
+  const { inside = [] } = library
+  for (const format of ["esm", "cjs"] as const) {
+    const rename = await vendor(outside, join(target, format), { format, inside })
+    await writeModules(files, join(target, format), { ...options, format, rename })
+  }
   const types = writeDeclarations(entries, emitted, [join(target, "esm"), join(target, "cjs")], options)
   // The nearest manifest says what a .js or .d.ts file is.
   writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
@@ -31,7 +33,10 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
       ...Object.fromEntries(Object.entries(published).map(([name, source]) => [name, conditionsOf(library, source)])),
       "./package.json": "./package.json",
     },
-    dependencies: withoutPeers(dependenciesOn([...outside, ...types]), peerDependencies),
+    dependencies: withoutPeers(
+      dependenciesOn([...outside, ...types].filter((name) => !inside.includes(name))),
+      peerDependencies,
+    ),
     ...(peerDependencies && { peerDependencies, peerDependenciesMeta }),
   })
   return target

@@ -65,7 +65,7 @@ async function scriptOf(file: string, format: Format, options: TreeOptions) {
 
 export interface WriteOptions extends TreeOptions {
   readonly format: "esm" | "cjs"
-  /** Changes what a CommonJS module imports of others. */
+  /** What a module imports instead of others' packages, from the folder that is written to. */
   readonly rename?: ReadonlyMap<string, string>
 }
 
@@ -76,8 +76,9 @@ export async function writeModules(files: readonly string[], into: string, optio
       const target = join(into, file.replace(/\.ts$/, ".js"))
       const { code, map } = await scriptOf(file, options.format, options)
       const up = relative(dirname(target), into) || "."
-      const renamed = code.replaceAll(/(\brequire\(")([^"\n]+)("\))/g, (whole, before, name, after) => {
-        const to = options.rename?.get(name)
+      const name = options.format === "cjs" ? /(\brequire\(")([^"\n]+)("\))/g : imported
+      const renamed = code.replaceAll(name, (whole, before: string, specifier: string, after: string) => {
+        const to = options.rename?.get(specifier)
         return to === undefined ? whole : `${before}${up}/${to}${after}`
       })
       mkdirSync(dirname(target), { recursive: true })

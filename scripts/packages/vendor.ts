@@ -1,9 +1,10 @@
-// Packages of others that only exist as ES modules, as CommonJS: inside the package, with their licences.
+// Packages of others that are inside one of ours, with their licences: those that only exist as ES modules, as CommonJS, and
+// those whose own manifest asks for more than ours.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { build } from "esbuild"
-import { root } from "./plan.ts"
+import { type Manifest, readJson, root } from "./plan.ts"
 
 const require = createRequire(join(root, "package.json"))
 
@@ -34,13 +35,24 @@ function manifestOver(file: string): { type?: string } {
   return {}
 }
 
+export interface VendorOptions {
+  readonly format: "esm" | "cjs"
+  /** Packages that are inside in either format. */
+  readonly inside: readonly string[]
+}
+
 /**
  * Bundles what needs it into `<into>/vendor`: one bundle, so that no package is in it twice.
  *
  * @returns What a module imports instead, from `into`.
  */
-export async function vendor(outside: Iterable<string>, into: string): Promise<ReadonlyMap<string, string>> {
-  const specifiers = [...outside].filter(isModuleOnly).sort()
+export async function vendor(
+  outside: Iterable<string>,
+  into: string,
+  { format, inside }: VendorOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const isInside = (name: string) => inside.includes(name) || (format === "cjs" && isModuleOnly(name))
+  const specifiers = [...outside].filter(isInside).sort()
   if (specifiers.length === 0) return new Map()
   const { metafile } = await build({
     stdin: {
@@ -49,7 +61,7 @@ export async function vendor(outside: Iterable<string>, into: string): Promise<R
     },
     outfile: join(into, "vendor/bundle.js"),
     bundle: true,
-    format: "cjs",
+    format,
     platform: "neutral",
     mainFields: ["module", "main"],
     conditions: ["import"],
@@ -58,10 +70,10 @@ export async function vendor(outside: Iterable<string>, into: string): Promise<R
     logLevel: "warning",
     plugins: [
       {
-        name: "what can be required stays outside",
+        name: "what can be imported stays outside",
         setup({ onResolve }) {
           onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-            kind === "entry-point" || isModuleOnly(path) ? undefined : { path, external: true },
+            kind === "entry-point" || isInside(path) ? undefined : { path, external: true },
           )
         },
       },
@@ -69,19 +81,32 @@ export async function vendor(outside: Iterable<string>, into: string): Promise<R
   })
   const licensed = Object.keys(metafile.inputs).map((input) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1])
   writeLicences([...new Set(licensed)].filter((name) => name !== undefined).sort(), join(into, "vendor/LICENSES.txt"))
-  return new Map(
-    specifiers.map((name, i) => {
+  const files = await Promise.all(
+    specifiers.map(async (name, i): Promise<[string, string]> => {
       const file = `vendor/${name.replace(/\.js$/, "").replaceAll("/", "-")}.js`
-      writeFileSync(join(into, file), `module.exports = require("./bundle.js").m${i}\n`)
+      writeFileSync(
+        join(into, file),
+        format === "cjs" ? `module.exports = require("./bundle.js").m${i}\n` : await namesOf(name, i),
+      )
       return [name, file]
     }),
   )
+  return new Map(files)
+}
+
+/** An ES module that exports what another does, from a namespace in the bundle. */
+async function namesOf(specifier: string, i: number): Promise<string> {
+  const names = Object.keys(await import(specifier))
+  return [`import { m${i} } from "./bundle.js"`, `export const { ${names.join(", ")} } = m${i}`, ""].join("\n")
 }
 
 function writeLicences(names: readonly string[], file: string): void {
   const texts = names.map((name) => {
     const folder = join(root, "node_modules", name)
     const licence = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry))
+    if (licence === undefined && readJson<Manifest>(`node_modules/${name}/package.json`).license === "Apache-2.0") {
+      return `${name}\n\nApache License 2.0: the text is in LICENSE of this package.\n`
+    }
     if (licence === undefined) throw new Error(`${name} has no licence to ship it with`)
     return `${name}\n\n${readFileSync(join(folder, licence), "utf8").trim()}\n`
   })
