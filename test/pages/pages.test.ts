@@ -1,0 +1,99 @@
+// The pages for newcomers, each run from its first block to its last in an empty folder, with the packed packages.
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname, join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { buildPackages, packPackages } from "../../scripts/build-packages.ts"
+import { effort } from "../support/effort.ts"
+import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { blocksOf, scriptOf } from "./page.ts"
+import { type Registry, startRegistry } from "./registry.ts"
+
+const root = join(import.meta.dirname, "../..")
+const isRun = effort(false, true, true)
+
+interface RunningPage {
+  readonly folder: string
+  /** What its commands have printed. */
+  readonly output: string
+  end(): Promise<void>
+}
+
+describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm run test:long runs them)"}`, () => {
+  let world: string
+  let registry: Registry
+  const running: RunningPage[] = []
+
+  beforeAll(async () => {
+    world = mkdtempSync(join(fastTmpdir(), "signet-pages-"))
+    const built = join(world, "built")
+    const tarballs = packPackages(await buildPackages(built), built)
+    registry = await startRegistry(tarballs.values())
+    // What the machine's own settings say of packages stays; our scope is asked of this process.
+    const settings = join(homedir(), ".npmrc")
+    const machine = existsSync(settings) ? readFileSync(settings, "utf8") : ""
+    writeFileSync(join(world, "npmrc"), `${machine}\n@signet:registry=${registry.url}/\n`)
+  }, 300_000)
+  afterAll(async () => {
+    for (const page of running) await page.end()
+    registry?.close()
+    if (world) rmSync(world, { recursive: true, force: true })
+  })
+
+  /** Runs a page up to its end. What it leaves running goes on until `end`. */
+  async function open(path: string): Promise<RunningPage> {
+    const folder = mkdtempSync(join(world, "page-"))
+    const logs = join(folder, ".logs")
+    mkdirSync(logs)
+    const child = spawn("bash", ["-c", scriptOf(blocksOf(join(root, path)))], {
+      cwd: folder,
+      env: {
+        ...process.env,
+        PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+        NPM_CONFIG_USERCONFIG: join(world, "npmrc"),
+        NPM_CONFIG_CACHE: join(world, "npm-cache"),
+        NPM_CONFIG_LOGLEVEL: "error",
+        HOME: folder,
+        PAGE_LOGS: logs,
+        SIGNET_STORE: "passphrase",
+        SIGNET_PASSPHRASE: "a passphrase of the test",
+      },
+      stdio: ["pipe", "pipe", "pipe"],
+    })
+    const closed = once(child, "close")
+    const output = await untilReady(child)
+    const page = {
+      folder,
+      output,
+      async end() {
+        child.stdin.end()
+        await closed
+      },
+    }
+    running.push(page)
+    return page
+  }
+
+  test("docs/tutorials/protect-a-service.md ends with services that know their callers", async () => {
+    const page = await open("docs/tutorials/protect-a-service.md")
+    expect(page.output).toMatch(/"caller":"prn_\w+"/)
+    expect(page.output).toContain('"reason":"NO_CREDENTIAL"')
+    await page.end()
+  }, 600_000)
+})
+
+/** @returns What was printed. @throws with it, when the script ends before the page's last block has run. */
+function untilReady(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = ""
+    const hear = (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.includes("page ready")) resolve(output)
+    }
+    child.stdout?.on("data", hear)
+    child.stderr?.on("data", hear)
+    child.once("close", (code) => reject(new Error(`exit code ${code}:\n${output}`)))
+  })
+}
