@@ -8,12 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../../scripts/build-packages.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { publishGoModule } from "./go-proxy.ts"
 import { blocksOf, scriptOf } from "./page.ts"
 import { type Registry, startRegistry } from "./registry.ts"
 
 const root = join(import.meta.dirname, "../..")
 /** Of the page that protects a service. */
-const languages = 2
+const languages = 3
 const isRun = effort(false, true, true)
 
 interface RunningPage {
@@ -26,6 +27,7 @@ interface RunningPage {
 describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm run test:long runs them)"}`, () => {
   let world: string
   let registry: Registry
+  let go: Readonly<Record<string, string>>
   const running: RunningPage[] = []
 
   beforeAll(async () => {
@@ -41,6 +43,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     cpSync(join(root, "guards/python"), join(world, "python"), { recursive: true })
     const wheel = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./python"]
     execFileSync("python3", wheel, { cwd: world })
+    go = publishGoModule(join(root, "guards/go"), join(world, "go"))
   }, 300_000)
   afterAll(async () => {
     for (const page of running) await page.end()
@@ -62,6 +65,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         NPM_CONFIG_CACHE: join(world, "npm-cache"),
         NPM_CONFIG_LOGLEVEL: "error",
         PIP_FIND_LINKS: `${process.env.PIP_FIND_LINKS ?? ""} ${join(world, "wheels")}`.trim(),
+        ...go,
         HOME: folder,
         PAGE_LOGS: logs,
         SIGNET_STORE: "passphrase",
