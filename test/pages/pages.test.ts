@@ -6,15 +6,18 @@ import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../../scripts/build-packages.ts"
+import { chromiumMissing, launchChromium } from "../support/chromium.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { publishGoModule } from "./go-proxy.ts"
+import { tryWebApp } from "./in-chromium.ts"
 import { blocksOf, scriptOf } from "./page.ts"
 import { type Registry, startRegistry } from "./registry.ts"
 
 const root = join(import.meta.dirname, "../..")
 /** Of the page that protects a service. */
 const languages = 3
+const skipped = chromiumMissing === undefined ? "" : ` (skipped: ${chromiumMissing})`
 const isRun = effort(false, true, true)
 
 interface RunningPage {
@@ -93,6 +96,21 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     expect(page.output.match(/"reason": ?"NO_CREDENTIAL"/g)).toHaveLength(languages)
     await page.end()
   }, 600_000)
+
+  test.skipIf(chromiumMissing !== undefined)(
+    `docs/tutorials/web-app.md ends with a page that signs in, reloads and signs out${skipped}`,
+    async () => {
+      const page = await open("docs/tutorials/web-app.md")
+      const browser = await launchChromium()
+      try {
+        await tryWebApp(browser, "http://localhost:5173/")
+      } finally {
+        await browser.close()
+        await page.end()
+      }
+    },
+    600_000,
+  )
 })
 
 /** @returns What was printed. @throws with it, when the script ends before the page's last block has run. */
