@@ -16,7 +16,7 @@ import { type Registry, startRegistry } from "./registry.ts"
 
 const root = join(import.meta.dirname, "../..")
 /** Of the page that protects a service. */
-const languages = 3
+const languages = 4
 const skipped = chromiumMissing === undefined ? "" : ` (skipped: ${chromiumMissing})`
 const isRun = effort(false, true, true)
 
@@ -46,6 +46,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     cpSync(join(root, "guards/python"), join(world, "python"), { recursive: true })
     const wheel = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./python"]
     execFileSync("python3", wheel, { cwd: world })
+    installJavaGuard()
     go = publishGoModule(join(root, "guards/go"), join(world, "go"))
   }, 300_000)
   afterAll(async () => {
@@ -53,6 +54,16 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     registry?.close()
     if (world) rmSync(world, { recursive: true, force: true })
   })
+
+  /** Into a local repository of its own, built from a copy. */
+  function installJavaGuard(): void {
+    for (const folder of ["guards/java", "proto"]) {
+      cpSync(join(root, folder), join(world, "jvm", folder), { recursive: true })
+    }
+    const repository = `-Dmaven.repo.local=${join(world, "m2")}`
+    const cwd = join(world, "jvm/guards/java")
+    execFileSync("mvn", ["-q", "-B", "-ntp", "-Dmaven.test.skip", repository, "install"], { cwd })
+  }
 
   /** Runs a page up to its end. What it leaves running goes on until `end`. */
   async function open(path: string): Promise<RunningPage> {
@@ -69,6 +80,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         NPM_CONFIG_LOGLEVEL: "error",
         PIP_FIND_LINKS: `${process.env.PIP_FIND_LINKS ?? ""} ${join(world, "wheels")}`.trim(),
         ...go,
+        MAVEN_OPTS: `-Dmaven.repo.local=${join(world, "m2")}`,
         HOME: folder,
         PAGE_LOGS: logs,
         SIGNET_STORE: "passphrase",
