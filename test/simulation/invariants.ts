@@ -1,5 +1,5 @@
 // What must hold when a run is over, whatever happened in it.
-import { type DeviceId, parseId } from "@signet/kernel/ids"
+import { type ConversationId, type DeviceId, parseId } from "@signet/kernel/ids"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
 import type { Messenger, TimelineEntry } from "../../clients/core/messaging/index.ts"
 import { deviceSpace, type Table } from "../../clients/core/messaging/store/store.ts"
@@ -231,7 +231,8 @@ async function haunted({ device, messenger }: Known, ghost: string): Promise<str
 const toDo: readonly Table[] = ["intent", "staged", "outbox", "creation"]
 
 /** What was asked for is done, or was refused: nothing waits where something could be done. */
-async function unresolved({ service }: Cast, { name, store, messenger }: SimulatedDevice): Promise<string[]> {
+async function unresolved({ service }: Cast, device: SimulatedDevice): Promise<string[]> {
+  const { name, store, messenger } = device
   const found: string[] = []
   // One that is closed takes nothing, and from whoever is about to go neither.
   const closed = [...service.conversations.all.values()].filter(
@@ -245,10 +246,34 @@ async function unresolved({ service }: Cast, { name, store, messenger }: Simulat
     if (space !== deviceSpace && info?.status !== "active") continue
     for (const table of toDo) {
       const rows = await store.list(space, table)
+      if (table === "creation" && rows.length === (await stillAlone(service, device))) continue
       if (rows.length > 0) found.push(`${name} has ${rows.length} of ${table} to do still`)
     }
   }
   return found
+}
+
+function answeredId(text: string): ConversationId {
+  const id = parseId("cnv", text)
+  if (id === undefined) throw new TypeError(`no conversation's name: ${text}`)
+  return id
+}
+
+/** How many conversations wait for key packages, of users who truly have none. */
+async function stillAlone(
+  { deps: { store, clock } }: Cast["service"],
+  { messenger, userId: own }: SimulatedDevice,
+): Promise<number> {
+  let count = 0
+  for (const { id, waitsFor } of (await messenger?.conversations()) ?? []) {
+    if (waitsFor !== "keyPackages") continue
+    const conversation = await store.conversations.find(answeredId(id))
+    const users = conversation?.userIds.filter((userId) => userId !== own) ?? []
+    const devices = conversation ? await store.devices.activeOf(users, conversation) : []
+    const left = await Promise.all(devices.map((one) => store.keyPackages.inventory(one.id, clock.nowMs())))
+    if (left.every(({ available, hasLastResort }) => available === 0 && !hasLastResort)) count++
+  }
+  return count
 }
 
 /** What was sent is where it was said to be; what was stored by a member that stayed, is somewhere. */

@@ -5,7 +5,6 @@ import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
 import { deviceSpace } from "../store/store.ts"
-import { pause } from "../sync/pause.ts"
 import { trying } from "../sync/trying.ts"
 import { joinAll } from "./welcomes.ts"
 
@@ -27,7 +26,7 @@ const againMs = 20_000
 /** Tries again for each conversation that waits, until the signal ends it. */
 export async function keepAdvancing(context: Context, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await pause(context.clock, againMs)
+    await pauseUnless(context, signal)
     if (signal.aborted) return
     for (const id of await context.store.spaces()) {
       if (id === deviceSpace) continue
@@ -37,4 +36,17 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
       })
     }
   }
+}
+
+/** Ends with the signal: no timer outlives it. */
+function pauseUnless({ clock }: Pick<Context, "clock">, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(againMs, end)
+    signal.addEventListener("abort", end, { once: true })
+    function end() {
+      cancel()
+      signal.removeEventListener("abort", end)
+      resolve()
+    }
+  })
 }

@@ -11,6 +11,7 @@ import { isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
+import { wipeState } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import { dueIn } from "../state/due.ts"
 import { type Held, isAway } from "../state/held.ts"
@@ -50,7 +51,10 @@ export async function resetIfAllowed(context: Context, conversationId: string): 
   const isBegun = await door.change(async (held) => {
     if (!mayReset(held)) return { result: false }
     const next = await begin(context, conversationId, held, authorization, intent)
-    return next === undefined ? { result: false } : { next, due: [putIntent(intent)], result: true }
+    if (next === undefined) return { result: false }
+    // Of a group that nobody is left in, nothing is read any more.
+    const finish = () => held.seat && wipeState(held.seat.group)
+    return { next, due: [putIntent(intent)], finish, result: true }
   })
   if (!isBegun) return
   try {
