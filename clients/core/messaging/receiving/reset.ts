@@ -83,7 +83,7 @@ export async function followReset(
   })
   return {
     held: { record: waiting, seat: undefined, staged: undefined },
-    entries: [{ is: "reset", seq: envelope.seq, atMs: Number(receipt.body.acceptedAtMs), by: undefined }],
+    entries: [{ seq: envelope.seq, atMs: Number(receipt.body.acceptedAtMs), is: "reset", by: undefined }],
     done: undefined,
     finish: () => wipeState(group),
   }
