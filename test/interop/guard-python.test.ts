@@ -103,7 +103,8 @@ describe.skipIf(uninstallable !== undefined)(`installed${uninstallable ? ` (skip
       join(folder, "mypy"),
       "../signet_guard",
     ])
-    run(venv, ["-m", "unittest", "-v", "test_readme"], "")
+    const whole = "import unittest; r = unittest.main('test_readme', exit=False).result; print(r.testsRun, r.skipped)"
+    expect(run(venv, ["-c", whole], "").trim()).toBe("6 []")
   })
 })
 

@@ -7,6 +7,7 @@ import { guardFolder } from "../interop/python/reason-table.ts"
 import { python, pythonMissing } from "../interop/python/stubs.ts"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
+import { effort } from "../support/effort.ts"
 import { addReader } from "../support/followed.ts"
 import type { Machine } from "../support/machines.ts"
 import { addNotesAccount, editNote, snapshotScope } from "../support/notes-service.ts"
@@ -14,7 +15,8 @@ import { signIn } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
-const missing = pythonMissing()
+// Some seconds, most of them waiting.
+const missing = effort(() => "the long form alone", pythonMissing, pythonMissing)()
 const script = join(import.meta.dirname, "../interop/python/guarded.py")
 
 describe.skipIf(missing !== undefined)(`a service in Python${missing ? ` (skipped: ${missing})` : ""}`, () => {

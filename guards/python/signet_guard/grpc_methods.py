@@ -1,6 +1,7 @@
 """The methods of the services that a gRPC server serves, each with its requirement."""
 from __future__ import annotations
 
+import logging
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -12,6 +13,8 @@ from .proto import check_method, read_field, requirement_of
 from .refusals import Refused
 from .requirement import BODY, HEADER, PATH, Requirement, ResourceAction, Tenant, checks_in
 from .target import AppId, FindResource, OnDeny, ReadValue, Target
+
+_log = logging.getLogger("signet_guard")
 
 Metadata = Sequence[Tuple[str, Any]]
 
@@ -36,7 +39,12 @@ class GuardedMethod(NamedTuple):
         def prepare() -> ReadValue:
             return read
 
-        decision = self.target.authorize(caller, prepare)
+        try:
+            decision = self.target.authorize(caller, prepare)
+        except Exception:
+            # gRPC tells its client the text of an exception, which may be of a database.
+            _log.exception("find_resource or on_deny failed, so the call is refused")
+            raise Refused("INTERNAL") from None
         if not isinstance(decision, Allow):
             raise decision.refused()
         return decision.context

@@ -236,6 +236,18 @@ class Calls(unittest.TestCase):
                 self.assertEqual(call(metadata=(("authorization", WORLD.authorization_of("user")),)), b"a,b")
         self.assertEqual(ran, [WORLD.vectors["claims"]["sub"]] * 2)
 
+    def test_a_fault_of_a_callback_refuses_and_tells_nobody(self):
+        def fail(*_):
+            raise RuntimeError("secret of the database")
+
+        handler = grpc.unary_unary_rpc_method_handler(lambda request, context: b"ran")
+        contract, channel = self.serve(scope("notes.write"), {"Unary0": handler}, on_deny=fail)
+        metadata = (("authorization", WORLD.authorization_of("user")),)
+        with self.assertLogs("signet_guard", "ERROR"), self.assertRaises(grpc.RpcError) as raised:
+            channel.unary_unary(contract.path("Unary0"))(b"", metadata=metadata)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.INTERNAL)
+        self.assertEqual(raised.exception.details(), "internal error")
+
     def test_a_header_names_the_tenant(self):
         handler = grpc.unary_unary_rpc_method_handler(lambda request, context: b"ran")
         contract, channel = self.serve(tenant(HEADER, "x-tenant"), {"Unary0": handler})
