@@ -50,7 +50,7 @@ func found(keys guard.KeySet, kid string) string {
 func TestKeySetDocuments(t *testing.T) {
 	var v keySetVectors
 	vectors.Read(t, "key-sets.json", &v)
-	kids := []string{"key-1", "rsa-1", "hmac", "ed"}
+	kids := []string{"key-1", "rsa-1", "hmac", "ed", "", "../key", "key-1\n", strings.Repeat("k", 129)}
 	for _, document := range v.Documents {
 		if document.Expected != nil {
 			kids = append(kids, *document.Expected...)

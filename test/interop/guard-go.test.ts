@@ -1,10 +1,11 @@
 // The guard for Go: its own tests, with the vectors, and what its sources have to look like.
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
 import { effort } from "../support/effort.ts"
+import { type Mutation, mutations } from "./guard-go-mutations.ts"
 import { root } from "./notes/workspace.ts"
 
 const module = join(root, "guards/go")
@@ -58,7 +59,59 @@ else {
         rmSync(target, { recursive: true, force: true })
       }
     })
+
+    test("README's first program builds with the module and nothing else", { timeout: timeoutMs }, () => {
+      const folder = mkdtempSync(join(tmpdir(), "signet-guard-go-"))
+      try {
+        const [, program = ""] =
+          /```go\n(package main[\s\S]*?)```/.exec(readFileSync(join(module, "README.md"), "utf8")) ?? []
+        writeFileSync(join(folder, "main.go"), program)
+        const settings = ["module example.com/notes", "go 1.24.0", "require signet.dev/guard v0.0.0"]
+        writeFileSync(join(folder, "go.mod"), [...settings, `replace signet.dev/guard => ${module}`, ""].join("\n"))
+        execFileSync("go", ["build", "-o", "notes", "."], { cwd: folder, env, stdio: "pipe" })
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+
+    test("a vector fails for each check that is removed", { timeout: 2 * 3_600_000 }, () => {
+      const folder = mkdtempSync(join(tmpdir(), "signet-guard-go-"))
+      try {
+        // Each takes a compilation: at night all of them.
+        const every = effort(1, 8, 1)
+        const survivors = mutations.filter((mutation, i) => i % every === 0 && !isKilled(mutation, folder))
+        expect(survivors).toEqual([])
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
   })
+}
+
+/** Whether a vector fails in a copy of the sources with the edit. @throws when the edit cannot be made. */
+function isKilled([file, from, to]: Mutation, folder: string): boolean {
+  const parts = readFileSync(join(module, file), "utf8").split(from)
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places with: ${from}`)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, file), parts.join(to))
+  const overlay = join(folder, "overlay.json")
+  writeFileSync(overlay, JSON.stringify({ Replace: { [join(module, file)]: join(folder, file) } }))
+  const vectors =
+    "^(TestTokens|TestTokenSequences|TestKeySetDocuments|TestKeySetSequences|TestFeed|TestSnapshots|TestDecisionsOverHTTP)$"
+  const parameters = [
+    "test",
+    "-vet=off",
+    "-count=1",
+    "-failfast",
+    "-timeout=60s",
+    "-overlay",
+    overlay,
+    "-run",
+    vectors,
+    ".",
+  ]
+  const { stdout } = spawnSync("go", parameters, { cwd: module, env, encoding: "utf8", maxBuffer: 1e8 })
+  return /^ +--- FAIL: /m.test(stdout)
 }
 
 function count(file: string, list: string): number {

@@ -541,6 +541,7 @@ const refusals: readonly FeedSequence[] = [
   malformed("no head", { head: undefined }),
   malformed("seq_to after the head", { seq_to: 2 }),
   malformed("seq_from after seq_to", { seq_from: 2 }),
+  malformed("seq_from after seq_to, without entries", { seq_from: 1, seq_to: 0, head: 1, entries: [] }),
   malformed("seq_from below zero", { seq_from: -1 }),
   withEntry("of a kind that nobody knows", { kind: "PLANET" }),
   withEntry("without a key", { key: undefined }),

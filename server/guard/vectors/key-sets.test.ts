@@ -34,8 +34,9 @@ describe.each([
     const clock = { nowMs: () => vectors.now * 1_000 }
     const keySet = keySetOver(() => ({ status: 200, text: text.padEnd(padTo) }), clock, crypto)
     const named = [...new Set(vectors.documents.flatMap((one) => one.expected ?? []))]
+    const odd = ["../key", "k".repeat(129), "key-1\n", ""]
     if (expected === null) expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
-    for (const kid of [...named, "rsa-1", "hmac", "ed"]) {
+    for (const kid of [...named, ...odd, "rsa-1", "hmac", "ed"]) {
       const found = await keySet.find(kid)
       const otherwise = expected === null ? "UNAVAILABLE" : "KEY_UNKNOWN"
       expect(typeof found === "object" ? "found" : found, kid).toBe(expected?.includes(kid) ? "found" : otherwise)

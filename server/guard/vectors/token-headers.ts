@@ -76,6 +76,7 @@ export function badHeaders(key: VectorKey, claims: object, { issuer }: { issuer:
     ["a provider's token", headed({ alg: "RS256", typ: "JWT" }, provider), "PROVIDER_TOKEN_NOT_ACCEPTED"],
     ["a provider's token without a typ", headed({ typ: undefined }, provider), "PROVIDER_TOKEN_NOT_ACCEPTED"],
     ["a provider's token with a secret's alg", headed({ alg: "HS256", typ: "JWT" }, provider), "ALG_NOT_ALLOWED"],
+    ["a provider's token that says at+jwt", headed({ alg: "RS256" }, provider), "ALG_NOT_ALLOWED"],
     ["our own issuer with a provider's alg", headed({ alg: "RS256", typ: "JWT" }), "ALG_NOT_ALLOWED"],
     ["an issuer that is no text", headed({ alg: "RS256", typ: "JWT" }, encode({ iss: [issuer] })), "ALG_NOT_ALLOWED"],
     ["an unknown kid", headed({ kid: "key-2" }), "KEY_UNKNOWN"],
