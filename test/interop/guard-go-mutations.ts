@@ -215,7 +215,7 @@ const decisions: readonly Mutation[] = [
   ["liveness.go", "case !isOpen:", "case false && !isOpen:"],
   ["liveness.go", "case facts.Membership != active:", "case false:"],
   ["evaluate.go", "freshness.OnStale == Allow || ", ""],
-  ["evaluate.go", " || of.now.Sub(asOf) <= freshness.MaxStaleness", " || true"],
+  ["evaluate.go", " || of.now.Sub(asOf) <= freshness.MaxStaleness", " || !asOf.IsZero()"],
   ["evaluate.go", "denial.introspect = freshness.OnStale == Introspect", "denial.introspect = true"],
   ["evaluate.go", "denial.introspect = freshness.OnStale == Introspect", ""],
   remove("evaluate.go", `check.is == checkDevice && of.caller.DeviceID == ""`),
