@@ -138,6 +138,8 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       expect(manifest.description, name).toMatch(/\.$/)
       expect(page, name).toMatch(new RegExp(`npm i (-g )?${name}\\b`))
       expect(Object.keys(manifest.exports).filter((key) => key.includes("*"))).toEqual([])
+      // Nothing that somebody could have forgotten to install: adapters take a framework's objects by what they look like.
+      expect(manifest.peerDependencies, name).toBeUndefined()
       const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = ""]) => to)
       expect(links.filter((to) => !/^(https?:|#)/.test(to) && !existsSync(join(folder, to)))).toEqual([])
       expect(existsSync(join(folder, "LICENSE"))).toBe(true)

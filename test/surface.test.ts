@@ -1,5 +1,5 @@
 // What each package lets others import, and what the specification forbids anybody to expose.
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { expect, test } from "vitest"
 import { protoExports } from "../scripts/packages/proto-exports.ts"
@@ -7,6 +7,7 @@ import { protoExports } from "../scripts/packages/proto-exports.ts"
 interface Manifest {
   name: string
   private?: boolean
+  bin?: Record<string, string>
   exports?: Record<string, string>
   publishConfig?: { exports?: Record<string, string> }
   dependencies?: Record<string, string>
@@ -45,6 +46,16 @@ test("the packages and what they export are these", () => {
     "@signet/cli": [],
     "@signet/server": [],
   })
+})
+
+test("what is published is there", () => {
+  for (const folder of workspaces.filter((path) => path !== "server/kernel")) {
+    const targets = [...Object.values(publishedExports(folder)), ...Object.values(manifest(folder).bin ?? {})]
+    expect(
+      targets.filter((target) => !existsSync(join(root, folder, target))),
+      folder,
+    ).toEqual([])
+  }
 })
 
 test("what is published is named one by one", () => {

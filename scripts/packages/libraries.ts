@@ -27,8 +27,10 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   // The nearest manifest says what a .js or .d.ts file is.
   writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
   if (isProto) generateForBrowsers(target)
+  const main = published["."]
   writePackage(target, library.folder, {
     engines,
+    ...(main !== undefined && mainOf(library, main)),
     exports: {
       ...Object.fromEntries(Object.entries(published).map(([name, source]) => [name, conditionsOf(library, source)])),
       "./package.json": "./package.json",
@@ -57,6 +59,12 @@ function conditionsOf({ name, folder, runsOn }: Library, source: string): object
     import: { types: `./esm/${types.slice(2)}`, ...browser, ...runs("esm") },
     require: { types: `./cjs/${types.slice(2)}`, ...runs("cjs") },
   }
+}
+
+/** For tools that know no `exports`: they get CommonJS. */
+function mainOf({ folder }: Library, source: string): object {
+  const path = join(folder, source).replace(/\.ts$/, "")
+  return { main: `./cjs/${path}.js`, types: `./cjs/${path}.d.ts` }
 }
 
 /** The contract again, without what only servers read. */
