@@ -8,30 +8,10 @@ import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../scripts/build-packages.ts"
 import { others } from "./packages/others.ts"
+import { entry, maxKilobytes, messengerEntry } from "./packages/pages.ts"
 import { install, type ProjectOptions, run, start, succeed } from "./packages/project.ts"
 import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
 import { effort } from "./support/effort.ts"
-
-/** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
-const maxKilobytes = { identity: 48, messenger: 160 }
-
-const entry = `
-import { createClient } from "@connectrpc/connect"
-import { configure } from "@signet/client-web"
-import { SessionService } from "@signet/proto/auth/v1/session_service"
-const signet = configure({ appId: "app_1", authBaseUrl: "https://auth.example", providers: ["IDP_A"] })
-console.log(await createClient(SessionService, signet.session.transport()).listSessions({}))
-`
-
-const messengerEntry = `
-import { configure } from "@signet/client-web"
-import { createMessenger, messagingSession } from "@signet/client-web/messaging"
-const appId = "app_1"
-const signet = configure({ appId, authBaseUrl: "https://auth.example", providers: ["IDP_A"] })
-const session = await messagingSession(signet.session, { appId })
-const messaging = { baseUrl: "https://messages.example", issuerRootKeys: [new Uint8Array(32)] }
-console.log((await createMessenger({ messaging, session })).deviceId)
-`
 
 const libraries = ["proto", "canonical", "guard", "client", "client-web", "client-node"].map(
   (name) => `@signet/${name}`,
@@ -61,7 +41,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     tarballs = packPackages(await buildPackages(join(root, "built")), root)
     const oldNode = (line: Line) => `npm:node-linux-${process.arch}@${versions[line]}`
     const projects: readonly ProjectOptions[] = [
-      { name: "server", ours: ["@signet/server"] },
+      { name: "server", ours: ["@signet/server", "@signet/cli"] },
       { name: "nodes", ours: [], others: hasOldNodes ? { node20: oldNode("20"), node22: oldNode("22") } : {} },
       { name: "libraries", ours: libraries, others: others.compilers },
       { name: "express", files: "express", ours: guard, others: others.express },
@@ -73,7 +53,6 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       { name: "vite", files: "vite", ours: ["@signet/client-web", "@signet/proto"], others: others.vite },
       { name: "next", files: "next", ours: ["@signet/client-web", ...guard], others: others.next },
       { name: "types", files: "types", ours: guard, others: others.types },
-      { name: "command", ours: ["@signet/cli"] },
     ]
     const waiting = [...projects]
     const installer = async () => {
@@ -102,6 +81,13 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       logLevel: "silent",
     })
     return outputFiles[0]?.text ?? ""
+  }
+
+  const compiles = async (folder: string): Promise<void> => {
+    for (const compiler of ["typescript", "typescript5"]) {
+      const ran = await run(folder, process.execPath, [`node_modules/${compiler}/bin/tsc`, "-p", "."])
+      expect(ran, compiler).toMatchObject({ code: 0, stdout: "" })
+    }
   }
 
   test.each([
@@ -188,15 +174,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     }
     const files = ["all.mts", "all.cts", "page.mts", "messages.mts"]
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
-    for (const compiler of ["typescript", "typescript5"]) {
-      expect(
-        await run(folder, process.execPath, [`node_modules/${compiler}/bin/tsc`, "-p", "."]),
-        compiler,
-      ).toMatchObject({
-        code: 0,
-        stdout: "",
-      })
-    }
+    await compiles(folder)
   })
 
   test("fit a strict service with the types of Express, Fastify, Hono and Connect, by import and by require", async () => {
@@ -206,23 +184,17 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       join(folder, "service.cts"),
       source.replaceAll(/^import (express|fastify) from ("\w+")/gm, "import $1 = require($2)"),
     )
+    const page = readFileSync(join(root, "built/@signet/guard/README.md"), "utf8")
+    writeFileSync(join(folder, "readme.ts"), /^```ts\n(.*?)^```$/ms.exec(page)?.[1] ?? "")
     const compilerOptions = {
       ...{ strict: true, noEmit: true, module: "nodenext", target: "es2023", types: ["node"], skipLibCheck: true },
       ...{ lib: ["es2023", "dom", "esnext.disposable"], esModuleInterop: true },
     }
     writeFileSync(
       join(folder, "tsconfig.json"),
-      JSON.stringify({ compilerOptions, files: ["service.ts", "service.cts"] }),
+      JSON.stringify({ compilerOptions, files: ["service.ts", "service.cts", "readme.ts"] }),
     )
-    for (const compiler of ["typescript", "typescript5"]) {
-      expect(
-        await run(folder, process.execPath, [`node_modules/${compiler}/bin/tsc`, "-p", "."]),
-        compiler,
-      ).toMatchObject({
-        code: 0,
-        stdout: "",
-      })
-    }
+    await compiles(folder)
   })
 
   const services = [
@@ -301,7 +273,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       const sentence = `signet-server needs Node 24 or newer and this is Node ${versions[line]}: install Node 24 and run it again.\n`
       expect(server).toEqual({ code: 2, stdout: "", stderr: sentence })
       if (line !== "20") return
-      const command = await run(at("command"), node, ["node_modules/@signet/cli/bin/signet.mjs", "whoami"], { node })
+      const command = await run(at("server"), node, ["node_modules/@signet/cli/bin/signet.mjs", "whoami"], { node })
       expect(command).toMatchObject({
         code: 2,
         stdout: "",
@@ -329,10 +301,31 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
         SIGNET_PASSPHRASE: "of a test",
       }
       const bin = "node_modules/@signet/cli/bin/signet.mjs"
-      await succeed(at("command"), node, [bin, "login", "--server", signet.url, "--as", "ada@example.com"], home)
-      expect(await succeed(at("command"), node, [bin, "whoami"], home)).toContain("ada@example.com")
+      await succeed(at("server"), node, [bin, "login", "--server", signet.url, "--as", "ada@example.com"], home)
+      expect(await succeed(at("server"), node, [bin, "whoami"], home)).toContain("ada@example.com")
     },
   )
+
+  test("the command finds the server that is installed beside it", async () => {
+    const folder = at("server")
+    const settings = {
+      PORT: "0",
+      ADMIN_PORT: "0",
+      HOME: join(root, "home-of-operator"),
+      SIGNET_DATA: join(root, "data"),
+    }
+    const serve = await start(
+      folder,
+      ["node_modules/@signet/cli/bin/signet.mjs", "serve"],
+      /Signet is ready on (\S+)/,
+      settings,
+    )
+    try {
+      expect((await fetch(`${serve.match[1]}/openapi.json`)).status).toBe(200)
+    } finally {
+      await serve.stop()
+    }
+  })
 
   test("a hook of another framework is refused in words that name the right one", async () => {
     const program = `

@@ -1,0 +1,22 @@
+// Pages with what an app has at least, to be bundled and compiled.
+
+/** Kilobytes of a page that signs in and calls one service, and of one with the messenger, as they travel. */
+export const maxKilobytes = { identity: 48, messenger: 160 }
+
+export const entry = `
+import { createClient } from "@connectrpc/connect"
+import { configure } from "@signet/client-web"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
+const signet = configure({ appId: "app_1", authBaseUrl: "https://auth.example", providers: ["IDP_A"] })
+console.log(await createClient(SessionService, signet.session.transport()).listSessions({}))
+`
+
+export const messengerEntry = `
+import { configure } from "@signet/client-web"
+import { createMessenger, messagingSession } from "@signet/client-web/messaging"
+const appId = "app_1"
+const signet = configure({ appId, authBaseUrl: "https://auth.example", providers: ["IDP_A"] })
+const session = await messagingSession(signet.session, { appId })
+const messaging = { baseUrl: "https://messages.example", issuerRootKeys: [new Uint8Array(32)] }
+console.log((await createMessenger({ messaging, session })).deviceId)
+`
