@@ -2,7 +2,7 @@ package dev.signet.guard;
 
 /**
  * Why something is refused: the same name on every transport. docs/errors.md says what to do about each. Written by
- * test/guards/java/write-reasons.ts from the issuer's own table.
+ * test/interop/guard-java/write-reasons.ts from the issuer's own table.
  */
 public enum Reason {
   NO_CREDENTIAL("unauthenticated", 401, "sign in first"),

@@ -2,16 +2,16 @@ import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
-import { effort } from "../../support/effort.ts"
-import { guard, javaMissing, maven } from "./maven.ts"
-import { reasonsText } from "./reasons.ts"
+import { effort } from "../support/effort.ts"
+import { guard, javaMissing, maven } from "./guard-java/maven.ts"
+import { reasonsText } from "./guard-java/reasons.ts"
 
 const sources = join(guard, "src/main/java/dev/signet/guard")
 const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".java"))
 
 test("Reason.java has the reasons, statuses and messages of the kernel", () => {
   const isSame = readFileSync(join(sources, "Reason.java"), "utf8") === reasonsText()
-  expect(isSame, "run node test/guards/java/write-reasons.ts").toBe(true)
+  expect(isSame, "run node test/interop/guard-java/write-reasons.ts").toBe(true)
 })
 
 test.each(files)("every public type of %s is documented, and its lines are short", (file) => {
