@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { effort } from "../support/effort.ts"
-import { guard, javaMissing, maven } from "./guard-java/maven.ts"
+import { buildConsumer } from "./guard-java/consumer.ts"
+import { guard, javaMissing, maven, root } from "./guard-java/maven.ts"
 import { reasonsText } from "./guard-java/reasons.ts"
 
 const sources = join(guard, "src/main/java/dev/signet/guard")
@@ -32,6 +34,11 @@ if (missing !== undefined) test.skip(`the guard for Java: ${missing}`, () => {})
 else
   describe("the guard for Java", () => {
     let classPath = ""
+    const java = (...program: string[]) =>
+      execFileSync("java", [`-Dvectors=${join(root, "server/guard/vectors")}`, "-cp", classPath, ...program], {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+      })
     beforeAll(() => {
       maven(guard, "test-compile")
       const written = join(guard, "target/class-path")
@@ -58,11 +65,33 @@ else
     )
 
     test(
+      "misses a vector for each check that is removed",
+      () => {
+        const folders = ["src/main/java/dev/signet/guard", "target/classes", "target/test-classes"]
+        const told = java("dev.signet.guard.Mutants", ...folders.map((folder) => join(guard, folder)))
+        expect(told).toMatch(/^\d{3} mutants, survivors: 0$/m)
+      },
+      2 * long,
+    )
+
+    test(
+      "is installed into a folder, and an empty project runs what the README shows",
+      () => {
+        const folder = mkdtempSync(join(tmpdir(), "signet-maven-"))
+        try {
+          const options = ["-cp", buildConsumer(folder), "Main"]
+          expect(execFileSync("java", options, { encoding: "utf8" })).toBe("UNAUTHENTICATED NO_CREDENTIAL\n")
+        } finally {
+          rmSync(folder, { recursive: true, force: true })
+        }
+      },
+      long,
+    )
+
+    test(
       "verifies in microseconds what it has seen",
       () => {
-        const vectors = join(guard, "../../server/guard/vectors")
-        const options = [`-Dvectors=${vectors}`, "-cp", classPath, "dev.signet.guard.Benchmark"]
-        const told = execFileSync("java", options, { encoding: "utf8" })
+        const told = java("dev.signet.guard.Benchmark")
         console.log(told)
         const [, , fresh = 0, remembered = 0] = [...told.matchAll(/: ([\d.]+) µs/g)].map(([, micros]) => Number(micros))
         expect(remembered).toBeLessThan(fresh)
