@@ -6,6 +6,7 @@ import { PatService } from "@signet/proto/auth/v1/pat_service"
 import type { Cli, NamedProfile } from "./cli.ts"
 import { CommandError, exitCodes } from "./failure.ts"
 import { type Keep, openKeep } from "./keep.ts"
+import { issuerOf } from "./profiles.ts"
 import { openSignet } from "./signet.ts"
 
 export interface Account extends AsyncDisposable {
@@ -16,9 +17,17 @@ export interface Account extends AsyncDisposable {
   /** Calls the auth service with it. */
   transport(): Promise<Transport>
   /** What the guard of a tool needs. */
-  authentication(): Promise<{ readonly issuer: string; readonly audience: string; readonly token: string }>
+  authentication(): Promise<Authentication>
   /** Forgets what is kept here, after ending it at the service where that is ours to end. */
   signOut(): Promise<{ readonly endedAtService: boolean }>
+}
+
+export interface Authentication {
+  readonly issuer: string
+  /** Where its keys are. */
+  readonly server: string
+  readonly audience: string
+  readonly token: string
 }
 
 export interface AccessToken {
@@ -29,6 +38,8 @@ export interface AccessToken {
 }
 
 export const authAudienceOf = ({ authAudience }: NamedProfile): string => authAudience ?? "auth"
+
+const addressesOf = (profile: NamedProfile) => ({ issuer: issuerOf(profile), server: profile.server })
 
 /** @throws CommandError NOT_SIGNED_IN. */
 export async function openAccount(cli: Cli, profile: NamedProfile): Promise<Account> {
@@ -63,7 +74,7 @@ function sessionAccount(profile: NamedProfile, signet: Signet): Account {
     is: "session",
     accessToken: async (of = audience) => ({ token: await session.accessToken(of), audience: of }),
     transport: async () => session.transport(),
-    authentication: async () => ({ issuer: profile.server, audience, token: await session.accessToken() }),
+    authentication: async () => ({ ...addressesOf(profile), audience, token: await session.accessToken() }),
     signOut: () => session.logout(),
     async [Symbol.asyncDispose]() {
       signet.close()
@@ -107,7 +118,7 @@ function patAccount(
         },
       ])
     },
-    authentication: async () => ({ issuer: profile.server, audience, token: (await accessToken()).token }),
+    authentication: async () => ({ ...addressesOf(profile), audience, token: (await accessToken()).token }),
     async signOut() {
       await keep?.remove("pat")
       return { endedAtService: false }

@@ -80,10 +80,10 @@ async function guard(
   args: ReadonlyMap<string, string>,
   run: () => Promise<number | undefined>,
 ): Promise<number> {
-  const { issuer, audience, token } = await account.authentication()
+  const { issuer, server, audience, token } = await account.authentication()
   const clock = { nowMs: cli.nowMs }
   const keySet = createKeySet({
-    url: `${issuer}/.well-known/jwks.json`,
+    url: `${server}/.well-known/jwks.json`,
     crypto: webTokenCrypto,
     clock,
     fetch: cli.fetch,

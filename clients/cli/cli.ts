@@ -9,6 +9,7 @@ import {
   namePattern,
   type Profile,
   parseServer,
+  parseServerIssuer,
   readProfiles,
   writeProfiles,
 } from "./profiles.ts"
@@ -38,7 +39,8 @@ export function profileOf({ env, options }: Cli): NamedProfile {
   if (env.SIGNET_SERVER) {
     // A token of one server must not go to another because a variable was forgotten.
     if (options.profile !== undefined) throw usage("SIGNET_SERVER is set: it is that server, or --profile")
-    return { name: "SIGNET_SERVER", server: parseServer(env.SIGNET_SERVER), isPassing: true }
+    const server = parseServer(env.SIGNET_SERVER)
+    return { name: "SIGNET_SERVER", ...addressOf(server, env.SIGNET_SERVER_ISSUER), isPassing: true }
   }
   const { current, all } = readProfiles(homeOf(env))
   const name = options.profile ?? env.SIGNET_PROFILE_NAME ?? current
@@ -51,6 +53,10 @@ export function profileOf({ env, options }: Cli): NamedProfile {
   }
   return { name, isPassing: false, ...(found ?? { server: defaultServer }) }
 }
+
+/** A server's address, and its issuer where that is another one. */
+export const addressOf = (server: string, issuer: string | undefined): Pick<Profile, "server" | "serverIssuer"> =>
+  issuer ? { server, serverIssuer: parseServerIssuer(issuer, server) } : { server }
 
 export function keepProfile({ env }: Cli, { name, isPassing, ...profile }: NamedProfile): void {
   if (isPassing) return

@@ -3,6 +3,7 @@ export const variables = [
   "SIGNET_HOME",
   "SIGNET_PROFILE_NAME",
   "SIGNET_SERVER",
+  "SIGNET_SERVER_ISSUER",
   "SIGNET_PAT",
   "SIGNET_STORE",
   "SIGNET_PASSPHRASE",

@@ -25,6 +25,8 @@ export interface Inspected {
 export interface Asked {
   /** Who must have issued it. */
   readonly issuer: string
+  /** Where that one's keys are. */
+  readonly server: string
   readonly audience: string | undefined
   readonly method: string | undefined
   readonly scopes: readonly string[]
@@ -48,7 +50,7 @@ export async function inspectToken(cli: Cli, token: string, asked: Asked): Promi
   if (decoded === undefined) return { kind: "no token", reason: "MALFORMED_CREDENTIAL" }
   const clock = { nowMs: cli.nowMs }
   const keySet = createKeySet({
-    url: `${asked.issuer}/.well-known/jwks.json`,
+    url: `${asked.server}/.well-known/jwks.json`,
     crypto: webTokenCrypto,
     clock,
     fetch: cli.fetch,

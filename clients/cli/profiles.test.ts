@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { fastTmpdir } from "../../test/support/fast-tmpdir.ts"
-import { homeOf, parseServer, readProfiles, writeProfiles } from "./profiles.ts"
+import { homeOf, parseServer, parseServerIssuer, readProfiles, writeProfiles } from "./profiles.ts"
 import { fakeCli } from "./testing/fake-cli.ts"
 
 let home: string
@@ -89,4 +89,23 @@ test.each<[string, Record<string, string>, string]>([
   ["linux", { SIGNET_HOME: "/elsewhere" }, "/elsewhere"],
 ])("on %s, %j, it is kept in %s", (platform, env, folder) => {
   expect(homeOf(env, platform)).toBe(folder)
+})
+
+test.each<[string, string]>([
+  ["https://auth.example", "https://other.example"],
+  ["https://127.0.0.1.evil.example", "https://auth.example"],
+  ["https://10.0.0.1", "https://auth.example"],
+])("a server at %s is not taken for %s: its certificate names another", (server, issuer) => {
+  expect(() => parseServerIssuer(issuer, server)).toThrow("--server-issuer is for a server at a loopback address")
+})
+
+test.each(["http://auth.example", "https://auth.example/path", "auth.example"])("%s is no issuer", (issuer) => {
+  expect(() => parseServerIssuer(issuer, "http://127.0.0.1:8080")).toThrow(/TLS|path|no address/)
+})
+
+test("a file in which a server on the network is taken for another issuer is refused", async () => {
+  mkdirSync(home, { recursive: true })
+  const profile = { server: "https://evil.example", serverIssuer: "https://auth.example", signIn: "pat" }
+  writeFileSync(join(home, "profiles.json"), JSON.stringify({ current: "a", profiles: { a: profile } }))
+  expect((await fakeCli({ env: { SIGNET_HOME: home } }).run("whoami")).code).toBe(2)
 })

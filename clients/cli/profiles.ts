@@ -18,6 +18,8 @@ export interface BrowserClient {
 export interface Profile {
   /** The auth service, without a slash at the end. */
   readonly server: string
+  /** The server's `iss`, where it is reached at a loopback address: before its name leads anywhere, or through a tunnel. */
+  readonly serverIssuer?: string
   /** `app_…` that is signed in to; undefined with a personal access token, which has its own. */
   readonly appId?: string
   /** The auth service's own audience. */
@@ -94,6 +96,23 @@ export function parseServer(text: string): string {
   return url.origin
 }
 
+/**
+ * @param server The address that calls go to. What is sent to this machine's own loopback, nobody else reads; behind any
+ *   other address TLS proves that it is the issuer itself.
+ * @throws CommandError
+ */
+export function parseServerIssuer(text: string, server: string): string {
+  const issuer = parseServer(text)
+  if (issuer === server || isLoopbackHost(new URL(server).hostname)) return issuer
+  throw usage(
+    "--server-issuer is for a server at a loopback address: elsewhere its address is its issuer",
+    "Reach it through a tunnel, as in ssh -L 8080:127.0.0.1:8080 HOST, with --server http://127.0.0.1:8080.",
+  )
+}
+
+export const issuerOf = ({ server, serverIssuer }: Pick<Profile, "server" | "serverIssuer">): string =>
+  serverIssuer ?? server
+
 export const isLoopbackHost = (host: string): boolean =>
   host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host)
 
@@ -104,9 +123,10 @@ function parse(json: unknown): Profiles {
 }
 
 function parseProfile(json: unknown): Profile {
-  const { server, appId, authAudience, platform, browser, administers, store, signIn } = record(json)
+  const { server, serverIssuer, appId, authAudience, platform, browser, administers, store, signIn } = record(json)
   return {
     server: parseServer(text(server)),
+    serverIssuer: optional(serverIssuer, (value) => parseServerIssuer(text(value), parseServer(text(server)))),
     appId: optional(appId, text),
     authAudience: optional(authAudience, text),
     platform: optional(platform, (value) => oneOf(value, ["WEB", "ANDROID", "IOS"] as const)),

@@ -14,7 +14,7 @@ interface Part {
 const groups = {
   account: "Sign in:",
   administer: "Administer:",
-  operate: "Operate a server:",
+  operate: "Operate a server (its own programs, as signet-server of @signet/server):",
   more: "More:",
 }
 const { account, administer, operate, more } = groups

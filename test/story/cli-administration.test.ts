@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type FakeOptions, fakeCli } from "../../clients/cli/testing/fake-cli.ts"
+import { install } from "../../clients/cli/testing/installed.ts"
 import { createFileLock, createFileShelf, createPassphraseBox } from "../../clients/node/index.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
-import { programDatabase } from "../support/postgres.ts"
+import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const home = mkdtempSync(join(fastTmpdir(), "signet-cli-admin-"))
@@ -318,4 +319,55 @@ test("signet keys list --published shows what tokens are verified with, without 
   const nobody = fakeCli({ env: { SIGNET_HOME: join(home, "nobody"), SIGNET_SERVER: program.url } })
   const { code, out } = await nobody.run("keys", "list", "--published", "--json")
   expect([code, JSON.parse(out)[0]]).toEqual([0, { kid: expect.any(String), alg: "ES256", use: "sig" }])
+})
+
+describeOnPostgres("before DNS and TLS exist", () => {
+  test("an operator makes the first administrator and administers the production profile at its loopback address", async () => {
+    const database = await createTestDatabase()
+    const key = Buffer.alloc(32, 7).toString("base64")
+    const settings = {
+      SIGNET_PROFILE: "production",
+      DATABASE_URL: database.url,
+      SIGNET_ISSUER: "https://auth.example",
+      SIGNET_SEALING_KEY: key,
+      SIGNET_PEPPERS: `1:${key}`,
+      SIGNET_DATA: join(home, "production"),
+      PORT: String(await freePort()),
+    }
+    const server = await startProgram(settings)
+    const made = await install(join(home, "operator"), settings).run(["admin", "create", "--json"])
+    const { pat } = JSON.parse(made.stdout)
+    const at = (more: object) => fakeCli({ env: { SIGNET_SERVER: server.url, SIGNET_PAT: pat, ...more } })
+    expect(await at({ SIGNET_SERVER_ISSUER: "https://auth.example" }).run("app", "list")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("Installation"),
+    })
+    // Under another name, or without any, its tokens are of a stranger.
+    for (const more of [{ SIGNET_SERVER_ISSUER: "https://other.example" }, {}]) {
+      const { code, err } = await at(more).run("app", "list")
+      expect([code, err]).toEqual([3, expect.stringContaining("ISSUER_MISMATCH")])
+    }
+    const login = fakeCli({ env: { SIGNET_HOME: join(home, "first"), SIGNET_STORE: "passphrase" }, input: pat })
+    expect(await login.run("login", "--pat", "--server", server.url)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--server-issuer https://auth.example"),
+    })
+    await server.end("SIGTERM")
+    await database.drop()
+  }, 60_000)
+})
+
+test("operator commands are in the help, and run as signet-server admin takes them", async () => {
+  const operator = install(join(home, "help"), {})
+  const { code, stdout } = await operator.run(["admin", "keys", "help"])
+  expect([code, stdout]).toEqual([0, expect.stringContaining("keys root sign --root FILE")])
+  expect(stdout).not.toContain("revocations restart")
+  expect(await operator.run(["admin", "revocations", "again"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("revocations restart"),
+  })
+  const { out } = await fakeCli().run("admin", "--help")
+  for (const name of ["create", "migrate", "keys", "audit", "revocations", "backend", "messaging"]) {
+    expect(out).toContain(`  ${name} `)
+  }
 })

@@ -1,8 +1,9 @@
 import { Command } from "commander"
-import { type Cli, examples, keepProfile, profileOf, show } from "../cli.ts"
+import { addressOf, type Cli, examples, keepProfile, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { CommandError, exitCodes, usage } from "../failure.ts"
 import { openKeep, storeOf } from "../keep.ts"
+import { isLoopbackHost } from "../profiles.ts"
 import { type ProgramCall, runServerProgram } from "../server-program.ts"
 import { checkIssuer } from "../sign-in/issuer.ts"
 import { leaveReplaced } from "../sign-in/replaced.ts"
@@ -27,7 +28,44 @@ export function adminCommand(cli: Cli, run: Run): Command {
       .action(run((options: CreateOptions) => createOne(cli, options))),
     ["signet admin create --name Ada", "signet admin create --another --hours 1 --login"],
   )
-  return new Command("admin").description("Who administers the installation.").addCommand(create)
+  const command = new Command("admin")
+    .description("What operators do on the server's own machine, with its settings; as signet-server admin does.")
+    .addCommand(create)
+  for (const [name, description, example] of passed) command.addCommand(passedOn(cli, run, name, description, example))
+  return command
+}
+
+/** Commands of `signet-server admin` that are run as they are said. */
+const passed = [
+  ["migrate", "Bring the database to this version's tables.", ""],
+  [
+    "keys",
+    "The root key and its ceremony, the issuer's keys, receipt keys and token keys.",
+    "root new --out root.json",
+  ],
+  ["audit", "Verify the audit, keep its checkpoints elsewhere, drop what is old.", "verify"],
+  ["revocations", "Begin a new revocation log, after a restore from a backup.", "restart"],
+  ["backend", "The service account of a messaging backend elsewhere.", "create --app app_06enrrq000edm6xx1hjq8s9c9g"],
+  [
+    "messaging",
+    "Move an app or a tenant to another messaging backend.",
+    "account --app app_06enrrq000edm6xx1hjq8s9c9g",
+  ],
+] as const
+
+function passedOn(cli: Cli, run: Run, name: string, description: string, example: string): Command {
+  const command = new Command(name)
+    .description(`${description} Its own help: signet admin ${name} help`)
+    .argument("[words...]", "As signet-server admin takes them.")
+    .allowUnknownOption()
+    .action(
+      run(async (words: readonly string[]) => {
+        const json = cli.options.json && !words.includes("--json") ? ["--json"] : []
+        const said = words[0] === "help" ? ["--help"] : words
+        return (await runServerProgram(cli, "admin", { args: [name, ...said, ...json] })).code
+      }),
+    )
+  return examples(command, [`signet admin ${name} ${example}`.trimEnd()])
 }
 
 async function createOne(
@@ -47,7 +85,11 @@ async function createOne(
 
 /** What could go wrong is tried before the token is made: nobody could show it again. */
 async function createAndLogin(cli: Cli, call: ProgramCall): Promise<number> {
-  const profile = profileOf(cli)
+  const before = profileOf(cli)
+  // The server's own settings are here: at its loopback address it is whom they say.
+  const isLocal = isLoopbackHost(new URL(before.server).hostname)
+  const issuer = before.serverIssuer ?? (isLocal ? cli.env.SIGNET_ISSUER : undefined)
+  const profile = { ...before, ...addressOf(before.server, issuer) }
   if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is kept")
   await checkIssuer(cli, profile)
   const named = { ...profile, store: profile.store ?? storeOf(cli) }

@@ -1,7 +1,7 @@
 import type { SignedIn } from "@signet/client-node"
 import { Command, Option } from "commander"
 import { openAccount } from "../account.ts"
-import { type Cli, examples, keepProfile, type NamedProfile, profileOf, show } from "../cli.ts"
+import { addressOf, type Cli, examples, keepProfile, type NamedProfile, profileOf, show } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
 import { openKeep, storeOf } from "../keep.ts"
@@ -16,6 +16,7 @@ import { unlockMinutesOption } from "./unlock.ts"
 
 interface LoginOptions {
   server?: string
+  serverIssuer?: string
   app?: string
   email?: string
   pat?: boolean
@@ -28,11 +29,15 @@ interface LoginOptions {
   unlockMinutes?: number
 }
 
+export const serverIssuerText =
+  "The server's own issuer, where its address is a loopback one: before DNS and TLS exist, or through a tunnel."
+
 export function loginCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("login")
       .description("Sign in: with a browser, or as an option says. Tokens are sealed in the system's credential store.")
       .option("--server <url>", "The server; kept in the profile.")
+      .option("--server-issuer <url>", serverIssuerText)
       .option("--app <id>", "The app that is signed in to; kept in the profile.")
       .addOption(
         new Option(
@@ -71,6 +76,7 @@ export function loginCommand(cli: Cli, run: Run): Command {
       "signet login --as ada@example.com",
       "signet login --server https://auth.example --app app_06enrrq000edm6xx1hjq8s9c9g --email ada@example.com",
       "signet login --pat < token.txt",
+      "signet login --pat --server http://127.0.0.1:8080 --server-issuer https://auth.example",
       "signet login --store passphrase",
     ],
   )
@@ -86,7 +92,7 @@ async function login(cli: Cli, options: LoginOptions): Promise<number> {
   return code
 }
 
-function withOptions(cli: Cli, { server, app, store }: LoginOptions): NamedProfile {
+function withOptions(cli: Cli, { server, serverIssuer, app, store }: LoginOptions): NamedProfile {
   const profile = profileOf(cli)
   const address = server === undefined ? profile.server : parseServer(server)
   if (address !== profile.server && profile.signIn !== undefined) {
@@ -95,7 +101,9 @@ function withOptions(cli: Cli, { server, app, store }: LoginOptions): NamedProfi
       "Make another profile: signet profile add NAME --server URL",
     )
   }
-  return { ...profile, server: address, ...(app && { appId: app }), store: store ?? profile.store ?? storeOf(cli) }
+  const kept = address === profile.server ? profile.serverIssuer : undefined
+  const at = { serverIssuer: undefined, ...addressOf(address, serverIssuer ?? kept ?? cli.env.SIGNET_SERVER_ISSUER) }
+  return { ...profile, ...at, ...(app && { appId: app }), store: store ?? profile.store ?? storeOf(cli) }
 }
 
 async function loginWithPat(cli: Cli, profile: NamedProfile): Promise<number> {

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander"
-import { type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
+import { addressOf, type Cli, examples, keepProfile, profileOf, show, tell } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { usage } from "../failure.ts"
 import { collect } from "../lists.ts"
@@ -13,9 +13,11 @@ import {
   writeProfiles,
 } from "../profiles.ts"
 import { formatTable } from "../table.ts"
+import { serverIssuerText } from "./login.ts"
 
 interface AddOptions {
   server: string
+  serverIssuer?: string
   app?: string
   authAudience?: string
   issuer?: string
@@ -29,6 +31,7 @@ export function profileCommand(cli: Cli, run: Run): Command {
       .description("Add a server, or another sign-in to one, and use it from now on.")
       .argument("<name>", "What you call it.")
       .requiredOption("--server <url>", "Its address.")
+      .option("--server-issuer <url>", serverIssuerText)
       .option("--app <id>", "The app that you sign in to.")
       .option("--auth-audience <name>", "The server's own audience, where it is not auth.")
       .option("--issuer <url>", "The provider that a browser signs you in at.")
@@ -104,7 +107,7 @@ function addOne(cli: Cli, name: string, options: AddOptions): number {
   const { issuer, clientId, redirectUri } = options
   if ((issuer === undefined) !== (clientId === undefined)) throw usage("--issuer and --client-id go together")
   const profile: Profile = {
-    server: parseServer(options.server),
+    ...addressOf(parseServer(options.server), options.serverIssuer),
     appId: options.app,
     authAudience: options.authAudience,
     ...(issuer && clientId && { browser: { issuer, clientId, redirectUris: redirectUri ?? [] } }),

@@ -5,6 +5,7 @@ import type { Run } from "../command.ts"
 import { exitCodes, usage } from "../failure.ts"
 import { type Inspected, inspectToken } from "../inspect.ts"
 import { collect } from "../lists.ts"
+import { issuerOf } from "../profiles.ts"
 import { dateText } from "../shape.ts"
 import { formatRecord } from "../table.ts"
 
@@ -73,7 +74,8 @@ async function inspectOne(
     throw usage("a token on the command line is seen by others: pipe it in", "signet token inspect - < token.txt")
   }
   const token = from === "-" ? await cli.terminal.readInput() : await ownToken(cli, audience)
-  const asked = { issuer: profileOf(cli).server, audience, method, scopes: scope ?? [] }
+  const profile = profileOf(cli)
+  const asked = { issuer: issuerOf(profile), server: profile.server, audience, method, scopes: scope ?? [] }
   const inspected = await cli.terminal.during("verifying …", inspectToken(cli, token, asked))
   show(cli, inspected, () => forPeople(cli, inspected))
   if (inspected.reason !== null) return exitCodes.unauthenticated

@@ -22,7 +22,7 @@ const patienceMs = 60_000
 /** What `audit verify` ends with when something is wrong. */
 const flawedCode = 3
 
-const usage = `audit verify [--checkpoints FILE]
+export const auditUsage = `audit verify [--checkpoints FILE]
     Reads the whole audit and names what is wrong with it, first things first. FILE holds checkpoints that were kept
     elsewhere. Ends with 0 when all is whole, ${flawedCode} when not, 1 when it could not be read.
 audit checkpoints --out FILE
@@ -32,9 +32,9 @@ audit drop --before 2026-01-31
 
 export const audit: Command = async ([what = "", ...args], config) => {
   const name = { verify: "checkpoints", checkpoints: "out", drop: "before" }[what]
-  if (name === undefined) throw new UsageError(usage)
+  if (name === undefined) throw new UsageError(auditUsage)
   const said = optionOf(args, name)
-  if (what !== "verify" && said === undefined) throw new UsageError(usage)
+  if (what !== "verify" && said === undefined) throw new UsageError(auditUsage)
   const database = await openDatabase(config, () => undefined)
   try {
     if (said === undefined || what === "verify") return await verify(database.db, config, said)
@@ -64,7 +64,7 @@ async function verify(db: Database, config: Config, file: string | undefined): P
 async function drop(db: Database, config: Config, before: string): Promise<Said> {
   const nowMs = Date.now()
   const untilMs = /^\d{4}-\d{2}-\d{2}$/.test(before) ? Date.parse(before) : Number.NaN
-  if (!(untilMs < nowMs)) throw new UsageError(usage)
+  if (!(untilMs < nowMs)) throw new UsageError(auditUsage)
   const { sealingKey } = config.secrets ?? loadLocalSecrets(config.dataFolder)
   const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
   const facts = { kind: "audit.dropped", target: { type: "audit_before", id: before } } as const
@@ -124,6 +124,6 @@ function optionOf(args: readonly string[], name: string): string | undefined {
     const { values } = parseArgs({ args: [...args], options: { [name]: { type: "string" } }, strict: true })
     return values[name] === undefined ? undefined : String(values[name])
   } catch {
-    throw new UsageError(usage)
+    throw new UsageError(auditUsage)
   }
 }

@@ -13,12 +13,12 @@ import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
-const usage = `backend create --app app_… [--name "messaging backend"]
+export const backendUsage = `backend create --app app_… [--name "messaging backend"]
     Makes the service account of a messaging backend that runs elsewhere, and prints its secret, once. Again for the same
     name it prints another secret: the one before serves for a day yet.`
 
 export const backend: Command = async ([verb, ...args], config) => {
-  if (verb !== "create") throw new UsageError(usage)
+  if (verb !== "create") throw new UsageError(backendUsage)
   const asked = parse(args, config)
   const database = await openDatabase(config, () => {})
   try {
@@ -46,7 +46,8 @@ function parse(args: readonly string[], { messagingAudience }: Config) {
   const options = { app: { type: "string" }, name: { type: "string" } } as const
   const { app = "", name = "messaging backend" } = parsed(() => parseArgs({ args: [...args], options }))
   const appId = parseId("app", app)
-  if (appId === undefined || name === "" || name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError(usage)
+  if (appId === undefined || name === "" || name.length > 100 || /\p{Cc}/u.test(name))
+    throw new UsageError(backendUsage)
   return { appId, name, messagingAudience, replaces: true }
 }
 
@@ -54,6 +55,6 @@ function parsed<T>(parse: () => { values: T }): T {
   try {
     return parse().values
   } catch {
-    throw new UsageError(usage)
+    throw new UsageError(backendUsage)
   }
 }

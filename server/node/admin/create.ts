@@ -7,12 +7,16 @@ import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
 import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
-import type { Config } from "../config.ts"
+import { type Config, isLoopback } from "../config.ts"
 import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
 const longestHours = 720
+
+export const createUsage = `create [--name NAME] [--hours 24] [--another]
+    Makes an administrator of the installation and prints a personal access token, once. It is good for 1 to
+    ${longestHours} hours. --another makes one more where there is one.`
 
 export const create: Command = async (args, config) => {
   const asked = parse(args)
@@ -57,19 +61,33 @@ function parsed<T>(parse: () => { values: T }): T {
   try {
     return parse().values
   } catch {
-    throw new UsageError("create takes --name, --hours and --another.")
+    throw new UsageError(createUsage)
   }
 }
 
-const whatToDo = ({ issuer }: Config, pat: string, expiresAtMs: number): string => `
+/** Where the server answers on its own machine, before its name leads anywhere. */
+const here = ({ host, port }: Config): string =>
+  `http://${isLoopback(host) ? (host.includes(":") ? `[${host}]` : host) : "127.0.0.1"}:${port}`
+
+const whatToDo = (config: Config, pat: string, expiresAtMs: number): string => `
 This personal access token administers the installation until ${new Date(expiresAtMs).toISOString()}.
 It is shown this once:
 
   ${pat}
 
-Trade it for an access token, which is good for some minutes, and list the apps:
+Keep it with the command, sealed, and administer with it:
+
+  signet login --pat --server ${config.issuer}
+${config.tls === null && config.issuer !== here(config) ? beforeDns(config) : ""}
+Or trade it for an access token, which is good for some minutes:
 
   read -rs PAT
-  curl -s ${issuer}/auth/pats/exchange -H 'content-type: application/json' -d "{\\"pat\\": \\"$PAT\\"}"
-  curl -s ${issuer}/auth/apps -H 'authorization: Bearer ACCESS_TOKEN'
+  curl -s ${config.issuer}/auth/pats/exchange -H 'content-type: application/json' -d "{\\"pat\\": \\"$PAT\\"}"
+  curl -s ${config.issuer}/auth/apps -H 'authorization: Bearer ACCESS_TOKEN'
+`
+
+const beforeDns = (config: Config): string => `
+Before that name and TLS exist, on this machine or through an SSH tunnel to it:
+
+  signet login --pat --server ${here(config)} --server-issuer ${config.issuer}
 `

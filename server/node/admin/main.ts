@@ -1,23 +1,44 @@
-// npm run admin -- <command>: on the server's own database, with the server's settings.
+// signet-server admin <command> (npm run admin -- <command>): on the server's own database, with the server's settings.
 import { ConfigError, parseConfig } from "../config.ts"
-import { audit } from "./audit.ts"
-import { backend } from "./backend.ts"
+import { audit, auditUsage } from "./audit.ts"
+import { backend, backendUsage } from "./backend.ts"
 import { type Command, CommandFailed, UsageError } from "./command.ts"
-import { create } from "./create.ts"
-import { messaging } from "./messaging.ts"
-import { migrate } from "./migrate.ts"
+import { create, createUsage } from "./create.ts"
+import { keysUsage } from "./keys.ts"
+import { messaging, messagingUsage } from "./messaging.ts"
+import { migrate, migrateUsage } from "./migrate.ts"
 import { keys } from "./open-issuer-keys.ts"
-import { revocations } from "./revocations.ts"
+import { revocations, revocationsUsage } from "./revocations.ts"
 
-const commands: Readonly<Record<string, Command>> = { audit, backend, create, keys, messaging, migrate, revocations }
+const commands: Readonly<Record<string, { readonly run: Command; readonly usage: string }>> = {
+  create: { run: create, usage: createUsage },
+  migrate: { run: migrate, usage: migrateUsage },
+  keys: { run: keys, usage: keysUsage },
+  audit: { run: audit, usage: auditUsage },
+  revocations: { run: revocations, usage: revocationsUsage },
+  backend: { run: backend, usage: backendUsage },
+  messaging: { run: messaging, usage: messagingUsage },
+}
+
+const usage = `signet-server admin COMMAND [--json]: an operator's commands, on the server's own database and with its settings.
+
+${Object.values(commands)
+  .map((command) => command.usage)
+  .join("\n")}`
+
+const isHelp = (arg: string | undefined): boolean => arg === "--help" || arg === "-h" || arg === "help"
 
 async function run(said: readonly string[]): Promise<number> {
   const isJson = said.includes("--json")
   const [name = "", ...args] = said.filter((arg) => arg !== "--json")
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   try {
-    if (command === undefined) throw new UsageError(`Commands: ${Object.keys(commands).join(", ")}.`)
-    const { text, json } = await command(args, parseConfig(process.env))
+    if (isHelp(name) || args.some((arg) => arg === "--help" || arg === "-h")) {
+      console.log(command?.usage ?? usage)
+      return 0
+    }
+    if (command === undefined) throw new UsageError(usage)
+    const { text, json } = await command.run(args, parseConfig(process.env))
     console.log(isJson ? JSON.stringify(json) : text)
     return 0
   } catch (error) {

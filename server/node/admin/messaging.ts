@@ -19,7 +19,7 @@ import { type Backend, backendOver } from "./moving/backend.ts"
 import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
 import { createBearer } from "./moving/token.ts"
 
-const usage = `messaging account --app app_… [--name "messaging mover"]
+export const messagingUsage = `messaging account --app app_… [--name "messaging mover"]
     Makes the service account that moves the app, and prints its secret, once.
 messaging move --from URL --to URL --app app_… [--tenant ten_…] CREDENTIALS
     Holds it at one backend, copies all of it to the other, compares, and opens it there. Ended early, it goes on when it
@@ -36,15 +36,15 @@ const commands = ["account", "move", "abort", "status", "erase"] as const
 
 export const messaging: Command = async ([what = "", ...args], config) => {
   const command = commands.find((one) => one === what)
-  if (command === undefined) throw new UsageError(usage)
+  if (command === undefined) throw new UsageError(messagingUsage)
   const asked = parse(args)
   const place = placeOf(asked)
   if (command === "account") return makeAccount(config, place, asked.name)
   const { from, to, client, audience = config.messagingAudience } = asked
   const file = asked["secret-file"]
   if (place === undefined || from === undefined || client === undefined || file === undefined)
-    throw new UsageError(usage)
-  if (to === undefined && command !== "erase") throw new UsageError(usage)
+    throw new UsageError(messagingUsage)
+  if (to === undefined && command !== "erase") throw new UsageError(messagingUsage)
   const secret = readFileSync(file, "utf8").trim()
   const bearer = createBearer({ issuer: config.issuer, clientId: client, secret, audience })
   const at = (baseUrl: string): Backend =>
@@ -69,7 +69,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
 }
 
 async function makeAccount(config: Config, place: Place | undefined, name = "messaging mover"): Promise<Said> {
-  if (place === undefined || name === "" || name.length > 100) throw new UsageError(usage)
+  if (place === undefined || name === "" || name.length > 100) throw new UsageError(messagingUsage)
   const database = await openDatabase(config, () => {})
   try {
     await migrate(database.db)
@@ -107,7 +107,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options }).values
   } catch {
-    throw new UsageError(usage)
+    throw new UsageError(messagingUsage)
   }
 }
 

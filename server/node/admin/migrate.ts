@@ -4,8 +4,11 @@ import { migrate as migrateDatabase } from "../../store/postgres/migrate.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
+export const migrateUsage = `migrate
+    Brings the database to this program's tables, as a start does: for a role that owns it, where the server's does not.`
+
 export const migrate: Command = async (args, config) => {
-  if (args.length > 0) throw new UsageError("migrate takes nothing.")
+  if (args.length > 0) throw new UsageError(migrateUsage)
   const database = await openDatabase(config, () => undefined)
   try {
     const applied = await migrateDatabase(database.db)

@@ -3,12 +3,12 @@ import { restartRevocationLog } from "../../store/postgres/revocation-log.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 
-const usage = `revocations restart
+export const revocationsUsage = `revocations restart
     Begins a new revocation log and refuses every access token from before: what was revoked after the backup is not
     known any more, so everybody refreshes once. Verifiers read the new log from its beginning.`
 
 export const revocations: Command = async (args, config) => {
-  if (args.length !== 1 || args[0] !== "restart") throw new UsageError(usage)
+  if (args.length !== 1 || args[0] !== "restart") throw new UsageError(revocationsUsage)
   const database = await openDatabase(config, () => undefined)
   try {
     await restartRevocationLog(database.db, Date.now())
