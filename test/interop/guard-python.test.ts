@@ -48,68 +48,79 @@ describe.skipIf(missing !== undefined)(`with the system's packages${missing ? ` 
   })
 })
 
+/** For installing packages, and for some hundred runs of the vectors: most of a minute, on a machine without other work. */
+const timeout = 600_000
+
 // Installs from the registry by pip: the long form alone.
 const uninstallable = effort(() => "the long form alone", installed.missing, installed.missing)()
-describe.skipIf(uninstallable !== undefined)(`installed${uninstallable ? ` (skipped: ${uninstallable})` : ""}`, () => {
-  const folder = mkdtempSync(join(tmpdir(), "signet-guard-python-"))
-  let wheel: string
-  beforeAll(() => {
-    wheel = installed.buildWheel(folder)
-  })
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+describe.skipIf(uninstallable !== undefined)(
+  `installed${uninstallable ? ` (skipped: ${uninstallable})` : ""}`,
+  { timeout },
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), "signet-guard-python-"))
+    let wheel: string
+    beforeAll(() => {
+      wheel = installed.buildWheel(folder)
+    }, timeout)
+    afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test("the wheel has the package, its types and the stubs, and nothing else", () => {
-    const files = installed.filesOf(wheel)
-    expect(files).toContain("signet_guard/py.typed")
-    expect(files).toContain("signet/authz/v1/requirement_pb2.py")
-    expect(
-      files.filter(
-        (file) =>
-          !/^(signet_guard\/\w+\.py|signet_guard\/py\.typed|signet\/authz\/v1\/\w+_pb2\.pyi?|signet_guard-[^/]+\.dist-info\/.+)$/.test(
-            file,
-          ),
-      ),
-    ).toEqual([])
-  })
+    test("the wheel has the package, its types and the stubs, and nothing else", () => {
+      const files = installed.filesOf(wheel)
+      expect(files).toContain("signet_guard/py.typed")
+      expect(files).toContain("signet/authz/v1/requirement_pb2.py")
+      expect(
+        files.filter(
+          (file) =>
+            !/^(signet_guard\/\w+\.py|signet_guard\/py\.typed|signet\/authz\/v1\/\w+_pb2\.pyi?|signet_guard-[^/]+\.dist-info\/.+)$/.test(
+              file,
+            ),
+        ),
+      ).toEqual([])
+    })
 
-  test.each(interpreters())("all tests pass on %s with the newest and the oldest packages", (_, command) => {
-    for (const packages of installed.packagesFor(command)) {
-      const venv = installed.makeVenv(folder, command, [`${wheel}[grpc]`, ...packages])
-      // Without PYTHONPATH: what is installed is what is tested.
-      run(venv, ["-m", "unittest", "discover"], "")
-    }
-  })
+    test.each(interpreters())("all tests pass on %s with the newest and the oldest packages", (_, command) => {
+      for (const packages of installed.packagesFor(command)) {
+        const venv = installed.makeVenv(folder, command, [`${wheel}[grpc]`, ...packages])
+        // Without PYTHONPATH: what is installed is what is tested.
+        run(venv, ["-m", "unittest", "discover"], "")
+      }
+    })
 
-  test("verifies without grpcio and protobuf", () => {
-    const venv = installed.makeVenv(folder, python, [wheel])
-    run(venv, ["-m", "unittest", "test_vectors", "test_http"], "")
-  })
+    test("verifies without grpcio and protobuf", () => {
+      const venv = installed.makeVenv(folder, python, [wheel])
+      run(venv, ["-m", "unittest", "test_vectors", "test_http"], "")
+    })
 
-  test("its types are strict, and its README runs", () => {
-    const frameworks = ["flask", "fastapi", "httpx", "django", "pyjwt", "grpcio-tools"]
-    const venv = installed.makeVenv(folder, python, [
-      `${wheel}[grpc]`,
-      "mypy",
-      "types-protobuf",
-      "types-grpcio",
-      ...frameworks,
-    ])
-    run(venv, [
-      "-m",
-      "mypy",
-      "--config-file",
-      "../pyproject.toml",
-      "--cache-dir",
-      join(folder, "mypy"),
-      "../signet_guard",
-    ])
-    const whole = "import unittest; r = unittest.main('test_readme', exit=False).result; print(r.testsRun, r.skipped)"
-    expect(run(venv, ["-c", whole], "").trim()).toBe("6 []")
-  })
-})
+    test("its types are strict, and its README runs", () => {
+      const frameworks = ["flask", "fastapi", "httpx", "django", "pyjwt", "grpcio-tools"]
+      const venv = installed.makeVenv(folder, python, [
+        `${wheel}[grpc]`,
+        "mypy",
+        "types-protobuf",
+        "types-grpcio",
+        ...frameworks,
+      ])
+      run(venv, [
+        "-m",
+        "mypy",
+        "--config-file",
+        "../pyproject.toml",
+        "--cache-dir",
+        join(folder, "mypy"),
+        "../signet_guard",
+      ])
+      const whole = "import unittest; r = unittest.main('test_readme', exit=False).result; print(r.testsRun, r.skipped)"
+      expect(run(venv, ["-c", whole], "").trim()).toBe("6 []")
+    })
+  },
+)
 
-describe.skipIf(missing !== undefined || effort(true, false, false))("with one check removed at a time", () => {
-  test("a vector fails for each", () => {
-    expect(run(python, ["mutants.py"])).toMatch(/^(\d+) of \1 removed checks were noticed$/m)
-  })
-})
+describe.skipIf(missing !== undefined || effort(true, false, false))(
+  "with one check removed at a time",
+  { timeout },
+  () => {
+    test("a vector fails for each", () => {
+      expect(run(python, ["mutants.py"])).toMatch(/^(\d+) of \1 removed checks were noticed$/m)
+    })
+  },
+)
