@@ -1,11 +1,14 @@
 // Two people whose devices are new write to each other: messages wait for key packages, and are sent once, in order.
 // Where no member can follow any more, the direct conversation goes on in a new group.
 
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { effort } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -122,6 +125,35 @@ test("a device that a member can add waits for it, and the group stays", async (
   expect(await kindsIn(bob, id)).not.toContain("reset")
 })
 
+test("a peer who is gone for good is told, and what waited for them is not sent", async () => {
+  const ada = await newcomer("ada p")
+  const person = await server.person("bob p")
+  const { id } = await ada.messenger.createDirectConversation(person.userId)
+  const { outboxId } = await ada.messenger.send(id, utf8("never read"))
+  const gone = withoutUsers(messengers.transport)
+  const again = await messengers.open(ada.person, { store: ada.store, box: ada.box, transport: gone })
+  const events = eventsOf(again)
+  await again.messenger.sync()
+  expect(events).toContainEqual(expect.objectContaining({ is: "unsent", conversationId: id, outboxId }))
+  expect(await statusOf(again, id)).toBe("removed")
+  expect(await again.messenger.outbox(id)).toEqual([])
+  await expect(again.messenger.send(id, utf8("more"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+})
+
+/** As the service answers where a user is none any more. */
+function withoutUsers({ unary, stream }: Transport): Transport {
+  return {
+    stream,
+    async unary(method, ...call) {
+      if (method.name !== "AuthorizeMembership") return unary(method, ...call)
+      const elsewhere = { domain: "signet", reason: "RESOURCE_UNRESOLVED" }
+      throw new ConnectError("not there", Code.PermissionDenied, undefined, [
+        { desc: ErrorInfoSchema, value: elsewhere },
+      ])
+    },
+  }
+}
+
 /** A conversation that both have left by a REJOIN, which nobody can carry out. */
 async function stranded(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
   const [ada, bob] = [await newcomer(`ada ${name}`), await newcomer(`bob ${name}`)]
@@ -190,6 +222,34 @@ test.each([
   const events = eventsOf(ada)
   await ada.messenger.sync()
   expect(events.filter(({ is }) => is === "failed")).toEqual([])
+})
+
+test("a group waits for its members' devices as well", async () => {
+  const ada = await newcomer("ada g")
+  const person = await server.person("bob g")
+  const { id, waitsFor } = await ada.messenger.createGroupConversation([person.userId])
+  expect(waitsFor).toBe("keyPackages")
+  expect((await ada.messenger.send(id, utf8("welcome"))).state).toBe("queued")
+  const bob = await messengers.open(person)
+  await bob.messenger.sync()
+  await syncAll(ada, bob)
+  expect(await textsIn(bob, id)).toEqual(["welcome"])
+})
+
+test.skipIf(effort(true, false, false))("two who only follow the service's hints reach each other", async () => {
+  const [ann, ben] = [await server.person("ann l"), await server.person("ben l")]
+  const ada = await messengers.open(ann)
+  const ending = new AbortController()
+  const running = [ada.messenger.run(ending.signal)]
+  const { id } = await ada.messenger.createDirectConversation(ben.userId)
+  expect((await ada.messenger.send(id, utf8("hello"))).state).toBe("queued")
+  const bob = await messengers.open(ben)
+  running.push(bob.messenger.run(ending.signal))
+  await expect.poll(() => textsIn(bob, id), { timeout: 40_000 }).toEqual(["hello"])
+  expect((await bob.messenger.send(id, utf8("hello back"))).state).toBe("sent")
+  await expect.poll(() => textsIn(ada, id), { timeout: 20_000 }).toEqual(["hello", "hello back"])
+  ending.abort()
+  await Promise.all(running)
 })
 
 test("a message that is too large for any group is refused before it is stored", async () => {

@@ -34,6 +34,7 @@ import type { MessagingDeps } from "./deps.ts"
 import { detail, detailed } from "./detailed.ts"
 import { claimShape } from "./device-shape.ts"
 import { conversationEvent } from "./events.ts"
+import { usersAt } from "./people.ts"
 import { limitExceeded } from "./refusing.ts"
 import { requesterPaper } from "./requester-paper.ts"
 import { seen, unresolved } from "./seen.ts"
@@ -146,13 +147,14 @@ async function askHelpers({ store, wakeups }: MessagingDeps, device: MessagingDe
  * That a device of the peer can be added. Asked before the claim, which would use up packages of the caller's own
  * devices for a group that nobody else is in.
  *
- * @throws Refused NO_KEY_PACKAGE, with the peer's devices
+ * @throws Refused RESOURCE_UNRESOLVED for a peer who is no user there any more; NO_KEY_PACKAGE, with the peer's devices
  */
 async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, conversation: Conversation) {
   if (conversation.kind !== "DIRECT") return
   const { store, clock } = deps
   const { userId } = deviceOf(context)
   const peers = conversation.userIds.filter((id) => id !== userId)
+  await usersAt(deps, conversation, peers)
   const devices = await store.devices.activeOf(peers, conversation)
   const nowMs = clock.nowMs()
   const inventories = await Promise.all(devices.map(({ id }) => store.keyPackages.inventory(id, nowMs)))

@@ -21,17 +21,21 @@ export async function advance(context: Context, conversationId: string): Promise
 }
 
 /** Nobody tells when key packages are uploaded, or a member has gone. */
+const firstMs = 2_000
 const againMs = 20_000
+const groupRounds = 15
 
 /** Tries again for each conversation that waits, until the signal ends it. */
 export async function keepAdvancing(context: Context, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await pauseUnless(context, signal)
+  for (let round = 1; !signal.aborted; round++) {
+    await pauseUnless(context, signal, Math.min(firstMs * 2 ** (round - 1), againMs))
     if (signal.aborted) return
     for (const id of await context.store.spaces()) {
       if (id === deviceSpace) continue
       await trying(context, id, async () => {
         const record = await context.door(id).glance()
+        // A group's claim is counted for each of its users.
+        if (record?.isDirect === false && round % groupRounds > 0) return
         if (record?.status === Status.WAITING || record?.status === Status.STRANDED) await advance(context, id)
       })
     }
@@ -39,9 +43,9 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
 }
 
 /** Ends with the signal: no timer outlives it. */
-function pauseUnless({ clock }: Pick<Context, "clock">, signal: AbortSignal): Promise<void> {
+function pauseUnless({ clock }: Pick<Context, "clock">, signal: AbortSignal, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = clock.after(againMs, end)
+    const cancel = clock.after(ms, end)
     signal.addEventListener("abort", end, { once: true })
     function end() {
       cancel()

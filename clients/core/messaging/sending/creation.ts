@@ -70,13 +70,16 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
     await context.door(id).change(async (held) => {
       const { record } = held
       if (record !== undefined) await checkHeld(context, held, intent.id, peerUserId)
-      const isUnbegun = record === undefined || isWaitingForKeyPackages(record)
+      const isUnbegun = record === undefined || isWaitingForKeyPackages(record) || isOver(record)
       if (isUnbegun && authorization !== undefined) {
         const next = await begin(context, made, authorization, intent)
         return { next, ops: [begun], due: [putIntent(intent)], result: undefined }
       }
       if (record !== undefined) {
-        const known = create(ConversationRecordSchema, { ...record, directUserIds: directUsers(made), creationId: "" })
+        // Asked for again, a direct conversation is wanted again.
+        const status = isOver(record) && record.isDirect ? Status.WAITING : record.status
+        const over = { directUserIds: directUsers(made), creationId: "", status }
+        const known = create(ConversationRecordSchema, { ...record, ...over })
         return { next: { ...held, record: known }, ops: [begun], result: undefined }
       }
       // A new group is its maker's to begin: whoever had begun it chose its members.
@@ -97,11 +100,13 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
 type Created = Pick<CreateConversationResponse, "conversation" | "authorization">
 
 /** What the service made or had. Without an authorization at epoch 0, nobody else can be added yet. */
-async function askToCreate({ calls }: Context, { record: { change, claimId } }: Intent): Promise<Created> {
+async function askToCreate(context: Context, { id, record: { change, claimId } }: Intent): Promise<Created> {
   if (change.case !== "create") throw new MessagingError("STATE_TAMPERED", "not a creation")
   const { peerUserId, userIds, idempotencyKey } = change.value
+  const waiting = await waitingUnder(context, id)
+  if (waiting !== undefined) return askAgain(context, waiting, claimId)
   try {
-    return await calls.conversations.createConversation({
+    return await context.calls.conversations.createConversation({
       kind: peerUserId === "" ? { case: "group", value: { userIds } } : { case: "direct", value: { peerUserId } },
       idempotencyKey,
       claimId,
@@ -114,6 +119,30 @@ async function askToCreate({ calls }: Context, { record: { change, claimId } }: 
     return { conversation }
   }
 }
+
+/** Asks for the first commit of a conversation that is there: creations are few an hour, and this is tried often. */
+async function askAgain(context: Context, conversationId: string, claimId: string): Promise<Created> {
+  const { owner, calls, door } = context
+  const record = (await door(conversationId).held()).record
+  if (record === undefined) throw new TypeError("a conversation that waits has a record")
+  const { isDirect, mlsGroupId, directUserIds: userIds } = record
+  const kind = isDirect ? ConversationKind.DIRECT : ConversationKind.GROUP
+  const place = { appId: owner.appId, tenantId: owner.tenantId ?? "" }
+  const at = (epoch: bigint) =>
+    create(ConversationSchema, { id: conversationId, kind, mlsGroupId, userIds, epoch, ...place })
+  try {
+    const change = { case: "create", value: { claimId } } as const
+    const { authorization } = await calls.conversations.authorizeMembership({ conversationId, change })
+    return { conversation: at(0n), ...(authorization && { authorization }) }
+  } catch (error) {
+    if (isFailure(error, "NO_KEY_PACKAGE")) return { conversation: at(0n) }
+    // Somebody else has begun it since: this device waits for its welcome.
+    if (isFailure(error, "STALE_EPOCH")) return { conversation: at(1n) }
+    throw error
+  }
+}
+
+const isOver = ({ status }: ConversationRecord): boolean => status === Status.REMOVED
 
 export const isWaitingForKeyPackages = ({ status, creationId }: ConversationRecord): boolean =>
   status === Status.WAITING && creationId !== ""
@@ -129,13 +158,13 @@ async function waitForKeyPackages(
     const known = held.record
     if (known !== undefined) await checkHeld(context, held, id, peerUserId)
     // Another creation waits for the same pair: one is enough.
-    if (known !== undefined && known.creationId !== id) {
+    if (known !== undefined && !isOver(known) && known.creationId !== id) {
       return { ops: [{ op: "remove", ...creationPlace(id) }], result: undefined }
     }
     // The claim may have been answered with nothing, and would be for good.
     const again = create(IntentRecordSchema, { ...record, claimId: newClaimId(context) })
     const op = await context.rows.put(creationPlace(id), IntentRecordSchema, again)
-    if (known !== undefined) return { ops: [{ ...op, space: deviceSpace }], result: undefined }
+    if (known?.creationId === id) return { ops: [{ ...op, space: deviceSpace }], result: undefined }
     const waiting = create(ConversationRecordSchema, { ...recordOf(made, Status.WAITING), creationId: id })
     return { next: { ...held, record: waiting }, ops: [{ ...op, space: deviceSpace }], result: undefined }
   })
