@@ -34,7 +34,7 @@ import { refillKeyPackages } from "../../clients/core/messaging/joining/key-pack
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
-import { type Messengers, messengersOn, type Seated, systemClock } from "../support/messaging/messengers.ts"
+import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -102,7 +102,12 @@ test("the conversation with one user is never that with another: one that is wai
   stop()
   expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
   expect(failures).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message: "THIRD_USER" }))
-  await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  // Stored for the one that it was written to, and for nobody else.
+  expect((await ann.messenger.send(id, secret)).state).toBe("queued")
+  await ann.messenger.sync()
+  await mallory.messenger.sync()
+  expect(await textsIn(mallory, id)).toEqual([])
+  expect(await ann.messenger.outbox(id)).toMatchObject([{ plaintext: secret, state: "queued" }])
 })
 
 test("the conversation with one user is never that with another: one that is here", async () => {
