@@ -57,6 +57,9 @@ func TestDecisionsOverHTTP(t *testing.T) {
 			if one.Requirement == "public" && caller != nil {
 				t.Fatal("a token was looked at")
 			}
+			if one.Requirement == "credential in the body" && caller != nil && caller.Delegation != nil {
+				t.Fatal("a delegated token was used, although nothing says so")
+			}
 		})
 	}
 	if len(w.Cases) < 200 {

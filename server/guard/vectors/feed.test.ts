@@ -7,7 +7,8 @@ import { createIntrospection } from "../introspection.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import { createRevocationFeed } from "../revocation-feed.ts"
-import type { CallStep, FeedSequence, feedVectors } from "./feed.ts"
+import type { feedVectors } from "./feed.ts"
+import type { CallStep, FeedSequence } from "./feed-script.ts"
 
 const vectors: ReturnType<typeof feedVectors> = JSON.parse(readFileSync(join(import.meta.dirname, "feed.json"), "utf8"))
 const anybody: Requirement = { is: "kinds", of: ["USER", "SERVICE"], allowDelegated: true }

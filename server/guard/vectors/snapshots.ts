@@ -4,9 +4,10 @@ import type { Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
 import { newId } from "@signet/kernel/ids"
 import { ids } from "../testing/issuer.ts"
+import type { Json } from "./feed-script.ts"
 import { accessKey, jwt, nextKey, statementKey } from "./signer.ts"
 import { now } from "./situations.ts"
-import { audience, issuer, tokenWith } from "./tokens.ts"
+import { audience, issuer, tokenWith } from "./token-parts.ts"
 
 type SnapshotAnswer = { readonly jws: string } | { readonly status: number } | "unreachable"
 
@@ -29,8 +30,6 @@ export interface SnapshotSequence {
   readonly capacity?: number
   readonly steps: readonly SnapshotStep[]
 }
-
-type Json = Readonly<Record<string, unknown>>
 
 const context = newId("ctx", 1, new Uint8Array(10))
 const otherTenant = newId("ten", 9, new Uint8Array(10))
@@ -115,6 +114,7 @@ const allowed = (roles: readonly string[], permissions: readonly string[]): Expe
 })
 const refused = (reason: Reason): Expected => ({ allow: false, reason })
 const asEditor = allowed(["editor"], ["notes.note.read", "notes.note.edit"])
+const asBoth = allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"])
 const missing = refused("MISSING_PERMISSION")
 
 interface StepOptions {
@@ -193,15 +193,10 @@ const decisions: readonly SnapshotSequence[] = [
   granted("resident of the tenant", [grant(resident, ofTenant)], asResident, { note: elsewhere }),
   granted("resident of the note", [grant(resident, ofNote)], asResident, { note: asResident }),
   granted("reader", [grant(reader)], missing, { note: missing }),
-  granted(
-    "reader, and editor of the note",
-    [grant(reader), grant(editor, ofNote)],
-    allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"]),
-    {
-      note: allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"]),
-      "another note": elsewhere,
-    },
-  ),
+  granted("reader, and editor of the note", [grant(reader), grant(editor, ofNote)], asBoth, {
+    note: asBoth,
+    "another note": elsewhere,
+  }),
   granted("a role that the snapshot does not have", [grant({ id: "rol_other" })], missing, {}),
   granted("nothing", [], missing, { note: missing }),
   {

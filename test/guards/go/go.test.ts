@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
-import { effort } from "../support/effort.ts"
-import { type Mutation, mutations } from "./guard-go-mutations.ts"
-import { root } from "./notes/workspace.ts"
+import { root } from "../../interop/notes/workspace.ts"
+import { effort } from "../../support/effort.ts"
+import { type Mutation, mutations } from "./mutations.ts"
 
 const module = join(root, "guards/go")
 const env = { ...process.env, GOTOOLCHAIN: "local", GOFLAGS: "-mod=readonly -buildvcs=false" }

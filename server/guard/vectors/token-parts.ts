@@ -1,0 +1,21 @@
+// The parts of the tokens in vectors: what is in a good one, and a changed one.
+import type { Reason } from "@signet/kernel/errors"
+import { encode } from "../testing/issuer.ts"
+import { baseClaims } from "./build.ts"
+import { accessKey, jwt } from "./signer.ts"
+
+export const issuer = "https://auth.example"
+export const audience = "svc-notes"
+
+export const head = { alg: "ES256", typ: "at+jwt", kid: "key-1" }
+export const bearer = (token: string) => `Bearer ${token}`
+/** A token with claims changed; undefined leaves one out, null is null. */
+export const tokenWith = (change: object = {}, header: object = {}): string =>
+  jwt(accessKey, "at+jwt", { ...baseClaims(), ...change }, header)
+export const claimed = (change: object) => bearer(tokenWith(change))
+/** A token whose payload is this text. */
+export const payload = (text: string) => bearer(accessKey.signParts(encode(head), encode(text)))
+export const payloadText = (change: object) => JSON.stringify({ ...baseClaims(), ...change })
+
+export const ok = "accepted"
+export type Row = readonly [name: string, authorization: string | null, expected: Reason | typeof ok]
