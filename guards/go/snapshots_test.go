@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"signet.dev/guard"
@@ -86,6 +87,60 @@ func TestSnapshots(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSnapshotsOfARevokedKey: a key that the feed revokes takes along what it signed, before it leaves the key set.
+func TestSnapshotsOfARevokedKey(t *testing.T) {
+	var v snapshotVectors
+	var f feedVectors
+	vectors.Read(t, "snapshots.json", &v)
+	vectors.Read(t, "feed.json", &f)
+	clock, issuer := &vectors.Clock{}, &scripted{t: t}
+	clock.Set(v.Now)
+	client := vectors.Transport(issuer.answer).Client()
+	feed, err := guard.NewRevocationFeed(guard.FeedOptions{
+		Issuer: v.Issuer, BaseURL: v.Issuer, StatementKeys: staticKeys(t, v.StatementJWKS), Token: vectors.OwnToken{},
+		HTTPClient: client, Now: clock.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions, err := guard.NewPermissionSnapshots(guard.SnapshotOptions{
+		Issuer: v.Issuer, BaseURL: v.Issuer, StatementKeys: staticKeys(t, v.StatementJWKS), Revocations: feed,
+		Token: vectors.OwnToken{}, HTTPClient: client, Now: clock.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Options{
+		Issuer: v.Issuer, Audience: v.Audience, AppID: guard.AnyApp, KeySet: staticKeys(t, v.JWKS), Revocations: feed,
+		Permissions: permissions, Now: clock.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := v.Sequences[0].Steps[0]
+	issuer.exchanges = snapshot.Exchanges
+	for range 2 {
+		if got := decide(t, g, v.Tokens[snapshot.Token], snapshot.Requirement.Value()); got != "allow" {
+			t.Fatal(got)
+		}
+	}
+	for _, sequence := range f.Sequences {
+		if strings.HasPrefix(sequence.Name, "a revoked key takes along") {
+			issuer.exchanges = sequence.Steps[1].Exchanges
+		}
+	}
+	if err := feed.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	issuer.exchanges = snapshot.Exchanges
+	if got := decide(t, g, v.Tokens[snapshot.Token], snapshot.Requirement.Value()); got != "UNAVAILABLE" {
+		t.Fatal(got)
+	}
+	if len(issuer.exchanges) > 0 {
+		t.Fatal("the issuer was not asked again")
 	}
 }
 

@@ -305,10 +305,7 @@ const grants: readonly Mutation[] = [
   ],
 ]
 
-const requests: readonly Mutation[] = [
-  ["endpoint.go", "if resource != nil {", "if resource != nil && false {"],
-  ["endpoint.go", `if value == "" {`, "if false {"],
-]
+const requests: readonly Mutation[] = [["endpoint.go", "if resource != nil {", "if resource != nil && false {"]]
 
 export const mutations: readonly Mutation[] = [
   ...credential,
