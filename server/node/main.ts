@@ -46,6 +46,8 @@ Then call with the accessToken of the answer (or let the command keep it: npx @s
 
   curl -s ${url}/auth/session/me -H 'authorization: Bearer ACCESS_TOKEN'
 
+A web page on http://localhost:5173 or http://localhost:3000 signs in by redirect (clients/web/README.md).
+
 A personal access token that administers everything (docs/administration.md):
 
   curl -s -X POST ${url}/dev/admin

@@ -40,7 +40,8 @@ export async function signIn(deps: Deps, context: HandlerContext, request: SignI
   const audiences = grantedAudiences(request.audiences, app.audiences, [deps.authAudience], deps.authAudience)
   if (audiences === undefined) throw new Refused("AUDIENCE_NOT_REGISTERED")
 
-  const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId } as const
+  const target = { type: "provider_client", id: client.id }
+  const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId, target } as const
   const vouched = await vouchOrAudit({ deps, context, app, client }, request.proof, failure)
   const outcome = await deps.store.transaction((tx) =>
     enter({ deps, context, tx, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }),
@@ -56,9 +57,11 @@ function refusalOf(reason: Reason): Refused {
 
 /** Returned, not thrown: a throw would roll back the audit row and the single use of the provider's token. */
 async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
-  const { deps, context, tx, request, nowMs } = entry
+  const { deps, context, tx, request, client, nowMs } = entry
+  /** By which connection. */
+  const target = { type: "provider_client", id: client.id }
   const refuse = async (reason: Reason) => {
-    const facts = { kind: "login.failed", outcome: "DENIED", reason, appId: request.appId } as const
+    const facts = { kind: "login.failed", outcome: "DENIED", reason, appId: request.appId, target } as const
     await tx.audit.append(auditEvent(deps, context, nowMs, facts))
     return { reason }
   }
@@ -98,7 +101,7 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
     subjectIdentityId: identity.id,
     sessionId: session.id,
   }
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common }))
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
   const authority = await authorityOf(entry, principal, membership)
   return { ...authority, session, identity: person, principal, audiences: entry.audiences, refreshToken, created }

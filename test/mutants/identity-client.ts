@@ -1,5 +1,7 @@
 import type { Mutant } from "./mutant.ts"
 
+const redirects = "test/story/redirect-sign-in.test.ts"
+
 const live = { file: "clients/core/live-session.ts", test: "clients/core/live-session.test.ts" }
 const refresh = { file: "clients/core/refresh.ts", test: "clients/core/live-session.test.ts" }
 const calls = { file: "clients/core/transport.ts", test: "clients/core/transport.test.ts" }
@@ -138,8 +140,8 @@ export const identityClientMutants: readonly Mutant[] = [
   {
     fault: "tokens go over the wire in the clear",
     file: "clients/core/service-url.ts",
-    from: '(url?.protocol === "http:" && isLoopback)',
-    to: 'url?.protocol === "http:"',
+    from: '(protocol === "http:" && ',
+    to: '(protocol === "http:" || ',
     test: signIns,
     name: "an address in the clear",
   },
@@ -166,5 +168,55 @@ export const identityClientMutants: readonly Mutant[] = [
     to: "if (holder?.host === hostname()) return true",
     test: "clients/node/file-lock.test.ts",
     name: "a holder that runs keeps it",
+  },
+  {
+    fault: "another issuer's answer is taken",
+    file: "clients/core/redirect/answer.ts",
+    from: "if (!isRight) {",
+    to: "if (false) {",
+    test: redirects,
+    name: "refuses an answer with another issuer (RFC 9207), and the real one signs nobody in afterwards",
+    row: '["another issuer (RFC 9207)"',
+  },
+  {
+    fault: "an answer is taken by two tabs at once",
+    file: "clients/core/keep.ts",
+    from: "await seal(at, after), found?.revision)",
+    to: 'await seal(at, after), "any")',
+    test: redirects,
+    name: "is finished by another tab of the browser, by one of two at once, and by no other browser",
+  },
+  {
+    fault: "a sign-in that was begun lasts",
+    file: "clients/core/redirect/pending.ts",
+    from: "Math.abs(clock.nowMs() - createdAtMs) < lifeMs",
+    to: "createdAtMs > 0",
+    test: redirects,
+    name: "is forgotten after ten minutes, or when the clock was set back by as much",
+  },
+  {
+    fault: "an app goes on at another origin",
+    file: "clients/core/redirect/return-path.ts",
+    from: "(?![/\\\\])",
+    to: "",
+    test: redirects,
+    name: 'goes on at no other origin: "/\\\\evil.example"',
+    row: '"/\\\\evil.example"',
+  },
+  {
+    fault: "an answer is taken at another address",
+    file: "clients/core/redirect/answer.ts",
+    from: "if (path !== pending.redirectUri) throw forged()",
+    to: "",
+    test: redirects,
+    name: "refuses what could be read in two ways, another address, and a code of another sign-in",
+  },
+  {
+    fault: "a page that is shown while it starts reports a sign-out",
+    file: "clients/core/live-session.ts",
+    from: 'case "starting":\n      return "NOT_SIGNED_IN"',
+    to: 'case "starting":\n      return reason',
+    test: "test/story/client-session.test.ts",
+    name: "a page that is shown while it starts reports nobody signed in, and no sign-out elsewhere",
   },
 ]

@@ -201,6 +201,44 @@ describeStory("connections", (kind) => {
     })
   })
 
+  test("one that is switched off signs nobody in and ends its own sessions, and the others go on", async () => {
+    const ofSecond = await put({ ...atSecond(), connection: "switched", platform: "IOS" })
+    const { accessToken: stays } = await clients.auth.externalLogin(await server.login("stays signed in"))
+    const request = (idToken: string) => ({
+      ...{ appId: server.app.id, provider: Provider.IDP_A, platform: Platform.IOS, nonce: "n-1" },
+      ...{ connection: "switched", credential: { case: "idToken", value: idToken } as const },
+    })
+    const { accessToken: goes } = await clients.auth.externalLogin(
+      request(await second.mint({ claims: { sub: "is signed out" } })),
+    )
+    const named = { appId: server.app.id, providerClientId: ofSecond.id }
+    await clients.admin.disableProviderClient(named, world.as("root"))
+    expect(await refusal(clients.auth.me({}, bearer(goes)))).toMatch(/^Unauthenticated/)
+    expect((await clients.auth.me({}, bearer(stays))).session?.current).toBe(true)
+    expect(await refusal(clients.auth.externalLogin(request(await second.mint())))).toBe(
+      "PermissionDenied PROVIDER_DISABLED",
+    )
+  })
+
+  test("the audit says by which connection somebody signed in, or did not", async () => {
+    const client = await put({ ...atSecond(), connection: "audited", platform: "ANDROID" })
+    const request = (idToken: string) => ({
+      ...{ appId: server.app.id, provider: Provider.IDP_A, platform: Platform.ANDROID, nonce: "n-1" },
+      ...{ connection: "audited", credential: { case: "idToken", value: idToken } as const },
+    })
+    await clients.auth.externalLogin(request(await second.mint({ claims: { sub: "is audited" } })))
+    expect(await refusal(clients.auth.externalLogin(request(await server.idp.mint())))).toMatch(
+      /PROVIDER_TOKEN_INVALID/,
+    )
+    const rows = await server.store.db
+      .selectFrom("audit_event")
+      .select(["kind"])
+      .where("target_id", "=", client.id)
+      .orderBy("occurred_at")
+      .execute()
+    expect(rows.map(({ kind }) => kind)).toEqual(["login.succeeded", "login.failed"])
+  })
+
   test("one more way of signing in names its connection, too", async () => {
     await put({ ...atSecond(), connection: "linked", platform: "IOS" })
     await put({ platform: "IOS", connection: "another" })

@@ -5,6 +5,7 @@ import { create, toJsonString } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { defaultLimits, type Limits, type Window } from "@signet/kernel/limits/policy"
 import { ClientDeviceSchema, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
+import { Platform } from "@signet/proto/auth/v1/records"
 import { RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createLiveness } from "../../server/store/postgres/liveness.ts"
@@ -23,6 +24,7 @@ import {
   storyStore,
   type TestStore,
 } from "../support/postgres.ts"
+import { createRestTransport } from "../support/rest-transport.ts"
 import { type LoginRequest, startTestServer, type TestServer } from "../support/server.ts"
 
 const hourly = (limit: number): Window => ({ limit, seconds: 3_600 })
@@ -44,11 +46,20 @@ describe("a caller who calls too often", () => {
   beforeAll(async () => {
     const limits = limitsWith({
       login: { ip: hourly(1_000), device: hourly(3) },
+      sign_in_options: { ip: hourly(3) },
       refresh: { ip: hourly(100_000), session: hourly(2) },
     })
     server = await startTestServer({ store: storyStore, limits })
   })
   afterAll(() => server.close())
+
+  test("is given the list of sign-in options so often, and no oftener, whatever app it names", async () => {
+    const { auth } = clientsOver(createRestTransport(server.url))
+    const of = { appId: server.app.id, platform: Platform.WEB }
+    for (let i = 0; i < 3; i++) expect((await auth.listSignInOptions(of)).options).not.toEqual([])
+    expect(await refusal(auth.listSignInOptions(of))).toBe(refused)
+    expect(await refusal(auth.listSignInOptions({ ...of, appId: `app_${"0".repeat(26)}` }))).toBe(refused)
+  })
 
   test.each(Object.entries(protocols))("is told when to come back over %s", async (name, transport) => {
     const { auth } = clientsOver(transport(server.url))

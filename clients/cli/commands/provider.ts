@@ -23,9 +23,14 @@ const { createProviderClient, listProviderClients, updateProviderClient } = AppA
 interface SetOptions {
   app?: string
   platform: string
+  connection: string
+  displayName?: string
+  preset?: string
+  presetTenant?: string
   clientId?: string
   issuer?: readonly string[]
   jwksUri?: string
+  authorizationEndpoint?: string
   tokenEndpoint?: string
   redirectUri?: readonly string[]
   providerTenant?: string
@@ -45,14 +50,23 @@ export function providerCommand(cli: Cli, run: Run): Command {
       .addOption(
         new Option("--platform <name>", "Where the app runs.").choices(["web", "android", "ios"]).default("web"),
       )
+      .option("--connection <name>", "Which of several at this provider; the default has no name.", "")
+      .option("--display-name <text>", "What a sign-in page calls it.")
+      .addOption(
+        new Option("--preset <name>", "A well-known provider, when the client is made.").choices([
+          ...["google", "entra", "okta", "auth0"],
+        ]),
+      )
+      .option("--preset-tenant <id>", "entra: the tenant's id. okta, auth0: the domain.")
       .option("--client-id <id>", "The app's client id at the provider.")
       .addOption(
         new Option(
           "--issuer <url...>",
-          "The provider's iss. Keys and token endpoint are discovered there when they are not said.",
+          "The provider's iss. Keys and endpoints are discovered there when they are not said.",
         ).argParser(collect),
       )
       .option("--jwks-uri <url>", "Where the provider's keys are.")
+      .option("--authorization-endpoint <url>", "Where browsers are sent to sign in.")
       .option("--token-endpoint <url>", "Where codes are traded.")
       .addOption(new Option("--redirect-uri <url...>", "Where codes are sent to.").argParser(collect))
       .option("--provider-tenant <id>", "IDP_B: the team. IDP_C: the project.")
@@ -64,6 +78,7 @@ export function providerCommand(cli: Cli, run: Run): Command {
       .action(run((provider: string, options: SetOptions) => setOne(cli, provider, options))),
     [
       "signet provider set idp-a --client-id garden-web --issuer https://idp.example --redirect-uri https://garden.example/cb",
+      "signet provider set idp-a --connection okta --preset okta --preset-tenant example.okta.com --client-id 0oa1",
       "signet provider set idp-a --client-secret < secret.txt",
     ],
   )
@@ -81,15 +96,27 @@ export function providerCommand(cli: Cli, run: Run): Command {
 
 async function setOne(cli: Cli, provider: string, options: SetOptions) {
   const appId = await appIdOf(cli, options.app)
-  const values = await valuesOf(cli, options)
+  const { authorizationEndpoint, requiresResponseIssuer, ...rest } = await valuesOf(cli, options)
+  const forBrowsers = {
+    ...(authorizationEndpoint && { authorizationEndpoint }),
+    ...(requiresResponseIssuer && { requiresResponseIssuer }),
+  }
+  const values: Values = provider === "idp-a" ? { ...rest, ...forBrowsers } : rest
   const is = {
     provider: valueIn(Provider, provider),
     platform: valueIn(Platform, options.platform),
+    connection: options.connection,
   }
   return callAs(cli, listProviderClients, { appId, pageSize: 200 }, async (api, { providerClients }) => {
-    const before = providerClients.find((one) => one.provider === is.provider && one.platform === is.platform)
+    const before = providerClients.find(
+      (one) => one.provider === is.provider && one.platform === is.platform && one.connection === is.connection,
+    )
+    const { preset, presetTenant } = options
+    const filled = { ...(preset && { preset }), ...(presetTenant && { presetTenant }) }
     const client =
-      before === undefined ? await make(api, appId, { ...values, ...is }) : await change(api, before, values)
+      before === undefined
+        ? await make(api, appId, { ...values, ...is, ...filled })
+        : await change(api, before, { ...values, ...filled })
     if (client !== undefined) shown(cli, client)
     return client === undefined ? 1 : 0
   })
@@ -101,9 +128,14 @@ async function valuesOf(cli: Cli, options: SetOptions) {
   const issuer = options.issuer?.[0]
   const isSaid = options.jwksUri !== undefined
   const found = issuer === undefined || isSaid ? undefined : await discover(cli, issuer)
+  const authorizationEndpoint = options.authorizationEndpoint ?? found?.authorizationEndpoint
+  const namesItself = found?.metadata.authorization_response_iss_parameter_supported === true
   const secret = options.clientSecret === true ? await readSecret(cli, "The client's secret") : undefined
   return {
     ...(options.clientId && { clientId: options.clientId }),
+    ...(options.displayName && { displayName: options.displayName }),
+    ...(authorizationEndpoint && { authorizationEndpoint }),
+    ...(namesItself && { requiresResponseIssuer: true }),
     ...(options.issuer && { issuers: [...options.issuer] }),
     ...((options.jwksUri ?? found?.jwksUri) && { jwksUri: options.jwksUri ?? found?.jwksUri }),
     ...((options.tokenEndpoint ?? found?.tokenEndpoint) && {
@@ -119,7 +151,15 @@ async function valuesOf(cli: Cli, options: SetOptions) {
   }
 }
 
-async function make(api: Api, appId: string, values: Values & { provider?: Provider; platform?: Platform }) {
+interface Made {
+  readonly provider?: Provider
+  readonly platform?: Platform
+  readonly connection?: string
+  readonly preset?: string
+  readonly presetTenant?: string
+}
+
+async function make(api: Api, appId: string, values: Values & Made) {
   if (values.clientId === undefined && values.provider !== Provider.IDP_C) {
     throw usage("a new client needs --client-id", "See: signet provider set --help")
   }
@@ -149,6 +189,7 @@ function shown(cli: Cli, client: ProviderClient): void {
       ["id", client.id],
       ["provider", nameIn(ProviderSchema, client.provider)],
       ["platform", nameIn(PlatformSchema, client.platform)],
+      ["connection", client.connection || "the default"],
       ["status", nameIn(ProviderClient_StatusSchema, client.status)],
       ["client id", client.clientId],
       ["issuers", client.issuers.join(", ")],
@@ -173,11 +214,12 @@ async function listThem(cli: Cli, { app, limit }: { app?: string; limit: number 
       () =>
         formatTable(
           cli.terminal,
-          ["ID", "PROVIDER", "PLATFORM", "STATUS", "CLIENT ID", "ISSUER"],
+          ["ID", "PROVIDER", "PLATFORM", "CONNECTION", "STATUS", "CLIENT ID", "ISSUER"],
           clients.map((client) => [
             client.id,
             nameIn(ProviderSchema, client.provider),
             nameIn(PlatformSchema, client.platform),
+            client.connection || "–",
             nameIn(ProviderClient_StatusSchema, client.status),
             client.clientId,
             client.canonicalIssuer,
