@@ -26,6 +26,7 @@ interface LoginOptions {
   store?: "os" | "passphrase"
   tenant?: string
   context?: string
+  connection?: string
   unlockMinutes?: number
 }
 
@@ -56,6 +57,7 @@ export function loginCommand(cli: Cli, run: Run): Command {
       )
       .option("--paste", "No browser here: sign in with one elsewhere and paste where it ends.")
       .option("--no-browser", "Show the address instead of opening it.")
+      .option("--connection <name>", "Which of the app's connections the browser signs in by, where it has several.")
       .option("--tenant <id>", "Sign in to this tenant.")
       .option("--context <id>", "Sign in to this context.")
       .addOption(
@@ -134,6 +136,7 @@ async function loginWithSession(cli: Cli, before: NamedProfile, options: LoginOp
   try {
     const { tenant: tenantId, context: contextId } = options
     const place = { ...(tenantId && { tenantId }), ...(contextId && { contextId }) }
+    const by = options.connection === undefined ? {} : { connection: options.connection }
     let signedIn: SignedIn
     if (options.email !== undefined) {
       const password = await readSecret(cli, `Password of ${options.email}`)
@@ -151,7 +154,7 @@ async function loginWithSession(cli: Cli, before: NamedProfile, options: LoginOp
       }
       const how = options.paste ? "paste" : options.browser === false ? "show" : "browser"
       const asked = await signInWithCode(cli, signet, { browser, how })
-      signedIn = await cli.terminal.during("signing in …", signet.login({ ...asked, ...place }))
+      signedIn = await cli.terminal.during("signing in …", signet.login({ ...asked, ...place, ...by }))
     }
     keepProfile(cli, { ...profile, signIn: "session" })
     const { user } = signedIn

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest"
+import { encodeOutcome, type Outcome, parseOutcome } from "./outcome.ts"
+
+const failed = {
+  is: "failed",
+  state: "s",
+  reason: "PROVIDER_REFUSED",
+  message: "no",
+  metadata: { error: "x" },
+} as const
+
+test.each<[Outcome]>([[{ is: "signedIn", state: "s", sessionId: "ses_1", created: true }], [failed]])(
+  "what a pop-up tells is read as it was: %j",
+  (outcome) => {
+    expect(parseOutcome(encodeOutcome(outcome))).toEqual(outcome)
+  },
+)
+
+test.each([
+  undefined,
+  null,
+  "signedIn",
+  { version: 2, is: "signedIn", state: "s", sessionId: "ses_1", created: true },
+  { version: 1, is: "signedIn", sessionId: "ses_1" },
+  { version: 1, is: "signedIn", state: "s" },
+  { version: 1, is: "failed", state: "s", reason: 1, message: "no" },
+  { version: 1, is: "else", state: "s" },
+])("%j is told by nobody of this version", (value) => {
+  expect(parseOutcome(value)).toBeUndefined()
+})
+
+test("of metadata only texts are taken", () => {
+  const metadata = { error: "x", other: 1, more: {} }
+  expect(parseOutcome({ version: 1, ...failed, metadata })).toMatchObject({ metadata: { error: "x" } })
+})
