@@ -1,7 +1,7 @@
 import { SignetError } from "../errors.ts"
 
 /** Browsers read a backslash as a slash, and drop tabs and line ends: none of them is in a path here. */
-const shape = /^\/(?![/\\])[!-[\]-~]*$/
+const shape = /^\/[!-[\]-~]*$/
 
 /**
  * Where the app goes on after a sign-in: a path of the app's own origin, with a query and a fragment if it has them.
