@@ -111,7 +111,7 @@ function isKilled([file, from, to]: Mutation, folder: string): boolean {
     ".",
   ]
   const { stdout } = spawnSync("go", parameters, { cwd: module, env, encoding: "utf8", maxBuffer: 1e8 })
-  return /^ +--- FAIL: /m.test(stdout)
+  return /^ *--- FAIL: /m.test(stdout)
 }
 
 function count(file: string, list: string): number {
