@@ -1,6 +1,7 @@
 import { describe, test } from "vitest"
 import { effort } from "../support/effort.ts"
-import { buildJava, javaMissing } from "./notes/build-java.ts"
+import { javaMissing } from "./guard-java/maven.ts"
+import { buildJava } from "./notes/build-java.ts"
 import { testNotes } from "./notes/suite.ts"
 
 // A build takes half a minute, and each of a dozen starts of a virtual machine half a second.
