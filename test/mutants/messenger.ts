@@ -6,6 +6,7 @@ const welcomes = "test/attack/messenger-welcomes.test.ts"
 const authorizations = "test/attack/messenger-authorizations.test.ts"
 const answers = "test/attack/messenger-answers.test.ts"
 const members = "test/attack/messenger-members.test.ts"
+const resets = "test/attack/messenger-resets.test.ts"
 const state = "test/story/messenger-state.test.ts"
 const envelopes = "test/story/messenger-envelopes.test.ts"
 const snapshot = { file: `${client}/state/snapshot.ts`, test: `${client}/state/snapshot.test.ts` }
@@ -24,8 +25,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "receipts form no chain",
     file: `${client}/receiving/commit-check.ts`,
-    from: "    previous,\n    nowMs",
-    to: '    previous: "unknown",\n    nowMs',
+    from: 'previous: isOwnReset ? "unknown" : previous',
+    to: 'previous: "unknown"',
     test: attack,
     name: "a receipt that does not follow the one before",
     row: "a receipt that does not follow the one before",
@@ -259,8 +260,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "who was to be added may be removed",
     file: `${client}/sending/staging.ts`,
-    from: 'if (does === "add" && removed.length > 0)',
-    to: 'if (does === "add" && removed.length > 9)',
+    from: '(does === "add" || does === "reset") && removed.length > 0',
+    to: '(does === "add" || does === "reset") && removed.length > 9',
     test: authorizations,
     name: "a removal of whom it was to add is refused",
     row: "a removal of whom it was to add",
@@ -289,5 +290,46 @@ export const messengerMutants: readonly Mutant[] = [
     to: "bodies.length > 0",
     test: `${client}/receiving/commit-check.test.ts`,
     name: "a device that is in is not let in once more, under another key either",
+  },
+  {
+    fault: "a conversation is reset though a member could let the device in",
+    file: "server/kernel/messaging/reset.ts",
+    from: "return isHelped ?",
+    to: 'return requester.deviceId === "" ?',
+    test: "server/kernel/messaging/reset.test.ts",
+    name: "not while a device of the peer could",
+  },
+  {
+    fault: "any proof resets a conversation",
+    file: `${client}/receiving/reset.ts`,
+    from: "if (body.op !== MembershipOp.RESET)",
+    to: "if (body.op === MembershipOp.CREATE)",
+    test: resets,
+    name: "a proof that adds, for a commit of another group is not followed",
+    row: "a proof that adds, for a commit of another group",
+  },
+  {
+    fault: "a group of many is reset",
+    file: `${client}/receiving/reset.ts`,
+    from: "if (!record.isDirect || !isNext",
+    to: "if (!isNext",
+    test: resets,
+    name: "a group of more than two users is never reset",
+  },
+  {
+    fault: "a reset in the log is no entry of the timeline",
+    file: `${client}/receiving/reset.ts`,
+    from: 'is: "reset", by: undefined }]',
+    to: 'is: "reset", by: undefined }].slice(1)',
+    test: resets,
+    name: "a reset that the auth service proved is followed, and is an entry of the timeline",
+  },
+  {
+    fault: "a welcome to another group is no entry of the timeline",
+    file: `${client}/joining/welcomes.ts`,
+    from: "if (record === undefined || equalBytes(record.mlsGroupId, mlsGroupId)) return false",
+    to: "return false",
+    test: resets,
+    name: "a service that hides the reset from the log shows it by the welcome",
   },
 ]
