@@ -35,9 +35,9 @@ export async function addDocs(app: FastifyInstance): Promise<void> {
         withDefaultFonts: false,
         hideClientButton: true,
         telemetry: false,
-        // A column is as wide as its longest code, and a table that is too wide scrolls.
+        // Codes stay whole, and the meaning stays in view.
         customCss:
-          ".markdown table { display: block !important; overflow-x: auto } .markdown :is(th, td, td *) { word-break: normal !important; overflow-wrap: normal !important }",
+          ".markdown :is(th, td) { font-size: 12px !important; padding: 4px 6px !important; word-break: normal !important } .markdown td code { font-size: 10px !important; word-break: normal !important }",
         // Only what it says, and nobody else's services.
         showDeveloperTools: "never",
         agent: { disabled: true },
