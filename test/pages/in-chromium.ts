@@ -36,3 +36,38 @@ export async function tryWebApp(browser: Browser, url: string): Promise<void> {
     await context.close()
   }
 }
+
+/** First contact, an answer, and both again on new devices: a context of Chromium is a browser of its own. */
+export async function tryChat(browser: Browser, url: string): Promise<void> {
+  const open = async (email: string) => {
+    const context = await browser.newContext()
+    const tab = await context.newPage()
+    await tab.goto(url)
+    await signIn(tab, "Sign in", email)
+    await expect.poll(() => tab.textContent("#me"), { timeout: 60_000 }).toMatch(/^prn_/)
+    const userId = (await tab.textContent("#me")) ?? ""
+    return { context, tab, userId }
+  }
+  const write = async (from: Page, peer: string, text: string) => {
+    await from.fill("input[name=peer]", peer)
+    await from.fill("input[name=text]", text)
+    await from.getByRole("button", { name: "Send" }).click()
+  }
+  const ada = await open("ada@example.com")
+  const bob = await open("bob@example.com")
+  await write(ada.tab, bob.userId, "hello Bob")
+  await bob.tab.getByText(`${ada.userId}: hello Bob`).waitFor({ timeout: 60_000 })
+  await write(bob.tab, ada.userId, "hello Ada")
+  await ada.tab.getByText(`${bob.userId}: hello Ada`).waitFor({ timeout: 60_000 })
+  await ada.tab.reload()
+  await ada.tab.getByText(`${bob.userId}: hello Ada`).waitFor({ timeout: 60_000 })
+  // Both browsers are lost, with all that they kept. Nothing is revoked.
+  await Promise.all([ada.context.close(), bob.context.close()])
+  const adaAgain = await open("ada@example.com")
+  const bobAgain = await open("bob@example.com")
+  await write(adaAgain.tab, bobAgain.userId, "a new device")
+  await bobAgain.tab.getByText(`${adaAgain.userId}: a new device`).waitFor({ timeout: 120_000 })
+  await write(bobAgain.tab, adaAgain.userId, "mine, too")
+  await adaAgain.tab.getByText(`${bobAgain.userId}: mine, too`).waitFor({ timeout: 120_000 })
+  await Promise.all([adaAgain.context.close(), bobAgain.context.close()])
+}

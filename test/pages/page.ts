@@ -34,7 +34,7 @@ export function blocksOf(path: string): readonly Block[] {
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * A bash script that does what the page says, prints `page ready`, waits until its standard input ends, and stops what it
+ * A bash script that does what the page says, prints `page ready`, goes on until a signal ends it, and then stops what it
  * left running.
  */
 export function scriptOf(blocks: readonly Block[]): string {
@@ -52,6 +52,10 @@ started=()
 stop() { for group in "\${started[@]}"; do kill -- "-$group" 2> /dev/null || true; done; }
 trap stop EXIT
 background() {
+  if curl -so /dev/null "$2"; then
+    echo "line $1: something answers at $2 already: stop it first"
+    return 1
+  fi
   setsid bash -c "$3" > "$PAGE_LOGS/line-$1.log" 2>&1 < /dev/null &
   started+=($!)
   for _ in $(seq 600); do
@@ -65,6 +69,6 @@ background() {
 }
 ${steps.join("\n")}
 echo "page ready"
-cat > /dev/null
+sleep infinity
 `
 }

@@ -10,7 +10,7 @@ import { chromiumMissing, launchChromium } from "../support/chromium.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { publishGoModule } from "./go-proxy.ts"
-import { tryWebApp } from "./in-chromium.ts"
+import { tryChat, tryWebApp } from "./in-chromium.ts"
 import { blocksOf, scriptOf } from "./page.ts"
 import { type Registry, startRegistry } from "./registry.ts"
 
@@ -86,19 +86,21 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         SIGNET_STORE: "passphrase",
         SIGNET_PASSPHRASE: "a passphrase of the test",
       },
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
     })
     const closed = once(child, "close")
-    const output = await untilReady(child)
     const page = {
       folder,
-      output,
+      output: "",
       async end() {
-        child.stdin.end()
+        // The page's own commands, and by its trap what it left running.
+        if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM")
         await closed
       },
     }
     running.push(page)
+    page.output = await untilReady(child)
     return page
   }
 
@@ -109,13 +111,16 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     await page.end()
   }, 600_000)
 
-  test.skipIf(chromiumMissing !== undefined)(
-    `docs/tutorials/web-app.md ends with a page that signs in, reloads and signs out${skipped}`,
-    async () => {
-      const page = await open("docs/tutorials/web-app.md")
+  test.skipIf(chromiumMissing !== undefined).each([
+    ["docs/tutorials/web-app.md ends with a page that signs in, reloads and signs out", tryWebApp],
+    ["docs/tutorials/chat-in-a-page.md ends with a chat that goes on when both devices are new", tryChat],
+  ])(
+    `%s${skipped}`,
+    async (title, tryPage) => {
+      const page = await open(title.split(" ")[0] ?? "")
       const browser = await launchChromium()
       try {
-        await tryWebApp(browser, "http://localhost:5173/")
+        await tryPage(browser, "http://localhost:5173/")
       } finally {
         await browser.close()
         await page.end()
