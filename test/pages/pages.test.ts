@@ -84,19 +84,21 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         HOME: folder,
         PAGE_LOGS: logs,
         SIGNET_STORE: "passphrase",
+        // No process that keeps the key outlives the page.
+        SIGNET_UNLOCK_MINUTES: "0",
         SIGNET_PASSPHRASE: "a passphrase of the test",
       },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     })
-    const closed = once(child, "close")
+    const ended = once(child, "exit")
     const page = {
       folder,
       output: "",
       async end() {
         // The page's own commands, and by its trap what it left running.
         if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM")
-        await closed
+        await ended
       },
     }
     running.push(page)
