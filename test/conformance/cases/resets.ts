@@ -7,11 +7,11 @@ import { type Room, tagOf } from "../../support/messaging/room.ts"
 import * as scene from "../scene.ts"
 import { refuses, type Scene, there } from "../scene.ts"
 
-const shown = async (device: TestDevice, { id: conversationId }: Pick<Room, "id">): Promise<Conversation> =>
+export const shown = async (device: TestDevice, { id: conversationId }: Pick<Room, "id">): Promise<Conversation> =>
   there((await device.calls.conversations.getConversation({ conversationId })).conversation)
 
 /** A direct conversation that neither device can follow any more, and a new device of its first user. */
-async function stranded({ pair, device }: Scene) {
+export async function stranded({ pair, device }: Scene) {
   const [one, two] = await pair()
   const room = await one.createDirect(two.userId)
   const [theirs] = await two.join()

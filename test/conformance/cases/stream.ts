@@ -5,6 +5,7 @@ import type { TestDevice } from "../../support/messaging/device.ts"
 import { hexOf } from "../../support/messaging/papers.ts"
 import * as scene from "../scene.ts"
 import { refusal, there } from "../scene.ts"
+import { shown, stranded } from "./resets.ts"
 
 type Event = SubscribeResponse["event"]
 
@@ -73,6 +74,20 @@ export const cases = scene.cases(
       await listening(two, async (stream) => {
         const { value } = await stream.until("envelopeAvailable")
         assert.deepEqual([value.conversationId, value.headSeq], [room.id, 2n])
+      })
+    },
+    async "a stream of the device that resets tells of what others write in the new group"(acting) {
+      const { one, two, room } = await stranded(acting)
+      const fresh = await acting.device({ of: one, keyPackages: 0 })
+      await listening(fresh, async (stream) => {
+        await stream.until("keyPackageLow")
+        await fresh.append(await fresh.stageReset(await shown(fresh, room), await fresh.authorizeReset(room.id)))
+        const [joined] = await two.join()
+        const { seq } = await two.send(there(joined), "hello")
+        await stream.until(
+          "envelopeAvailable",
+          ({ value }) => value.conversationId === room.id && value.headSeq === seq,
+        )
       })
     },
     async "opens with the welcomes that wait, and with too few key packages"({ pair }) {

@@ -40,11 +40,13 @@ export function hintsOf(
   const grown: Hint = { is: "envelopes", conversationId, headSeq: outcome.answer.seq }
   if (judged === null) return [grown]
   const { added, removed, verified } = judged
+  // The device that begins a new group was no member before: its streams do not follow the conversation yet.
+  const begun = verified.resetGroupId === null ? [] : verified.roster.filter(({ leafIndex }) => leafIndex === 0)
   const reopened = outcome.directives.filter(({ status }) => status === "REMOVED")
   return [
     grown,
     ...verified.welcomes.map(({ id, deviceId }): Hint => ({ is: "welcome", deviceId, welcomeId: id, conversationId })),
-    ...[...added, ...removed].map(({ deviceId }): Hint => ({ is: "member", deviceId, conversationId })),
+    ...[...begun, ...added, ...removed].map(({ deviceId }): Hint => ({ is: "member", deviceId, conversationId })),
     ...reopened.map(({ id }): Hint => ({ is: "directive", conversationId, directiveId: id })),
   ]
 }
