@@ -68,6 +68,6 @@ export async function tryChat(browser: Browser, url: string): Promise<void> {
   await write(adaAgain.tab, bobAgain.userId, "a new device")
   await bobAgain.tab.getByText(`${adaAgain.userId}: a new device`).waitFor({ timeout: 120_000 })
   await write(bobAgain.tab, adaAgain.userId, "mine, too")
-  await adaAgain.tab.getByText(`${bobAgain.userId}: mine, too`).waitFor({ timeout: 120_000 })
+  await adaAgain.tab.getByText(`${bobAgain.userId}: mine, too`).waitFor({ timeout: 60_000 })
   await Promise.all([adaAgain.context.close(), bobAgain.context.close()])
 }

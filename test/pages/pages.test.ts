@@ -97,7 +97,9 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
       output: "",
       async end() {
         // The page's own commands, and by its trap what it left running.
-        if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGTERM")
+        if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+          process.kill(-child.pid, "SIGTERM")
+        }
         await ended
       },
     }
