@@ -108,6 +108,7 @@ test("the windows are those of the design", () => {
       email_day: { limit: 20, seconds: 86_400 },
     },
     magic_link_confirm: { ip: a(20), token: { limit: 5, seconds: 86_400 } },
+    sign_in_options: { ip: a(120) },
     notification: { ip: a(600) },
     refresh: { ip: a(120), session: a(30) },
     client_credentials: { ip: a(600), client: a(300) },

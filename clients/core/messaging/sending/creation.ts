@@ -191,9 +191,16 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
 
 async function waitingUnder({ store, door }: Context, creationId: string): Promise<string | undefined> {
   for (const space of await store.spaces()) {
-    if (space !== deviceSpace && (await door(space).glance())?.creationId === creationId) return space
+    if (space === deviceSpace) continue
+    const record = await door(space).glance().catch(untrusted)
+    if (record?.creationId === creationId) return space
   }
   return undefined
+}
+
+/** One conversation whose record was put back does not stop the creation of others. Opening that one reports it. */
+function untrusted(error: unknown): undefined {
+  if (!isMessagingError(error, "STATE_TAMPERED")) throw error
 }
 
 /** Goes on with the creation of one conversation that waits for key packages. */

@@ -22,6 +22,7 @@ import { MessagingError } from "../errors.ts"
 import { bytesOfId } from "../ids.ts"
 import { epochAuthenticator } from "../mls.ts"
 import { deviceSpace } from "../store/store.ts"
+import { trying } from "../sync/trying.ts"
 import { type ListedDevices, readDevices } from "./device-lists.ts"
 import { type DeviceKey, deviceKeysIn, noticeKeys } from "./noticing.ts"
 import { changePeer, type Peer, readPeer, removeChangedKey, statusOf, type VerificationStatus } from "./peer-rows.ts"
@@ -160,15 +161,18 @@ export function verification(context: Context): Verification {
 }
 
 /** A comparison answers every reset of the direct conversation with the user that came before it. */
-async function confirmResets({ store, door }: Context, userId: string): Promise<void> {
+async function confirmResets(context: Context, userId: string): Promise<void> {
+  const { store, door } = context
   for (const space of await store.spaces()) {
     if (space === deviceSpace) continue
-    const seen = await door(space).glance()
-    if (!seen?.asksConfirmation || !seen.directUserIds.includes(userId)) continue
-    await door(space).change(async (held) => {
-      if (held.record === undefined) return { result: undefined }
-      const record = create(ConversationRecordSchema, { ...held.record, asksConfirmation: false })
-      return { next: { ...held, record }, result: undefined }
+    await trying(context, space, async () => {
+      const seen = await door(space).glance()
+      if (!seen?.asksConfirmation || !seen.directUserIds.includes(userId)) return
+      await door(space).change(async (held) => {
+        if (held.record === undefined) return { result: undefined }
+        const record = create(ConversationRecordSchema, { ...held.record, asksConfirmation: false })
+        return { next: { ...held, record }, result: undefined }
+      })
     })
   }
 }
