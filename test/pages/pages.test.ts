@@ -6,13 +6,14 @@ import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../../scripts/build-packages.ts"
+import { type Registry, startRegistry } from "../../scripts/packages/registry.ts"
 import { chromiumMissing, launchChromium } from "../support/chromium.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { createTestDatabase, noPostgres } from "../support/postgres.ts"
 import { publishGoModule } from "./go-proxy.ts"
 import { tryChat, tryWebApp } from "./in-chromium.ts"
 import { blocksOf, scriptOf } from "./page.ts"
-import { type Registry, startRegistry } from "./registry.ts"
 
 const root = join(import.meta.dirname, "../..")
 /** Of the page that protects a service. */
@@ -66,7 +67,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
   }
 
   /** Runs a page up to its end. What it leaves running goes on until `end`. */
-  async function open(path: string): Promise<RunningPage> {
+  async function open(path: string, settings: NodeJS.ProcessEnv = {}): Promise<RunningPage> {
     const folder = mkdtempSync(join(world, "page-"))
     const logs = join(folder, ".logs")
     mkdirSync(logs)
@@ -87,6 +88,7 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         // No process that keeps the key outlives the page.
         SIGNET_UNLOCK_MINUTES: "0",
         SIGNET_PASSPHRASE: "a passphrase of the test",
+        ...settings,
       },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
@@ -114,6 +116,22 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     expect(page.output.match(/"reason": ?"NO_CREDENTIAL"/g)).toHaveLength(languages)
     await page.end()
   }, 600_000)
+
+  test.skipIf(noPostgres !== undefined)(
+    `docs/how-to/go-to-production.md ends with an app and its provider, before there is DNS${noPostgres ? ` (skipped: ${noPostgres})` : ""}`,
+    async () => {
+      const database = await createTestDatabase({ migrated: false })
+      try {
+        const page = await open("docs/how-to/go-to-production.md", { DATABASE_URL: database.url })
+        expect(page.output).toMatch(/"displayName":"Google"/)
+        expect(page.output).not.toMatch(/sgpat_/)
+        await page.end()
+      } finally {
+        await database.drop()
+      }
+    },
+    600_000,
+  )
 
   test.skipIf(chromiumMissing !== undefined).each([
     ["docs/tutorials/web-app.md ends with a page that signs in, reloads and signs out", tryWebApp],

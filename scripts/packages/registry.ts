@@ -19,8 +19,11 @@ interface Published {
 const manifestIn = (tarball: string): Published =>
   JSON.parse(execFileSync("tar", ["-xzOf", tarball, "package/package.json"], { encoding: "utf8" }))
 
-/** @param tarballs Paths of packed packages. */
-export async function startRegistry(tarballs: Iterable<string>): Promise<Registry> {
+/**
+ * @param tarballs Paths of packed packages.
+ * @param port A free one where it is 0.
+ */
+export async function startRegistry(tarballs: Iterable<string>, port = 0): Promise<Registry> {
   const files = new Map<string, Buffer>()
   const packages = new Map<string, object>()
   const server = createServer((request, response) => {
@@ -31,7 +34,9 @@ export async function startRegistry(tarballs: Iterable<string>): Promise<Registr
     response.statusCode = found === undefined ? 404 : 200
     return response.setHeader("content-type", "application/json").end(JSON.stringify(found ?? { error: "not found" }))
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve)
+  })
   const address = server.address()
   if (address === null || typeof address === "string") throw new Error("the registry has no port")
   const url = `http://127.0.0.1:${address.port}`
