@@ -1,7 +1,7 @@
 // The pages for newcomers, each run from its first block to its last in an empty folder, with the packed packages.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -11,7 +11,8 @@ import { chromiumMissing, launchChromium } from "../support/chromium.ts"
 import { effort } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, noPostgres } from "../support/postgres.ts"
-import { publishGoModule } from "./go-proxy.ts"
+import { freePort } from "../support/program.ts"
+import { publishGuards } from "./guards.ts"
 import { tryChat, tryWebApp } from "./in-chromium.ts"
 import { blocksOf, scriptOf } from "./page.ts"
 
@@ -31,7 +32,6 @@ interface RunningPage {
 describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm run test:long runs them)"}`, () => {
   let world: string
   let registry: Registry
-  let go: Readonly<Record<string, string>>
   const running: RunningPage[] = []
 
   beforeAll(async () => {
@@ -43,12 +43,6 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     const settings = join(homedir(), ".npmrc")
     const machine = existsSync(settings) ? readFileSync(settings, "utf8") : ""
     writeFileSync(join(world, "npmrc"), `${machine}\n@signet:registry=${registry.url}/\n`)
-    // A copy, because a build writes beside its sources.
-    cpSync(join(root, "guards/python"), join(world, "python"), { recursive: true })
-    const wheel = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./python"]
-    execFileSync("python3", wheel, { cwd: world })
-    installJavaGuard()
-    go = publishGoModule(join(root, "guards/go"), join(world, "go"))
   }, 300_000)
   afterAll(async () => {
     for (const page of running) await page.end()
@@ -56,22 +50,15 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
     if (world) rmSync(world, { recursive: true, force: true })
   })
 
-  /** Into a local repository of its own, built from a copy. */
-  function installJavaGuard(): void {
-    for (const folder of ["guards/java", "proto"]) {
-      cpSync(join(root, folder), join(world, "jvm", folder), { recursive: true })
-    }
-    const repository = `-Dmaven.repo.local=${join(world, "m2")}`
-    const cwd = join(world, "jvm/guards/java")
-    execFileSync("mvn", ["-q", "-B", "-ntp", "-Dmaven.test.skip", repository, "install"], { cwd })
-  }
-
   /** Runs a page up to its end. What it leaves running goes on until `end`. */
   async function open(path: string, settings: NodeJS.ProcessEnv = {}): Promise<RunningPage> {
     const folder = mkdtempSync(join(world, "page-"))
     const logs = join(folder, ".logs")
     mkdirSync(logs)
-    const child = spawn("bash", ["-c", scriptOf(blocksOf(join(root, path)))], {
+    // Another port than the page says: other tests find nothing at 8080.
+    const port = String(await freePort())
+    const script = scriptOf(blocksOf(join(root, path))).replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`)
+    const child = spawn("bash", ["-c", script], {
       cwd: folder,
       env: {
         ...process.env,
@@ -79,10 +66,9 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
         NPM_CONFIG_USERCONFIG: join(world, "npmrc"),
         NPM_CONFIG_CACHE: join(world, "npm-cache"),
         NPM_CONFIG_LOGLEVEL: "error",
-        PIP_FIND_LINKS: `${process.env.PIP_FIND_LINKS ?? ""} ${join(world, "wheels")}`.trim(),
-        ...go,
-        MAVEN_OPTS: `-Dmaven.repo.local=${join(world, "m2")}`,
         HOME: folder,
+        PORT: port,
+        ADMIN_PORT: "0",
         PAGE_LOGS: logs,
         SIGNET_STORE: "passphrase",
         // No process that keeps the key outlives the page.
@@ -111,9 +97,9 @@ describe.skipIf(!isRun)(`the pages for newcomers${isRun ? "" : " (skipped: npm r
   }
 
   test("docs/tutorials/protect-a-service.md ends with services that know their callers", async () => {
-    const page = await open("docs/tutorials/protect-a-service.md")
-    expect(page.output.match(/"caller": ?"prn_\w+"/g)).toHaveLength(languages)
-    expect(page.output.match(/"reason": ?"NO_CREDENTIAL"/g)).toHaveLength(languages)
+    const page = await open("docs/tutorials/protect-a-service.md", publishGuards(root, world))
+    expect([...page.output.matchAll(/"caller": ?"prn_\w+"/g)], page.output).toHaveLength(languages)
+    expect([...page.output.matchAll(/"reason": ?"NO_CREDENTIAL"/g)], page.output).toHaveLength(languages)
     await page.end()
   }, 600_000)
 

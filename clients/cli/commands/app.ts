@@ -83,8 +83,8 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
     },
     {
       name: "archive",
-      description: "End an app, for good.",
-      warning: "ends for good, with everything in it.",
+      description: "End an app, permanently.",
+      warning: "ends permanently, with everything in it.",
       change: (appId) => callAs(cli, archiveApp, { appId }, (_, { app }) => shown(cli, app)),
     },
   ])

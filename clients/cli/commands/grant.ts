@@ -47,7 +47,7 @@ export function grantCommand(cli: Cli, run: Run): Command {
       .argument("<who>", "The principal's id (prn_…), or a verified address.")
       .requiredOption("--role <id>", "The role: rol_…")
       .option("--resource <type/id>", "One resource alone, as its service names it.")
-      .option("--days <n>", "Days until it ends; for good when it is left out.", (text) => parseCount(text, 3650))
+      .option("--days <n>", "Days until it ends; never when it is left out.", (text) => parseCount(text, 3650))
       .option("--reason <text>", "Why: it is in the record.")
       .action(
         run(async (who: string, { role: roleId, resource, days, reason = "", ...options }: CreateOptions) => {

@@ -110,7 +110,7 @@ export function memberCommand(cli: Cli, run: Run): Command {
     {
       name: "remove",
       description: "End a membership, and what hangs on it: grants, tokens and memberships inside.",
-      warning: "ends for good, with grants, tokens and memberships inside.",
+      warning: "ends permanently, with grants, tokens and memberships inside.",
       change: (membershipId, appId) => callAs(cli, calls.removeMembership, { appId, membershipId }, shown),
     },
     {

@@ -115,7 +115,7 @@ export function roleCommand(cli: Cli, run: Run): Command {
     {
       name: "archive",
       description: "End a role and every grant of it.",
-      warning: "ends for good, with every grant of it.",
+      warning: "ends permanently, with every grant of it.",
       change: (roleId, appId) => callAs(cli, calls.archiveRole, { appId, roleId }, shown),
     },
   ])

@@ -97,8 +97,8 @@ export function tenantCommand(cli: Cli, run: Run): Command {
     },
     {
       name: "archive",
-      description: "End a tenant, for good.",
-      warning: "ends for good, with its sessions.",
+      description: "End a tenant, permanently.",
+      warning: "ends permanently, with its sessions.",
       change: (tenantId, appId) => callAs(cli, calls.archiveTenant, { appId, tenantId }, shown),
     },
   ])

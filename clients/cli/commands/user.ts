@@ -115,7 +115,7 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
     {
       name: "deactivate",
       description: "End a person or a service in all apps; reversible for 30 days.",
-      warning: "ended in all apps, for good after 30 days.",
+      warning: "ended in all apps, permanently after 30 days.",
       change: (principalId) => callAs(cli, calls.deactivatePrincipal, { principalId }, shown),
     },
     {
