@@ -156,6 +156,9 @@ async function waitForKeyPackages(
 ): Promise<void> {
   await context.door(made.id).change(async (held) => {
     const known = held.record
+    // Another tab ended this creation meanwhile, in the transaction that this one would compare with.
+    const [begun] = (await context.store.read(deviceSpace, [creationPlace(id)])).values
+    if (begun === undefined) return { result: undefined }
     if (known !== undefined) await checkHeld(context, held, id, peerUserId)
     // Another creation waits for the same pair: one is enough.
     if (known !== undefined && !isOver(known) && known.creationId !== id) {
