@@ -97,7 +97,7 @@ export function parseServer(text: string): string {
 }
 
 /**
- * @param server The address that calls go to. What is sent to this machine's own loopback, nobody else reads; behind any
+ * @param server The address that calls go to. What is sent to loopback stays on this machine; behind any
  *   other address TLS proves that it is the issuer itself.
  * @throws CommandError
  */

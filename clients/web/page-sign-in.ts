@@ -50,13 +50,19 @@ export function createPageSignIn({ signet, place, callbackPath }: Deps): PageSig
   const outcomes = createBroadcast(`${place} callback`)
   let handled: Promise<HandledCallback | undefined> = Promise.resolve(undefined)
 
-  const begin = ({ returnTo, ...options }: PageSignInOptions, display: "page" | "popup") => {
+  const begin = async ({ returnTo, ...options }: PageSignInOptions, display: "page" | "popup") => {
     const { origin, pathname, search, hash } = location
     const here = pathname === callbackPath ? "/" : pathname + search + hash
-    return signet.beginSignIn({
-      ...options,
-      ...{ display, redirectUri: origin + callbackPath, returnTo: returnTo ?? here },
-    })
+    const beginAt = (path: string) =>
+      signet.beginSignIn({ ...options, ...{ display, redirectUri: origin + callbackPath, returnTo: path } })
+    if (returnTo !== undefined) return beginAt(returnTo)
+    try {
+      return await beginAt(here)
+    } catch (error) {
+      // A link that somebody crafted must not keep a person from signing in.
+      if (!isSignetError(error) || error.reason !== "RETURN_PATH_INVALID") throw error
+      return beginAt("/")
+    }
   }
 
   async function handle(address: string): Promise<HandledCallback | undefined> {

@@ -152,8 +152,8 @@ func (f *failingReader) Read([]byte) (int, error) { return 0, f.err }
 var camelPattern = regexp.MustCompile(`_+([a-z0-9])`)
 
 // jsonField returns one text in a JSON value, by a path of the schema with dots. A name may be written as the schema has
-// it or in lowerCamelCase, as proto3 JSON may. It is "" where it is missing, no text, or written both ways: a handler
-// could read the other one.
+// it or in lowerCamelCase, as proto3 JSON may. It is "" where it is missing, no text, or written in more than one way: a
+// handler could read the other one. Letter case does not count, because encoding/json finds fields in any case.
 func jsonField(value any, path string) string {
 	for _, name := range strings.Split(path, ".") {
 		object, ok := value.(map[string]any)
@@ -163,18 +163,20 @@ func jsonField(value any, path string) string {
 		camel := camelPattern.ReplaceAllStringFunc(name, func(part string) string {
 			return strings.ToUpper(strings.TrimLeft(part, "_"))
 		})
-		plain, hasPlain := object[name]
-		other, hasOther := object[camel]
-		switch {
-		case camel != name && hasPlain && hasOther:
-			return ""
-		case hasPlain:
-			value = plain
-		case hasOther:
-			value = other
-		default:
+		spellings := 0
+		for key := range object {
+			if strings.EqualFold(key, name) || strings.EqualFold(key, camel) {
+				spellings++
+			}
+		}
+		found, ok := object[name]
+		if !ok {
+			found, ok = object[camel]
+		}
+		if !ok || spellings != 1 {
 			return ""
 		}
+		value = found
 	}
 	text, _ := textOf(value)
 	return text

@@ -87,6 +87,12 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
+  test("a crafted address of the page does not keep a person from signing in", async () => {
+    const tab = await openTab(await person(), `${vite}/?q=a\\b`)
+    await redirect(tab, "crafted@example.com")
+    expect(await callback(tab)).toBe("/")
+  })
+
   test("two connections sign in by redirect, across a reload and in a second tab, until they sign out", async () => {
     const context = await person()
     const tab = await openTab(context, `${vite}/notes?id=1#top`)

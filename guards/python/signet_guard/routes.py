@@ -16,6 +16,7 @@ MAX_BODY_BYTES = 65_536
 WEBSOCKET = "WEBSOCKET"
 """The method of a route for WebSocket connections."""
 _JSON_TYPE = re.compile(r"application/(json|connect\+json)\s*(;|$)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[a-z0-9-]+")
 _UNDERSCORES = re.compile(r"_+([a-z0-9])")
 
@@ -114,11 +115,14 @@ def reader_of(variables: Mapping[str, str], headers: Mapping[str, str], body: An
 
 
 def body_json(content_type: Optional[str], body: Optional[bytes]) -> Any:
-    """Returns the JSON in a body; None when it is none or has a name twice: then nothing in it is believed.
+    """Returns the JSON in a body; None when it is none, names a charset other than UTF-8, or has a name twice: then nothing
+    in it is believed, because a handler could read something else.
 
     body: None when it is too long.
     """
     if body is None or content_type is None or _JSON_TYPE.match(content_type) is None:
+        return None
+    if any(charset.lower() != "utf-8" for charset in _CHARSET.findall(content_type)):
         return None
     try:
         return parse_json(body.decode("utf-8-sig"), unique_names=True)
@@ -130,13 +134,15 @@ def json_field(value: Any, path: str) -> Optional[str]:
     """Returns one text in a JSON value, by a path of the schema with dots: `note.tenant_id`.
 
     A name may be written as the schema has it or in lowerCamelCase, as proto3 JSON may. None when it is missing, empty,
-    no text, or written both ways: then a handler could read the other one.
+    no text, or written in more than one way, letter case not counting: then a handler could read the other one.
     """
     for name in path.split("."):
         if not isinstance(value, dict):
             return None
-        spellings = [one for one in {name, _camel_case(name)} if one in value]
-        if len(spellings) != 1:
+        names = {name, _camel_case(name)}
+        folded = {one.casefold() for one in names}
+        spellings = [one for one in value if one.casefold() in folded]
+        if len(spellings) != 1 or spellings[0] not in names:
             return None
         value = value[spellings[0]]
     return value if isinstance(value, str) and value != "" else None

@@ -46,8 +46,9 @@ class WsgiGuard:
         self._routes = RouteTable(routes, guard, app_id, find_resource, on_deny)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        # What the application routes on. SCRIPT_NAME is not part of it: some servers take it from a header of the caller.
         # A server hands over the bytes of the decoded path as latin-1 (PEP 3333).
-        path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}".encode("latin-1")
+        path = str(environ.get("PATH_INFO", "")).encode("latin-1")
         found = self._routes.find(environ["REQUEST_METHOD"], path.decode("utf-8", "replace"))
         if found is None:
             return _respond(start_response, Refused("METHOD_UNKNOWN"))

@@ -50,12 +50,14 @@ final class PathTemplate {
     var values = new HashMap<String, String>();
     for (int i = 0; i < parts.length; i++) {
       var segment = segments.get(i);
+      // Decoded, as a container maps it: else "/notes/%65xport" is no "export" here, and is one there.
+      var value = decode(parts[i]);
+      if (value == null) return null;
       if (segment.name() == null) {
-        if (!parts[i].equals(segment.text())) return null;
+        if (!value.equals(segment.text())) return null;
         continue;
       }
-      var value = decode(parts[i]);
-      if (value == null || !isPlain(value)) return null;
+      if (!isPlain(value)) return null;
       values.put(segment.name(), value);
     }
     return values;
