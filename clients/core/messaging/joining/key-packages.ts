@@ -1,8 +1,10 @@
 import { create } from "@bufbuild/protobuf"
 import { type KeyPackageRecord, KeyPackageRecordSchema } from "@signet/proto/client/v1/records"
+import type { Welcome } from "@signet/proto/messaging/v1/records"
 import { type Context, nowSeconds } from "../context.ts"
 import { equal, hex } from "../crypto/bytes.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
+import type { GroupState } from "../mls.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 
 const day = 86_400
@@ -38,21 +40,29 @@ async function kept({ store, rows }: Pick<Context, "store" | "rows">): Promise<K
 /** The private half for a welcome, if it is there still. */
 export async function findKeyPackage(
   { store, rows }: Pick<Context, "store" | "rows">,
-  reference: Uint8Array,
+  { keyPackageRef, id }: Pick<Welcome, "keyPackageRef" | "id">,
 ): Promise<KeyPackageRecord | undefined> {
-  const key = hex(reference)
+  const key = hex(keyPackageRef)
   const place = placeOf(key)
-  const [sealed, mark] = (await store.read(deviceSpace, [place, { table: "usedKeyPackage", key }])).values
-  return sealed && mark === undefined ? rows.read(place, KeyPackageRecordSchema, sealed) : undefined
+  // Earlier clients marked the use of a last resort by the id of its welcome.
+  const marks = [key, `${key}:${id}`].map((mark) => ({ table: "usedKeyPackage", key: mark }) as const)
+  const [sealed, ...used] = (await store.read(deviceSpace, [place, ...marks])).values
+  const isUsed = used.some((mark) => mark !== undefined)
+  return sealed && !isUsed ? rows.read(place, KeyPackageRecordSchema, sealed) : undefined
 }
 
 /**
  * What using a package writes: its mark, which is there for good and refuses a second use, and the end of its secret.
- * A last resort is used as often as need be, but once by each welcome.
+ * A last resort is used as often as need be, but joins each epoch of a group once: the same welcome under another id
+ * would restore that epoch's first state, and its message keys would be used twice.
  */
-export function useOps(reference: Uint8Array, isLastResort: boolean, welcomeId: string): Op[] {
+export function useOps(
+  reference: Uint8Array,
+  isLastResort: boolean,
+  state: Pick<GroupState, "groupId" | "epoch">,
+): Op[] {
   const key = hex(reference)
-  const mark = isLastResort ? `${key}:${welcomeId}` : key
+  const mark = isLastResort ? `${key}:${hex(state.groupId)}:${state.epoch}` : key
   const used: Op = { op: "create", table: "usedKeyPackage", key: mark, value: Uint8Array.of(1), space: deviceSpace }
   return isLastResort ? [used] : [used, { op: "remove", ...placeOf(key) }]
 }

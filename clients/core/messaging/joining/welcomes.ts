@@ -109,7 +109,7 @@ async function report(
 
 async function join(context: Context, welcome: Welcome): Promise<void> {
   const { conversationId } = welcome
-  const keyPackage = await findKeyPackage(context, welcome.keyPackageRef)
+  const keyPackage = await findKeyPackage(context, welcome)
   if (keyPackage === undefined) throw new MessagingError("KEY_PACKAGE_REUSED", "this key package is not here any more")
   const { engine, random } = context
   const tree = await fetchTree(context, welcome)
@@ -144,7 +144,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
     const both = record.isDirect && users.length === 2 ? users : []
     const directUserIds = held.record?.directUserIds.length === 2 ? held.record.directUserIds : both
-    const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, welcome.id)
+    const used = useOps(welcome.keyPackageRef, keyPackage.isLastResort, joined.state)
     const at = { seq: welcome.commitSeq, atMs: Number(receipt.body.acceptedAtMs) }
     const isReset = await isBreak(context, welcome, held)
     const entry: TimelineEntry = isReset
