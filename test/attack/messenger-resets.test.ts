@@ -262,3 +262,17 @@ test("a service that hides the reset from the log shows it by the welcome", asyn
   expect((await ann.messenger.conversation(room.id))?.status).toBe("active")
   expect((await kindsIn(room)).at(-1)).toBe("reset")
 })
+
+test("a quarantined device that resets the conversation is active again", async () => {
+  const room = await meet("direct")
+  transport.lie = { of: room.id, log: [await resetOf(room, { withoutProof: true })] }
+  await ann.messenger.sync()
+  expect((await ann.messenger.conversation(room.id))?.status).toBe("quarantined")
+  transport.lie = undefined
+  await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
+  await ann.messenger.rejoin(room.id)
+  await ann.messenger.sync()
+  expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
+  expect((await kindsIn(room)).at(-1)).toBe("reset")
+  expect((await ann.messenger.send(room.id, randomBytes(8))).state).toBe("sent")
+})

@@ -113,7 +113,9 @@ async function begin(
   const processedSeq =
     before !== undefined && before.processedSeq > record.joinedSeq ? before.processedSeq : record.joinedSeq
   const seat = await firstSeat(context, { conversationId, mlsGroupId, isDirect: true, epoch: baseEpoch, processedSeq })
-  const creating = create(ConversationRecordSchema, { ...record, status: Status.CREATING, joinedSeq: processedSeq })
+  // A record with a quarantine is never read on, so its own commit would never be applied.
+  const { quarantine: _, ...kept } = record
+  const creating = create(ConversationRecordSchema, { ...kept, status: Status.CREATING, joinedSeq: processedSeq })
   const held = { record: creating, seat, staged: undefined }
   const users = [context.owner.userId, ...record.directUserIds]
   const isAsked = ({ userId }: { userId: string }) => users.includes(userId)
