@@ -2,6 +2,7 @@
 // conversation goes on in a new group under the same id.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -106,4 +107,39 @@ test("a peer whose key packages have all expired is waited for", async () => {
   const bob = await replaced(second)
   await syncAll(ada, bob)
   expect(await textsIn(bob, id)).toEqual(["hello"])
+})
+
+/** Ada wrote what Bob did not read, and the answer to Bob's last message was lost, when he began to wait. */
+async function unreadAndUnanswered(name: string): Promise<{ ada: Seated; bob: Seated; id: string }> {
+  const ada = await newcomer(`ada ${name}`)
+  const transport = lyingTransport(messengers.transport)
+  const bob = await messengers.newcomer(`bob ${name}`, { clock, transport })
+  const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
+  await syncAll(bob, ada)
+  transport.bend = {
+    method: "AppendMessage",
+    answer() {
+      throw new Error("lost")
+    },
+  }
+  await expect(bob.messenger.send(id, utf8("unanswered"))).rejects.toThrow("lost")
+  transport.bend = undefined
+  await bob.messenger.rejoin(id)
+  await ada.messenger.send(id, utf8("unread"))
+  await pass()
+  return { ada, bob, id }
+}
+
+test.each<[string, (device: Pick<Seated, "messenger">, id: string, peerUserId: string) => unknown]>([
+  ["a message that it sends", ({ messenger }, id) => messenger.send(id, utf8("next"))],
+  ["the app's request", ({ messenger }, _, peerUserId) => messenger.createDirectConversation(peerUserId)],
+])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
+  const { ada, bob, id } = await unreadAndUnanswered(name)
+  await want(bob, id, ada.person.userId)
+  await expect.poll(() => statusOf(bob, id), { timeout: 5_000 }).toBe("active")
+  await syncAll(ada, bob)
+  for (const seated of [ada, bob]) {
+    expect((await textsIn(seated, id)).filter((text) => text !== "next")).toEqual(["unanswered", "unread"])
+    expect(await kindsIn(seated, id)).toContain("reset")
+  }
 })

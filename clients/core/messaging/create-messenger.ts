@@ -6,7 +6,7 @@ import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
 import { MessagingError } from "./errors.ts"
-import { advance } from "./joining/first-contact.ts"
+import { advance, readAndReset } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
 import { openContext, type Primitives } from "./open.ts"
@@ -16,7 +16,6 @@ import { createConversation, isWaitingForKeyPackages, type NewConversation } fro
 import { ask } from "./sending/intents.ts"
 import { encryptMessage, seatToSend, sendText } from "./sending/outbox.ts"
 import { flushIfActive, listOutbox, queueText } from "./sending/queue.ts"
-import { resetIfAllowed } from "./sending/reset.ts"
 import { type Sketch, sketchOf, statusOf } from "./state/held.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
@@ -44,7 +43,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     if (made.status !== "waiting" && made.status !== "stranded") return made
     // Whoever was first has let this device in, or will; or nobody can, and the group is replaced.
     await joinAll(context)
-    if (made.waitsFor !== "keyPackages") await context.lane(id, () => resetIfAllowed(context, id))
+    if (made.waitsFor !== "keyPackages") await context.lane(id, () => readAndReset(context, id))
     await trying(context, id, () => context.lane(id, () => flushIfActive(context, id)))
     return infoOf(id)
   }

@@ -1,6 +1,7 @@
 // A conversation that waits is brought one step further: by its creation, by a welcome, or by a reset.
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
+import { catchUp } from "../receiving/log.ts"
 import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
 import { flushIfActive } from "../sending/queue.ts"
 import { isWanted, resetIfAllowed } from "../sending/reset.ts"
@@ -15,9 +16,15 @@ export async function advance(context: Context, conversationId: string): Promise
   if (isWaitingForKeyPackages(record)) await carryOutCreationOf(context, record.creationId)
   else if (isWanted({ record })) {
     await joinAll(context)
-    await context.lane(conversationId, () => resetIfAllowed(context, conversationId))
+    await context.lane(conversationId, () => readAndReset(context, conversationId))
   }
   await context.lane(conversationId, () => flushIfActive(context, conversationId))
+}
+
+/** Reads the log to its end before the reset, which drops the keys of everything that is unread. Part of a lane. */
+export async function readAndReset(context: Context, conversationId: string): Promise<void> {
+  await catchUp(context, conversationId)
+  await resetIfAllowed(context, conversationId)
 }
 
 /** Nobody tells when key packages are uploaded, or a member has gone. */
