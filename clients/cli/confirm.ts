@@ -1,4 +1,4 @@
-// What cannot be taken back, or stops people, is confirmed.
+// Commands that are irreversible, or that stop people, ask for confirmation.
 import { createInterface } from "node:readline/promises"
 import type { Command } from "commander"
 import { type Cli, tell } from "./cli.ts"

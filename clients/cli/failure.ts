@@ -57,7 +57,7 @@ interface Violation {
   readonly detail: string
 }
 
-/** What the service says of the fields that it refuses. */
+/** The fields that the service refuses, each with its rule. */
 function violationsOf(error: unknown): readonly Violation[] {
   if (!(error instanceof ConnectError)) return []
   return error

@@ -17,7 +17,7 @@ export interface Place {
   readonly contextId: string
 }
 
-/** What is not said is the environment's, then the profile's, then the app of the sign-in. */
+/** Each part that the caller omits comes from the environment, then the profile, then the app of the sign-in. */
 export async function placeOf(cli: Cli, { app, tenant, context }: PlaceOptions): Promise<Place> {
   const { SIGNET_APP, SIGNET_TENANT } = cli.env
   const { administers } = profileOf(cli)

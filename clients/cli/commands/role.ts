@@ -124,7 +124,7 @@ export function roleCommand(cli: Cli, run: Run): Command {
   return command
 }
 
-/** What was said of the role. */
+/** The options of the role that the caller gave. */
 function contentsOf({ permission, at, inheritable, description }: RoleOptions) {
   return {
     ...(permission && { permissions: [...permission] }),

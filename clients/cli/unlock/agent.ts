@@ -6,7 +6,7 @@ import { rmSync, statSync } from "node:fs"
 import { createServer, type Socket } from "node:net"
 import type { Readable, Writable } from "node:stream"
 
-/** What the agent reads from standard input. */
+/** The message that the agent reads from standard input. */
 export interface AgentOrder {
   readonly socket: string
   readonly wrap: string

@@ -259,7 +259,7 @@ function memoryHas(pid: number, wanted: readonly string[]): boolean[] | undefine
   return found
 }
 
-/** What the agent answers on its socket. */
+/** The answer of the agent on its socket. */
 function said(request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ""
