@@ -159,6 +159,7 @@ const restRoutes = [
   "POST /auth/session/logout-all: AuthService.LogoutAll, USER",
   "POST /auth/session/logout: AuthService.Logout, bodyCredential",
   "POST /auth/session/refresh: AuthService.Refresh, bodyCredential",
+  "POST /auth/session/sessions/{session_id}:revoke: SessionService.RevokeSession, USER",
   "POST /auth/token/introspect: TokenService.Introspect, bodyCredential",
   "POST /auth/token/revoke: TokenService.Revoke, bodyCredential",
   "POST /auth/token: TokenService.Token, bodyCredential",
@@ -185,9 +186,8 @@ const restRoutes = [
   "POST /security/key-packages: KeyPackageService.UploadKeyPackages, USER and scope messaging.write and device proof",
   "POST /security/welcomes/{welcome_id}/consume: WelcomeService.ConsumeWelcome, USER and scope messaging.write and device proof",
 ]
-// The specification names the operation and no path; and what only backends call has none.
+// What only backends call has no path.
 const withoutPath = [
-  "SessionService.RevokeSession: USER",
   "RevocationService.WatchRevocations: SERVICE and scope auth.revocations.read",
   "AuthorityService.IssueCredential: SERVICE and scope auth.messaging.backend",
   "AuthorityService.SignDeviceList: SERVICE and scope auth.messaging.backend",

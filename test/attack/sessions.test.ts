@@ -82,6 +82,19 @@ describeStory("a signed-in stranger", (kind) => {
     expect(await Promise.all([victim, elsewhere].map(isAlive))).toEqual([true, true])
   })
 
+  test("ends no foreign session over REST, and its own once the path and the body agree", async () => {
+    const mallory = await signIn("mallory over REST")
+    const victim = await signIn("victim over REST")
+    const revoke = (id: string, body: object = {}) =>
+      post(`/auth/session/sessions/${id}:revoke`, body, { authorization: `Bearer ${mallory.accessToken}` })
+    expect(await reasonOf(await revoke(victim.session.id))).toBe("SESSION_NOT_FOUND")
+    expect((await revoke(mallory.session.id, { sessionId: victim.session.id })).status).toBe(400)
+    expect((await post(`/auth/session/sessions/${mallory.session.id}:revoke`, {}, {})).status).toBe(401)
+    expect(await Promise.all([victim, mallory].map(isAlive))).toEqual([true, true])
+    expect((await revoke(mallory.session.id)).status).toBe(204)
+    expect(await Promise.all([victim, mallory].map(isAlive))).toEqual([true, false])
+  })
+
   test("gets nowhere with the page token of another user or app", async () => {
     for (let i = 0; i < 3; i++) await signIn("pager")
     const pager = await signIn("pager")
