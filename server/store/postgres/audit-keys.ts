@@ -1,7 +1,6 @@
 // The keys that personal fields of the audit are sealed under: one a person, made with their first event.
 import { dayOwnerPrefix } from "@signet/kernel/audit/row"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
-import { CompiledQuery } from "kysely"
 import { at, bytes, type Database, run } from "./sql.ts"
 
 const mostKnown = 10_000
@@ -80,16 +79,4 @@ where owner in (select owner from audit_data_key
 /** What was of nobody known goes with the key of its day. */
 export async function eraseOldDays(db: Database, nowMs: number, keepMs: number): Promise<void> {
   await run(db, eraseDaysText, [at(nowMs), at(nowMs - keepMs)])
-}
-
-const clearText = `update audit_event set request_ip_truncated = null where id in (
-  select id from audit_event where request_ip_truncated is not null limit 1000)`
-
-/** Takes away what a program of before wrote in the clear while it was still running. @returns How many. */
-export async function clearPlainAddresses(db: Database): Promise<number> {
-  for (let all = 0; ; ) {
-    const { numAffectedRows = 0n } = await db.executeQuery(CompiledQuery.raw(clearText))
-    all += Number(numAffectedRows)
-    if (numAffectedRows < 1_000n) return all
-  }
 }

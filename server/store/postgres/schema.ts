@@ -165,7 +165,7 @@ export interface SessionTable {
   platform: Platform
   amr: Texts
   audiences: Texts
-  auth_time_at: Date
+  auth_time_at: Date | null
   status: Session["status"]
   created_at: Date
   last_refreshed_at: Date | null
