@@ -11,8 +11,8 @@ export interface Vouched {
   name: string | null
   /** The address is the provider's relay for a person who hides theirs. */
   isRelayEmail: boolean
-  /** When the person authenticated at the provider, or the token was issued. */
-  authTimeMs: number
+  /** When the person authenticated at the provider; null where the provider does not say. */
+  authTimeMs: number | null
   /** The provider's own refresh token, where a code was traded and the provider's account can be ended with it. */
   providerRefreshToken: string | null
   /** What must not be taken twice: the token, or null for a code that the provider itself takes once. */

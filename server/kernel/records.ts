@@ -189,7 +189,8 @@ export interface Session {
   amr: readonly string[]
   /** The audiences of the sign-in, which a refresh that names none gets again. */
   audiences: readonly string[]
-  authTimeMs: number
+  /** When the person authenticated at the provider; null is never recent enough for a step-up. */
+  authTimeMs: number | null
   status: "ACTIVE" | "REVOKED" | "COMPROMISED"
   createdAtMs: number
   lastRefreshedAtMs: number | null

@@ -60,6 +60,15 @@ describe("a session of the project", () => {
     })
   })
 
+  test.each<[string, unknown]>([
+    ["has no methods", undefined],
+    ["has methods without a time", [{ method: "password" }]],
+    ["has methods of the future alone", [{ method: "password", timestamp: now() + 3_600 }]],
+  ])("that %s does not say when the person authenticated", async (_, amr) => {
+    answerWith(await idp.mint(adaId, { amr, iat: now() }))
+    expect(await newIdpC().signIn(client, ada)).toMatchObject({ authTimeMs: null })
+  })
+
   test.each<[string, JWTPayload, Record<string, unknown>, string]>([
     ["of another project", { iss: "https://other.example/auth/v1" }, {}, "PROVIDER_TOKEN_INVALID iss"],
     ["of the project's bare address", { iss: "PROJECT" }, {}, "PROVIDER_TOKEN_INVALID iss"],

@@ -68,6 +68,15 @@ test("a personal access token looks after no account, however fresh it is", asyn
   }
 })
 
+test("a fresh ID token of a sign-in that the provider gives no time of is no recent sign-in", async () => {
+  const ida = await world.signInA("ida", { claims: { auth_time: undefined } })
+  expect(await refusal(clients.account.exportIdentity({}, as(ida)))).toBe("PermissionDenied STEP_UP_REQUIRED")
+  const { session } = await clients.auth.me({}, as(ida))
+  expect(session?.authTime).toBeUndefined()
+  const again = await world.post("/auth/session/refresh", { refreshToken: ida.refreshToken })
+  expect(await refusal(clients.account.exportIdentity({}, as(again)))).toBe("PermissionDenied STEP_UP_REQUIRED")
+})
+
 test("a token that was made for another app's client links nothing", async () => {
   const amy = await world.signInB("amy")
   const { clientId } = await world.clientOf(world.otherApp.id, "IDP_A", "WEB")

@@ -87,7 +87,7 @@ export function testEmailProject(start: () => Promise<EmailProject>): void {
       providerRefreshToken: null,
       singleUse: null,
     })
-    expect(Math.abs(vouched.authTimeMs - Date.now())).toBeLessThan(10_000)
+    expect(Math.abs((vouched.authTimeMs ?? 0) - Date.now())).toBeLessThan(10_000)
     expect(await project.countSessions()).toBe(before)
   })
 

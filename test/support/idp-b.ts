@@ -81,6 +81,7 @@ export async function startFakeIdpB(options: { clock: Clock; secrets: Pick<Secre
         nonce_supported: true,
         iat,
         exp: iat + 86_400,
+        auth_time: iat,
         email: ada.email,
         email_verified: "true",
       }

@@ -123,7 +123,16 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
     },
     async mint({ claims = {}, without = [], header = {}, alg = "RS256" } = {}) {
       const iat = Math.floor(nowMs() / 1000)
-      const usual = { iss: issuer, aud: "notes-web", azp: "notes-web", sub: "ada", nonce: "n-1", iat, exp: iat + 3600 }
+      const usual = {
+        iss: issuer,
+        aud: "notes-web",
+        azp: "notes-web",
+        sub: "ada",
+        nonce: "n-1",
+        iat,
+        exp: iat + 3600,
+        auth_time: iat,
+      }
       const kept = Object.entries({ ...usual, ...claims }).filter(([name]) => !without.includes(name))
       const key = alg === "RS256" ? keys.rsa.privateKey : keys.ec.privateKey
       return new SignJWT(Object.fromEntries(kept))

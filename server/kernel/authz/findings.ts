@@ -110,7 +110,7 @@ function besideFound({ reason }: Failure, call: KnownCall, options: Inherited): 
         : `app, tenant, context and membership are ${placeFacts(liveness.facts)}`
     case "STEP_UP_REQUIRED":
       return context.authTimeMs === null
-        ? "nobody signed in"
+        ? "the token does not say when the user authenticated"
         : `the user signed in ${seconds(nowMs - context.authTimeMs)} ago`
     case "DELEGATION_EXPIRED":
     case "DELEGATION_CHAIN_TOO_DEEP":

@@ -54,7 +54,7 @@ export function judgeEmailSession(presented: PresentedEmailSession): EmailSessio
       emailVerified: true,
       isRelayEmail: false,
       name: nameOf(user.user_metadata),
-      authTimeMs: authTimeOf(claims.amr, nowSeconds, iat) * 1000,
+      authTimeMs: authTimeOf(claims.amr, nowSeconds),
       providerRefreshToken: null,
       singleUse: null,
     },
@@ -84,13 +84,13 @@ function isDate(value: unknown): boolean {
   return typeof value === "string" && !Number.isNaN(Date.parse(value))
 }
 
-/** The newest of the methods, each `{method, timestamp}` in seconds; the time of issue where there is none. */
-function authTimeOf(amr: unknown, nowSeconds: number, iat: number): number {
+/** The newest of the methods, each `{method, timestamp}` in seconds, as milliseconds; null where there is none. */
+function authTimeOf(amr: unknown, nowSeconds: number): number | null {
   const methods: readonly unknown[] = Array.isArray(amr) ? amr : []
   const times = methods
     .map((method) => (typeof method === "object" && method !== null && "timestamp" in method ? method.timestamp : null))
     .filter((time) => isTime(time) && isPast(time, nowSeconds))
-  return times.length === 0 ? iat : Math.max(...times)
+  return times.length === 0 ? null : Math.max(...times) * 1000
 }
 
 /** A hint that the person gave, as far as there is one. */

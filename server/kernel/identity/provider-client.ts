@@ -59,7 +59,8 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
       emailVerified: claims.email_verified === true,
       isRelayEmail: false,
       name: isText(name, 200) ? name : null,
-      authTimeMs: (isTime(claims.auth_time) ? claims.auth_time : iat) * 1000,
+      // Never `iat`: a provider issues tokens for a sign-in of long ago, too.
+      authTimeMs: isTime(claims.auth_time) ? claims.auth_time * 1000 : null,
       providerRefreshToken: null,
     },
     refusedFromSeconds: Math.ceil(Math.min(exp + skewSeconds, iat + maxAgeSeconds + 1)),

@@ -115,7 +115,7 @@ export function buildUserClaims(of: {
     exp: of.nowSeconds + life,
     client_id: of.clientId,
     gty: "session",
-    auth_time: Math.floor(session.authTimeMs / 1_000),
+    ...(session.authTimeMs === null ? {} : { auth_time: Math.floor(session.authTimeMs / 1_000) }),
     ...(session.boundDeviceId === null ? {} : { did: session.boundDeviceId }),
   }
 }

@@ -24,7 +24,7 @@ export async function insertSession(
     amr: [request.provider],
     audiences,
     // A provider's clock may run ahead of ours: nobody signs in in the future.
-    authTimeMs: Math.min(vouched.authTimeMs, nowMs),
+    authTimeMs: vouched.authTimeMs === null ? null : Math.min(vouched.authTimeMs, nowMs),
     status: "ACTIVE",
     createdAtMs: nowMs,
     lastRefreshedAtMs: null,

@@ -616,7 +616,7 @@ export type Session = Message<"signet.auth.v1.Session"> & {
   amr: string[];
 
   /**
-   * When the person signed in.
+   * When the person authenticated at the provider; absent where the provider did not say.
    *
    * @generated from field: google.protobuf.Timestamp auth_time = 7;
    */

@@ -419,7 +419,7 @@ export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & 
   amr: string[];
 
   /**
-   * When the person signed in.
+   * When the person authenticated at the provider; 0 where the provider did not say.
    *
    * @generated from field: uint32 auth_time = 22 [json_name = "auth_time"];
    */
