@@ -35,6 +35,8 @@ export interface SignInDeps extends Pick<Platform, "clock" | "random" | "lock"> 
 }
 
 const linkNote = "magic link"
+/** No sign-out removes this note: it marks the device, not a session. */
+const deviceNote = "device token"
 
 export function createSignIns(deps: SignInDeps): SignIns {
   const { config, client, clock, keep, random, lock } = deps
@@ -74,6 +76,9 @@ export function createSignIns(deps: SignInDeps): SignIns {
       // A cookie has replaced the last one. Nobody waits for this: the session ends by itself, too.
       if (before?.record.refreshToken !== undefined) void endAtService(deps, before.record.refreshToken)
       deps.live.begin({ revision, record }, tokens)
+      // Nobody is signed out for want of it. In cookie mode there is none: a cookie carries it.
+      const deviceToken = "deviceToken" in answer ? answer.deviceToken : ""
+      if (deviceToken !== "") await keep.putNote(deviceNote, { deviceToken }).catch(() => undefined)
       return { user, created: answer.created }
     })
 
@@ -109,7 +114,9 @@ export function createSignIns(deps: SignInDeps): SignIns {
 
     async loginWithPassword({ email, password, ...options }) {
       checkEnabled("EMAIL_PASSWORD")
-      return signIn(() => client.emailPasswordLogin({ ...common(options), email, password }, callOptions))
+      const device = await keep.loadNote(deviceNote).catch(() => undefined)
+      const request = { ...common(options), email, password, ...device }
+      return signIn(() => client.emailPasswordLogin(request, callOptions))
     },
 
     async sendMagicLink(email, { redirectUri = config.redirectUri } = {}) {

@@ -53,6 +53,7 @@ export type SecretPurpose =
   | "rate-limit"
   | "invitation"
   | "email"
+  | "device-token"
 
 /** Hashing and sealing under secrets that are outside the database. */
 export interface Secrets {

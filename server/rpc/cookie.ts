@@ -6,6 +6,8 @@ import { type AppId, parseId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
 
 export const cookieName = (appId: AppId): string => `__Host-sgrt-${appId}`
+/** The cookie of the device token (see sign-in/device-token.ts). It stays when a session ends. */
+export const deviceCookieName = (appId: AppId): string => `__Host-sgdt-${appId}`
 
 /** The value of a cookie; undefined when it is absent or comes twice. */
 export function readCookie(header: string | null, name: string): string | undefined {
@@ -17,12 +19,16 @@ export function readCookie(header: string | null, name: string): string | undefi
   return values.length === 1 ? values[0] : undefined
 }
 
-export function setCookie(context: HandlerContext, appId: AppId, token: string, maxAgeSeconds: number): void {
-  context.responseHeader.append(
-    "set-cookie",
-    `${cookieName(appId)}=${token}; Path=/; Max-Age=${maxAgeSeconds}; Secure; HttpOnly; SameSite=Strict`,
-  )
-}
+const cookieSetter =
+  (nameOf: (appId: AppId) => string) =>
+  (context: HandlerContext, appId: AppId, token: string, maxAgeSeconds: number): void =>
+    context.responseHeader.append(
+      "set-cookie",
+      `${nameOf(appId)}=${token}; Path=/; Max-Age=${maxAgeSeconds}; Secure; HttpOnly; SameSite=Strict`,
+    )
+
+export const setCookie = cookieSetter(cookieName)
+export const setDeviceCookie = cookieSetter(deviceCookieName)
 
 export function clearCookie(context: HandlerContext, appId: AppId): void {
   setCookie(context, appId, "", 0)

@@ -2,7 +2,7 @@
 // server/kernel/limits/policy.ts.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import { nextAtMs, remaining } from "@signet/kernel/limits/bucket"
+import { nextAtMs, remaining, stepMicros } from "@signet/kernel/limits/bucket"
 import {
   type Limits,
   type LockoutName,
@@ -100,7 +100,7 @@ export async function limited<R extends Route>(
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
     limiter.memory.remember(part.text, untilMs)
-    refusedUntilMs = Math.max(refusedUntilMs, untilMs, nowMs + 1)
+    refusedUntilMs = Math.max(refusedUntilMs, toldUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
   }
   if (refusedUntilMs > 0 && taken.length > 0) await counts.giveBack(taken)
   return refusedUntilMs > 0 ? refusedUntil(refusedUntilMs, nowMs) : undefined
@@ -163,13 +163,21 @@ function knownRefusal(
   const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock.text, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
   let untilMs = 0
-  for (const part of partsOf(limiter.limits, route, subjects)) {
+  const parts = partsOf(limiter.limits, route, subjects)
+  for (const part of parts) {
     const known = limiter.memory.until(part.text, nowMs)
     if (known === null) continue
     tell(context, part, { left: 0, fullAtMs: known, nowMs })
-    untilMs = Math.max(untilMs, known)
+    untilMs = Math.max(untilMs, toldUntilMs(parts, part, known, nowMs))
   }
   return untilMs > 0 ? refusedUntil(untilMs, nowMs) : undefined
+}
+
+/** Puts back what a granted call took from these windows, because nothing was guessed. */
+export async function giveBack<R extends Route>(deps: CountingDeps, route: R, subjects: Subjects<R>): Promise<void> {
+  if (deps.limiter === null) return
+  const parts = partsOf(deps.limiter.limits, route, subjects)
+  await deps.store.limits.giveBack(parts.map(({ text, window }) => ({ key: deps.secrets.hash(purpose, text), window })))
 }
 
 /**
@@ -239,6 +247,16 @@ function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, un
 function refusedUntil(untilMs: number, nowMs: number, reason: Lock["reason"] = "RATE_LIMITED"): Refused {
   const seconds = Math.max(1, Math.ceil((untilMs - nowMs) / 1_000))
   return new Refused(reason, { metadata: { retry_after: String(seconds) } })
+}
+
+/**
+ * Returns until when the caller is told to wait for a window. The time of a window that strangers may use up would tell
+ * when they called, and which window: so all of them tell the shortest time in which one of them grants a call again.
+ */
+function toldUntilMs(parts: readonly Part[], { name }: Part, untilMs: number, nowMs: number): number {
+  if (name !== null) return untilMs
+  const steps = parts.flatMap((part) => (part.name === null ? [stepMicros(part.window) / 1_000] : []))
+  return nowMs + Math.min(...steps)
 }
 
 /** Adds to what an earlier count of the same call told; a transaction that runs again tells nothing twice. */

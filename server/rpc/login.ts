@@ -30,6 +30,8 @@ export interface SignedIn {
   versions: AuthorityVersions
   audiences: readonly [string, ...string[]]
   refreshToken: string
+  /** The address that the provider vouched for, as it gave it. */
+  email: string | null
   created: boolean
 }
 
@@ -104,7 +106,8 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
   const authority = await authorityOf(entry, principal, membership)
-  return { ...authority, session, identity: person, principal, audiences: entry.audiences, refreshToken, created }
+  const { audiences, vouched } = entry
+  return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
 }
 
 /** What tokens say, as it is now: the versions first, so that whatever changes meanwhile is never behind them. */

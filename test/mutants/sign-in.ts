@@ -7,6 +7,7 @@ const linking = "server/kernel/identity/magic-link.ts"
 const links = "server/kernel/identity/magic-link.test.ts"
 const takeover = "test/attack/takeover.test.ts"
 const limits = "test/story/email-limits.test.ts"
+const devices = "test/attack/device-tokens.test.ts"
 const notifications = "test/story/idp-b-notifications.test.ts"
 
 /** Faults in who is let in, and in what strangers may do with an address. */
@@ -110,12 +111,45 @@ export const signInMutants: readonly Mutant[] = [
     name: "one that could not be ended is taken from nobody, until a link has ended it",
   },
   {
-    fault: "a stranger's guesses hold the owner up everywhere",
-    file: "server/rpc/known-networks.ts",
-    from: ".lockedUntilMs !== null",
-    to: ".lockedUntilMs === undefined",
-    test: limits,
-    name: "fifty guesses an hour from everywhere are all, and the owner signs in where they did before",
+    fault: "a device token of another address or app is taken",
+    file: `${rpc}/device-token.ts`,
+    from: "return isOurs ? token.id : undefined",
+    to: "return isOurs || known.length > 0 ? token.id : undefined",
+    test: devices,
+    name: "a token of another address, another app or another key, an expired and a changed one are none",
+  },
+  {
+    fault: "a device token lives for ever",
+    file: "server/kernel/identity/device-token.ts",
+    from: "return expiresAt * 1_000 > nowMs ?",
+    to: "return expiresAt > 0 || nowMs > 0 ?",
+    test: devices,
+    name: "a token of another address, another app or another key, an expired and a changed one are none",
+  },
+  {
+    fault: "a stolen device token guesses for ever",
+    file: `${rpc}/guesses.ts`,
+    from: `if ((await limited(deps, context, "login_email", ofDevice)) === undefined) return ofDevice`,
+    to: "if (ip !== undefined) return ofDevice",
+    test: devices,
+    name: "a stolen token has few guesses an hour, from however many networks, and locks nobody out",
+  },
+  {
+    fault: "what is left for strangers tells of the owner's sign-ins",
+    file: `${rpc}/guesses.ts`,
+    from: `    await giveBack(deps, "login_email", counted)
+    return done`,
+    to: "    return done",
+    test: devices,
+    name: "an address that is used up is answered alike, known or not, from wherever, right or wrong",
+  },
+  {
+    fault: "the time to come back tells when others called",
+    file: "server/rpc/limit.ts",
+    from: "if (name !== null) return untilMs",
+    to: "if (name !== null || untilMs > 0) return untilMs",
+    test: devices,
+    name: "an address that is used up is answered alike, known or not, from wherever, right or wrong",
   },
   {
     fault: "capitals make another address of it",

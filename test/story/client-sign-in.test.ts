@@ -83,6 +83,27 @@ describe("a person signs in", () => {
     world.server.advance(61_000)
   })
 
+  test("and the device that they signed in on shows it again, also after a sign-out", async () => {
+    const own = browser()
+    const sent: string[] = []
+    const watched: Platform = {
+      ...own.tab(),
+      fetch: async (input, init) => {
+        if (String(input).endsWith("/auth/login/email")) sent.push(await new Response(init?.body).text())
+        return fetch(input, init)
+      },
+    }
+    const tokenOf = (body: string | undefined) => JSON.parse(body ?? "{}").deviceToken
+    const signet = open({ ...watched, wire: rest })
+    await signet.loginWithPassword({ email: "ada@example.com", password })
+    await signet.session.logout()
+    await signet.loginWithPassword({ email: "ada@example.com", password })
+    expect([tokenOf(sent[0]), tokenOf(sent[1])]).toEqual([undefined, expect.stringMatching(/^sgdt_/)])
+    // Sealed as the sign-in is.
+    const kept = [...own.shelf.all.values()].map(({ bytes }) => new TextDecoder().decode(bytes))
+    expect(kept.join()).not.toContain("sgdt_")
+  })
+
   test("with a code, whose verifier and nonce the client made", async () => {
     const signet = open()
     const nonce = signet.newNonce()
@@ -185,7 +206,7 @@ test("no token is in anything that is printed, copied or thrown", async () => {
     const texts = [inspect(value, deep), JSON.stringify(value) ?? "", String(value)]
     for (const text of texts) {
       expect(text).not.toContain(token.split(".")[2])
-      expect(text).not.toMatch(/sgrt_|eyJ/)
+      expect(text).not.toMatch(/sgrt_|sgdt_|eyJ/)
       expect(text).not.toContain(password)
     }
   }

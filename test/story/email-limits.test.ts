@@ -120,17 +120,18 @@ describe("limits on emails", () => {
     expect((await guess(email, "203.0.113.5", password)).status).toBe(200)
   })
 
-  test("fifty guesses an hour from everywhere are all, and the owner signs in where they did before", async () => {
+  test("fifty guesses an hour from everywhere are all, and sign-ins of the owner take none of them", async () => {
     const email = await person()
     expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
     const answers: Told[] = []
     for (let i = 0; i < 52; i++) answers.push(await guess(email, `192.0.2.${i}`))
     expect(answers.map(({ reason }) => reason)).toEqual([
-      ...Array(49).fill("INVALID_CREDENTIALS"),
-      ...Array(3).fill("RATE_LIMITED"),
+      ...Array(50).fill("INVALID_CREDENTIALS"),
+      ...Array(2).fill("RATE_LIMITED"),
     ])
-    expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
-    expect((await guess(email, "192.0.2.200", password)).reason).toBe("RATE_LIMITED")
+    expect(answers.at(-1)?.retryAfter).toBe("72")
+    // Wherever the owner called from before: the test of device tokens says what they have instead.
+    expect((await guess(email, "198.51.100.1", password)).reason).toBe("RATE_LIMITED")
   })
 
   test("what is left for an email is told to nobody", async () => {

@@ -30,7 +30,9 @@ beforeAll(async () => {
   await world.idpC.addPerson({ email, password, isConfirmed: true })
   await world.idpC.addPerson({ email: other, password, isConfirmed: false })
 
-  expect((await world.signInC(email)).status).toBe(200)
+  const { deviceToken = "" } = await world.signInC(email)
+  remember("device token", deviceToken)
+  expect((await world.signInC(email, { body: { deviceToken } })).status).toBe(200)
   expect((await world.signInC(other)).reason).toBe("EMAIL_NOT_VERIFIED")
   expect((await world.signInC(email, { password: "wrong-password-1" })).reason).toBe("INVALID_CREDENTIALS")
   expect((await world.signInC(email)).reason).toBe("LOCKED_OUT")

@@ -20,6 +20,7 @@ export interface Answer {
   metadata?: Record<string, string>
   accessToken?: string
   refreshToken?: string
+  deviceToken?: string
   created?: boolean
   identity?: { id: string; primaryEmail?: string; status?: string }
   principal?: { id: string }

@@ -101,7 +101,11 @@ test("the windows are those of the design", () => {
   const a = (limit: number) => ({ limit, seconds: 60 })
   expect(defaultWindows).toEqual({
     login: { ip: a(30), device: a(10) },
-    login_email: { ip: a(10), email: { limit: 50, seconds: 3_600 } },
+    login_email: {
+      ip: a(10),
+      email: { limit: 50, seconds: 3_600 },
+      device_token: { limit: 10, seconds: 3_600 },
+    },
     magic_link_start: {
       ip: a(5),
       email: { limit: 3, seconds: 900 },

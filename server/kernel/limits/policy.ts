@@ -27,7 +27,12 @@ const minute = (limit: number): Window => ({ limit, seconds: 60 })
 export const defaultWindows = {
   sign_in_options: { ip: minute(120) },
   login: { ip: minute(30), device: minute(10) },
-  login_email: { ip: minute(10), email: { limit: 50, seconds: 3_600 } },
+  login_email: {
+    ip: minute(10),
+    email: { limit: 50, seconds: 3_600 },
+    /** A device where the owner signed in before, whatever strangers do with the address. */
+    device_token: { limit: 10, seconds: 3_600 },
+  },
   magic_link_start: {
     ip: minute(5),
     email: { limit: 3, seconds: 900 },
@@ -59,7 +64,7 @@ export const defaultWindows = {
 
 /**
  * Windows whose subject anybody can name: an address, a link. What is left of them is told to nobody, because it would
- * tell what others do.
+ * tell what others do. `Retry-After` is the same at each of their refusals.
  */
 export const strangersMayUseUp: ReadonlySet<string> = new Set(["email", "email_day", "token"])
 

@@ -40,7 +40,7 @@ export async function linkAccount(
 async function limited(deps: Deps, context: HandlerContext, proof: Proof, ask: () => Promise<Vouched>) {
   switch (proof.is) {
     case "password":
-      return countingGuesses(deps, context, proof.email, ask)
+      return countingGuesses(deps, context, { email: proof.email, device: undefined }, ask)
     case "magicLink": {
       const token = encode(deps.secrets.hash("rate-limit", proof.tokenHash))
       await limit(deps, context, "magic_link_confirm", { ip: networkOf(context), token })

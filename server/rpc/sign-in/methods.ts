@@ -11,6 +11,7 @@ import { signIn } from "../login.ts"
 import { platformOf, providerOf } from "../parse.ts"
 import { signedInShape } from "./answer.ts"
 import { loadConfiguration } from "./configuration.ts"
+import { issueDeviceToken, knownDevice } from "./device-token.ts"
 import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
 import { signInOptions } from "./options.ts"
@@ -43,18 +44,21 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
     },
 
     async emailPasswordLogin(request, context) {
-      const { email, password } = request
-      const signedIn = await countingGuesses(deps, context, email, () =>
+      const { email, password, cookieMode, deviceToken } = request
+      const carrier = { appId: appIdOf(request), email, cookieMode }
+      const device = knownDevice(deps, context, { ...carrier, deviceToken })
+      const signedIn = await countingGuesses(deps, context, { email, device }, () =>
         signIn(deps, context, {
           ...commonOf(request),
-          appId: appIdOf(request),
+          appId: carrier.appId,
           provider: "IDP_C",
           connection: "",
           proof: { is: "password", email: email.trim(), password },
           hints: {},
         }),
       )
-      return signedInShape(deps, context, signedIn)
+      const shape = signedInShape(deps, context, signedIn)
+      return { ...shape, deviceToken: issueDeviceToken(deps, context, carrier, device) }
     },
 
     async startMagicLink(request, context) {
@@ -91,7 +95,10 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
         proof: { is: "magicLink", tokenHash, codeVerifier },
         hints: {},
       })
-      return signedInShape(deps, context, signedIn)
+      const { app, email, session } = signedIn
+      const carrier = email === null ? undefined : { appId: app.id, email, cookieMode: session.cookieMode }
+      const shape = signedInShape(deps, context, signedIn)
+      return { ...shape, ...(carrier && { deviceToken: issueDeviceToken(deps, context, carrier) }) }
     },
   }
 }
