@@ -4,10 +4,10 @@ import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditWriting } from "../support/audit-writing.ts"
-import { addMachine, assertion, basic, type Machine } from "../support/machines.ts"
+import { addMachine, addOtherApp, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { describeOnPostgres, openTestStore, storyStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
-import { refused, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
+import { accessTokenType, refused, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
 let world: TokenWorld
 beforeAll(async () => {
@@ -87,6 +87,44 @@ describeOnPostgres("a client's assertion at two servers of one database", () => 
       await second.close()
       await store.close()
     }
+  })
+})
+
+describe("a client is refused, with a secret and a key that are good,", () => {
+  const end = {
+    "once its account is disabled": ({ account }: Machine) =>
+      world.server.store.db.updateTable("service_account").set({ status: "DISABLED" }).where("id", "=", account.id),
+    "once its principal is suspended": ({ account: { principalId } }: Machine) =>
+      world.server.store.db.updateTable("principal").set({ status: "SUSPENDED" }).where("id", "=", principalId),
+    "once its app is suspended": ({ account: { appId } }: Machine) =>
+      world.server.store.db.updateTable("app").set({ status: "SUSPENDED" }).where("id", "=", appId),
+  }
+  test.each(Object.entries(end))("%s: each state alone is enough", async (_, statement) => {
+    const machine = await addMachine(world.server, {
+      appId: (await addOtherApp(world.server)).id,
+      scopes: ["notes.read", "auth.introspect"],
+      allowedAudiences: ["svc-notes", "auth"],
+      defaultScopes: ["auth.introspect"],
+    })
+    const ask = (form: Record<string, string>, headers = {}) => world.token({ ...credentials, ...form }, headers)
+    const issued = await ask({ audience: "auth" }, basic(machine))
+    const bearer = { authorization: `Bearer ${issued.body.access_token}` }
+    const { url } = world.server
+    const token = String(issued.body.access_token)
+    const introspect = (headers: Record<string, string>) => postForm(`${url}/auth/token/introspect`, { token }, headers)
+    expect((await ask(assertion(machine))).status).toBe(200)
+    expect((await introspect(bearer)).status).toBe(200)
+    await statement(machine).execute()
+    expect(refused(await ask({}, basic(machine)))).toBe("401 invalid_client CLIENT_INVALID")
+    expect(refused(await ask(assertion(machine)))).toBe("401 invalid_client CLIENT_INVALID")
+    expect(refused(await introspect(basic(machine)))).toBe("401 invalid_client CLIENT_INVALID")
+    expect((await introspect(bearer)).status).toBe(401)
+    const onBehalf = { grant_type: "on_behalf_of", audience: "svc-notes", scope: "notes.read", job_id: "j" }
+    const subject = { subject_token: token, subject_token_type: accessTokenType }
+    expect(refused(await world.token({ ...onBehalf, ...subject }, basic(machine)))).toBe(
+      "401 invalid_client CLIENT_INVALID",
+    )
+    expect((await postForm(`${url}/auth/token/revoke`, { token }, basic(machine))).status).toBe(401)
   })
 })
 

@@ -1,4 +1,5 @@
-// A tenant or a context that is suspended, archived or not there gives nobody anything, whatever they hold.
+// A tenant or a context that is suspended, archived or not there gives nobody anything, whatever they hold. A principal,
+// an identity, an app or a membership that is suspended gives its owner nothing either: each state alone is enough.
 import type { PlaceStatus } from "@signet/kernel/admin-records"
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -93,6 +94,79 @@ test.each<["tenant" | "context", PlaceStatus]>([
   await set(what, "ACTIVE")
   expect(await tryAll()).toEqual(all("ok"))
 })
+
+const ofServices = ["a service of the tenant", "a standing delegation", "a delegated token"]
+interface Suspended {
+  /** Why the person is refused. */
+  reason: string
+  /** Why signing in is refused, if for another reason. */
+  signIn?: string
+  /** Why services are refused, if it is they who are. */
+  service?: string
+  set: (status: string) => Promise<unknown>
+}
+const suspended: Record<string, Suspended> = {
+  "the principal": {
+    reason: "PRINCIPAL_INACTIVE",
+    set: (status) => update("principal", status).where("id", "=", person.principalId).execute(),
+  },
+  "the identity": {
+    reason: "IDENTITY_INACTIVE",
+    signIn: "IDENTITY_DELETION_PENDING",
+    set: (status) =>
+      world.server.store.db
+        .updateTable("identity")
+        .set(
+          status === "ACTIVE" ? { status, deletes_at: null } : { status: "DELETION_PENDING", deletes_at: new Date() },
+        )
+        .where("id", "in", (of) =>
+          of.selectFrom("principal").select("identity_id").where("id", "=", person.principalId),
+        )
+        .execute(),
+  },
+  "the app": {
+    reason: "TENANT_SUSPENDED",
+    service: "CLIENT_INVALID",
+    set: (status) => update("app", status).where("id", "=", world.server.app.id).execute(),
+  },
+  "the membership of the app": {
+    reason: "MEMBERSHIP_INACTIVE",
+    set: (status) => membership(status).where("tenant_id", "is", null).execute(),
+  },
+  "the membership at the place": {
+    reason: "MEMBERSHIP_INACTIVE",
+    set: (status) => membership(status).where("context_id", "=", contextId).execute(),
+  },
+  "the membership of the tenant around it": {
+    reason: "MEMBERSHIP_INACTIVE",
+    set: (status) => membership(status).where("tenant_id", "=", tenantId).where("context_id", "is", null).execute(),
+  },
+}
+const update = (table: "principal" | "app" | "membership", status: string) =>
+  world.server.store.db.updateTable(table).set({ status: status as never })
+const membership = (status: string) => update("membership", status).where("principal_id", "=", person.principalId)
+
+test.each(Object.entries(suspended))(
+  "%s alone, when it is suspended",
+  async (what, { reason, signIn = reason, service, set }) => {
+    const { store } = world.server.deps
+    if (what.endsWith("around it")) {
+      await store.transaction(async (tx) => {
+        const [own] = await tx.identities.findMemberships(person.principalId, world.server.app.id)
+        if (own === undefined) throw new Error("no membership")
+        const id = newId("mem", 2, new Uint8Array(10).fill(5))
+        await tx.identities.insertMembership({ ...own, id, tenantId, contextId: null })
+      })
+    }
+    expect(await tryAll()).toEqual(all("ok"))
+    await set("SUSPENDED")
+    const found = await tryAll()
+    await set("ACTIVE")
+    const services = service && Object.fromEntries(ofServices.map((way) => [way, service]))
+    expect(found).toEqual({ ...all(reason), "sign-in": signIn, "a service of the tenant": "ok", ...services })
+    expect(await tryAll()).toEqual(all("ok"))
+  },
+)
 
 test("a context of another tenant is no context of this one", async () => {
   const { db } = world.server.store

@@ -25,6 +25,7 @@ import { signInMutants } from "./sign-in.ts"
 import { simulatedTabMutants } from "./simulated-tabs.ts"
 import { simulationMutants } from "./simulation.ts"
 import { tabMutants } from "./tabs.ts"
+import { tokenEndpointMutants } from "./token-endpoint.ts"
 
 export const mutants: readonly Mutant[] = [
   ...engineMutants,
@@ -53,4 +54,5 @@ export const mutants: readonly Mutant[] = [
   ...simulatedTabMutants,
   ...localStoreMutants,
   ...movingMutants,
+  ...tokenEndpointMutants,
 ]

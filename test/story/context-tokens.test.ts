@@ -1,10 +1,10 @@
 // A service gets a context for the messages that it sends: of whom it was called by, or of itself.
-
+import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { restartRevocationLog } from "../../server/store/postgres/revocation-log.ts"
 import { sweep } from "../../server/store/postgres/sweep.ts"
 import { bearer, refusal } from "../support/clients.ts"
-import { addMachine, addPat, basic } from "../support/machines.ts"
+import { addMachine, addOtherApp, addPat, basic, type Machine } from "../support/machines.ts"
 import { signIn } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
@@ -75,6 +75,27 @@ describe("a context", () => {
     expect((await introspected(token)).body).toEqual({ active: false })
   })
 
+  test("is told about to no service of another app, and to none that is bound to another tenant", async () => {
+    const [ours, theirs] = [1, 2].map((last) => newId("ten", 9, new Uint8Array(10).fill(last)))
+    const scopes = ["auth.introspect"]
+    const sender = await addMachine(world.server, { tenantId: ours ?? null })
+    const asking = {
+      here: await addMachine(world.server, { tenantId: ours ?? null, scopes }),
+      elsewhere: await addMachine(world.server, { tenantId: theirs ?? null, scopes }),
+      everywhere: await addMachine(world.server, { scopes }),
+      abroad: await addMachine(world.server, { appId: (await addOtherApp(world.server)).id, scopes }),
+    }
+    const token = String((await world.token(own, basic(sender))).body.access_token)
+    const isTold = async (by: Machine) => (await world.introspect(token, by, contextTokenType)).body.active
+    expect(await isTold(asking.here)).toBe(true)
+    expect(await isTold(asking.everywhere)).toBe(true)
+    expect(await isTold(asking.elsewhere)).toBe(false)
+    expect(await isTold(asking.abroad)).toBe(false)
+    // A context of no tenant is none of a bound service's.
+    const ofNone = String((await world.token(own, basic(world.gateway))).body.access_token)
+    expect((await world.introspect(ofNone, asking.here, contextTokenType)).body).toEqual({ active: false })
+  })
+
   test("of a service ends with the secret that it was got with, also hours later", async () => {
     const machine = await addMachine(world.server, { allowedAudiences: ["svc-notes"] })
     const { body } = await world.token(own, basic(machine))
@@ -132,11 +153,26 @@ describe("a context", () => {
 })
 
 describe("an attacker gets no context", () => {
-  test("for a token that was addressed to somebody else", async () => {
-    const { tokens } = await world.signIn()
+  test("for a token that was addressed to somebody else, and what was tried is written down", async () => {
+    const { principalId, identityId, tokens } = await world.signIn()
     for (const audience of ["svc-notes", "svc-stranger", "auth"]) {
       const answer = await world.token(exchanged(tokens[audience]), basic(world.gateway))
       expect(refused(answer)).toBe("400 invalid_grant AUDIENCE_MISMATCH")
+    }
+    const { db } = world.server.store
+    const query = db.selectFrom("audit_event").selectAll().where("subject_principal_id", "=", principalId)
+    const rows = await query.where("kind", "=", "token.exchanged").execute()
+    expect(rows).toHaveLength(3)
+    for (const row of rows) {
+      expect(row).toMatchObject({
+        outcome: "DENIED",
+        reason: "AUDIENCE_MISMATCH",
+        app_id: world.server.app.id,
+        actor_principal_id: world.gateway.account.principalId,
+        subject_identity_id: identityId,
+        target_id: null,
+      })
+      expect(row.session_id).toMatch(/^ses_/)
     }
   })
 

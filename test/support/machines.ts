@@ -91,6 +91,13 @@ export async function addMachine(server: Makes, change: Partial<ServiceAccount> 
   return { account, secretRecord, secret, privateKey, kid }
 }
 
+/** A second app of the server, with the first one's audiences and scopes. */
+export async function addOtherApp({ app, deps }: Makes): Promise<TestServer["app"]> {
+  const other = { ...app, id: newId("app", deps.clock.nowMs(), random()) }
+  await deps.store.transaction((tx) => tx.apps.putApp(other))
+  return other
+}
+
 /** A policy that lets the machine act for the app's users at svc-notes. */
 export async function addPolicy(
   server: Makes,

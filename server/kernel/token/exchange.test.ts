@@ -14,6 +14,7 @@ const otherId = newId("prn", 1, random(2))
 const otherApp = newId("app", 1, random(3))
 const tenant = newId("ten", 1, random(4))
 const otherTenant = newId("ten", 1, random(5))
+const otherPolicy = newId("dpo", 1, random(8))
 const nowMs = 1_000_000_000
 
 const policy: DelegationPolicy = {
@@ -225,6 +226,32 @@ describe("no exchange", () => {
       policies: [{ ...policy, allowStanding: false }],
     } as const
     expect(decide(change)).toMatchObject({ reason: "DELEGATION_EXPIRED" })
+  })
+
+  test("under the standing policy of another service", () => {
+    const change = {
+      subject: { is: "delegation", delegation: standing },
+      policies: [
+        { ...policy, actorPrincipalId: otherId },
+        { ...policy, id: otherPolicy, allowStanding: false },
+      ],
+    } as const
+    expect(decide(change)).toMatchObject({ reason: "DELEGATION_EXPIRED" })
+  })
+
+  test("under a policy that the standing delegation does not name", () => {
+    const change = { subject: { is: "delegation", delegation: standing } } as const
+    const named = { ...policy, id: otherPolicy }
+    const delegation = { ...standing, policyId: otherPolicy }
+    // Both policies would do for a token; only the named one does for the delegation, wherever it is in the list.
+    expect(decide({ subject: { is: "delegation", delegation }, policies: [policy, named] })).toMatchObject({
+      refuse: false,
+      policy: { id: otherPolicy },
+    })
+    const narrow = { ...policy, audiences: ["svc-mail"] }
+    expect(decide({ ...change, policies: [narrow, named] })).toMatchObject({ reason: "AUDIENCE_NOT_ALLOWED" })
+    const readsNothing = { ...policy, scopes: ["notes.write"] }
+    expect(decide({ ...change, policies: [readsNothing, named] })).toMatchObject({ reason: "AUDIENCE_NOT_ALLOWED" })
   })
 
   test("beyond the standing delegation, though the policy has more", () => {
