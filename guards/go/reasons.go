@@ -32,6 +32,8 @@ const (
 	ReasonTokenNotYetValid Reason = "TOKEN_NOT_YET_VALID"
 	// 401: this account is not active.
 	ReasonPrincipalInactive Reason = "PRINCIPAL_INACTIVE"
+	// 401: this account is locked for a time.
+	ReasonPrincipalLocked Reason = "PRINCIPAL_LOCKED"
 	// 401: this account is not active.
 	ReasonIdentityInactive Reason = "IDENTITY_INACTIVE"
 	// 401: the session has ended; sign in again.
@@ -115,6 +117,7 @@ var refusals = map[Reason]refusal{
 	ReasonTokenExpired:              {16, 401, "the access token has expired"},
 	ReasonTokenNotYetValid:          {16, 401, "the access token is not valid yet"},
 	ReasonPrincipalInactive:         {16, 401, "this account is not active"},
+	ReasonPrincipalLocked:           {16, 401, "this account is locked for a time"},
 	ReasonIdentityInactive:          {16, 401, "this account is not active"},
 	ReasonSessionRevoked:            {16, 401, "the session has ended; sign in again"},
 	ReasonSessionExpired:            {16, 401, "the session has expired; sign in again"},

@@ -52,6 +52,7 @@ export const refusals = {
   TOKEN_EXPIRED: { code: "unauthenticated", status: 401, message: "the access token has expired" },
   TOKEN_NOT_YET_VALID: { code: "unauthenticated", status: 401, message: "the access token is not valid yet" },
   PRINCIPAL_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
+  PRINCIPAL_LOCKED: { code: "unauthenticated", status: 401, message: "this account is locked for a time" },
   IDENTITY_INACTIVE: { code: "unauthenticated", status: 401, message: "this account is not active" },
   SESSION_REVOKED: { code: "unauthenticated", status: 401, message: "the session has ended; sign in again" },
   SESSION_EXPIRED: { code: "unauthenticated", status: 401, message: "the session has expired; sign in again" },

@@ -26,7 +26,7 @@ import type {
   ServiceSecret,
   StandingDelegation,
 } from "./machine-records.ts"
-import type { App, Membership, Principal } from "./records.ts"
+import type { App, Membership, Principal, PrincipalLock } from "./records.ts"
 
 /** Newest first, from after the cursor. */
 export interface Page {
@@ -158,6 +158,12 @@ export interface Principals {
   end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
   /** SUSPENDED becomes ACTIVE. What was ended stays ended. */
   resume(id: PrincipalId, nowMs: number): Promise<boolean>
+  /** ACTIVE or LOCKED becomes LOCKED with this time and reason. Ends nothing. False from another status. */
+  lockUntil(id: PrincipalId, lock: PrincipalLock, nowMs: number): Promise<boolean>
+  /** LOCKED becomes ACTIVE, with the sessions and credentials that it had. */
+  unlock(id: PrincipalId, nowMs: number): Promise<boolean>
+  /** Locked ones whose time has come, the oldest first. */
+  listDueUnlocks(nowMs: number, limit: number): Promise<readonly PrincipalId[]>
   /** DEACTIVATED becomes ACTIVE, before reactivationMs are over. What was ended stays ended. */
   reactivate(id: PrincipalId, nowMs: number): Promise<boolean>
 }

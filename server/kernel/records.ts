@@ -152,6 +152,14 @@ export interface Principal {
   kind: PrincipalKind
   identityId: IdentityId | null
   status: "ACTIVE" | "SUSPENDED" | "LOCKED" | "DEACTIVATED" | "DELETED"
+  /** Only while LOCKED. */
+  lock?: PrincipalLock
+}
+
+export interface PrincipalLock {
+  expiresAtMs: number
+  /** As the administrator wrote it; may be empty. */
+  reason: string
 }
 
 export interface Membership {

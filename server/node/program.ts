@@ -15,6 +15,7 @@ import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
 import { eraseDue } from "../rpc/account/erase-due.ts"
 import { createAdministrator } from "../rpc/admin/create-administrator.ts"
+import { endDueLocks } from "../rpc/admin/end-due-locks.ts"
 import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { auditLockouts } from "../rpc/lockouts.ts"
@@ -78,6 +79,8 @@ const random: Random = { bytes: (length) => randomBytes(length) }
 const keyTickMs = 10_000
 const sweepEveryMs = 60_000
 const eraseEveryMs = 60_000
+/** How late a lock of a principal may end. */
+const locksEveryMs = 1_000
 
 export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
   const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
@@ -141,6 +144,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       isLoopbackAllowed,
     }
     closing.push(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
+    closing.push(every(locksEveryMs, () => endDueLocks(deps, onFault), onFault))
     const developmentRoot =
       config.profile === "development" ? developmentKeySet(config.dataFolder, config.issuer, clock) : null
     const { databaseUrl } = config

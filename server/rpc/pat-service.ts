@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
+import { principalInactivity } from "@signet/kernel/identity/principal"
 import { newId, parseId } from "@signet/kernel/ids"
 import type { Pat } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
@@ -98,7 +99,8 @@ export function patService(deps: Deps): ServiceImpl<typeof PatService> {
 async function plan(deps: Deps, tx: Tx, user: UserContext, request: CreatePatRequest, nowMs: number) {
   // Locked, so that whoever ends the principal at this moment ends this token too.
   const principal = await tx.principals.lock(user.principal.id)
-  if (principal?.status !== "ACTIVE") return new Refused("PRINCIPAL_INACTIVE")
+  const inactive = principalInactivity(principal?.status)
+  if (principal === undefined || inactive !== undefined) return new Refused(inactive ?? "PRINCIPAL_INACTIVE")
   const app = await tx.apps.findApp(user.appId)
   if (app === undefined) return new Refused("TENANT_SUSPENDED")
   const planned = planPat(

@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
+import { principalInactivity } from "@signet/kernel/identity/principal"
 import type { AppId } from "@signet/kernel/ids"
 import type { RefreshFacts, Tx } from "@signet/kernel/ports"
 import type { App, Membership, Principal, RefreshToken, Session } from "@signet/kernel/records"
@@ -113,7 +114,8 @@ function checkEntitled(
   const { principal } = facts
   if (app.status !== "ACTIVE") return { reason: "TENANT_SUSPENDED" }
   if (facts.identity !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
-  if (principal?.status !== "ACTIVE") return { reason: "PRINCIPAL_INACTIVE" }
+  const inactive = principalInactivity(principal?.status)
+  if (principal === undefined || inactive !== undefined) return { reason: inactive ?? "PRINCIPAL_INACTIVE" }
   const membership = activeOf(facts)
   if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
   if (!isOpen(facts.place)) return { reason: "TENANT_SUSPENDED" }

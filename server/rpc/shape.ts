@@ -34,6 +34,8 @@ export const principalShape = (of: kernel.Principal): MessageInitShape<typeof Pr
   kind: PrincipalKind[of.kind],
   identityId: of.identityId ?? "",
   status: Principal_Status[of.status],
+  lockExpiresAt: timestamp(of.lock?.expiresAtMs ?? null),
+  lockReason: of.lock?.reason ?? "",
 })
 
 export const membershipShape = (of: kernel.Membership): MessageInitShape<typeof MembershipSchema> => ({

@@ -92,6 +92,8 @@ const tables: [
     "principal_id",
     "ACTIVE SUSPENDED LOCKED DEACTIVATED DELETED",
     {
+      Lock: "LOCKED - = - -",
+      Unlock: "= - ACTIVE - -",
       Suspend: "SUSPENDED = SUSPENDED - -",
       Resume: "= ACTIVE - - -",
       Deactivate: "DEACTIVATED DEACTIVATED DEACTIVATED = -",
@@ -126,8 +128,11 @@ describe.each(tables)("%s", (thing, table, idName, states, moves) => {
 
 async function put(table: (typeof tables)[number][1], id: string, status: string): Promise<void> {
   const answered = table === "invitation" ? { answered_at: status === "PENDING" ? null : new Date() } : {}
-  const deactivated = table === "principal" ? { deactivated_at: status === "DEACTIVATED" ? new Date() : null } : {}
-  const change = { status, ...answered, ...deactivated }
+  const ofPrincipal = {
+    deactivated_at: status === "DEACTIVATED" ? new Date() : null,
+    lock_expires_at: status === "LOCKED" ? new Date() : null,
+  }
+  const change = { status, ...answered, ...(table === "principal" ? ofPrincipal : {}) }
   await all.server.store.db
     .updateTable(table)
     .set(change as never)

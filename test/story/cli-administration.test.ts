@@ -71,6 +71,13 @@ describe("signet user", () => {
     expect(await json("user", "suspend", principal.id, "--yes")).toMatchObject({ status: "SUSPENDED" })
     expect(await json("user", "get", principal.id)).toMatchObject({ principal: { status: "SUSPENDED" } })
     expect(await json("user", "resume", principal.id)).toMatchObject({ status: "ACTIVE" })
+    const lock = ["lock", principal.id, "--minutes", "60", "--reason", "lost phone"]
+    expect(await root().run("user", ...lock)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("this needs --yes"),
+    })
+    expect(await json("user", ...lock, "--yes")).toMatchObject({ status: "LOCKED", lockReason: "lost phone" })
+    expect(await json("user", "unlock", principal.id)).toMatchObject({ status: "ACTIVE" })
     expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
   })
 

@@ -146,6 +146,9 @@ export function requestOf(
   const json: JsonObject = {}
   for (const field of method.input.fields) {
     if (isId(field)) json[field.jsonName] = change[field.name] ?? ids[field.name as keyof Ids]
+    if (field.name === "lock_expires_at") {
+      json[field.jsonName] = new Date(server.deps.clock.nowMs() + 3_600_000).toISOString()
+    }
     if (field.fieldKind !== "message") continue
     const body = bodies(isCreation ? "named" : "renamed")[field.message.name]
     if (body === undefined) continue

@@ -1,3 +1,4 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { GetPrincipalResponseSchema } from "@signet/proto/auth/v1/principals"
 import {
@@ -13,10 +14,12 @@ import { Command, Option } from "commander"
 import { callAs } from "../api.ts"
 import { type Cli, examples } from "../cli.ts"
 import type { Run } from "../command.ts"
+import { confirm, withYes } from "../confirm.ts"
 import { usage } from "../failure.ts"
+import { parseCount } from "../lists.ts"
 import { moveCommands } from "../move.ts"
 import { showAll, showOne, type View } from "../records.ts"
-import { nameIn, valueIn } from "../shape.ts"
+import { nameIn, timeText, valueIn } from "../shape.ts"
 
 const calls = AppAuthService.method
 
@@ -39,6 +42,8 @@ const principalView: View<typeof GetPrincipalResponseSchema> = {
   fields: [
     ["principal", ({ principal }) => principal?.id],
     ["status", ({ principal }) => nameIn(Principal_StatusSchema, principal?.status ?? 0)],
+    ["locked until", ({ principal }) => timeText(principal?.lockExpiresAt)],
+    ["lock reason", ({ principal }) => principal?.lockReason],
     ["email", ({ identity }) => identity?.primaryEmail],
     ["identity", ({ identity }) => identity?.id],
     ["identity is", ({ identity }) => identity && nameIn(Identity_StatusSchema, identity.status)],
@@ -51,6 +56,7 @@ const stateView: View<typeof PrincipalSchema> = {
   fields: [
     ["principal", ({ id }) => id],
     ["status", ({ status }) => nameIn(Principal_StatusSchema, status)],
+    ["locked until", ({ lockExpiresAt }) => timeText(lockExpiresAt)],
   ],
 }
 
@@ -88,8 +94,35 @@ export function userCommand(cli: Cli, run: Run): Command {
     ["signet user get prn_06enrrq000edm6xx1hjq8s9c9g"],
   )
   const command = new Command("user").description("Find people, and stop them.").addCommand(find).addCommand(get)
+  command.addCommand(lockCommand(cli, run))
   for (const one of movesOf(cli, run)) command.addCommand(one)
   return command
+}
+
+interface LockOptions {
+  readonly minutes: number
+  readonly reason?: string
+  readonly yes?: boolean
+}
+
+function lockCommand(cli: Cli, run: Run): Command {
+  const command = new Command("lock")
+    .description("Lock a person or a service in all apps for a time. Nothing ends; everything is rejected meanwhile.")
+    .argument("<principal>", "Its id: prn_…")
+    .requiredOption("--minutes <n>", "How long, up to 30 days.", (text) => parseCount(text, 43_200))
+    .option("--reason <text>", "Why: administrators see it.")
+    .action(
+      run(async (principalId: string, { minutes, reason = "", yes }: LockOptions) => {
+        await confirm(cli, yes, `${principalId}: locked in all apps for ${minutes} minutes.`)
+        const lockExpiresAt = timestampFromMs(cli.nowMs() + minutes * 60_000)
+        return callAs(cli, calls.lockPrincipal, { principalId, lockExpiresAt, reason }, (_, { principal }) =>
+          showOne(cli, stateView, principal),
+        )
+      }),
+    )
+  return examples(withYes(command), [
+    "signet user lock prn_06enrrq000edm6xx1hjq8s9c9g --minutes 60 --reason 'lost phone' --yes",
+  ])
 }
 
 function movesOf(cli: Cli, run: Run): readonly Command[] {
@@ -111,6 +144,11 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
       name: "resume",
       description: "Let a suspended principal call again. What was ended stays ended.",
       change: (principalId) => callAs(cli, calls.resumePrincipal, { principalId }, shown),
+    },
+    {
+      name: "unlock",
+      description: "End a lock before its time. Sessions and credentials work again.",
+      change: (principalId) => callAs(cli, calls.unlockPrincipal, { principalId }, shown),
     },
     {
       name: "deactivate",

@@ -42,7 +42,14 @@ const tables: readonly Table[] = [
     "a principal",
     "ACTIVE SUSPENDED LOCKED DEACTIVATED DELETED",
     principalMoves,
-    { suspend: "g s g - -", resume: "s g - - -", deactivate: "g g g s -", reactivate: "s - - g -" },
+    {
+      lock: "g - s - -",
+      unlock: "s - g - -",
+      suspend: "g s g - -",
+      resume: "s g - - -",
+      deactivate: "g g g s -",
+      reactivate: "s - - g -",
+    },
   ],
   ["a provider account", "LINKED REVOKED BLOCKED UNLINKED", accountMoves, { block: "g - s -", unblock: "s - g -" }],
 ]

@@ -47,6 +47,8 @@ export const roleMoves = {
 
 /** How long a deactivated principal may come back is the store's question: only it knows since when. */
 export const principalMoves = {
+  lock: { from: ["ACTIVE"], to: "LOCKED" },
+  unlock: { from: ["LOCKED"], to: "ACTIVE" },
   suspend: { from: ["ACTIVE", "LOCKED"], to: "SUSPENDED" },
   resume: { from: ["SUSPENDED"], to: "ACTIVE" },
   deactivate: { from: ["ACTIVE", "LOCKED", "SUSPENDED"], to: "DEACTIVATED" },

@@ -1,5 +1,6 @@
 import type { PlaceFacts } from "../admin-ports.ts"
 import type { Reason } from "../errors.ts"
+import { principalInactivity } from "../identity/principal.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AuthContext } from "./context.ts"
 import { isOutdated } from "./versions.ts"
@@ -18,7 +19,9 @@ export interface Liveness {
  */
 export function inactivity(context: AuthContext, facts: LivenessFacts, nowMs: number): Reason | undefined {
   const { revoked } = facts
-  if (facts.principal !== "ACTIVE" || revoked.includes("PRINCIPAL")) return "PRINCIPAL_INACTIVE"
+  const inactive = principalInactivity(facts.principal)
+  if (inactive !== undefined) return inactive
+  if (revoked.includes("PRINCIPAL")) return "PRINCIPAL_INACTIVE"
   if (context.actor !== null && facts.actor !== "ACTIVE") return "PRINCIPAL_INACTIVE"
   if (context.identityId !== null && facts.identity !== "ACTIVE") return "IDENTITY_INACTIVE"
   if (sessionOf(context) !== null) {

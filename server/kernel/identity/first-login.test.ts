@@ -155,7 +155,7 @@ test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]
     { ...invited, invitation: { ...invitation, ...change } },
     refuse("INVITATION_INVALID"),
   ]),
-  ["a locked principal does not sign in", { principal: locked }, refuse("PRINCIPAL_INACTIVE")],
+  ["a locked principal does not sign in", { principal: locked }, refuse("PRINCIPAL_LOCKED")],
   ["a suspended member does not sign in", { membership: suspended }, refuse("MEMBERSHIP_INACTIVE")],
   ["a tenant needs a membership of its own", { innerMembership: undefined }, refuse("MEMBERSHIP_INACTIVE")],
   ["a suspended tenant membership does not serve", { innerMembership: suspended }, refuse("MEMBERSHIP_INACTIVE")],

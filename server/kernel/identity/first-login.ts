@@ -4,6 +4,7 @@ import { isOpen } from "../authz/liveness.ts"
 import type { Reason } from "../errors.ts"
 import type { ContextId, TenantId } from "../ids.ts"
 import type { App, Identity, Membership, Principal, ProviderAccount, ProviderClient } from "../records.ts"
+import { principalInactivity } from "./principal.ts"
 
 /** What the store knows of the person whom a provider vouched for. */
 export interface SignInFacts {
@@ -73,7 +74,8 @@ export function planSignIn(facts: SignInFacts): SignInPlan {
   const isLeaving = identity?.status === "DELETION_PENDING"
   if (isLeaving && !facts.cancelDeletion) return refuse("IDENTITY_DELETION_PENDING")
   if (!isLeaving && identity?.status !== "ACTIVE") return refuse("IDENTITY_INACTIVE")
-  if (principal?.status !== "ACTIVE") return refuse("PRINCIPAL_INACTIVE")
+  const inactive = principalInactivity(principal?.status)
+  if (inactive !== undefined) return refuse(inactive)
   if (innerMembership?.status === "SUSPENDED" || !isInside(facts)) return refuse("MEMBERSHIP_INACTIVE")
   if (facts.invitedMembership?.status === "SUSPENDED" || facts.isSuspendedAround) return refuse("MEMBERSHIP_INACTIVE")
   const joins = membership === undefined || (invitation !== null && ended.includes(membership.status))

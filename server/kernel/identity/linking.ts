@@ -2,6 +2,7 @@
 import type { Reason } from "../errors.ts"
 import type { IdentityId } from "../ids.ts"
 import type { Identity, Principal, ProviderAccount, Session } from "../records.ts"
+import { principalInactivity } from "./principal.ts"
 
 /** The caller as the store knows them now, locked: whoever ended the session comes before, and is seen. */
 export interface CallerFacts {
@@ -12,7 +13,8 @@ export interface CallerFacts {
 
 /** Why the caller may change nothing of their account; undefined when they may. */
 export function callerProblem({ identity, principal, session }: CallerFacts): Reason | undefined {
-  if (principal?.status !== "ACTIVE") return "PRINCIPAL_INACTIVE"
+  const inactive = principalInactivity(principal?.status)
+  if (inactive !== undefined) return inactive
   if (identity?.status !== "ACTIVE") return "IDENTITY_INACTIVE"
   return session?.status === "ACTIVE" ? undefined : "SESSION_REVOKED"
 }

@@ -1,6 +1,7 @@
 // What a personal access token may be made with, and what it may be exchanged for.
 import { intersect, scopesHeld } from "../authz/scopes.ts"
 import type { Reason } from "../errors.ts"
+import { principalInactivity } from "../identity/principal.ts"
 import type { ContextId } from "../ids.ts"
 import type { Pat } from "../machine-records.ts"
 import type { App, Identity, Membership, Principal } from "../records.ts"
@@ -102,7 +103,8 @@ export function decidePatExchange(
 ): PatExchange {
   const { pat, app } = facts
   if (pat === undefined || patState(pat, nowMs) !== "ACTIVE") return refuse("PAT_INVALID")
-  if (facts.principal?.status !== "ACTIVE") return refuse("PRINCIPAL_INACTIVE")
+  const inactive = principalInactivity(facts.principal?.status)
+  if (inactive !== undefined) return refuse(inactive)
   if (facts.identity?.status !== "ACTIVE") return refuse("IDENTITY_INACTIVE")
   if (app?.status !== "ACTIVE") return refuse("TENANT_SUSPENDED")
   const contextId = contextAsked(pat, asked.contextId)

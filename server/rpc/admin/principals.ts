@@ -1,18 +1,23 @@
 // What is of no one app: principals, and the ways of signing in. Only administrators of the installation get here.
+import { timestampMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { accountMoves, type Move, principalMoves } from "@signet/kernel/administration/moves"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
-import { parseId } from "@signet/kernel/ids"
-import type { Principal, ProviderAccount } from "@signet/kernel/records"
+import { isLockTime } from "@signet/kernel/identity/principal"
+import { type PrincipalId, parseId } from "@signet/kernel/ids"
+import type { Principal, PrincipalLock, ProviderAccount } from "@signet/kernel/records"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import type { LockPrincipalRequest } from "@signet/proto/auth/v1/principals"
 import type { Deps } from "../deps.ts"
 import { identityShape, principalShape, providerAccountShape } from "../shape.ts"
 import { administer, type Desk, requireInstallation, unresolved } from "./administer.ts"
-import { moved } from "./outcome.ts"
+import { given, isSame, moved } from "./outcome.ts"
 
 type Methods =
   | "getPrincipal"
+  | "lockPrincipal"
+  | "unlockPrincipal"
   | "suspendPrincipal"
   | "resumePrincipal"
   | "deactivatePrincipal"
@@ -39,6 +44,20 @@ export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>,
         }
       }),
 
+    lockPrincipal: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const lock = lockOf(request, desk.nowMs)
+        const principal = await lockRow(desk, request.principalId)
+        const next = moved<Principal["status"], Principal>(principal, principalMoves.lock)
+        if (next === undefined && isSame(principal.lock ?? {}, lock)) return { principal: principalShape(principal) }
+        if (!(await desk.tx.principals.lockUntil(principal.id, lock, desk.nowMs))) throw new Refused("STATE_CONFLICT")
+        await recordMove(desk, "principal.locked", principal.id)
+        return { principal: principalShape({ ...principal, status: "LOCKED", lock }) }
+      }),
+    unlockPrincipal: (request, context) =>
+      movePrincipal(deps, context, request.principalId, "principal.unlocked", ({ tx, nowMs }, { id }) =>
+        tx.principals.unlock(id, nowMs),
+      ),
     suspendPrincipal: (request, context) =>
       movePrincipal(deps, context, request.principalId, "principal.suspended", ({ tx, nowMs }, { id }) =>
         tx.principals.end(id, "SUSPENDED", nowMs),
@@ -64,6 +83,7 @@ export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>,
 }
 
 const moves = {
+  "principal.unlocked": principalMoves.unlock,
   "principal.suspended": principalMoves.suspend,
   "principal.resumed": principalMoves.resume,
   "principal.deactivated": principalMoves.deactivate,
@@ -79,20 +99,34 @@ function movePrincipal(
   apply: (desk: Desk, principal: Principal) => Promise<boolean>,
 ) {
   return administer(deps, context, "write", async (desk) => {
-    requireInstallation(desk)
-    const id = parseId("prn", idText)
-    const principal = id && (await desk.tx.principals.lock(id))
-    if (principal === undefined) throw unresolved()
+    const principal = await lockRow(desk, idText)
     const next = moved<Principal["status"], Principal>(principal, moves[kind])
     if (next === undefined) return { principal: principalShape(principal) }
     if (!(await apply(desk, principal))) throw new Refused("STATE_CONFLICT")
-    await desk.record(kind, {
-      place: desk.caller,
-      target: { type: "principal", id: principal.id },
-      subject: principal.id,
-    })
-    return { principal: principalShape(next) }
+    await recordMove(desk, kind, principal.id)
+    const { lock: _, ...unlocked } = next
+    return { principal: principalShape(unlocked) }
   })
+}
+
+/** @throws Refused RESOURCE_UNRESOLVED */
+async function lockRow(desk: Desk, idText: string): Promise<Principal> {
+  requireInstallation(desk)
+  const id = parseId("prn", idText)
+  const principal = id && (await desk.tx.principals.lock(id))
+  if (principal === undefined) throw unresolved()
+  return principal
+}
+
+const recordMove = (desk: Desk, kind: AuditKind, id: PrincipalId) =>
+  desk.record(kind, { place: desk.caller, target: { type: "principal", id }, subject: id })
+
+/** @throws Refused INVALID_FIELD */
+function lockOf({ lockExpiresAt, reason }: LockPrincipalRequest, nowMs: number): PrincipalLock {
+  const expiresAtMs = timestampMs(given(lockExpiresAt, "lock_expires_at"))
+  if (isLockTime(expiresAtMs, nowMs)) return { expiresAtMs, reason }
+  const message = "lock_expires_at must be in the future and at most 30 days from now"
+  throw new Refused("INVALID_FIELD", { message, metadata: { field: "lock_expires_at" } })
 }
 
 function moveAccount(

@@ -5,6 +5,7 @@ import { displacement, inactivity } from "@signet/kernel/authz/liveness"
 import { scopesHeldAnywhere } from "@signet/kernel/authz/scopes"
 import { type AuthorityVersions, noVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
+import { principalInactivity } from "@signet/kernel/identity/principal"
 import { type DelegationId, type PrincipalId, parseId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import type { App, Membership } from "@signet/kernel/records"
@@ -217,15 +218,14 @@ async function standingFacts(tx: Tx, client: Client, id: DelegationId | undefine
   const membership = await membershipOf(tx, who, delegation.appId)
   const isOpen = await isPlaceOpen(tx, app.status, delegation)
   const inactive: Reason | undefined =
-    principal.status !== "ACTIVE"
-      ? "PRINCIPAL_INACTIVE"
-      : identity?.status !== "ACTIVE"
-        ? "IDENTITY_INACTIVE"
-        : membership === undefined
-          ? "MEMBERSHIP_INACTIVE"
-          : isOpen
-            ? undefined
-            : "TENANT_SUSPENDED"
+    principalInactivity(principal.status) ??
+    (identity?.status !== "ACTIVE"
+      ? "IDENTITY_INACTIVE"
+      : membership === undefined
+        ? "MEMBERSHIP_INACTIVE"
+        : isOpen
+          ? undefined
+          : "TENANT_SUSPENDED")
   return { subject, who, inactive, scopes: scopesHeldAnywhere(app, membership), versions }
 }
 

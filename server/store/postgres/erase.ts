@@ -4,7 +4,7 @@ import { longestTokenMs } from "@signet/kernel/token/claims"
 import { sql } from "kysely"
 import { eraseKeys } from "./audit-keys.ts"
 import { raiseAuthorityEverywhere } from "./authority.ts"
-import { endCredentials } from "./principals.ts"
+import { endCredentials, noLock } from "./principals.ts"
 import { revocations } from "./revocations.ts"
 import { at, type Database } from "./sql.ts"
 
@@ -21,7 +21,7 @@ export async function erase(db: Database, id: IdentityId, nowMs: number): Promis
   // In the order of a sign-in: identity, principal, accounts.
   const [principal] = await db
     .updateTable("principal")
-    .set({ status: "DELETED", deactivated_at: null })
+    .set({ status: "DELETED", deactivated_at: null, ...noLock })
     .where("identity_id", "=", id)
     .returning("id")
     .execute()

@@ -1,9 +1,10 @@
 import type { Identities } from "@signet/kernel/ports"
-import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
+import type { Identity, ProviderAccount } from "@signet/kernel/records"
 import type { Selectable } from "kysely"
 import { sql } from "kysely"
 import { memberships } from "./memberships.ts"
-import type { IdentityTable, PrincipalTable, ProviderAccountTable } from "./schema.ts"
+import { principalColumns, principalFromRow } from "./principal-row.ts"
+import type { IdentityTable, ProviderAccountTable } from "./schema.ts"
 import { at, bytesOrNull, type Database, run } from "./sql.ts"
 
 export const accountColumns = [
@@ -21,7 +22,6 @@ export const accountColumns = [
   "created_at",
 ] as const satisfies readonly (keyof ProviderAccountTable)[]
 const identityColumns = ["id", "status", "primary_email", "deletes_at", "created_at", "updated_at"] as const
-const principalColumns = ["id", "kind", "identity_id", "status"] as const
 
 // The account comes first: its key decides, and a sign-in that is under way with the same key is waited for. Foreign
 // keys are checked when the statement ends, when all three rows are there.
@@ -156,11 +156,4 @@ export const identityFromRow = (row: Selectable<IdentityTable>): Identity => ({
   deletesAtMs: row.deletes_at?.getTime() ?? null,
   createdAtMs: row.created_at.getTime(),
   updatedAtMs: row.updated_at.getTime(),
-})
-
-const principalFromRow = (row: Omit<Selectable<PrincipalTable>, "deactivated_at">): Principal => ({
-  id: row.id,
-  kind: row.kind,
-  identityId: row.identity_id,
-  status: row.status,
 })

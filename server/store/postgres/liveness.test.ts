@@ -44,7 +44,11 @@ describeOnEachStore("liveness", (kind) => {
     expect(await opened.liveness.find(question)).toStrictEqual(alive)
 
     await opened.store.transaction((tx) => tx.sessions.end(session.id, "REVOKED", "logout", 5))
-    await opened.db.updateTable("principal").set({ status: "LOCKED" }).where("id", "=", person.principal.id).execute()
+    await opened.db
+      .updateTable("principal")
+      .set({ status: "LOCKED", lock_expires_at: new Date() })
+      .where("id", "=", person.principal.id)
+      .execute()
     expect(await opened.liveness.find(question)).toStrictEqual({
       ...alive,
       principal: "LOCKED",

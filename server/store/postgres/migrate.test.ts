@@ -32,6 +32,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0018_connections": "d5c0a307f8d6c5b92530e06c21269726d65cc467d11db9254957188e0cf4178b",
     "0019_user_lookup": "05527bd9dad4d16d0ae5c056dd4b2a6ed453e99f11be1a3fef80dc31541c24f9",
     "0020_audit_address_and_auth_time": "def4a3b98c0422f39838de1777b0abad4811c92c68dc14f7dd968a4ff808a317",
+    "0021_principal_locks": "b89ce5e551ecc01c84e5a5003bdb62d702501575e854384cb6f861c882ac20ac",
   })
 })
 

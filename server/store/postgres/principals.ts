@@ -1,10 +1,12 @@
 import type { PatId, PrincipalId } from "@signet/kernel/ids"
+import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { type Principals, reactivationMs } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { raiseAuthorityEverywhere } from "./authority.ts"
 import { only } from "./page.ts"
+import { principalColumns, principalFromRow } from "./principal-row.ts"
 import { revocations } from "./revocations.ts"
 import { endWhere } from "./session-endings.ts"
 import { at, type Database } from "./sql.ts"
@@ -12,9 +14,9 @@ import { at, type Database } from "./sql.ts"
 export function principals(db: Database): Principals {
   return {
     async lock(id) {
-      const columns = ["id", "kind", "identity_id", "status"] as const
-      const row = await db.selectFrom("principal").select(columns).where("id", "=", id).forUpdate().executeTakeFirst()
-      return row && { id: row.id, kind: row.kind, identityId: row.identity_id, status: row.status }
+      const query = db.selectFrom("principal").select(principalColumns).where("id", "=", id).forUpdate()
+      const row = await query.executeTakeFirst()
+      return row && principalFromRow(row)
     },
 
     async end(id, status, nowMs) {
@@ -23,7 +25,7 @@ export function principals(db: Database): Principals {
         status === "SUSPENDED" ? (["ACTIVE", "LOCKED"] as const) : (["ACTIVE", "LOCKED", "SUSPENDED"] as const)
       const changed = await db
         .updateTable("principal")
-        .set({ status, deactivated_at: status === "DEACTIVATED" ? at(nowMs) : null })
+        .set({ status, deactivated_at: status === "DEACTIVATED" ? at(nowMs) : null, ...noLock })
         .where("id", "=", id)
         .where("status", "in", from)
         .returning("id")
@@ -45,6 +47,39 @@ export function principals(db: Database): Principals {
       return changed.length === 1 && comeBack(db, id, nowMs)
     },
 
+    async lockUntil(id, { expiresAtMs, reason }, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "LOCKED", lock_expires_at: at(expiresAtMs), lock_reason: reason })
+        .where("id", "=", id)
+        .where("status", "in", ["ACTIVE", "LOCKED"])
+        .returning("id")
+        .execute()
+      if (changed.length === 0) return false
+      // Tokens and envelope certificates from before the lock outlive a short one: its end is published in the same entry.
+      const entryExpiresAtMs = Math.max(expiresAtMs, nowMs + longestCertificateMs)
+      await revocations(db).add([{ kind: "PRINCIPAL", key: id, expiresAtMs: entryExpiresAtMs }])
+      await raiseAuthorityEverywhere(db, id)
+      return true
+    },
+
+    async unlock(id, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "ACTIVE", ...noLock })
+        .where("id", "=", id)
+        .where("status", "=", "LOCKED")
+        .returning("id")
+        .execute()
+      return changed.length === 1 && comeBack(db, id, nowMs)
+    },
+
+    async listDueUnlocks(nowMs, limit) {
+      const query = db.selectFrom("principal").select("id").where("lock_expires_at", "<=", at(nowMs))
+      const rows = await query.orderBy("lock_expires_at").limit(limit).execute()
+      return rows.map(({ id }) => id)
+    },
+
     async reactivate(id, nowMs) {
       const changed = await db
         .updateTable("principal")
@@ -58,6 +93,8 @@ export function principals(db: Database): Principals {
     },
   }
 }
+
+export const noLock = { lock_expires_at: null, lock_reason: null }
 
 /** What it signed in with stays ended; what it signs in with from now on counts. */
 async function comeBack(db: Database, id: PrincipalId, nowMs: number): Promise<true> {

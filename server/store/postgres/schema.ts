@@ -138,6 +138,8 @@ export interface PrincipalTable {
   identity_id: IdentityId | null
   status: Principal["status"]
   deactivated_at: Date | null
+  lock_expires_at: Date | null
+  lock_reason: string | null
 }
 
 export interface MembershipTable {

@@ -5,6 +5,8 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Identity, Principal, ProviderAccount } from "./records_pb.ts";
 import { file_signet_auth_v1_records } from "./records_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -13,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/principals.proto.
  */
 export const file_signet_auth_v1_principals: GenFile = /*@__PURE__*/
-  fileDesc("Ch9zaWduZXQvYXV0aC92MS9wcmluY2lwYWxzLnByb3RvEg5zaWduZXQuYXV0aC52MSJQChNHZXRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQirAEKFEdldFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgCIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50IlQKF1N1c3BlbmRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSAoYU3VzcGVuZFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZSZXN1bWVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIlcKGkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSwobRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJXChpSZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBI5CgxwcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKG1JlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZRIsCglwcmluY2lwYWwYASABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwiXwobQmxvY2tQcm92aWRlckFjY291bnRSZXF1ZXN0EkAKE3Byb3ZpZGVyX2FjY291bnRfaWQYASABKAlCI7pIIHIeMhxecGFjX1swLTlhLWhqa21ucC10di16XXsyNn0kIlkKHEJsb2NrUHJvdmlkZXJBY2NvdW50UmVzcG9uc2USOQoQcHJvdmlkZXJfYWNjb3VudBgBIAEoCzIfLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQWNjb3VudCJhCh1VbmJsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJbCh5VbmJsb2NrUHJvdmlkZXJBY2NvdW50UmVzcG9uc2USOQoQcHJvdmlkZXJfYWNjb3VudBgBIAEoCzIfLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQWNjb3VudEJTChJkZXYuc2lnbmV0LmF1dGgudjFCD1ByaW5jaXBhbHNQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_signet_auth_v1_records]);
+  fileDesc("Ch9zaWduZXQvYXV0aC92MS9wcmluY2lwYWxzLnByb3RvEg5zaWduZXQuYXV0aC52MSJQChNHZXRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQirAEKFEdldFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgCIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50IlQKF1N1c3BlbmRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSAoYU3VzcGVuZFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZSZXN1bWVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIlcKGkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSwobRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJXChpSZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBI5CgxwcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKG1JlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZRIsCglwcmluY2lwYWwYASABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwiqAEKFExvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOwoPbG9ja19leHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMY9AMiRQoVTG9ja1ByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZVbmxvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXVW5sb2NrUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIl8KG0Jsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJZChxCbG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiYQodVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QSQAoTcHJvdmlkZXJfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5wYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWwoeVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnRCUwoSZGV2LnNpZ25ldC5hdXRoLnYxQg9QcmluY2lwYWxzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
 
 /**
  * Which principal is shown.
@@ -240,6 +242,104 @@ export const ReactivatePrincipalResponseSchema: GenMessage<ReactivatePrincipalRe
   messageDesc(file_signet_auth_v1_principals, 9);
 
 /**
+ * Which principal is locked, and until when.
+ *
+ * @generated from message signet.auth.v1.LockPrincipalRequest
+ */
+export type LockPrincipalRequest = Message<"signet.auth.v1.LockPrincipalRequest"> & {
+  /**
+   * `prn_…`
+   *
+   * @generated from field: string principal_id = 1;
+   */
+  principalId: string;
+
+  /**
+   * When the lock ends by itself: in the future, at most 30 days from now.
+   *
+   * @generated from field: google.protobuf.Timestamp lock_expires_at = 2;
+   */
+  lockExpiresAt?: Timestamp | undefined;
+
+  /**
+   * Why; administrators see it in the principal.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.LockPrincipalRequest.
+ * Use `create(LockPrincipalRequestSchema)` to create a new message.
+ */
+export const LockPrincipalRequestSchema: GenMessage<LockPrincipalRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_principals, 10);
+
+/**
+ * The principal as it is now.
+ *
+ * @generated from message signet.auth.v1.LockPrincipalResponse
+ */
+export type LockPrincipalResponse = Message<"signet.auth.v1.LockPrincipalResponse"> & {
+  /**
+   * The principal as it is now.
+   *
+   * @generated from field: signet.auth.v1.Principal principal = 1;
+   */
+  principal?: Principal | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.LockPrincipalResponse.
+ * Use `create(LockPrincipalResponseSchema)` to create a new message.
+ */
+export const LockPrincipalResponseSchema: GenMessage<LockPrincipalResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_principals, 11);
+
+/**
+ * Which principal is unlocked.
+ *
+ * @generated from message signet.auth.v1.UnlockPrincipalRequest
+ */
+export type UnlockPrincipalRequest = Message<"signet.auth.v1.UnlockPrincipalRequest"> & {
+  /**
+   * `prn_…`
+   *
+   * @generated from field: string principal_id = 1;
+   */
+  principalId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.UnlockPrincipalRequest.
+ * Use `create(UnlockPrincipalRequestSchema)` to create a new message.
+ */
+export const UnlockPrincipalRequestSchema: GenMessage<UnlockPrincipalRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_principals, 12);
+
+/**
+ * The principal as it is now.
+ *
+ * @generated from message signet.auth.v1.UnlockPrincipalResponse
+ */
+export type UnlockPrincipalResponse = Message<"signet.auth.v1.UnlockPrincipalResponse"> & {
+  /**
+   * The principal as it is now.
+   *
+   * @generated from field: signet.auth.v1.Principal principal = 1;
+   */
+  principal?: Principal | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.UnlockPrincipalResponse.
+ * Use `create(UnlockPrincipalResponseSchema)` to create a new message.
+ */
+export const UnlockPrincipalResponseSchema: GenMessage<UnlockPrincipalResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_principals, 13);
+
+/**
  * Which way of signing in is stopped.
  *
  * @generated from message signet.auth.v1.BlockProviderAccountRequest
@@ -258,7 +358,7 @@ export type BlockProviderAccountRequest = Message<"signet.auth.v1.BlockProviderA
  * Use `create(BlockProviderAccountRequestSchema)` to create a new message.
  */
 export const BlockProviderAccountRequestSchema: GenMessage<BlockProviderAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 10);
+  messageDesc(file_signet_auth_v1_principals, 14);
 
 /**
  * The account as it is now.
@@ -279,7 +379,7 @@ export type BlockProviderAccountResponse = Message<"signet.auth.v1.BlockProvider
  * Use `create(BlockProviderAccountResponseSchema)` to create a new message.
  */
 export const BlockProviderAccountResponseSchema: GenMessage<BlockProviderAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 11);
+  messageDesc(file_signet_auth_v1_principals, 15);
 
 /**
  * Which way of signing in is let through again.
@@ -300,7 +400,7 @@ export type UnblockProviderAccountRequest = Message<"signet.auth.v1.UnblockProvi
  * Use `create(UnblockProviderAccountRequestSchema)` to create a new message.
  */
 export const UnblockProviderAccountRequestSchema: GenMessage<UnblockProviderAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 12);
+  messageDesc(file_signet_auth_v1_principals, 16);
 
 /**
  * The account as it is now.
@@ -321,5 +421,5 @@ export type UnblockProviderAccountResponse = Message<"signet.auth.v1.UnblockProv
  * Use `create(UnblockProviderAccountResponseSchema)` to create a new message.
  */
 export const UnblockProviderAccountResponseSchema: GenMessage<UnblockProviderAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 13);
+  messageDesc(file_signet_auth_v1_principals, 17);
 

@@ -54,7 +54,7 @@ const (
 	Reason_TOKEN_EXPIRED Reason = 26
 	// The token's `nbf` or `iat` lies in the future.
 	Reason_TOKEN_NOT_YET_VALID Reason = 27
-	// The principal is suspended, locked, deactivated or deleted.
+	// The principal is suspended, deactivated or deleted.
 	Reason_PRINCIPAL_INACTIVE Reason = 40
 	// The identity is to be deleted, or is.
 	Reason_IDENTITY_INACTIVE Reason = 41
@@ -72,6 +72,8 @@ const (
 	Reason_REVOCATION_STATE_STALE Reason = 47
 	// The token is bound to a key and no proof came with it.
 	Reason_PROOF_OF_POSSESSION_REQUIRED Reason = 48
+	// An administrator locked the account for a time. Its sessions and credentials work again when the lock ends.
+	Reason_PRINCIPAL_LOCKED Reason = 49
 	// The token is of another app.
 	Reason_APP_MISMATCH Reason = 60
 	// The token is of another tenant.
@@ -362,6 +364,7 @@ var (
 		46:  "PERMISSIONS_STALE",
 		47:  "REVOCATION_STATE_STALE",
 		48:  "PROOF_OF_POSSESSION_REQUIRED",
+		49:  "PRINCIPAL_LOCKED",
 		60:  "APP_MISMATCH",
 		61:  "TENANT_MISMATCH",
 		62:  "CONTEXT_MISMATCH",
@@ -518,6 +521,7 @@ var (
 		"PERMISSIONS_STALE":             46,
 		"REVOCATION_STATE_STALE":        47,
 		"PROOF_OF_POSSESSION_REQUIRED":  48,
+		"PRINCIPAL_LOCKED":              49,
 		"APP_MISMATCH":                  60,
 		"TENANT_MISMATCH":               61,
 		"CONTEXT_MISMATCH":              62,
@@ -683,7 +687,7 @@ var File_signet_authz_v1_reason_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\x89\x1d\n" +
+	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\x9f\x1d\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNO_CREDENTIAL\x10\x01\x12\x18\n" +
@@ -707,7 +711,8 @@ const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\rTOKEN_REVOKED\x10-\x12\x15\n" +
 	"\x11PERMISSIONS_STALE\x10.\x12\x1a\n" +
 	"\x16REVOCATION_STATE_STALE\x10/\x12 \n" +
-	"\x1cPROOF_OF_POSSESSION_REQUIRED\x100\x12\x10\n" +
+	"\x1cPROOF_OF_POSSESSION_REQUIRED\x100\x12\x14\n" +
+	"\x10PRINCIPAL_LOCKED\x101\x12\x10\n" +
 	"\fAPP_MISMATCH\x10<\x12\x13\n" +
 	"\x0fTENANT_MISMATCH\x10=\x12\x14\n" +
 	"\x10CONTEXT_MISMATCH\x10>\x12\x13\n" +

@@ -19,6 +19,7 @@ public enum Reason {
   TOKEN_EXPIRED("unauthenticated", 401, "the access token has expired"),
   TOKEN_NOT_YET_VALID("unauthenticated", 401, "the access token is not valid yet"),
   PRINCIPAL_INACTIVE("unauthenticated", 401, "this account is not active"),
+  PRINCIPAL_LOCKED("unauthenticated", 401, "this account is locked for a time"),
   IDENTITY_INACTIVE("unauthenticated", 401, "this account is not active"),
   SESSION_REVOKED("unauthenticated", 401, "the session has ended; sign in again"),
   SESSION_EXPIRED("unauthenticated", 401, "the session has expired; sign in again"),

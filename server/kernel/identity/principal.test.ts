@@ -1,0 +1,30 @@
+import { expect, test } from "vitest"
+import type { Principal } from "../records.ts"
+import { isLockOver, isLockTime, longestLockMs, principalInactivity } from "./principal.ts"
+
+test.each<[Principal["status"] | undefined, ReturnType<typeof principalInactivity>]>([
+  ["ACTIVE", undefined],
+  ["LOCKED", "PRINCIPAL_LOCKED"],
+  ["SUSPENDED", "PRINCIPAL_INACTIVE"],
+  ["DEACTIVATED", "PRINCIPAL_INACTIVE"],
+  ["DELETED", "PRINCIPAL_INACTIVE"],
+  [undefined, "PRINCIPAL_INACTIVE"],
+])("a principal that is %s: %s", (status, expected) => {
+  expect(principalInactivity(status)).toBe(expected)
+})
+
+test("a lock ends in the future, and after 30 days at the latest", () => {
+  expect([9, 10, 11, 10 + longestLockMs, 11 + longestLockMs].map((ms) => isLockTime(ms, 10))).toEqual([
+    false,
+    false,
+    true,
+    true,
+    false,
+  ])
+})
+
+test("a lock is over at its time, not before, and only a lock is", () => {
+  const lock = { expiresAtMs: 10, reason: "" }
+  expect([9, 10].map((nowMs) => isLockOver({ status: "LOCKED", lock }, nowMs))).toEqual([false, true])
+  expect(isLockOver({ status: "SUSPENDED", lock }, 11)).toBe(false)
+})
