@@ -177,7 +177,7 @@ test("the examples import nothing of ours that is not published", () => {
 const messengerTypes = [
   ...["AttachmentOptions", "AttachmentSource", "ComparedBy", "ConversationInfo", "ConversationStatus"],
   ...["DeviceFingerprint", "DeviceInfo", "Incoming", "IncomingEnvelope", "MessagingConfig", "MessagingReason"],
-  ...["MessengerEvent", "OpenedAttachment", "Person", "QueuedMessage", "Range", "ReadOptions"],
+  ...["MessengerEvent", "NewKey", "OpenedAttachment", "Person", "QueuedMessage", "Range", "ReadOptions"],
   ...["SentMessage", "TimelineEntry"],
   ...["UploadInfo", "UserVerification", "Verification", "VerificationStatus"],
 ]

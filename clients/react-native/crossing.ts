@@ -6,10 +6,11 @@ import {
   MessagingError,
   type MessengerEvent,
   messagingReasons,
+  type NewKey,
   type Person,
   type TimelineEntry,
 } from "@signet/client/messaging"
-import type { NativeConversation, NativeEntry, NativeEvent, NativePerson } from "./native-messenger.ts"
+import type { NativeConversation, NativeEntry, NativeEvent, NativeNewKey, NativePerson } from "./native-messenger.ts"
 
 export function toBase64(bytes: Uint8Array): string {
   let binary = ""
@@ -64,6 +65,12 @@ const personFrom = (native: NativePerson | undefined): Person => {
   return { userId, deviceId }
 }
 
+const newKeyFrom = ({ what, wasVerified, ...person }: NativeNewKey): NewKey => ({
+  ...personFrom(person),
+  what: needed((["newDevice", "changedKey"] as const).find((one) => one === what)),
+  wasVerified,
+})
+
 export function entryFrom(native: NativeEntry): TimelineEntry {
   const at = { seq: BigInt(native.seq), atMs: native.atMs }
   switch (native.is) {
@@ -87,6 +94,8 @@ export function entryFrom(native: NativeEntry): TimelineEntry {
       return { ...at, is: "gap", afterSeq: BigInt(needed(native.afterSeq)) }
     case "reset":
       return { ...at, is: "reset", by: native.from && personFrom(native.from) }
+    case "newKeys":
+      return { ...at, is: "newKeys", devices: needed(native.devices).map(newKeyFrom) }
     default:
       throw refused()
   }

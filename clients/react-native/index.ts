@@ -15,6 +15,7 @@ export {
   type MessagingReason,
   type MessengerEvent,
   messagingReasons,
+  type NewKey,
   type OpenedAttachment,
   type Person,
   type QueuedMessage,

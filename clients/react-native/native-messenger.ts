@@ -32,6 +32,12 @@ export interface NativeConversation {
   readonly quarantine?: { readonly reason: string; readonly seq: string; readonly evidence: string }
 }
 
+export interface NativeNewKey extends NativePerson {
+  /** "newDevice" or "changedKey" */
+  readonly what: string
+  readonly wasVerified: boolean
+}
+
 export interface NativeEntry {
   readonly seq: string
   readonly atMs: number
@@ -52,6 +58,8 @@ export interface NativeEntry {
   readonly reason?: string
   /** Of a gap. */
   readonly afterSeq?: string
+  /** Of newKeys. */
+  readonly devices?: readonly NativeNewKey[]
 }
 
 export interface NativeEvent {

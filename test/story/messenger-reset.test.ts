@@ -71,7 +71,7 @@ test("two people who have both replaced their devices write to each other, and n
   const [first] = lost
   if (first === undefined) throw new Error("nobody")
   await syncAll(first)
-  expect(await kindsIn(first, id)).toEqual(["membership", "message", "reset", "message", "message"])
+  expect(await kindsIn(first, id)).toEqual(["membership", "message", "reset", "newKeys", "message", "message"])
   expect(await statusOf(first, id)).toBe("active")
   await first.messenger.send(id, utf8("from the old one"))
   await syncAll(ada, bob)

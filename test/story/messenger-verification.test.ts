@@ -142,7 +142,7 @@ test("a new device of somebody who was compared is told before anything that it 
   const second = await secondDevice()
   await second.messenger.send(id, utf8("it is me"))
   await ann.messenger.sync()
-  expect(kinds()).toEqual(["keysChanged", "membership", "message"])
+  expect(kinds()).toEqual(["keysChanged", "newKeys", "membership", "message"])
   expect(told[0]).toMatchObject({ userId: ben.person.userId, deviceIds: [second.messenger.deviceId] })
   expect(await statusOfBen()).toBe("changed")
   // Also when it is gone again, and after a restart.
@@ -183,7 +183,7 @@ test("a new device that is in a group to which one is invited is told before any
   await ann.messenger.sync()
   const ofThis = told.filter((event) => event.is !== "entry" || event.conversationId === other)
   expect(ofThis.map((event) => (event.is === "entry" ? event.entry.is : event.is))).toEqual([
-    ...["keysChanged", "status", "message"],
+    ...["keysChanged", "newKeys", "status", "message"],
   ])
   expect(ofThis[0]).toMatchObject({ userId: ben.person.userId, deviceIds: [second.messenger.deviceId] })
   expect(await statusOfBen()).toBe("changed")

@@ -8,6 +8,14 @@ export interface Person {
   readonly deviceId: string
 }
 
+/** A device with a key that this device had not seen. */
+export interface NewKey extends Person {
+  /** `newDevice`: a further device of a known user. `changedKey`: a known device has another key. */
+  readonly what: "newDevice" | "changedKey"
+  /** The user's keys had been compared: compare them again. A `keysChanged` event says so, too. */
+  readonly wasVerified: boolean
+}
+
 /** What happened at one place of a conversation's log; read again with `timeline`. */
 export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
   | {
@@ -49,6 +57,11 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
       /** Who began the new group; undefined where this device was not added by that commit. */
       readonly by: Person | undefined
     }
+  /**
+   * A warning: devices of known users have keys that this device had not seen. Comes before everything that those devices
+   * write. Only this kind may have the `seq` of another entry, which follows it.
+   */
+  | { readonly is: "newKeys"; readonly devices: readonly NewKey[] }
 )
 
 export type ConversationStatus =

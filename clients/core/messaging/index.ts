@@ -4,7 +4,7 @@ export type { OpenedAttachment, ReadOptions } from "./attachments/download.ts"
 export type { AttachmentSource } from "./attachments/source.ts"
 export type { AttachmentOptions, UploadInfo } from "./attachments/upload.ts"
 export { isMessagingError, MessagingError, type MessagingReason, messagingReasons } from "./errors.ts"
-export type { ConversationStatus, MessengerEvent, Person, TimelineEntry } from "./events.ts"
+export type { ConversationStatus, MessengerEvent, NewKey, Person, TimelineEntry } from "./events.ts"
 export type {
   ConversationInfo,
   DeviceInfo,

@@ -150,6 +150,8 @@ function entryTo(entry: TimelineEntry): NativeEntry {
       return { ...at, afterSeq: entry.afterSeq.toString() }
     case "reset":
       return { ...at, ...(entry.by !== undefined && { from: entry.by }) }
+    case "newKeys":
+      return { ...at, devices: entry.devices }
   }
 }
 

@@ -35,6 +35,7 @@ import { type Held, nothingHeld, type Seat } from "../state/held.ts"
 import { timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
+import { watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 import { checkGroupInfo } from "./group-info.ts"
 import { findKeyPackage, useOps } from "./key-packages.ts"
@@ -139,6 +140,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   await context.door(conversationId).change(async (held) => {
     await checkOnward(context, welcome, held, joined)
     const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
+    const keys = watchKeys(context, conversationId)
     const { record: former } = held
     // Who they are is known from here on, and a third is never let in.
     const users = [...new Set(joined.members.map(({ credential }) => personOf(credential).userId))]
@@ -151,19 +153,24 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
       ? { ...at, is: "reset", by: beganBy(welcome, joined) }
       : { ...at, is: "gap", afterSeq: held.seat?.processedSeq ?? 0n }
     // The log may have told the reset before the welcome came.
-    const isNew = former !== undefined && former.resetSeq !== at.seq
-    const rowOps = isNew ? [...used, await timelineOp(context.rows, conversationId, entry)] : used
+    const isTold = former?.resetSeq === at.seq
+    // An app that has read the entry of the reset reads on after it.
+    const newKeys = await keys.see(held, joined.state, isTold ? { ...at, seq: at.seq + 1n } : at)
+    const entries = former === undefined || isTold ? newKeys : [...newKeys, entry]
+    const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one, true)))
     const after = former && {
       resetSeq: isReset ? at.seq : former.resetSeq,
       asksConfirmation: isReset ? await asksConfirmation(context, former) : former.asksConfirmation,
+      seenKeysHash: former.seenKeysHash,
     }
     const known = { directUserIds, ...after }
-    const next = { record: create(ConversationRecordSchema, { ...record, ...known }), seat, staged: undefined }
+    const seen = await keys.written(create(ConversationRecordSchema, { ...record, ...known }))
+    const next = { record: seen.record, seat, staged: undefined }
     const finish = () => {
       for (const event of noticed.events) context.emit(event)
-      if (isReset) context.emit({ is: "entry", conversationId, entry })
+      for (const one of isReset ? entries : newKeys) context.emit({ is: "entry", conversationId, entry: one })
     }
-    return { next, ops: [...rowOps, ...noticed.ops], finish, result: undefined }
+    return { next, ops: [...used, ...entryOps, ...seen.ops, ...noticed.ops], finish, result: undefined }
   })
 }
 

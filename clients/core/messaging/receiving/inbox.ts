@@ -27,6 +27,7 @@ import type { DueChange } from "../state/due.ts"
 import { type Held, isAway, ownCredential, type Seat } from "../state/held.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
+import { type KeyWatch, watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 import { checkReceiptSeen } from "./commit-check.ts"
 import { followCommit } from "./follow.ts"
@@ -54,6 +55,7 @@ interface Batch {
   readonly finishes: (() => void)[]
   /** Told before the entries. */
   readonly warnings: MessengerEvent[]
+  readonly keys: KeyWatch
   waiting: readonly Waiting[]
 }
 
@@ -93,6 +95,7 @@ export async function takeIn(
       entries: [],
       finishes: [],
       warnings: [],
+      keys: watchKeys(context, conversationId),
       waiting: await waitingHere(context, conversationId, held),
     }
     let hasGap = false
@@ -119,8 +122,13 @@ export async function takeIn(
         quarantine(batch, envelope, error)
       }
     }
-    const { entries, finishes, warnings, held: next } = batch
-    batch.ops.push(...(await Promise.all(entries.map((entry) => timelineOp(context.rows, conversationId, entry)))))
+    const { entries, finishes, warnings } = batch
+    const { record, ops: keyOps } = await batch.keys.written(batch.held.record)
+    const next = record === batch.held.record ? batch.held : { ...batch.held, record }
+    batch.ops.push(
+      ...keyOps,
+      ...(await Promise.all(entries.map((entry) => timelineOp(context.rows, conversationId, entry)))),
+    )
     const { seat } = next
     return {
       next,
@@ -172,12 +180,17 @@ async function step(
   })
   // Made by this device, and not known to it: what is stored is older than what was used.
   if (followed === undefined) return leave(batch, Status.ROLLED_BACK)
+  const before = batch.held
   batch.held = followed.held
   batch.finishes.push(followed.finish)
+  const after = followed.held.seat
+  if (after !== undefined) {
+    const at = { seq: envelope.seq, atMs: after.receipt === "first" ? 0 : Number(after.receipt.acceptedAtMs) }
+    batch.entries.push(...(await batch.keys.see(before, after.group, at)))
+  }
   batch.entries.push(...followed.entries)
   // What it was for is done, in the same transaction.
   if (followed.done !== undefined) batch.due.push(removeIntent(followed.done))
-  const after = followed.held.seat
   if (after === undefined) return
   const { ops, events } = await noticeKeys(context, deviceKeysIn(context, after.group))
   batch.ops.push(...ops)

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts"
 import type { ConversationStatus } from "../events.ts"
 import type { Op } from "../store/store.ts"
 import { type Held, statusOf } from "./held.ts"
-import { timelineAfter } from "./timeline.ts"
+import { seqOfKey, timelineAfter } from "./timeline.ts"
 
 interface Told {
   /** The last place; undefined where this device was not in when it was first looked at. */
@@ -77,5 +77,5 @@ const laterOf = (one: bigint | undefined, other: bigint | undefined): bigint | u
 /** Where this device went, the last place that it took in. */
 function lastPlaceIn(ops: readonly Op[]): bigint | undefined {
   const last = ops.findLast(({ table }) => table === "timeline")
-  return last && BigInt(last.key)
+  return last && seqOfKey(last.key)
 }

@@ -1,20 +1,41 @@
 import { create } from "@bufbuild/protobuf"
 import { type TimelineRecord, TimelineRecordSchema } from "@signet/proto/client/v1/records"
-import type { Person, TimelineEntry } from "../events.ts"
+import type { NewKey, Person, TimelineEntry } from "../events.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
 
 /** Sorts as the number does. */
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
-export async function timelineOp(rows: SealedRows, space: Space, entry: TimelineEntry): Promise<Op> {
-  return rows.put({ space, table: "timeline", key: keyOfSeq(entry.seq) }, TimelineRecordSchema, recordOf(entry))
+/** New keys sort after everything of the places before, and before the entry of the same place. */
+function keyOf({ is, seq }: TimelineEntry, isOfWelcome: boolean): string {
+  if (is !== "newKeys") return keyOfSeq(seq)
+  return `${keyOfSeq(seq - 1n)}:${isOfWelcome ? "joined" : "keys"}`
+}
+
+const isNewKeysRow = (key: string): boolean => key.includes(":")
+
+/** The place in the log that a timeline row is about. */
+export function seqOfKey(key: string): bigint {
+  const [seq = ""] = key.split(":")
+  return isNewKeysRow(key) ? BigInt(seq) + 1n : BigInt(seq)
+}
+
+/** @param isOfWelcome New keys that a welcome showed: a commit at the same place has a row of its own. */
+export async function timelineOp(
+  rows: SealedRows,
+  space: Space,
+  entry: TimelineEntry,
+  isOfWelcome = false,
+): Promise<Op> {
+  const place = { space, table: "timeline", key: keyOf(entry, isOfWelcome) } as const
+  return rows.put(place, TimelineRecordSchema, recordOf(entry))
 }
 
 export interface Range {
   /** From after this place on; from the first one there is if absent. */
   readonly afterSeq?: bigint
-  /** At most so many. Default: 100. */
+  /** At most so many, and those with the place of the last one. Default: 100. */
   readonly limit?: number
 }
 
@@ -27,10 +48,17 @@ export async function readTimeline(
 ): Promise<TimelineEntry[]> {
   const after = afterSeq === undefined ? {} : { after: keyOfSeq(afterSeq) }
   const found = await store.list(space, "timeline", { ...after, limit })
+  // The next page begins after the last place, so a place is never divided.
+  for (let last = found.at(-1); found.length >= limit && last !== undefined && isNewKeysRow(last.key); ) {
+    const [next] = await store.list(space, "timeline", { after: last.key, limit: 1 })
+    if (next === undefined || seqOfKey(next.key) !== seqOfKey(last.key)) break
+    found.push(next)
+    last = next
+  }
   return Promise.all(
     found.map(async ({ key, value }) => {
       const record = await rows.read({ space, table: "timeline", key }, TimelineRecordSchema, value)
-      return entryOf(BigInt(key), record)
+      return entryOf(seqOfKey(key), record)
     }),
   )
 }
@@ -77,6 +105,10 @@ function kindOf(entry: TimelineEntry): NonNullable<Parameters<typeof create<type
       return { case: "gap", value: { afterSeq: entry.afterSeq } }
     case "reset":
       return { case: "reset", value: { ...entry.by } }
+    case "newKeys": {
+      const devices = entry.devices.map(({ what, ...device }) => ({ ...device, isChangedKey: what === "changedKey" }))
+      return { case: "newKeys", value: { devices } }
+    }
   }
 }
 
@@ -104,6 +136,12 @@ function entryOf(seq: bigint, { atMs, entry }: TimelineRecord): TimelineEntry {
       return { ...at, is: "gap", afterSeq: entry.value.afterSeq }
     case "reset":
       return { ...at, is: "reset", by: entry.value.userId === "" ? undefined : person(entry.value) }
+    case "newKeys": {
+      const devices = entry.value.devices.map(({ isChangedKey, wasVerified, ...device }): NewKey => {
+        return { ...person(device), what: isChangedKey ? "changedKey" : "newDevice", wasVerified }
+      })
+      return { ...at, is: "newKeys", devices }
+    }
     case undefined:
       // A later version may tell of more.
       return { ...at, is: "unreadable", reason: "STATE_NEWER_VERSION" }

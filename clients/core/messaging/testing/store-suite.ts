@@ -114,6 +114,14 @@ export function storeSuite(name: string, make: () => Promise<StoreUnderTest>): v
       expect(await keys({ after: "01", limit: 2 })).toEqual(["02", "03"])
     })
 
+    test("a key that continues another one comes between that and the next", async () => {
+      const named = ["02", "01:keys", "01", "01:joined"].map((key) => put("timeline", key, key))
+      await store.transact(a, 0n, named)
+      const keys = async (after: string) => (await store.list(a, "timeline", { after })).map(({ key }) => key)
+      expect(await keys("01")).toEqual(["01:joined", "01:keys", "02"])
+      expect(await keys("01:keys")).toEqual(["02"])
+    })
+
     test("bytes come back as they were, and changing them changes nothing that is stored", async () => {
       const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => i % 256)
       await store.transact(a, 0n, [{ op: "put", table: "tree", key: "x", value: bytes }])

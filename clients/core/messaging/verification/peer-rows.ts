@@ -52,10 +52,16 @@ export async function readPeer(needs: Needs, userId: string): Promise<Peer> {
   return { record, changed: await changedKeys(needs, userId) }
 }
 
-export async function changedKeys({ store, rows }: Needs, userId: string): Promise<PeerKeyRecord[]> {
-  const prefix = `${nameOf(userId)}:`
+export const changedKeys = (needs: Needs, userId: string): Promise<PeerKeyRecord[]> => keysUnder(needs, nameOf(userId))
+
+/** Every key of a user that was ever seen in a conversation. */
+export const seenKeys = (needs: Needs, userId: string): Promise<PeerKeyRecord[]> =>
+  keysUnder(needs, `seen:${nameOf(userId)}`)
+
+async function keysUnder({ store, rows }: Needs, name: string): Promise<PeerKeyRecord[]> {
+  const prefix = `${name}:`
   const found: PeerKeyRecord[] = []
-  for (let after = nameOf(userId); ; ) {
+  for (let after = name; ; ) {
     const page = await store.list(deviceSpace, "peer", { after, limit: 50 })
     for (const { key, value } of page) {
       if (!key.startsWith(prefix)) return found
@@ -77,9 +83,22 @@ export function statusOf({ record, changed }: Peer): VerificationStatus {
   }
 }
 
+type PeerKey = Omit<PeerKeyRecord, "$typeName" | "$unknown">
+
 /** A row for a key that was not compared. Writing it again is writing the same. */
-export async function putChangedKey({ rows }: Needs, key: Omit<PeerKeyRecord, "$typeName" | "$unknown">): Promise<Op> {
+export async function putChangedKey({ rows }: Needs, key: PeerKey): Promise<Op> {
   return { ...(await rows.put(keyPlace(key.userId, key.key), PeerKeyRecordSchema, key)), space: deviceSpace }
+}
+
+/** A row for a key that was seen in a conversation. No row is ever removed, so conversations write them at once. */
+export async function putSeenKey({ rows }: Needs, key: PeerKey): Promise<Op> {
+  const { deviceId, userId } = key
+  const place = {
+    space: deviceSpace,
+    table: "peer",
+    key: `seen:${nameOf(userId)}:${nameOf(utf8(deviceId + hex(key.key)))}`,
+  } as const
+  return { ...(await rows.put(place, PeerKeyRecordSchema, key)), space: deviceSpace }
 }
 
 export const removeChangedKey = ({ userId, key }: Pick<PeerKeyRecord, "userId" | "key">): Op => ({

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/client/v1/records.proto.
  */
 export const file_signet_client_v1_records: GenFile = /*@__PURE__*/
-  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCLrCAoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lEhMKC2NyZWF0aW9uX2lkGAsgASgJEhEKCXJlc2V0X3NlcRgMIAEoBBIZChFhc2tzX2NvbmZpcm1hdGlvbhgNIAEoCBqlAQoHT3V0bGluZRIVCg1wcm9jZXNzZWRfc2VxGAEgASgEEhcKD2xlYWZfcmVuZXdlZF9hdBgCIAEoBBIRCglpc19zdGFnZWQYAyABKAgSFgoOb3duX2RldmljZV9pZHMYBCADKAkSDQoFZXBvY2gYBSABKAQSGgoSbWVtYmVyc19nZW5lcmF0aW9uGAYgASgEEhQKDHJlY2VpcHRfaGVhZBgHIAEoDBo1CgNEdWUSDQoFdGFibGUYASABKAkSCwoDa2V5GAIgASgJEhIKCmdlbmVyYXRpb24YAyABKAQarwEKClF1YXJhbnRpbmUSDgoGcmVhc29uGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIQCghlbnZlbG9wZRgEIAEoDBIRCglzdGF0ZV90YWcYBSABKAwSEwoLaXNfcmVwb3J0ZWQYBiABKAgSOwoFZmF1bHQYByABKA4yLC5zaWduZXQubWVzc2FnaW5nLnYxLlJlcG9ydEZvcmtSZXF1ZXN0LkZhdWx0Gj0KDlBlbmRpbmdDb25zdW1lEhIKCndlbGNvbWVfaWQYASABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAIgASgMIpEBCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDAoIQ1JFQVRJTkcQARIKCgZBQ1RJVkUQAhIPCgtRVUFSQU5USU5FRBADEg8KC1JPTExFRF9CQUNLEAQSCwoHV0FJVElORxAFEgsKB0xFQVZJTkcQBhILCgdSRU1PVkVEEAcSDAoIU1RSQU5ERUQQCCIeCgpNZW1iZXJMaXN0EhAKCHVzZXJfaWRzGAEgAygJItoECgxJbnRlbnRSZWNvcmQSNwoGY3JlYXRlGAEgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ3JlYXRlSAASNgoDYWRkGAIgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuU3ViamVjdHNIABI5CgZyZW1vdmUYAyABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjcKBnVwZGF0ZRgEIAEoCzIlLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlVwZGF0ZUgAEjwKCWNhcnJ5X291dBgFIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLkNhcnJ5T3V0SAASNQoFcmVzZXQYCSABKAsyJC5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5SZXNldEgAEhAKCGNsYWltX2lkGAYgASgJEg0KBXRyaWVzGAcgASgNEhMKC2Fza2VkX2F0X21zGAggASgEGkkKBkNyZWF0ZRIUCgxwZWVyX3VzZXJfaWQYASABKAkSEAoIdXNlcl9pZHMYAiADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMGjAKCFN1YmplY3RzEhAKCHVzZXJfaWRzGAEgAygJEhIKCmRldmljZV9pZHMYAiADKAkaCAoGVXBkYXRlGgcKBVJlc2V0GiAKCENhcnJ5T3V0EhQKDGRpcmVjdGl2ZV9pZBgBIAEoCUIICgZjaGFuZ2UinwIKDFN0YWdlZENvbW1pdBIRCglpbnRlbnRfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMEhMKC2NvbW1pdF9oYXNoGAQgASgMEg4KBmNvbW1pdBgFIAEoDBISCgpncm91cF9pbmZvGAYgASgMEg8KB3dlbGNvbWUYByABKAwSEQoJbmV4dF90cmVlGAggASgMEhIKCm5leHRfc3RhdGUYCSABKAwSFQoNY2xhaW1fdGlja2V0cxgKIAMoDBIZChFuZXh0X2lkZW50aXR5X2tleRgLIAEoDBIcChRuZXh0X2NyZWRlbnRpYWxfaGFzaBgMIAEoDBITCgtyZW5ld3NfbGVhZhgNIAEoCCKHAQoMT3V0Ym94UmVjb3JkEhEKCXBsYWludGV4dBgBIAEoDBINCgVlcG9jaBgCIAEoBBIPCgdtZXNzYWdlGAMgASgMEhQKDGNvbnRlbnRfaGFzaBgEIAEoDBIXCg9pZGVtcG90ZW5jeV9rZXkYBSABKAwSFQoNd3JpdHRlbl9hdF9tcxgGIAEoBCK7BwoOVGltZWxpbmVSZWNvcmQSDQoFYXRfbXMYASABKAQSOwoHbWVzc2FnZRgCIAEoCzIoLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuTWVzc2FnZUgAEkEKCm1lbWJlcnNoaXAYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lbWJlcnNoaXBIABJBCgp1bnJlYWRhYmxlGAQgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5VbnJlYWRhYmxlSAASMwoDZ2FwGAUgASgLMiQuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5HYXBIABJBCgphdHRhY2htZW50GAYgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5BdHRhY2htZW50SAASNwoFcmVzZXQYByABKAsyJi5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlJlc2V0SAAaKwoFUmVzZXQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkaUwoHTWVzc2FnZRIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRIRCglwbGFpbnRleHQYAyABKAwSEQoJb3V0Ym94X2lkGAQgASgJGngKCkF0dGFjaG1lbnQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEgoKbWVkaWFfdHlwZRgDIAEoCRIRCglmaWxlX25hbWUYBCABKAkSDAoEc2l6ZRgFIAEoBBIRCglvdXRib3hfaWQYBiABKAkaugEKCk1lbWJlcnNoaXASOgoJY29tbWl0dGVyGAEgASgLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SNgoFYWRkZWQYAiADKAsyJy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlBlcnNvbhI4CgdyZW1vdmVkGAMgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24aLAoGUGVyc29uEg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJGhwKClVucmVhZGFibGUSDgoGcmVhc29uGAEgASgJGhgKA0dhcBIRCglhZnRlcl9zZXEYASABKARCBwoFZW50cnkigQEKDFVwbG9hZFJlY29yZBI2CghtYW5pZmVzdBgBIAEoCzIkLnNpZ25ldC5jbGllbnQudjEuQXR0YWNobWVudE1hbmlmZXN0EgwKBHRhZ3MYAiABKAwSFAoMbm9uY2VfcHJlZml4GAMgASgMEhUKDXN0YXJ0ZWRfYXRfbXMYBCABKAQiVAoNUGVlcktleVJlY29yZBIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRILCgNrZXkYAyABKAwSEgoKc2Vlbl9hdF9tcxgEIAEoBCKnAgoSVmVyaWZpY2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuVmVyaWZpY2F0aW9uUmVjb3JkLlN0YXR1cxIUCgxrZXlfc2V0X2hhc2gYAiABKAwSDgoGbWV0aG9kGAMgASgJEg0KBWF0X21zGAQgASgEEhQKDGxpc3RfdmVyc2lvbhgFIAEoBBIRCglsaXN0X2hhc2gYBiABKAwSFQoNYWNjZXB0ZWRfa2V5cxgHIAMoDBISCgpsaXN0X2ZhdWx0GAggASgJIksKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIOCgpVTlZFUklGSUVEEAESDAoIVkVSSUZJRUQQAhILCgdDSEFOR0VEEANCVgoUZGV2LnNpZ25ldC5jbGllbnQudjFCDFJlY29yZHNQcm90b1ABWi5zaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY2xpZW50L3YxO2NsaWVudHYxYgZwcm90bzM", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
+  fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCKDCQoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lEhMKC2NyZWF0aW9uX2lkGAsgASgJEhEKCXJlc2V0X3NlcRgMIAEoBBIZChFhc2tzX2NvbmZpcm1hdGlvbhgNIAEoCBIWCg5zZWVuX2tleXNfaGFzaBgOIAEoDBqlAQoHT3V0bGluZRIVCg1wcm9jZXNzZWRfc2VxGAEgASgEEhcKD2xlYWZfcmVuZXdlZF9hdBgCIAEoBBIRCglpc19zdGFnZWQYAyABKAgSFgoOb3duX2RldmljZV9pZHMYBCADKAkSDQoFZXBvY2gYBSABKAQSGgoSbWVtYmVyc19nZW5lcmF0aW9uGAYgASgEEhQKDHJlY2VpcHRfaGVhZBgHIAEoDBo1CgNEdWUSDQoFdGFibGUYASABKAkSCwoDa2V5GAIgASgJEhIKCmdlbmVyYXRpb24YAyABKAQarwEKClF1YXJhbnRpbmUSDgoGcmVhc29uGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIQCghlbnZlbG9wZRgEIAEoDBIRCglzdGF0ZV90YWcYBSABKAwSEwoLaXNfcmVwb3J0ZWQYBiABKAgSOwoFZmF1bHQYByABKA4yLC5zaWduZXQubWVzc2FnaW5nLnYxLlJlcG9ydEZvcmtSZXF1ZXN0LkZhdWx0Gj0KDlBlbmRpbmdDb25zdW1lEhIKCndlbGNvbWVfaWQYASABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAIgASgMIpEBCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDAoIQ1JFQVRJTkcQARIKCgZBQ1RJVkUQAhIPCgtRVUFSQU5USU5FRBADEg8KC1JPTExFRF9CQUNLEAQSCwoHV0FJVElORxAFEgsKB0xFQVZJTkcQBhILCgdSRU1PVkVEEAcSDAoIU1RSQU5ERUQQCCIeCgpNZW1iZXJMaXN0EhAKCHVzZXJfaWRzGAEgAygJInkKCFNlZW5LZXlzEjIKB2RldmljZXMYASADKAsyIS5zaWduZXQuY2xpZW50LnYxLlNlZW5LZXlzLkRldmljZRo5CgZEZXZpY2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMItoECgxJbnRlbnRSZWNvcmQSNwoGY3JlYXRlGAEgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ3JlYXRlSAASNgoDYWRkGAIgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuU3ViamVjdHNIABI5CgZyZW1vdmUYAyABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjcKBnVwZGF0ZRgEIAEoCzIlLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlVwZGF0ZUgAEjwKCWNhcnJ5X291dBgFIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLkNhcnJ5T3V0SAASNQoFcmVzZXQYCSABKAsyJC5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5SZXNldEgAEhAKCGNsYWltX2lkGAYgASgJEg0KBXRyaWVzGAcgASgNEhMKC2Fza2VkX2F0X21zGAggASgEGkkKBkNyZWF0ZRIUCgxwZWVyX3VzZXJfaWQYASABKAkSEAoIdXNlcl9pZHMYAiADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMGjAKCFN1YmplY3RzEhAKCHVzZXJfaWRzGAEgAygJEhIKCmRldmljZV9pZHMYAiADKAkaCAoGVXBkYXRlGgcKBVJlc2V0GiAKCENhcnJ5T3V0EhQKDGRpcmVjdGl2ZV9pZBgBIAEoCUIICgZjaGFuZ2UinwIKDFN0YWdlZENvbW1pdBIRCglpbnRlbnRfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMEhMKC2NvbW1pdF9oYXNoGAQgASgMEg4KBmNvbW1pdBgFIAEoDBISCgpncm91cF9pbmZvGAYgASgMEg8KB3dlbGNvbWUYByABKAwSEQoJbmV4dF90cmVlGAggASgMEhIKCm5leHRfc3RhdGUYCSABKAwSFQoNY2xhaW1fdGlja2V0cxgKIAMoDBIZChFuZXh0X2lkZW50aXR5X2tleRgLIAEoDBIcChRuZXh0X2NyZWRlbnRpYWxfaGFzaBgMIAEoDBITCgtyZW5ld3NfbGVhZhgNIAEoCCKHAQoMT3V0Ym94UmVjb3JkEhEKCXBsYWludGV4dBgBIAEoDBINCgVlcG9jaBgCIAEoBBIPCgdtZXNzYWdlGAMgASgMEhQKDGNvbnRlbnRfaGFzaBgEIAEoDBIXCg9pZGVtcG90ZW5jeV9rZXkYBSABKAwSFQoNd3JpdHRlbl9hdF9tcxgGIAEoBCKjCQoOVGltZWxpbmVSZWNvcmQSDQoFYXRfbXMYASABKAQSOwoHbWVzc2FnZRgCIAEoCzIoLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuTWVzc2FnZUgAEkEKCm1lbWJlcnNoaXAYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lbWJlcnNoaXBIABJBCgp1bnJlYWRhYmxlGAQgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5VbnJlYWRhYmxlSAASMwoDZ2FwGAUgASgLMiQuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5HYXBIABJBCgphdHRhY2htZW50GAYgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5BdHRhY2htZW50SAASNwoFcmVzZXQYByABKAsyJi5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlJlc2V0SAASPAoIbmV3X2tleXMYCCABKAsyKC5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk5ld0tleXNIABqnAQoHTmV3S2V5cxJACgdkZXZpY2VzGAEgAygLMi8uc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5OZXdLZXlzLkRldmljZRpaCgZEZXZpY2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSFgoOaXNfY2hhbmdlZF9rZXkYAyABKAgSFAoMd2FzX3ZlcmlmaWVkGAQgASgIGisKBVJlc2V0Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJGlMKB01lc3NhZ2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEQoJcGxhaW50ZXh0GAMgASgMEhEKCW91dGJveF9pZBgEIAEoCRp4CgpBdHRhY2htZW50Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhIKCm1lZGlhX3R5cGUYAyABKAkSEQoJZmlsZV9uYW1lGAQgASgJEgwKBHNpemUYBSABKAQSEQoJb3V0Ym94X2lkGAYgASgJGroBCgpNZW1iZXJzaGlwEjoKCWNvbW1pdHRlchgBIAEoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uEjYKBWFkZGVkGAIgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SOAoHcmVtb3ZlZBgDIAMoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uGiwKBlBlcnNvbhIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRocCgpVbnJlYWRhYmxlEg4KBnJlYXNvbhgBIAEoCRoYCgNHYXASEQoJYWZ0ZXJfc2VxGAEgASgEQgcKBWVudHJ5IoEBCgxVcGxvYWRSZWNvcmQSNgoIbWFuaWZlc3QYASABKAsyJC5zaWduZXQuY2xpZW50LnYxLkF0dGFjaG1lbnRNYW5pZmVzdBIMCgR0YWdzGAIgASgMEhQKDG5vbmNlX3ByZWZpeBgDIAEoDBIVCg1zdGFydGVkX2F0X21zGAQgASgEIlQKDVBlZXJLZXlSZWNvcmQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMEhIKCnNlZW5fYXRfbXMYBCABKAQipwIKElZlcmlmaWNhdGlvblJlY29yZBI7CgZzdGF0dXMYASABKA4yKy5zaWduZXQuY2xpZW50LnYxLlZlcmlmaWNhdGlvblJlY29yZC5TdGF0dXMSFAoMa2V5X3NldF9oYXNoGAIgASgMEg4KBm1ldGhvZBgDIAEoCRINCgVhdF9tcxgEIAEoBBIUCgxsaXN0X3ZlcnNpb24YBSABKAQSEQoJbGlzdF9oYXNoGAYgASgMEhUKDWFjY2VwdGVkX2tleXMYByADKAwSEgoKbGlzdF9mYXVsdBgIIAEoCSJLCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDgoKVU5WRVJJRklFRBABEgwKCFZFUklGSUVEEAISCwoHQ0hBTkdFRBADQlYKFGRldi5zaWduZXQuY2xpZW50LnYxQgxSZWNvcmRzUHJvdG9QAVouc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NsaWVudC92MTtjbGllbnR2MWIGcHJvdG8z", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
 
 /**
  * Says whose store this is, and which box seals it. In the clear, and checked before anything is opened.
@@ -352,6 +352,13 @@ export type ConversationRecord = Message<"signet.client.v1.ConversationRecord"> 
    * @generated from field: bool asks_confirmation = 13;
    */
   asksConfirmation: boolean;
+
+  /**
+   * SHA-256 of the SeenKeys beside it; empty before the first one is written.
+   *
+   * @generated from field: bytes seen_keys_hash = 14;
+   */
+  seenKeysHash: Uint8Array;
 };
 
 /**
@@ -656,6 +663,62 @@ export const MemberListSchema: GenMessage<MemberList> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 5);
 
 /**
+ * The key that each device of a conversation had when it was last in. Devices that left remain.
+ *
+ * @generated from message signet.client.v1.SeenKeys
+ */
+export type SeenKeys = Message<"signet.client.v1.SeenKeys"> & {
+  /**
+   * Each device once.
+   *
+   * @generated from field: repeated signet.client.v1.SeenKeys.Device devices = 1;
+   */
+  devices: SeenKeys_Device[];
+};
+
+/**
+ * Describes the message signet.client.v1.SeenKeys.
+ * Use `create(SeenKeysSchema)` to create a new message.
+ */
+export const SeenKeysSchema: GenMessage<SeenKeys> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 6);
+
+/**
+ * A device and its key.
+ *
+ * @generated from message signet.client.v1.SeenKeys.Device
+ */
+export type SeenKeys_Device = Message<"signet.client.v1.SeenKeys.Device"> & {
+  /**
+   * `prn_…`
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * `dev_…`
+   *
+   * @generated from field: string device_id = 2;
+   */
+  deviceId: string;
+
+  /**
+   * The leaf's signature key, 32 bytes.
+   *
+   * @generated from field: bytes key = 3;
+   */
+  key: Uint8Array;
+};
+
+/**
+ * Describes the message signet.client.v1.SeenKeys.Device.
+ * Use `create(SeenKeys_DeviceSchema)` to create a new message.
+ */
+export const SeenKeys_DeviceSchema: GenMessage<SeenKeys_Device> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 6, 0);
+
+/**
  * Something that was asked for and is not done yet. Stored before the network is asked.
  *
  * @generated from message signet.client.v1.IntentRecord
@@ -743,7 +806,7 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
  * Use `create(IntentRecordSchema)` to create a new message.
  */
 export const IntentRecordSchema: GenMessage<IntentRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6);
+  messageDesc(file_signet_client_v1_records, 7);
 
 /**
  * A new conversation.
@@ -778,7 +841,7 @@ export type IntentRecord_Create = Message<"signet.client.v1.IntentRecord.Create"
  * Use `create(IntentRecord_CreateSchema)` to create a new message.
  */
 export const IntentRecord_CreateSchema: GenMessage<IntentRecord_Create> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 0);
+  messageDesc(file_signet_client_v1_records, 7, 0);
 
 /**
  * Whom.
@@ -806,7 +869,7 @@ export type IntentRecord_Subjects = Message<"signet.client.v1.IntentRecord.Subje
  * Use `create(IntentRecord_SubjectsSchema)` to create a new message.
  */
 export const IntentRecord_SubjectsSchema: GenMessage<IntentRecord_Subjects> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 1);
+  messageDesc(file_signet_client_v1_records, 7, 1);
 
 /**
  * Nothing to say.
@@ -821,7 +884,7 @@ export type IntentRecord_Update = Message<"signet.client.v1.IntentRecord.Update"
  * Use `create(IntentRecord_UpdateSchema)` to create a new message.
  */
 export const IntentRecord_UpdateSchema: GenMessage<IntentRecord_Update> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 2);
+  messageDesc(file_signet_client_v1_records, 7, 2);
 
 /**
  * Nothing to say: what is staged is all there is.
@@ -836,7 +899,7 @@ export type IntentRecord_Reset = Message<"signet.client.v1.IntentRecord.Reset"> 
  * Use `create(IntentRecord_ResetSchema)` to create a new message.
  */
 export const IntentRecord_ResetSchema: GenMessage<IntentRecord_Reset> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 3);
+  messageDesc(file_signet_client_v1_records, 7, 3);
 
 /**
  * Which.
@@ -857,7 +920,7 @@ export type IntentRecord_CarryOut = Message<"signet.client.v1.IntentRecord.Carry
  * Use `create(IntentRecord_CarryOutSchema)` to create a new message.
  */
 export const IntentRecord_CarryOutSchema: GenMessage<IntentRecord_CarryOut> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 6, 4);
+  messageDesc(file_signet_client_v1_records, 7, 4);
 
 /**
  * An own commit that was made and not taken yet, with the state that it leads to. Sent again as it is, byte for byte.
@@ -962,7 +1025,7 @@ export type StagedCommit = Message<"signet.client.v1.StagedCommit"> & {
  * Use `create(StagedCommitSchema)` to create a new message.
  */
 export const StagedCommitSchema: GenMessage<StagedCommit> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 7);
+  messageDesc(file_signet_client_v1_records, 8);
 
 /**
  * An own message on its way. One that waits for a group has neither epoch nor message, content hash and key yet.
@@ -1018,7 +1081,7 @@ export type OutboxRecord = Message<"signet.client.v1.OutboxRecord"> & {
  * Use `create(OutboxRecordSchema)` to create a new message.
  */
 export const OutboxRecordSchema: GenMessage<OutboxRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 8);
+  messageDesc(file_signet_client_v1_records, 9);
 
 /**
  * What happened at one place of a conversation's log.
@@ -1086,6 +1149,14 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
      */
     value: TimelineRecord_Reset;
     case: "reset";
+  } | {
+    /**
+     * Devices have keys that this device had not seen. Stands before the entry of the same place, if there is one.
+     *
+     * @generated from field: signet.client.v1.TimelineRecord.NewKeys new_keys = 8;
+     */
+    value: TimelineRecord_NewKeys;
+    case: "newKeys";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1094,7 +1165,70 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
  * Use `create(TimelineRecordSchema)` to create a new message.
  */
 export const TimelineRecordSchema: GenMessage<TimelineRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9);
+  messageDesc(file_signet_client_v1_records, 10);
+
+/**
+ * Devices of known users with keys that this device had not seen.
+ *
+ * @generated from message signet.client.v1.TimelineRecord.NewKeys
+ */
+export type TimelineRecord_NewKeys = Message<"signet.client.v1.TimelineRecord.NewKeys"> & {
+  /**
+   * Each device once.
+   *
+   * @generated from field: repeated signet.client.v1.TimelineRecord.NewKeys.Device devices = 1;
+   */
+  devices: TimelineRecord_NewKeys_Device[];
+};
+
+/**
+ * Describes the message signet.client.v1.TimelineRecord.NewKeys.
+ * Use `create(TimelineRecord_NewKeysSchema)` to create a new message.
+ */
+export const TimelineRecord_NewKeysSchema: GenMessage<TimelineRecord_NewKeys> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 10, 0);
+
+/**
+ * A device and what is new about it.
+ *
+ * @generated from message signet.client.v1.TimelineRecord.NewKeys.Device
+ */
+export type TimelineRecord_NewKeys_Device = Message<"signet.client.v1.TimelineRecord.NewKeys.Device"> & {
+  /**
+   * `prn_…`
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * `dev_…`
+   *
+   * @generated from field: string device_id = 2;
+   */
+  deviceId: string;
+
+  /**
+   * The device was known and had another key; otherwise the device is new.
+   *
+   * @generated from field: bool is_changed_key = 3;
+   */
+  isChangedKey: boolean;
+
+  /**
+   * The user's keys had been compared.
+   *
+   * @generated from field: bool was_verified = 4;
+   */
+  wasVerified: boolean;
+};
+
+/**
+ * Describes the message signet.client.v1.TimelineRecord.NewKeys.Device.
+ * Use `create(TimelineRecord_NewKeys_DeviceSchema)` to create a new message.
+ */
+export const TimelineRecord_NewKeys_DeviceSchema: GenMessage<TimelineRecord_NewKeys_Device> = /*@__PURE__*/
+  messageDesc(file_signet_client_v1_records, 10, 0, 0);
 
 /**
  * A break: a new group goes on under the same conversation id.
@@ -1122,7 +1256,7 @@ export type TimelineRecord_Reset = Message<"signet.client.v1.TimelineRecord.Rese
  * Use `create(TimelineRecord_ResetSchema)` to create a new message.
  */
 export const TimelineRecord_ResetSchema: GenMessage<TimelineRecord_Reset> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 0);
+  messageDesc(file_signet_client_v1_records, 10, 1);
 
 /**
  * A message.
@@ -1164,7 +1298,7 @@ export type TimelineRecord_Message = Message<"signet.client.v1.TimelineRecord.Me
  * Use `create(TimelineRecord_MessageSchema)` to create a new message.
  */
 export const TimelineRecord_MessageSchema: GenMessage<TimelineRecord_Message> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 1);
+  messageDesc(file_signet_client_v1_records, 10, 2);
 
 /**
  * What is shown of a file.
@@ -1220,7 +1354,7 @@ export type TimelineRecord_Attachment = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_AttachmentSchema)` to create a new message.
  */
 export const TimelineRecord_AttachmentSchema: GenMessage<TimelineRecord_Attachment> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 2);
+  messageDesc(file_signet_client_v1_records, 10, 3);
 
 /**
  * A change.
@@ -1255,7 +1389,7 @@ export type TimelineRecord_Membership = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_MembershipSchema)` to create a new message.
  */
 export const TimelineRecord_MembershipSchema: GenMessage<TimelineRecord_Membership> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 3);
+  messageDesc(file_signet_client_v1_records, 10, 4);
 
 /**
  * A device of a user.
@@ -1283,7 +1417,7 @@ export type TimelineRecord_Person = Message<"signet.client.v1.TimelineRecord.Per
  * Use `create(TimelineRecord_PersonSchema)` to create a new message.
  */
 export const TimelineRecord_PersonSchema: GenMessage<TimelineRecord_Person> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 4);
+  messageDesc(file_signet_client_v1_records, 10, 5);
 
 /**
  * Why it did not open.
@@ -1304,7 +1438,7 @@ export type TimelineRecord_Unreadable = Message<"signet.client.v1.TimelineRecord
  * Use `create(TimelineRecord_UnreadableSchema)` to create a new message.
  */
 export const TimelineRecord_UnreadableSchema: GenMessage<TimelineRecord_Unreadable> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 5);
+  messageDesc(file_signet_client_v1_records, 10, 6);
 
 /**
  * From where on nothing was readable.
@@ -1325,7 +1459,7 @@ export type TimelineRecord_Gap = Message<"signet.client.v1.TimelineRecord.Gap"> 
  * Use `create(TimelineRecord_GapSchema)` to create a new message.
  */
 export const TimelineRecord_GapSchema: GenMessage<TimelineRecord_Gap> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 9, 6);
+  messageDesc(file_signet_client_v1_records, 10, 7);
 
 /**
  * An upload that is not in the outbox yet. Its bytes are where the app has them; what is here makes the same ciphertext.
@@ -1367,11 +1501,11 @@ export type UploadRecord = Message<"signet.client.v1.UploadRecord"> & {
  * Use `create(UploadRecordSchema)` to create a new message.
  */
 export const UploadRecordSchema: GenMessage<UploadRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 10);
+  messageDesc(file_signet_client_v1_records, 11);
 
 /**
- * A key of a verified user that was not compared, seen in a conversation or in a signed list. Gone with the next
- * comparison, and with nothing else.
+ * A key of another device. One row names each key that was ever seen in a conversation. A second row names a key of a
+ * verified user that was not compared; the next comparison removes that row, and nothing else does.
  *
  * @generated from message signet.client.v1.PeerKeyRecord
  */
@@ -1410,7 +1544,7 @@ export type PeerKeyRecord = Message<"signet.client.v1.PeerKeyRecord"> & {
  * Use `create(PeerKeyRecordSchema)` to create a new message.
  */
 export const PeerKeyRecordSchema: GenMessage<PeerKeyRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 11);
+  messageDesc(file_signet_client_v1_records, 12);
 
 /**
  * What a user has made of another user's keys. Never cleared by itself.
@@ -1480,7 +1614,7 @@ export type VerificationRecord = Message<"signet.client.v1.VerificationRecord"> 
  * Use `create(VerificationRecordSchema)` to create a new message.
  */
 export const VerificationRecordSchema: GenMessage<VerificationRecord> = /*@__PURE__*/
-  messageDesc(file_signet_client_v1_records, 12);
+  messageDesc(file_signet_client_v1_records, 13);
 
 /**
  * Where it stands.
@@ -1528,5 +1662,5 @@ export type VerificationRecord_Status = (typeof VerificationRecord_Status)[keyof
  * Describes the enum signet.client.v1.VerificationRecord.Status.
  */
 export const VerificationRecord_StatusSchema: GenEnum<VerificationRecord_Status> = /*@__PURE__*/
-  enumDesc(file_signet_client_v1_records, 12, 0);
+  enumDesc(file_signet_client_v1_records, 13, 0);
 

@@ -1,0 +1,127 @@
+// Which devices sign with keys that this device has not seen, whether or not anybody compared keys.
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { equalBytes } from "@signet/canonical/bytes"
+import {
+  type ConversationRecord,
+  ConversationRecordSchema,
+  SeenKeysSchema,
+  ConversationRecord_Status as Status,
+  VerificationRecord_Status as Verification,
+} from "@signet/proto/client/v1/records"
+import type { Context } from "../context.ts"
+import { MessagingError } from "../errors.ts"
+import type { NewKey, TimelineEntry } from "../events.ts"
+import { type GroupState, membersOf } from "../mls.ts"
+import { personOf } from "../receiving/roster.ts"
+import type { Held } from "../state/held.ts"
+import type { Op } from "../store/store.ts"
+import type { DeviceKey } from "./noticing.ts"
+import { putSeenKey, recordsOf, seenKeys } from "./peer-rows.ts"
+
+/** By device id. */
+type Seen = ReadonlyMap<string, DeviceKey>
+
+/** The keys of one conversation, over the commits of one transaction. */
+export interface KeyWatch {
+  /**
+   * Compares the members after a commit with every device that was ever in the conversation, and a user who comes in with
+   * every conversation. The first keys of a user are no news.
+   *
+   * @param before as it was before the commit.
+   * @returns The entry that stands before all that follows; none where no key is new.
+   */
+  see(before: Held, after: GroupState, at: Pick<TimelineEntry, "seq" | "atMs">): Promise<TimelineEntry[]>
+  /** What to write with the conversation's record. */
+  written(record: ConversationRecord | undefined): Promise<{ record: typeof record; ops: readonly Op[] }>
+}
+
+type Needs = Pick<Context, "store" | "rows" | "clock" | "device">
+
+export function watchKeys(context: Needs, conversationId: string): KeyWatch {
+  const { rows, clock, device } = context
+  const place = { space: conversationId, table: "peer", key: "seen" } as const
+  const ops: Op[] = []
+  let seen: Seen | undefined
+
+  return {
+    async see(before, after, at) {
+      const present = keysIn(after)
+      const former = before.seat && byDevice(keysIn(before.seat.group))
+      const isWritten = seen !== undefined || (before.record?.seenKeysHash.length ?? 0) > 0
+      const isSame = former !== undefined && present.every((one) => isIn(former, one))
+      if (isWritten && seen === undefined && isSame) return []
+      const known = seen ?? (await seenBefore(context, place, before))
+      const unseen = present.filter((one) => !isIn(known, one))
+      if (isWritten && unseen.length === 0) return []
+      const devices = await newAmong(context, known, unseen)
+      const seenAtMs = BigInt(clock.nowMs())
+      for (const one of isWritten ? unseen : [...known.values(), ...unseen]) {
+        ops.push(await putSeenKey(context, { ...one, seenAtMs }))
+      }
+      seen = new Map([...known, ...byDevice(present)])
+      const others = devices.filter(({ deviceId }) => deviceId !== device.id)
+      return others.length === 0 ? [] : [{ ...at, is: "newKeys", devices: others }]
+    },
+    async written(record) {
+      if (record === undefined || seen === undefined) return { record, ops: [] }
+      const bytes = toBinary(SeenKeysSchema, create(SeenKeysSchema, { devices: [...seen.values()] }))
+      const next = create(ConversationRecordSchema, { ...record, seenKeysHash: sha256(bytes) })
+      return { record: next, ops: [...ops, await rows.putBytes(place, bytes)] }
+    },
+  }
+}
+
+const keysIn = (group: GroupState): DeviceKey[] =>
+  membersOf(group).map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
+
+const byDevice = (keys: readonly DeviceKey[]): Seen => new Map(keys.map((one) => [one.deviceId, one]))
+
+function isIn(seen: Seen, { deviceId, key }: DeviceKey): boolean {
+  const found = seen.get(deviceId)
+  return found !== undefined && equalBytes(found.key, key)
+}
+
+/** Earlier versions wrote no row: for their conversations, the devices of the group before the commit were seen. */
+async function seenBefore(
+  { store, rows }: Needs,
+  place: { readonly space: string; readonly table: "peer"; readonly key: string },
+  { record, seat }: Held,
+): Promise<Seen> {
+  if (record !== undefined && record.seenKeysHash.length > 0) {
+    const { values } = await store.read(place.space, [place])
+    const [sealed] = values
+    const bytes = sealed && (await rows.readBytes(place, sealed))
+    // Without this check, whoever removes the row or puts back an older one would hide a change of keys.
+    if (bytes === undefined || !equalBytes(sha256(bytes), record.seenKeysHash)) {
+      throw new MessagingError("STATE_TAMPERED", "the keys that were seen are of another moment than the record")
+    }
+    const { devices } = fromBinary(SeenKeysSchema, bytes)
+    return byDevice(devices)
+  }
+  const isAlone = seat === undefined || record?.status === Status.CREATING
+  return isAlone ? new Map() : byDevice(keysIn(seat.group))
+}
+
+/** Devices of users who were seen before, with what is new about each. A key that was compared is not new. */
+async function newAmong(context: Needs, known: Seen, unseen: readonly DeviceKey[]): Promise<NewKey[]> {
+  const users = new Set([...known.values()].map(({ userId }) => userId))
+  const records = await recordsOf(context, [...new Set(unseen.map(({ userId }) => userId))])
+  const elsewhere = new Map<string, readonly DeviceKey[]>()
+  const found: NewKey[] = []
+  for (const { userId, deviceId, key } of unseen) {
+    const record = records.get(userId)
+    if (record?.acceptedKeys.some((accepted) => equalBytes(accepted, key))) continue
+    const wasVerified = record?.status === Verification.VERIFIED || record?.status === Verification.CHANGED
+    const isHere = users.has(userId)
+    const seen = isHere ? [...known.values()] : (elsewhere.get(userId) ?? (await seenKeys(context, userId)))
+    if (!isHere) elsewhere.set(userId, seen)
+    const isFirst = !isHere && seen.length === 0 && !wasVerified
+    const isSeen = seen.some((one) => one.deviceId === deviceId && equalBytes(one.key, key))
+    if (isFirst || isSeen) continue
+    const what = seen.some((one) => one.deviceId === deviceId) ? "changedKey" : "newDevice"
+    found.push({ userId, deviceId, what, wasVerified })
+  }
+  return found
+}
