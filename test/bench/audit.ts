@@ -28,7 +28,12 @@ import { baseName, durable, loginPool, measure, workers } from "./sign-in.ts"
 
 type Row = Readonly<Record<string, string | number>>
 
-export async function run({ rounds = 4, seconds = 1, events = 20_000 } = {}): Promise<Row[]> {
+export const sizes = {
+  usual: { rounds: 4, seconds: 1, events: 20_000 },
+  smallest: { rounds: 1, seconds: 0.1, events: 1_000 },
+}
+
+export async function run({ rounds, seconds, events }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))

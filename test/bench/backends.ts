@@ -22,10 +22,9 @@ const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on",
 /** What the platform takes of a Worker, and what we allow ourselves. */
 const mostGzipBytes = 150 * 1_024
 
-export interface Options {
-  readonly rounds?: number
-  readonly seconds?: number
-  readonly streams?: number
+export const sizes = {
+  usual: { rounds: 3, seconds: 2, streams: 64 },
+  smallest: { rounds: 1, seconds: 0.1, streams: 4 },
 }
 
 interface Row {
@@ -46,7 +45,7 @@ interface Backend {
   readonly again: () => Promise<void>
 }
 
-export async function run({ rounds = 3, seconds = 2, streams = 64 }: Options = {}): Promise<Row[]> {
+export async function run({ rounds, seconds, streams }: typeof sizes.usual): Promise<Row[]> {
   const closing: (() => unknown)[] = []
   try {
     const left = await onPostgres(closing)

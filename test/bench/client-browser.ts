@@ -42,8 +42,12 @@ interface Setting {
 const mostAdded = 200
 const text = "as long as most messages are"
 
-export async function run({ set = {} }: { set?: Readonly<Record<string, string>> } = {}): Promise<Row[]> {
-  const { messages = "10000", members = "100,500,1000", conversations = "1000", trips = "200" } = set
+export const sizes = {
+  usual: { messages: 10_000, members: [100, 500, 1_000], conversations: 1_000, trips: 200 },
+  smallest: { messages: 10, members: [4], conversations: 2, trips: 2 },
+}
+
+export async function run({ messages, members, conversations, trips }: typeof sizes.usual): Promise<Row[]> {
   if (chromiumMissing !== undefined) throw new Error(chromiumMissing)
   const postgres = await startPostgres({})
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
@@ -84,10 +88,10 @@ export async function run({ set = {} }: { set?: Readonly<Record<string, string>>
         return device
       },
     }
-    const rows = await sendToReceived(setting, Number(trips))
-    rows.push(...(await syncing(setting, Number(messages))))
-    for (const size of members.split(",").map(Number)) rows.push(...(await joining(setting, size)))
-    return [...rows, ...(await coldStart(setting, Number(conversations)))]
+    const rows = await sendToReceived(setting, trips)
+    rows.push(...(await syncing(setting, messages)))
+    for (const size of members) rows.push(...(await joining(setting, size)))
+    return [...rows, ...(await coldStart(setting, conversations))]
   } finally {
     for (const close of closing.toReversed()) await close()
   }

@@ -37,8 +37,12 @@ interface Setting {
   readonly newDevice: (keyPackages: number) => Promise<TestDevice>
 }
 
-export async function run({ set = {} }: { set?: Readonly<Record<string, string>> } = {}): Promise<Row[]> {
-  const { messages = "10000", members = "100,500,1000", conversations = "1000", trips = "200" } = set
+export const sizes = {
+  usual: { messages: 10_000, members: [100, 500, 1_000], conversations: 1_000, trips: 200 },
+  smallest: { messages: 10, members: [4], conversations: 2, trips: 2 },
+}
+
+export async function run({ messages, members, conversations, trips }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))
@@ -61,9 +65,9 @@ export async function run({ set = {} }: { set?: Readonly<Record<string, string>>
       newPerson: () => newPerson(world, { rootKey, folder }),
       newDevice: (keyPackages) => newcomer(world, transport, keyPackages),
     }
-    const rows = [...(await sendToReceived(setting, Number(trips))), ...(await syncing(setting, Number(messages)))]
-    for (const size of members.split(",").map(Number)) rows.push(...(await joining(setting, size)))
-    return [...rows, ...(await coldStart(setting, Number(conversations)))]
+    const rows = [...(await sendToReceived(setting, trips)), ...(await syncing(setting, messages))]
+    for (const size of members) rows.push(...(await joining(setting, size)))
+    return [...rows, ...(await coldStart(setting, conversations))]
   } finally {
     for (const close of closing.toReversed()) await close()
   }

@@ -21,8 +21,10 @@ const suite = makeNodeSuite()
 /** As long as a device credential is. */
 const name = (n: number) => `member ${n}`.padEnd(228, ".")
 
-/** @param members of the large group, above 2. */
-export async function run({ members = 1000 } = {}): Promise<Row[]> {
+/** `members` of the large group, above 2. */
+export const sizes = { usual: { members: 1_000 }, smallest: { members: 10 } }
+
+export async function run({ members }: typeof sizes.usual): Promise<Row[]> {
   const founder = await ourSeat(suite, name(0))
   await founder.create(new Uint8Array(32))
   const keyPackages: Uint8Array[] = []

@@ -20,9 +20,6 @@ interface Row {
   readonly ratio: number
 }
 
-const rounds = 7
-const callsInRound = 1_000
-
 const requirement: Requirement = {
   is: "allOf",
   of: [
@@ -32,17 +29,24 @@ const requirement: Requirement = {
   ],
 }
 
-export async function run() {
-  return [...(await callRows()), ...(await mailboxRows()), ...grantRows()]
+/** `calls` and `messages` of a round, and `models` of grants. */
+export const sizes = {
+  usual: { rounds: 7, calls: 1_000, messages: 500, models: 100 },
+  smallest: { rounds: 1, calls: 20, messages: 10, models: 10 },
 }
 
-async function callRows(): Promise<readonly Row[]> {
+export async function run(size: typeof sizes.usual) {
+  return [
+    ...(await callRows(size)),
+    ...(await mailboxRows({ rounds: size.rounds, calls: size.messages })),
+    ...grantRows(size.models),
+  ]
+}
+
+async function callRows({ rounds, calls }: typeof sizes.usual): Promise<readonly Row[]> {
   const issuer = createIssuer()
   const tenant = { tenant_id: ids.tenant }
-  const headers = Array.from(
-    { length: callsInRound },
-    (_, i) => `Bearer ${issuer.token({ ...tenant, jti: `jti-${i}` })}`,
-  )
+  const headers = Array.from({ length: calls }, (_, i) => `Bearer ${issuer.token({ ...tenant, jti: `jti-${i}` })}`)
   const guardOf = (crypto: TokenCrypto, cacheSize: number) =>
     createGuard({ ...issuer, keySet: createLocalKeySet(issuer, crypto), crypto, cacheSize })
   const port = (crypto: TokenCrypto, cacheSize: number) => {
@@ -69,11 +73,11 @@ async function callRows(): Promise<readonly Row[]> {
     "jose.jwtVerify alone": async (authorization) =>
       (await jwtVerify(authorization.slice(7), key, options)).payload.jti !== undefined,
     "port, cold": port(nodeTokenCrypto, 0),
-    "port, warm": port(nodeTokenCrypto, 2 * callsInRound),
+    "port, warm": port(nodeTokenCrypto, 2 * calls),
     "port, cold, WebCrypto": port(webTokenCrypto, 0),
-    "port, warm, WebCrypto": port(webTokenCrypto, 2 * callsInRound),
+    "port, warm, WebCrypto": port(webTokenCrypto, 2 * calls),
     "fetch with Request and Response, cold, WebCrypto": edge(0),
-    "fetch with Request and Response, warm, WebCrypto": edge(2 * callsInRound),
+    "fetch with Request and Response, warm, WebCrypto": edge(2 * calls),
   }
 
   const times = new Map(Object.keys(candidates).map((name) => [name, [] as number[]]))
@@ -85,7 +89,7 @@ async function callRows(): Promise<readonly Row[]> {
         if (!(await call(header))) throw new Error(`${name} refused a good token`)
       }
       const { user, system } = process.cpuUsage(before)
-      if (round > 0) times.get(name)?.push((user + system) / callsInRound)
+      if (round > 0) times.get(name)?.push((user + system) / calls)
     }
   }
   const medians = [...times].map(([name, all]) => [name, all.sort((a, b) => a - b)[rounds >> 1] ?? 0] as const)

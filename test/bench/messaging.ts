@@ -20,16 +20,14 @@ import { baseName, type Contender, measure, type Row, workers } from "./messagin
 
 const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on", shared_buffers: "256MB" }
 
-export interface Options {
-  readonly rounds?: number
-  readonly seconds?: number
-  readonly conversations?: number
-  readonly streams?: number
-  readonly isLarge?: boolean
+/** `log` is how long the log becomes, in envelopes, one length after the other. */
+export const sizes = {
+  usual: { rounds: 3, seconds: 2, conversations: 500, streams: 1_000, log: [10_000, 100_000] },
+  smallest: { rounds: 1, seconds: 0.1, conversations: 32, streams: 8, log: [10_000] },
+  large: { log: [100_000, 1_000_000] },
 }
 
-export async function run(options: Options = {}): Promise<Row[]> {
-  const { rounds = 3, seconds = 2, conversations = 500, streams = 1_000, isLarge = false } = options
+export async function run({ rounds, seconds, conversations, streams, log }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))
@@ -90,9 +88,8 @@ export async function run(options: Options = {}): Promise<Row[]> {
 
     /** The same appends and fetches, when the log has become long. */
     async function asTheLogGrows(): Promise<Row[]> {
-      const sizes = isLarge ? [100_000, 1_000_000] : [10_000, 100_000]
       const grown: Row[] = []
-      for (const size of sizes) {
+      for (const size of log) {
         await growTo(db, one.id, size)
         const measured = await measure(
           [

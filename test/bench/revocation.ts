@@ -32,7 +32,13 @@ export interface Row {
   readonly feedMB?: number
 }
 
-export async function run({ rounds = 30, seconds = 10 } = {}): Promise<Row[]> {
+/** `compromises` of keys: after each, verifiers ask for the new key half a minute later. */
+export const sizes = {
+  usual: { rounds: 30, compromises: 3, seconds: 10 },
+  smallest: { rounds: 1, compromises: 0, seconds: 0.5 },
+}
+
+export async function run({ rounds, compromises, seconds }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres({})
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const closing: (() => unknown)[] = [() => postgres.stop()]
@@ -69,7 +75,7 @@ export async function run({ rounds = 30, seconds = 10 } = {}): Promise<Row[]> {
         return (await worker.dispatchFetch("https://notes.example/notes", { headers })).status === 401
       },
     }
-    return [...(await ends(server, targets, rounds)), ...(await load(server, near, seconds))]
+    return [...(await ends(server, targets, { rounds, compromises })), ...(await load(server, near, seconds))]
   } finally {
     for (const close of closing.reverse()) await close()
   }
@@ -78,7 +84,11 @@ export async function run({ rounds = 30, seconds = 10 } = {}): Promise<Row[]> {
 type Targets = Record<string, (token: string) => Promise<boolean>>
 
 /** How long each end takes to be seen everywhere, from before it is asked for. */
-async function ends(server: TestServer, targets: Targets, rounds: number): Promise<Row[]> {
+async function ends(
+  server: TestServer,
+  targets: Targets,
+  { rounds, compromises }: { rounds: number; compromises: number },
+): Promise<Row[]> {
   const clients = clientsOver((protocols.gRPC ?? fail())(server.url))
   const inStore = (work: (tx: Tx, nowMs: number) => Promise<unknown>) =>
     server.deps.store.transaction((tx) => work(tx, server.deps.clock.nowMs()))
@@ -93,7 +103,7 @@ async function ends(server: TestServer, targets: Targets, rounds: number): Promi
   }
   const times = new Map<string, number[]>()
   for (const [name, end] of Object.entries(happenings)) {
-    const count = name === "key compromise" ? Math.ceil(rounds / 10) : rounds
+    const count = name === "key compromise" ? compromises : rounds
     for (let round = 0; round < count; round++) {
       const session = await signIn(server, clients)
       for (const [target, isRefused] of Object.entries(targets)) {

@@ -1,38 +1,36 @@
-// npm run bench -- [name…] [--json] [--large] [--set name=value…]: runs every module beside this one that exports run(), or
-// those that are named; what may be set is said at the top of each.
-import { readdirSync } from "node:fs"
+// npm run bench -- [name…] [--json] [--large | --smallest] [--set name=value…]: runs every module beside this one that
+// exports run(), or those that are named. The module's `sizes` has the amounts that --set changes: a list has commas.
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
-
-/** One line of a bench: what was measured and its numbers, whatever they are called. */
-type Row = Readonly<Record<string, unknown>>
+import { type Amounts, benchNames, loadBench, type Row } from "./list/benches.ts"
 
 const { values, positionals } = parseArgs({
   options: {
     json: { type: "boolean" },
     large: { type: "boolean", default: false },
+    smallest: { type: "boolean", default: false },
     set: { type: "string", multiple: true, default: [] },
   },
   allowPositionals: true,
 })
-const benches = new Map(
-  readdirSync(import.meta.dirname)
-    .filter((file) => file.endsWith(".ts") && file !== "run.ts")
-    .toSorted()
-    .map((file) => [file.replace(/(\.bench)?\.ts$/, ""), file]),
+const all = benchNames()
+const unknown = positionals.filter((name) => !all.includes(name))
+if (unknown.length > 0) fail(`There is no bench ${unknown.join(", ")}. There are: ${all.join(", ")}.`)
+if (values.large && values.smallest) fail("--large and --smallest exclude each other.")
+const chosen = await Promise.all(
+  all.filter((name) => positionals.length === 0 || positionals.includes(name)).map(loadBench),
 )
-const set = Object.fromEntries(values.set.map((one) => [one.split("=", 1).join(), one.slice(one.indexOf("=") + 1)]))
-const unknown = positionals.filter((name) => !benches.has(name))
-if (unknown.length > 0) {
-  console.error(`There is no bench ${unknown.join(", ")}. There are: ${[...benches.keys()].join(", ")}.`)
-  process.exit(2)
+const set = new Map(values.set.map((one) => [one.split("=", 1).join(), one.slice(one.indexOf("=") + 1)]))
+for (const name of set.keys()) {
+  const names = new Set(chosen.flatMap(({ sizes }) => Object.keys(sizes.usual)))
+  if (!names.has(name)) fail(`No chosen bench has an amount ${name}. There are: ${[...names].join(", ")}.`)
 }
 
 const results: Record<string, readonly Row[]> = {}
-for (const [name, file] of benches) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue
+for (const { name, sizes, run } of chosen) {
   if (!values.json) console.log(`\n${name}`)
-  results[name] = await rowsOf(file)
+  const asked = values.smallest ? sizes.smallest : values.large ? sizes.large : {}
+  results[name] = await run(withSet({ ...sizes.usual, ...asked }))
   if (!values.json) print(results[name])
 }
 if (values.json) {
@@ -40,14 +38,25 @@ if (values.json) {
   console.log(JSON.stringify({ at: new Date().toISOString(), ...machine, benches: results }, null, 2))
 }
 
-/** @throws TypeError when the module does not measure. */
-async function rowsOf(file: string): Promise<readonly Row[]> {
-  const module: Record<string, unknown> = await import(`./${file}`)
-  if (typeof module.run !== "function") throw new TypeError(`${file} exports no run()`)
-  const result: unknown = await module.run({ isLarge: values.large, set })
-  const rows = typeof result === "object" && result !== null && "rows" in result ? result.rows : result
-  if (!Array.isArray(rows)) throw new TypeError(`${file} gives no rows`)
-  return rows
+/** The amounts with what --set names, read as a number or as a list, whichever the bench has there. */
+function withSet(amounts: Amounts): Amounts {
+  const changed = Object.entries(amounts).map(([name, usual]): [string, Amounts[string]] => {
+    const text = set.get(name)
+    if (text === undefined) return [name, usual]
+    const numbers = text.split(",").map(Number)
+    const [first = Number.NaN, ...others] = numbers
+    const isReadable =
+      text !== "" && numbers.every((number) => number > 0) && (Array.isArray(usual) || others.length === 0)
+    if (!isReadable)
+      fail(`--set ${name}=${text} is no positive number${Array.isArray(usual) ? ", nor a list of them" : ""}.`)
+    return [name, Array.isArray(usual) ? numbers : first]
+  })
+  return Object.fromEntries(changed)
+}
+
+function fail(message: string): never {
+  console.error(message)
+  process.exit(2)
 }
 
 function print(rows: readonly Row[]): void {

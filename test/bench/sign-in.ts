@@ -27,8 +27,6 @@ export interface Row {
   readonly p99Ms: number
 }
 
-export const name = "sign-in"
-
 /** Calls at the same time, each on a row or a session of its own. */
 export const workers = 16
 export const baseName = "one-row UPDATE"
@@ -37,11 +35,13 @@ export const durable = { fsync: "on", synchronous_commit: "on", full_page_writes
 
 type Act = (worker: number) => Promise<unknown>
 
+export const sizes = { usual: { rounds: 4, seconds: 1 }, smallest: { rounds: 1, seconds: 0.1 } }
+
 /**
  * The server that is called over a network has a process of its own; the handlers without one share this process, as
  * the client always does. Contenders take turns, so that noise hits all alike.
  */
-export async function run({ rounds = 4, seconds = 1 } = {}): Promise<Row[]> {
+export async function run({ rounds, seconds }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))

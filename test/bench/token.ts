@@ -37,7 +37,9 @@ interface Measured {
   cpuMicros: number
 }
 
-export async function run({ rounds = 4, seconds = 2 } = {}): Promise<Row[]> {
+export const sizes = { usual: { rounds: 4, seconds: 2 }, smallest: { rounds: 1, seconds: 0.1 } }
+
+export async function run({ rounds, seconds }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const closing: (() => unknown)[] = [() => postgres.stop()]

@@ -51,8 +51,10 @@ const contenders: [name: string, variant: Variant, form: Form][] = [
   ["ours, gRPC", "ours", grpc],
 ]
 
+export const sizes = { usual: { rounds: 5, calls: 1_000 }, smallest: { rounds: 1, calls: 10 } }
+
 /** Contenders take turns, so that noise hits all alike. */
-export async function run({ rounds = 5, calls = 1_000 } = {}): Promise<Result[]> {
+export async function run({ rounds, calls }: typeof sizes.usual): Promise<Result[]> {
   const servers = new Map<Variant, Awaited<ReturnType<typeof startServer>>>()
   try {
     for (const [, variant] of contenders) if (!servers.has(variant)) servers.set(variant, await startServer(variant))

@@ -16,9 +16,6 @@ interface Row {
   readonly "cpu us": number
 }
 
-const rounds = 5
-const messagesInRound = 500
-
 const requirement: Requirement = {
   is: "allOf",
   of: [
@@ -36,7 +33,7 @@ const forgetful: ReplayStore = {
   release: async () => undefined,
 }
 
-export async function mailboxRows(): Promise<readonly Row[]> {
+export async function mailboxRows({ rounds, calls }: { rounds: number; calls: number }): Promise<readonly Row[]> {
   const actors = createActors()
   const { access } = actors
   const web = await actors.actor({ clientId: "svc-web", mailboxes: ["svc-notes/*"] })
@@ -56,7 +53,7 @@ export async function mailboxRows(): Promise<readonly Row[]> {
     )
   }
   const warm = mailbox(nodeTokenCrypto, 1_000)
-  const envelopes = await Promise.all(Array.from({ length: messagesInRound }, seal))
+  const envelopes = await Promise.all(Array.from({ length: calls }, seal))
   const forwarded = await Promise.all(
     envelopes.map(async (envelope) => {
       const { received } = await warm(envelope)
@@ -78,7 +75,7 @@ export async function mailboxRows(): Promise<readonly Row[]> {
       const before = process.cpuUsage()
       for (const envelope of all) await take(envelope)
       const { user, system } = process.cpuUsage(before)
-      if (round > 0) times.get(name)?.push((user + system) / messagesInRound)
+      if (round > 0) times.get(name)?.push((user + system) / calls)
     }
   }
   return [...times].map(([name, all]) => ({ name, "cpu us": all.sort((a, b) => a - b)[rounds >> 1] ?? 0 }))

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util"
 import { encodeGroupState } from "ts-mls/clientState.js"
 import { generateKeyPackage } from "ts-mls/keyPackage.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
@@ -19,6 +18,8 @@ export interface Row {
   readonly oursInBrowser: number | undefined
   readonly bare: number | undefined
   readonly openMls: number | undefined
+  readonly "bare/ours": number | undefined
+  readonly "OpenMLS/ours": number | undefined
 }
 
 /** An engine under test: two seats of it, and what writes its state down, if it can be asked. */
@@ -28,34 +29,29 @@ interface Contender {
   encode?(seat: Seat): { readonly epoch?: () => unknown; readonly message: () => unknown }
 }
 
-const sizesByDefault = [2, 10, 100]
+/** `members` of the groups, each 2 to 1000. */
+export const sizes = { usual: { members: [2, 10, 100] }, smallest: { members: [2] } }
 
 /**
  * Measures our engine with the Node and the browser suite, ts-mls as published with its own provider, and OpenMLS
  * (core-crypto WASM), in one process.
- *
- * @param sizes members of the group, 2 to 1000.
  */
-export async function run(sizes: readonly number[] = sizesByDefault): Promise<Row[]> {
+export async function run({ members: groupSizes }: typeof sizes.usual): Promise<Row[]> {
   await loadOpenMls()
   const contenders = await everyContender()
-  const fillers = await keyPackages(Math.max(...sizes))
+  const fillers = await keyPackages(Math.max(...groupSizes))
   // Once for nothing: the first run of every engine pays for its compilation.
   for (const contender of contenders) await measure(contender, Math.min(10, fillers.length), fillers)
   const rows: Row[] = []
-  for (const members of sizes) {
+  for (const members of groupSizes) {
     const results = new Map<Contender["key"], Map<string, number>>()
     for (const contender of contenders) results.set(contender.key, await measure(contender, members, fillers))
     const of = (key: Contender["key"], operation: string) => results.get(key)?.get(operation)
     for (const [operation, ours] of results.get("ours") ?? []) {
-      rows.push({
-        operation,
-        members,
-        ours,
-        oursInBrowser: of("oursInBrowser", operation),
-        bare: of("bare", operation),
-        openMls: of("openMls", operation),
-      })
+      const [bare, openMls] = [of("bare", operation), of("openMls", operation)]
+      const others = { oursInBrowser: of("oursInBrowser", operation), bare, openMls }
+      const ratios = { "bare/ours": bare && bare / ours, "OpenMLS/ours": openMls && openMls / ours }
+      rows.push({ operation, members, ours, ...others, ...ratios })
     }
   }
   return rows
@@ -169,29 +165,4 @@ async function medianOf<T>(runs: number, act: () => Promise<T> | T): Promise<{ m
 
 function middle(times: readonly number[]): number {
   return [...times].sort((a, b) => a - b)[times.length >> 1] ?? 0
-}
-
-function print(rows: readonly Row[]): void {
-  const columns = ["operation", "members", "ours", "browser suite", "bare", "OpenMLS", "bare/ours", "OpenMLS/ours"]
-  console.log(columns.map((column) => column.padStart(17)).join(""))
-  for (const { operation, members, ours, oursInBrowser, bare, openMls } of rows) {
-    const ms = (value: number | undefined) => (value === undefined ? "-" : value.toFixed(2))
-    const ratio = (value: number | undefined) => (value === undefined ? "-" : `${(value / ours).toFixed(1)}x`)
-    const cells = [
-      operation,
-      String(members),
-      ms(ours),
-      ms(oursInBrowser),
-      ms(bare),
-      ms(openMls),
-      ratio(bare),
-      ratio(openMls),
-    ]
-    console.log(cells.map((cell) => cell.padStart(17)).join(""))
-  }
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { sizes: { type: "string" } } })
-  print(await run(values.sizes?.split(",").map(Number)))
 }
