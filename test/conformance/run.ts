@@ -1,11 +1,14 @@
 // npm run conformance -- --url URL | --backend pglite|postgres|edge [--protocol NAME] [--subject NAME] [--isolation LEVEL]
 // Certifies a running server: every case over every protocol, as a table. The server is in the development profile, so
-// that its stand-in provider gives the suite people, and counts no calls (SIGNET_LIMITS=off).
+// that its stand-in provider gives the suite people. Its rate limits may be on: see networks.ts.
+import { setTimeout as pause } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { serveEdge } from "../support/edge.ts"
+import { patient } from "../support/messaging/patient.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, fits } from "./all-cases.ts"
+import { networksTo } from "./networks.ts"
 import { protocols, transportTo } from "./protocols.ts"
 import { type Case, sceneOf } from "./scene.ts"
 import { type Served, serve } from "./serve.ts"
@@ -23,8 +26,12 @@ const { values } = parseArgs({
   },
 })
 
-type Outcome = "passed" | "failed" | "has none"
-const signs: Record<Outcome, string> = { passed: "✓", failed: "✗", "has none": "–" }
+type Outcome = "passed" | "failed" | "limited" | "has none"
+const signs: Record<Outcome, string> = { passed: "✓", failed: "✗", limited: "L", "has none": "–" }
+
+/** A case waits for a rate limit of seconds, such as commits, and not for one of hours, such as registrations. */
+const longestWaitSeconds = 60
+class Limited extends Error {}
 
 async function chosenServer(): Promise<Served> {
   const { url, backend, isolation } = values
@@ -55,13 +62,16 @@ if (names.length === 0 || all.length === 0) {
 }
 
 const server = await chosenServer()
-const world = developmentWorld(server.url, server)
-const scenes = names.map((name) => sceneOf(world, name, transportTo(server, name)))
+const nextAddress = await networksTo(server.authUrl ?? server.url)
+const world = developmentWorld(server.url, { ...server, nextAddress, waitForLimit })
+const scenes = names.map((name) => sceneOf(world, name, patient(transportTo(server, name), waitForLimit)))
 const width = Math.max(...all.map(({ sentence }) => sentence.length))
 const failures: { of: string; error: unknown }[] = []
 const began = performance.now()
 console.log(`${server.url}: ${all.length} cases\n${" ".repeat(width)}    ${names.join("  ")}`)
 let subject = ""
+let isWaiting = false
+let limited = 0
 for (const one of all) {
   if (one.subject !== subject) console.log(`\n${one.subject}`)
   subject = one.subject
@@ -72,9 +82,18 @@ for (const one of all) {
 }
 for (const { of, error } of failures) console.log(`\n✗ ${of}\n`, error)
 const seconds = ((performance.now() - began) / 1_000).toFixed(1)
-console.log(`\n${all.length} cases, ${failures.length} failures, ${seconds} s`)
+const notRun =
+  limited > 0 ? `, ${limited} not run (L): they exceed the server's limits, and need SIGNET_LIMITS=off` : ""
+console.log(`\n${all.length} cases, ${failures.length} failures${notRun}, ${seconds} s`)
 await server.close()
 process.exit(failures.length === 0 ? 0 : 1)
+
+async function waitForLimit(seconds: number): Promise<void> {
+  if (seconds > longestWaitSeconds) throw new Limited(`the limit passes in ${seconds} s`)
+  if (!isWaiting) console.log("  (waiting for the server's rate limits now and then; SIGNET_LIMITS=off is faster)")
+  isWaiting = true
+  await pause(seconds * 1_000)
+}
 
 async function outcomeOf(one: Case, scene: (typeof scenes)[number]): Promise<Outcome> {
   if (!fits(one, scene.protocol)) return "has none"
@@ -82,6 +101,10 @@ async function outcomeOf(one: Case, scene: (typeof scenes)[number]): Promise<Out
     await one.run(scene)
     return "passed"
   } catch (error) {
+    if (error instanceof Limited) {
+      limited++
+      return "limited"
+    }
     failures.push({ of: `${one.subject}: ${one.sentence} (${scene.protocol})`, error })
     return "failed"
   }

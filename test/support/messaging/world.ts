@@ -1,7 +1,11 @@
 // Where people come from, for a suite that knows no more than a base URL.
+import { Agent } from "node:http"
+import { fromJsonString } from "@bufbuild/protobuf"
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
-import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
+import { Provider } from "@signet/proto/auth/v1/records"
+import { patient, type WaitForLimit } from "./patient.ts"
 
 /** Somebody who is signed in. */
 export interface SignedIn {
@@ -43,28 +47,34 @@ export interface WorldOptions {
   readonly authUrl?: string | undefined
   /** What tokens are for, when it is not the server of the first audience. */
   readonly audience?: string | undefined
+  /** The local address that the next person signs in from; undefined for the system's choice. */
+  readonly nextAddress?: (() => string | undefined) | undefined
+  /** Without it a rate limit fails the call. */
+  readonly waitForLimit?: WaitForLimit | undefined
 }
 
 /** The people of a server in the development profile: its provider takes anybody's word. */
 export function developmentWorld(baseUrl: string, options: WorldOptions = {}): World {
-  const { authUrl = baseUrl, audience = "auth" } = options
-  const auth = createClient(AuthService, createConnectTransport({ baseUrl: authUrl, httpVersion: "1.1" }))
+  const { authUrl = baseUrl, audience = "auth", nextAddress, waitForLimit } = options
+  const audiences = options.audience === undefined ? [] : [audience]
+  const clientFrom = (localAddress: string | undefined) => {
+    const nodeOptions = localAddress === undefined ? {} : { agent: new Agent({ localAddress }) }
+    const transport = createConnectTransport({ baseUrl: authUrl, httpVersion: "1.1", nodeOptions })
+    return createClient(AuthService, waitForLimit ? patient(transport, waitForLimit) : transport)
+  }
   const signIn = async (email: string): Promise<SignedIn> => {
+    const auth = clientFrom(nextAddress?.())
     const asked = await fetch(`${authUrl}/dev/idp-a/login-request`, { method: "POST", body: JSON.stringify({ email }) })
-    const response = await fetch(`${authUrl}/auth/login/idp-a`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: options.audience === undefined ? await asked.text() : withAudience(await asked.text(), audience),
-    })
-    const answer = parseSignIn(await response.text(), audience)
-    let { accessToken, refreshToken } = answer
+    const login = fromJsonString(ExternalLoginRequestSchema, await asked.text())
+    const answer = await auth.externalLogin({ ...login, provider: Provider.IDP_A, audiences })
+    let { refreshToken } = answer
+    let accessToken = answer.accessTokens[audience] ?? answer.accessToken
     return {
-      userId: answer.userId,
+      userId: answer.principal?.id ?? "",
       get accessToken() {
         return accessToken
       },
       async refresh() {
-        const audiences = options.audience === undefined ? [] : [audience]
         const next = await auth.refresh({ refreshToken, audiences })
         refreshToken = next.refreshToken
         accessToken = next.accessTokens[audience] ?? accessToken
@@ -74,18 +84,4 @@ export function developmentWorld(baseUrl: string, options: WorldOptions = {}): W
     }
   }
   return { baseUrl, newUser: () => signIn(`${crypto.randomUUID()}@example.com`) }
-}
-
-const withAudience = (request: string, audience: string): string =>
-  JSON.stringify({ ...JSON.parse(request), audiences: [audience] })
-
-/** @throws Error when it is no sign-in. */
-function parseSignIn(text: string, audience: string): { accessToken: string; refreshToken: string; userId: string } {
-  const body = JSON.parse(text)
-  const accessToken = body.accessTokens?.[audience] ?? body.accessToken
-  const { refreshToken, principal } = body
-  if (typeof accessToken === "string" && typeof refreshToken === "string" && typeof principal?.id === "string") {
-    return { accessToken, refreshToken, userId: principal.id }
-  }
-  throw new Error(`no sign-in: ${text.slice(0, 300)}`)
 }
