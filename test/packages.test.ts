@@ -331,7 +331,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     const program = `
       import { guardHook } from "@signet/guard/fastify"
       import { createNodeGuard } from "@signet/guard/node"
-      const guard = createNodeGuard({ issuer: "https://auth.example", audience: "svc-notes" })
+      const guard = createNodeGuard({ issuer: "https://auth.example", audience: "svc-notes", appId: "app_01kdvdna00edmtevk5ehj6axhg" })
       const hook = guardHook({ guard, requirement: { is: "scope", scope: "notes.read" } })
       await hook({ headers: {} }, { writeHead() {}, end() {} }, () => {}).catch(({ message }) => console.log(message))
     `

@@ -86,7 +86,7 @@ test.each<[string, () => Promise<object>, string[]]>([
     "@signet/guard",
     () => import("@signet/guard"),
     [
-      ...["Refused", "createGuard", "createIntrospection", "createKeySet", "createKeyValueCache"],
+      ...["Refused", "anyApp", "createGuard", "createIntrospection", "createKeySet", "createKeyValueCache"],
       ...["createKeyValueSnapshots", "createLocalKeySet", "createPermissionSnapshots", "createRevocationFeed"],
       ...["createServiceToken", "explain", "problemHeaders", "problemOf", "requirementOf", "webTokenCrypto"],
     ],

@@ -8,7 +8,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf"
-import { createGuard } from "@signet/guard/guard"
+import { anyApp, createGuard } from "@signet/guard/guard"
 import { createKeySet } from "@signet/guard/key-set"
 import { requirementOf } from "@signet/guard/requirement"
 import { webTokenCrypto } from "@signet/guard/token-crypto"
@@ -92,7 +92,7 @@ async function guard(
   let told: Told | undefined
   const tool = guardTool<ToolCall>(
     {
-      guard: createGuard({ issuer, audience, keySet, clock }),
+      guard: createGuard({ issuer, audience, appId: anyApp, keySet, clock }),
       requirement,
       onDeny: ({ reason, metadata }) => {
         hint = hintOf(reason, metadata)

@@ -6,6 +6,7 @@ import { createMemoryReplay } from "@signet/guard/mailbox-replay"
 import { nodeTokenCrypto } from "@signet/guard/node"
 import { createActors as createCertified } from "@signet/guard/testing/actors"
 import { createIssuer, ids } from "@signet/guard/testing/issuer"
+import { newId } from "@signet/kernel/ids"
 import { build } from "esbuild"
 import { expect, onTestFinished, test } from "vitest"
 import { createActors } from "./actors/actors.ts"
@@ -30,6 +31,7 @@ test("the notes service does what notes.proto says, and knows nothing of tokens"
   const issuer = createIssuer()
   const { router, routes } = createNotes({
     issuer: issuer.issuer,
+    appId: issuer.appId,
     jwksUrl: "https://auth.example/jwks",
     fetch: async () => Response.json({ keys: [issuer.jwk] }),
     clock: issuer.clock,
@@ -80,7 +82,7 @@ test.skipIf(!hasWorkerd)("the edge worker decides in workerd, and asks the issue
     script: outputFiles[0]?.text ?? "",
     compatibilityDate: "2026-07-01",
     kvNamespaces: ["KEYS", "NOTES"],
-    bindings: { ISSUER: issuer.issuer, JWKS_URL: "https://auth.example/jwks" },
+    bindings: { ISSUER: issuer.issuer, APP_ID: issuer.appId, JWKS_URL: "https://auth.example/jwks" },
     outboundService: () => {
       asked++
       return WorkerResponse.json({ keys: [issuer.jwk] })
@@ -105,6 +107,7 @@ test.skipIf(!hasWorkerd)("the edge worker decides in workerd, and asks the issue
   const refusals: readonly [string, string][] = [
     [bearer({ scp: [] }), "MISSING_SCOPE"],
     [bearer({ aud: "svc-mail" }), "AUDIENCE_MISMATCH"],
+    [bearer({ app_id: newId("app", 2, new Uint8Array(10)) }), "APP_MISMATCH"],
     [bearer({ exp: 1 }), "TOKEN_EXPIRED"],
     [bearer({}, { alg: "none" }), "ALG_NOT_ALLOWED"],
     [bearer(onBehalf), "ACTOR_NOT_ALLOWED"],

@@ -48,17 +48,8 @@ func TestDecisionsOverHTTP(t *testing.T) {
 			}
 			answer := httptest.NewRecorder()
 			mux.ServeHTTP(answer, request)
-			if got := outcomeOf(t, answer); !reflect.DeepEqual(got, one.Expected) {
+			if got := outcomeOf(t, answer, caller); !reflect.DeepEqual(got, one.Expected) {
 				t.Fatalf("got %+v, want %+v", got, one.Expected)
-			}
-			if one.Expected.Allow && one.Requirement != "public" && one.Requirement != "credential in the body" && caller == nil {
-				t.Fatal("the handler was not told who is calling")
-			}
-			if one.Requirement == "public" && caller != nil {
-				t.Fatal("a token was looked at")
-			}
-			if one.Requirement == "credential in the body" && caller != nil && caller.Delegation != nil {
-				t.Fatal("a delegated token was used, although nothing says so")
 			}
 		})
 	}
@@ -79,9 +70,9 @@ func put(into map[string]any, path, value string) {
 	put(deeper, rest, value)
 }
 
-func outcomeOf(t *testing.T, answer *httptest.ResponseRecorder) vectors.Outcome {
+func outcomeOf(t *testing.T, answer *httptest.ResponseRecorder, caller *guard.AuthContext) vectors.Outcome {
 	if answer.Code == http.StatusOK {
-		return vectors.Outcome{Allow: true}
+		return vectors.Allowed(caller)
 	}
 	var problem struct {
 		Type, Title, Detail, Domain, Reason string

@@ -123,7 +123,7 @@ func (g *Guard) authorize(
 		return nil, nil
 	case checkBodyCredential:
 		// Ending a session again is no error, so the handler is told who calls although the session may have ended.
-		if notKnown != nil || (caller.Delegation != nil && !requirement.allowDelegated) {
+		if notKnown != nil || !g.isOfApp(caller) || (caller.Delegation != nil && !requirement.allowDelegated) {
 			return nil, nil
 		}
 		return caller, nil
@@ -151,6 +151,9 @@ func (g *Guard) authorize(
 	known.liveness, known.now = fresh, g.now()
 	return g.decideWhole(ctx, known, requirement)
 }
+
+// isOfApp reports whether the caller's token is of the app that the service belongs to.
+func (g *Guard) isOfApp(caller *AuthContext) bool { return g.appID == "" || g.appID == caller.AppID }
 
 // decideWhole decides, and asks what was granted where that can change the decision.
 func (g *Guard) decideWhole(ctx context.Context, known *call, requirement Requirement) (*AuthContext, *Denial) {

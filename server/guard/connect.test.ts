@@ -10,6 +10,7 @@ import {
 } from "@connectrpc/connect"
 import type { Deny } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
+import { newId } from "@signet/kernel/ids"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { PrincipalKind } from "@signet/proto/authz/v1/context"
@@ -29,6 +30,7 @@ let lookUps = 0
 const guard = createGuard({
   issuer: issuer.issuer,
   audience: issuer.audience,
+  appId: issuer.appId,
   keySet: {
     find(kid) {
       lookUps++
@@ -208,9 +210,9 @@ describe("what the request names", () => {
 
   test("the app that the services belong to", async () => {
     const requirement: Requires = { check: { case: "kinds", value: { of: [PrincipalKind.USER] } } }
-    expect((await ask(requirement, { header }, { appId: ids.app })).reason).toBe("allow")
-    const elsewhere = bearer({ app_id: ids.app.replace(/.$/, "1") })
-    expect((await ask(requirement, { header: elsewhere }, { appId: ids.app })).reason).toBe("APP_MISMATCH")
+    expect((await ask(requirement, { header })).reason).toBe("allow")
+    const elsewhere = bearer({ app_id: newId("app", 2, new Uint8Array(10)) })
+    expect((await ask(requirement, { header: elsewhere })).reason).toBe("APP_MISMATCH")
   })
 })
 

@@ -9,12 +9,12 @@ import {
   type Interceptor,
   type StreamRequest,
 } from "@connectrpc/connect"
-import type { Deny, RequestFacts } from "@signet/kernel/authz/authorize"
+import type { Deny } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { connectErrorOf } from "./errors.ts"
-import type { Guard } from "./guard.ts"
+import type { CallFacts, Guard } from "./guard.ts"
 import { type ReadFacts, readerOf } from "./request-facts.ts"
 import type { TargetFacts } from "./request-values.ts"
 import { requirementOf } from "./requirement.ts"
@@ -95,7 +95,7 @@ export function createConnectGuard(options: ConnectGuardOptions): ConnectGuard {
     values: ContextValues,
   ): Promise<AuthContext | undefined> {
     const { guard, requirement, read } = entryOf(method)
-    const facts: RequestFacts = typeof caller === "string" ? {} : await read(header, message)
+    const facts: CallFacts = typeof caller === "string" ? {} : await read(header, message)
     const decision = await guard.authorize(caller, requirement, facts)
     if (!decision.allow) throw refusalOf(decision, method, caller, values, header)
     return decision.context

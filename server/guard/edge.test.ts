@@ -24,6 +24,7 @@ function setUp() {
     const guard = createEdgeGuard({
       issuer: issuer.issuer,
       audience: issuer.audience,
+      appId: issuer.appId,
       clock: issuer.clock,
       jwksUrl: "https://auth.example/jwks",
       fetch: async () => {

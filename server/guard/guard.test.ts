@@ -25,9 +25,9 @@ const active: LivenessFacts = {
 
 function setUp(options: (clock: GuardOptions["clock"]) => Partial<GuardOptions> = () => ({})) {
   const issuer = createIssuer()
-  const { issuer: iss, audience, clock } = issuer
+  const { issuer: iss, audience, appId, clock } = issuer
   const keySet = createLocalKeySet(issuer, nodeTokenCrypto)
-  const guard = createGuard({ issuer: iss, audience, clock, keySet, ...options(clock) })
+  const guard = createGuard({ issuer: iss, audience, appId, clock, keySet, ...options(clock) })
   const call = async (header: string | null, requirement: Requirement = users) => {
     const decision = await guard.authorize(await guard.authenticate(header), requirement, {})
     return decision.allow ? "allow" : decision.reason

@@ -5,6 +5,7 @@ import { heldAt, type PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Liveness } from "@signet/kernel/authz/liveness"
 import type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
 import type { Reason } from "@signet/kernel/errors"
+import { type AppId, parseId } from "@signet/kernel/ids"
 import type { Clock } from "@signet/kernel/ports"
 import { createVerifier } from "./access-token.ts"
 import { parseBearer } from "./bearer.ts"
@@ -15,11 +16,19 @@ import { asksPermissions, type FindPermissions } from "./permissions.ts"
 import type { RevocationFeed } from "./revocation-feed.ts"
 import { type TokenCrypto, webTokenCrypto } from "./token-crypto.ts"
 
+/** The `appId` of a service that serves every app. */
+export const anyApp = "*"
+
 export interface GuardOptions {
   /** The `iss` that is taken. */
   readonly issuer: string
   /** The `aud` that is taken: this service's own. */
   readonly audience: string
+  /**
+   * The app whose tokens are accepted (`app_…`): tokens of other apps are refused with APP_MISMATCH. A service that serves
+   * every app says `anyApp`.
+   */
+  readonly appId: string
   readonly keySet: KeySet
   readonly clock: Clock
   /** Hashes tokens for the cache. WebCrypto where it is not said. */
@@ -54,15 +63,24 @@ export interface Guard {
   authenticate(header: string | null): Promise<AuthContext | Reason>
   /** Tells which token a caller is known by that somebody else has verified: introspection asks for it. */
   introduce(caller: AuthContext, token: string): void
-  /** Whether the caller may do what needs the requirement. */
-  authorize(caller: AuthContext | Reason, requirement: Requirement, request: RequestFacts): Promise<AuthDecision>
+  /**
+   * Whether the caller may do what needs the requirement.
+   *
+   * @param request Without the app: the guard knows it.
+   */
+  authorize(caller: AuthContext | Reason, requirement: Requirement, request: CallFacts): Promise<AuthDecision>
 }
+
+/** What a target found out about a call. */
+export type CallFacts = Omit<RequestFacts, "appId">
 
 const withLiveness: Freshness = { maxStalenessMs: 60_000, onStale: "INTROSPECT" }
 const withoutLiveness: Freshness = { maxStalenessMs: 930_000, onStale: "INTROSPECT" }
 
+/** @throws when `appId` is missing, or no app's id and not `anyApp`. */
 export function createGuard(options: GuardOptions): Guard {
   const { issuer, audience, clock, introspect, revocations } = options
+  const app = appOf(options.appId)
   const liveness = options.liveness ?? revocations?.liveness
   // Introspection asks for the token itself, of which a context tells only what it says.
   const tokens = new WeakMap<AuthContext, string>()
@@ -102,7 +120,7 @@ export function createGuard(options: GuardOptions): Guard {
           context: held.caller,
           requirement,
           expected: { issuer, audience },
-          request,
+          request: app === undefined ? request : { ...request, appId: app },
           liveness: known,
           defaultFreshness,
           snapshot: held.snapshot,
@@ -135,6 +153,15 @@ export function createGuard(options: GuardOptions): Guard {
     const { scopes } = caller
     return { caller: withAuthority(caller, heldAt(snapshot, { scopes, nowMs: clock.nowMs() }, caller)), snapshot }
   }
+}
+
+/** Undefined for every app. JavaScript may leave the option out, which must not mean "any app". */
+function appOf(appId: unknown): AppId | undefined {
+  if (appId === anyApp) return undefined
+  const parsed = typeof appId === "string" ? parseId("app", appId) : undefined
+  if (parsed !== undefined) return parsed
+  const found = appId === undefined ? "missing" : JSON.stringify(appId)
+  throw new Error(`the guard's option appId is ${found}: name the app whose tokens are accepted ("app_…"), or anyApp`)
 }
 
 interface Held {

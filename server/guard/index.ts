@@ -6,9 +6,8 @@ export type { ResourceRef } from "@signet/kernel/authz/grants"
 export type { Liveness } from "@signet/kernel/authz/liveness"
 export type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
 export { type Reason, Refused } from "@signet/kernel/errors"
-export type { AppId } from "@signet/kernel/ids"
 export type { Clock } from "@signet/kernel/ports"
-export { createGuard, type Guard, type GuardOptions } from "./guard.ts"
+export { anyApp, createGuard, type Guard, type GuardOptions } from "./guard.ts"
 export { createIntrospection, type Introspect, type IntrospectionOptions } from "./introspection.ts"
 export {
   createKeySet,

@@ -65,7 +65,7 @@ function setUp(change: Partial<PermissionSnapshotsOptions> = {}) {
     ...change,
   })
   const keySet = createLocalKeySet(issuer, nodeTokenCrypto)
-  const guard = createGuard({ issuer: issuer.issuer, audience, clock, keySet, permissions })
+  const guard = createGuard({ issuer: issuer.issuer, audience, appId: issuer.appId, clock, keySet, permissions })
   const call = async (token: string, requirement = action) => {
     const caller = await guard.authenticate(`Bearer ${token}`)
     const decision = await guard.authorize(caller, requirement, {})

@@ -1,11 +1,11 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
-import type { RequestFacts } from "@signet/kernel/authz/authorize"
 import { checksIn, type Requirement } from "@signet/kernel/authz/requirement"
 import { fieldOf } from "./field.ts"
+import type { CallFacts } from "./guard.ts"
 import { factsReader, type TargetFacts } from "./request-values.ts"
 
 /** What a call says of itself, as far as its requirement asks. */
-export type ReadFacts = (header: Headers, message: Message | undefined) => Promise<RequestFacts>
+export type ReadFacts = (header: Headers, message: Message | undefined) => Promise<CallFacts>
 
 /** Compiled once for a method, so that a call reads only what its requirement names. */
 export function readerOf(method: DescMethod, requirement: Requirement, options: TargetFacts): ReadFacts {

@@ -1,8 +1,7 @@
 // What a requirement asks of a request, found the same way on every target.
-import type { RequestFacts } from "@signet/kernel/authz/authorize"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import { checksIn, type Requirement, resourceKey, type Source, tenantKey } from "@signet/kernel/authz/requirement"
-import type { AppId } from "@signet/kernel/ids"
+import type { CallFacts } from "./guard.ts"
 
 /** Looks a resource up in the store of the service that owns it; undefined when there is none. */
 export type FindResource = (type: string, id: string) => Promise<ResourceRef | undefined>
@@ -11,8 +10,6 @@ export type FindResource = (type: string, id: string) => Promise<ResourceRef | u
 export type ReadValue = (from: Source, field: string) => string | undefined
 
 export interface TargetFacts {
-  /** The app that the target belongs to; absent where it serves every app. */
-  readonly appId?: AppId
   /** Finds the resources that requirements name; without it none is found, and such calls are refused. */
   readonly findResource?: FindResource
 }
@@ -20,13 +17,12 @@ export interface TargetFacts {
 /** Compiled once, so that a call reads only what its requirement names. */
 export function factsReader(
   requirement: Requirement,
-  { appId, findResource }: TargetFacts,
-): (read: ReadValue) => Promise<RequestFacts> {
-  const base: RequestFacts = appId === undefined ? {} : { appId }
+  { findResource }: TargetFacts,
+): (read: ReadValue) => Promise<CallFacts> {
   const checks = checksIn(requirement)
   const tenants = checks.filter((check) => check.is === "tenant")
   const resources = checks.filter((check) => check.is === "resourceAction")
-  if (tenants.length === 0 && resources.length === 0) return async () => base
+  if (tenants.length === 0 && resources.length === 0) return async () => ({})
 
   return async (read) => {
     const named = new Map<string, string>()
@@ -40,6 +36,6 @@ export function factsReader(
       const resource = id === undefined ? undefined : await findResource?.(check.type, id)
       if (resource !== undefined) found.set(resourceKey(check), resource)
     }
-    return { ...base, tenants: named, resources: found }
+    return { tenants: named, resources: found }
   }
 }

@@ -284,7 +284,7 @@ test("an introspection that answers about another token, or nothing, is no answe
       clock,
     })
     const keySet = createLocalKeySet({ jwks: () => [jwk] }, nodeTokenCrypto)
-    const guard = createGuard({ issuer, audience, clock, keySet, introspect })
+    const guard = createGuard({ issuer, audience, appId: ids.app, clock, keySet, introspect })
     const caller = await guard.authenticate(`Bearer ${token({ iat: 1_699_999_900, nbf: 1_699_999_900 })}`)
     const decision = await guard.authorize(caller, freshness(1, "INTROSPECT"), {})
     expect(decision).toMatchObject({ allow: false, reason: "REVOCATION_STATE_STALE" })

@@ -4,7 +4,7 @@ import type { DescService } from "@bufbuild/protobuf"
 import type { Tracer } from "@opentelemetry/api"
 import { createVerifier } from "@signet/guard/access-token"
 import { createConnectGuard } from "@signet/guard/connect"
-import { createGuard } from "@signet/guard/guard"
+import { anyApp, createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { createLiveness } from "@signet/guard/liveness"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
@@ -78,7 +78,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const permissions = storedPermissions(deps.store, deps.clock)
   const guardFor = (audience: string) =>
     createGuard({
-      ...{ issuer: deps.issuer, audience, keySet, crypto: nodeTokenCrypto, clock: deps.clock },
+      ...{ issuer: deps.issuer, audience, appId: anyApp, keySet, crypto: nodeTokenCrypto, clock: deps.clock },
       ...{ liveness, permissions },
     })
   const authGuard = guardFor(deps.authAudience)

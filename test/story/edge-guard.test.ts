@@ -37,6 +37,7 @@ async function setUp() {
       // Another value is another isolate, which remembers nothing.
       ISOLATE: isolate,
       ISSUER: server.deps.issuer,
+      APP_ID: server.app.id,
       AUTH_URL: "https://auth.example",
       CLIENT_ID: account.clientId,
       CLIENT_SECRET: secret,

@@ -45,7 +45,7 @@ beforeAll(async () => {
 
   const crypto = nodeTokenCrypto
   const keySet = createKeySet({ url: `${server.url}/.well-known/jwks.json`, crypto, clock, fetch })
-  webGuard = createGuard({ issuer, audience: "svc-web", keySet, crypto, clock })
+  webGuard = createGuard({ issuer, audience: "svc-web", appId: app.id, keySet, crypto, clock })
   contexts = createContexts({
     baseUrl: server.url,
     clientId: web.account.clientId,

@@ -63,6 +63,7 @@ export function follow(
   const guard = createGuard({
     issuer,
     audience: "svc-notes",
+    appId: server.app.id,
     keySet: keysAt("jwks"),
     crypto: nodeTokenCrypto,
     clock,

@@ -64,7 +64,14 @@ export function startNotes(
     },
     ...(cache === undefined ? {} : { cache }),
   })
-  const guard = createGuard({ issuer, audience: "svc-notes", keySet: keysAt("jwks"), clock, permissions })
+  const guard = createGuard({
+    issuer,
+    audience: "svc-notes",
+    appId: account.appId,
+    keySet: keysAt("jwks"),
+    clock,
+    permissions,
+  })
   const handler = guardFetch(
     {
       guard,

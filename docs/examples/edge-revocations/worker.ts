@@ -16,6 +16,8 @@ import { guardFetch } from "@signet/guard/fetch"
 
 export interface Env {
   readonly ISSUER: string
+  /** The app whose tokens are accepted: `app_…`. */
+  readonly APP_ID: string
   /** Where the issuer answers. */
   readonly AUTH_URL: string
   readonly CLIENT_ID: string
@@ -29,7 +31,8 @@ const readsNotes: Requirement = { is: "scope", scope: "notes.read" }
 /** Nothing here is read on the strength of what was true ten seconds ago. */
 const strict: Requirement = { ...readsNotes, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
 
-function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, KEYS }: Env) {
+function createNotes(env: Env) {
+  const { ISSUER: issuer, APP_ID: appId, AUTH_URL, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, KEYS } = env
   const clock = { nowMs: () => Date.now() }
   const own = { fetch: (...of: Parameters<typeof fetch>) => fetch(...of), clock }
   const token = createServiceToken({
@@ -57,6 +60,7 @@ function createNotes({ ISSUER: issuer, AUTH_URL, CLIENT_ID: clientId, CLIENT_SEC
     ...own,
     issuer,
     audience: "svc-notes",
+    appId,
     jwksUrl: `${AUTH_URL}/.well-known/jwks.json`,
     cache: createKeyValueCache(KEYS),
     revocations,

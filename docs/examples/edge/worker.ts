@@ -5,6 +5,8 @@ import { guardFetch } from "@signet/guard/fetch"
 
 export interface Env {
   readonly ISSUER: string
+  /** The app whose tokens are accepted: `app_…`. */
+  readonly APP_ID: string
   readonly JWKS_URL: string
   /** For the issuer's keys alone: whoever writes there can make tokens. */
   readonly KEYS: KeyValueStore
@@ -24,6 +26,7 @@ function createNotes(env: Env) {
   const guard = createEdgeGuard({
     issuer: env.ISSUER,
     audience: "svc-notes",
+    appId: env.APP_ID,
     jwksUrl: env.JWKS_URL,
     fetch: (input, init) => fetch(input, init),
     clock: { nowMs: () => Date.now() },

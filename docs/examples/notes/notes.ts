@@ -8,6 +8,8 @@ import { NotesService } from "./notes_pb.ts"
 export interface NotesOptions {
   /** The `iss` of the tokens that are taken. */
   readonly issuer: string
+  /** The app whose tokens are accepted: `app_…`. */
+  readonly appId: string
   readonly jwksUrl: string
   readonly fetch: typeof fetch
   readonly clock: { nowMs(): number }

@@ -6,7 +6,7 @@ from .authorize import Allow, AuthDecision, Deny, RequestFacts
 from .context import AuthContext, AuthorityVersions, Delegation, PrincipalRef
 from .fetch import FetchRequest, StatusError, fetch_text
 from .grants import HeldGrant, PermissionSnapshot, Place, ResourceRef, SnapshotRole
-from .guard import Guard
+from .guard import ANY_APP, AppId, Guard
 from .introspection import Introspection
 from .key_set import KeySet, KeySetLimits, KeySource
 from .liveness import Liveness, LivenessFacts, SessionFacts
@@ -35,7 +35,7 @@ from .requirement import (
 from .revocation_feed import FeedError, RevocationFeed
 from .routes import Call, Route
 from .service_token import ServiceToken
-from .target import ANY_APP, AppId, Target
+from .target import Target
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ from .guard import Guard
 from .problem import problem_body, problem_headers
 from .refusals import Reason, Refused
 from .routes import MAX_BODY_BYTES, WEBSOCKET, Call, GuardedRoute, Route, RouteTable, body_json, reader_of
-from .target import AppId, FindResource, OnDeny, ReadValue
+from .target import FindResource, OnDeny, ReadValue
 
 Value = TypeVar("Value")
 
@@ -36,7 +36,6 @@ class AsgiGuard:
         app: AsgiApp,
         *,
         guard: Guard,
-        app_id: AppId,
         routes: Sequence[Route],
         find_resource: Optional[FindResource] = None,
         on_deny: Optional[OnDeny] = None,
@@ -51,7 +50,7 @@ class AsgiGuard:
         Raises ValueError when a requirement cannot be checked.
         """
         self._app, self._max_body_bytes, self._executor = app, max_body_bytes, executor
-        self._routes = RouteTable(routes, guard, app_id, find_resource, on_deny)
+        self._routes = RouteTable(routes, guard, find_resource, on_deny)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

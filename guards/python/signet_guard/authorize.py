@@ -17,8 +17,6 @@ from .requirement import BodyCredential, Freshness, Public, Requirement
 class RequestFacts:
     """What the request says, and what the target found for it."""
 
-    app_id: Optional[str] = None
-    """The app that the route belongs to; None where it serves every app."""
     tenants: Mapping[str, str] = field(default_factory=dict)
     """The tenants that the request names, by `tenant_key`."""
     resources: Mapping[str, ResourceRef] = field(default_factory=dict)
@@ -34,6 +32,8 @@ class Question:
     requirement: Requirement
     issuer: str
     audience: str
+    app_id: Optional[str]
+    """The app that the service belongs to; None where it serves every app."""
     request: RequestFacts
     liveness: Optional[Liveness]
     """None: nothing is known but that the token was issued, so the knowledge is as old as the token."""
@@ -95,15 +95,16 @@ def _decide(question: Question) -> AuthDecision:
     mismatch = _mismatch_of(context, question)
     if is_open:
         # Ending a session again is no error, so the handler is told who calls although the session may have ended.
-        is_usable = mismatch is None and (context.actor is None or requirement.allow_delegated)
-        return Allow(context if is_usable else None)
+        is_of_app = question.app_id is None or question.app_id == context.app_id
+        is_taken = context.actor is None or requirement.allow_delegated
+        return Allow(context if mismatch is None and is_of_app and is_taken else None)
     if mismatch is not None:
         return _deny_of(Failure(2, mismatch))
     if question.liveness is not None:
         inactive = inactivity(context, question.liveness.facts, question.now_ms)
         if inactive is not None:
             return _deny_of(Failure(3, inactive))
-    call = KnownCall(context, question.request, question.liveness, question.snapshot, question.now_ms)
+    call = KnownCall(context, question.app_id, question.request, question.liveness, question.snapshot, question.now_ms)
     outcome = evaluate(requirement, call, Inherited(question.default_freshness, None))
     if not isinstance(outcome, Passed):
         return _deny_of(outcome)

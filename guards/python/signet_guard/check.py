@@ -32,6 +32,8 @@ class KnownCall(NamedTuple):
     """A call whose caller is known."""
 
     context: AuthContext
+    app_id: Optional[str]
+    """The app that the service belongs to; None where it serves every app."""
     request: "RequestFacts"
     liveness: Optional[Liveness]
     snapshot: Optional[PermissionSnapshot]
@@ -86,7 +88,7 @@ def _no_device(check: Check, call: KnownCall) -> Optional[Failure]:
 
 def _wrong_place(check: Check, call: KnownCall) -> Optional[Failure]:
     context, request = call.context, call.request
-    if request.app_id is not None and request.app_id != context.app_id:
+    if call.app_id is not None and call.app_id != context.app_id:
         return Failure(4, "APP_MISMATCH")
     displaced = None if call.liveness is None else displacement(context, call.liveness.facts)
     if displaced is not None:

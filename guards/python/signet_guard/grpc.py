@@ -13,7 +13,7 @@ from .grpc_methods import GuardedMethod, MethodTable, decode
 from .guard import Guard
 from .refusals import Refused
 from .requirement import Requirement
-from .target import AppId, FindResource, OnDeny
+from .target import FindResource, OnDeny
 
 _callers: "WeakKeyDictionary[Any, Optional[AuthContext]]" = WeakKeyDictionary()
 
@@ -36,7 +36,6 @@ class GrpcGuard(grpc.ServerInterceptor):
         self,
         guard: Guard,
         *,
-        app_id: AppId,
         services: Sequence[ServiceDescriptor],
         requirements: Optional[Mapping[str, Requirement]] = None,
         find_resource: Optional[FindResource] = None,
@@ -48,7 +47,7 @@ class GrpcGuard(grpc.ServerInterceptor):
         requirements: by path, for methods whose contract has no requirement: health checks, for instance.
         Raises ValueError when a method has no requirement, or one that cannot be checked.
         """
-        self._methods = MethodTable(guard, app_id, services, requirements or {}, find_resource, on_deny)
+        self._methods = MethodTable(guard, services, requirements or {}, find_resource, on_deny)
 
     def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: grpc.HandlerCallDetails

@@ -16,7 +16,7 @@ from .grpc_methods import GuardedMethod, MethodTable, decode
 from .guard import Guard
 from .refusals import Refused
 from .requirement import Requirement
-from .target import AppId, FindResource, OnDeny
+from .target import FindResource, OnDeny
 
 # A call runs in a task of its own, and so in a context of its own.
 _caller: "ContextVar[Optional[AuthContext]]" = ContextVar("signet_guard_caller")
@@ -40,7 +40,6 @@ class AioGrpcGuard(grpc.aio.ServerInterceptor):
         self,
         guard: Guard,
         *,
-        app_id: AppId,
         services: Sequence[ServiceDescriptor],
         requirements: Optional[Mapping[str, Requirement]] = None,
         find_resource: Optional[FindResource] = None,
@@ -48,7 +47,7 @@ class AioGrpcGuard(grpc.aio.ServerInterceptor):
         executor: Optional[Executor] = None,
     ) -> None:
         """As GrpcGuard. executor: where tokens are verified, because keys may have to be fetched."""
-        self._methods = MethodTable(guard, app_id, services, requirements or {}, find_resource, on_deny)
+        self._methods = MethodTable(guard, services, requirements or {}, find_resource, on_deny)
         self._executor = executor
 
     async def intercept_service(

@@ -12,7 +12,7 @@ from .guard import Guard
 from .proto import check_method, read_field, requirement_of
 from .refusals import Refused
 from .requirement import BODY, HEADER, PATH, Requirement, ResourceAction, Tenant, checks_in
-from .target import AppId, FindResource, OnDeny, ReadValue, Target
+from .target import FindResource, OnDeny, ReadValue, Target
 
 _log = logging.getLogger("signet_guard")
 
@@ -56,7 +56,6 @@ class MethodTable:
     def __init__(
         self,
         guard: Guard,
-        app_id: AppId,
         services: Sequence[ServiceDescriptor],
         requirements: Mapping[str, Requirement],
         find_resource: Optional[FindResource],
@@ -68,7 +67,7 @@ class MethodTable:
         def add(path: str, requirement: Requirement, method: Optional[MethodDescriptor]) -> None:
             # The fields were checked with the descriptor, which knows more than a name.
             anything = {source: lambda field: True for source in (PATH, BODY, HEADER)}
-            target = Target(guard, requirement, app_id, anything, find_resource, on_deny)
+            target = Target(guard, requirement, anything, find_resource, on_deny)
             self._methods[path] = GuardedMethod(target, _fields_of(requirement, method))
 
         for service in services:

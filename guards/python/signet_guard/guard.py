@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from enum import Enum
 from typing import NamedTuple, Optional, Union
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ from .bearer import parse_bearer
 from .clock import Clock, system_clock
 from .context import AuthContext, with_authority
 from .grants import PermissionSnapshot, held_at
+from .ids import is_id
 from .introspection import Introspect
 from .key_set import KeySource
 from .liveness import FindLiveness, Liveness
@@ -21,6 +23,17 @@ from .revocation_feed import RevocationFeed
 
 _WITH_LIVENESS = Freshness(60_000, "INTROSPECT")
 _WITHOUT_LIVENESS = Freshness(930_000, "INTROSPECT")
+
+
+class _AnyApp(Enum):
+    ANY_APP = "any app"
+
+
+ANY_APP = _AnyApp.ANY_APP
+"""For a service that serves every app: tokens of any app are accepted."""
+
+AppId = Union[str, _AnyApp]
+"""The app whose tokens are accepted (`app_…`), or ANY_APP."""
 
 
 class _Held(NamedTuple):
@@ -36,6 +49,7 @@ class Guard:
         *,
         issuer: str,
         audience: str,
+        app_id: AppId,
         key_set: KeySource,
         clock: Clock = system_clock,
         revocations: Optional[RevocationFeed] = None,
@@ -48,6 +62,8 @@ class Guard:
         """
         issuer: the `iss` that is accepted.
         audience: the `aud` that is accepted: this service's own.
+        app_id: the app whose tokens are accepted (`app_…`): tokens of other apps are refused with APP_MISMATCH. A
+            service that serves every app says ANY_APP.
         revocations: a feed that is followed: gives `liveness`, and withdraws keys.
         liveness: asked at each call whether the caller is active. Without it that knowledge is as old as the token.
         introspect: asked when a requirement wants fresher facts than there are.
@@ -56,10 +72,13 @@ class Guard:
         default_freshness: for requirements that say nothing: 60 s, then introspection; without `liveness`, a token's
             whole life.
         cache_size: how many verified tokens are remembered.
-        Raises ValueError for an empty issuer or audience.
+        Raises ValueError for an empty issuer or audience, and for an app_id that is neither an app's id nor ANY_APP.
         """
         if issuer == "" or audience == "":
             raise ValueError("issuer and audience must not be empty")
+        if app_id is not ANY_APP and not is_id("app", app_id):
+            raise ValueError("app_id is the id of an app (app_…), or ANY_APP")
+        self._app_id = None if isinstance(app_id, _AnyApp) else app_id
         self._issuer, self._audience, self._clock = issuer, audience, clock
         self._introspect, self._permissions = introspect, permissions
         self._liveness = revocations.liveness if liveness is None and revocations is not None else liveness
@@ -152,6 +171,7 @@ class Guard:
                 requirement=requirement,
                 issuer=self._issuer,
                 audience=self._audience,
+                app_id=self._app_id,
                 request=request,
                 liveness=liveness,
                 default_freshness=self.default_freshness,

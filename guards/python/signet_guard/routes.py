@@ -10,7 +10,7 @@ from .guard import Guard
 from .path_template import PathTemplate
 from .requirement import BODY, HEADER, PATH, Requirement, ResourceAction, Tenant, checks_in
 from .strict_json import parse_json
-from .target import AppId, FindResource, OnDeny, ReadValue, Target
+from .target import FindResource, OnDeny, ReadValue, Target
 
 MAX_BODY_BYTES = 65_536
 WEBSOCKET = "WEBSOCKET"
@@ -54,7 +54,6 @@ class RouteTable:
         self,
         routes: Sequence[Route],
         guard: Guard,
-        app_id: AppId,
         find_resource: Optional[FindResource],
         on_deny: Optional[OnDeny],
     ) -> None:
@@ -62,7 +61,7 @@ class RouteTable:
         self._routes: List[GuardedRoute] = []
         for route in routes:
             try:
-                guarded = _guarded(route, guard, app_id, find_resource, on_deny)
+                guarded = _guarded(route, guard, find_resource, on_deny)
                 for earlier in self._routes:
                     if earlier.method == guarded.method and earlier.template.covers(guarded.template):
                         raise ValueError(f"list it before {earlier.template.template}: the first route that fits counts")
@@ -82,7 +81,7 @@ class RouteTable:
 
 
 def _guarded(
-    route: Route, guard: Guard, app_id: AppId, find_resource: Optional[FindResource], on_deny: Optional[OnDeny]
+    route: Route, guard: Guard, find_resource: Optional[FindResource], on_deny: Optional[OnDeny]
 ) -> GuardedRoute:
     if route.method != route.method.upper() or route.method == "":
         raise ValueError("a method is written in capitals")
@@ -93,7 +92,7 @@ def _guarded(
     }
     if route.method != WEBSOCKET:
         readable[BODY] = lambda field: field != ""
-    target = Target(guard, route.requirement, app_id, readable, find_resource, on_deny)
+    target = Target(guard, route.requirement, readable, find_resource, on_deny)
     reads_body = any(
         isinstance(check, (Tenant, ResourceAction)) and check.source == BODY
         for check in checks_in(route.requirement)

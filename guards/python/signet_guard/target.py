@@ -1,28 +1,16 @@
 """What all targets have in common: one requirement, decided before what it guards runs."""
 from __future__ import annotations
 
-from enum import Enum
 from typing import Callable, Dict, Optional, Union
 
 from .authorize import AuthDecision, Deny, RequestFacts
 from .context import AuthContext
 from .grants import ResourceRef
 from .guard import Guard
-from .ids import is_id
 from .refusals import Reason
 from .requirement import Public, Readable, Requirement, ResourceAction, Tenant, checks_in, check_requirement
 from .requirement import resource_key, tenant_key
 
-
-class _AnyApp(Enum):
-    ANY_APP = "any app"
-
-
-ANY_APP = _AnyApp.ANY_APP
-"""For a service that serves every app: tokens of any app are accepted."""
-
-AppId = Union[str, _AnyApp]
-"""The app that the target belongs to (`app_…`): tokens of another app are refused. Or ANY_APP."""
 
 FindResource = Callable[[str, str], Optional[ResourceRef]]
 """Returns the resource of a type and id from the store of the service that owns it; None when there is none."""
@@ -44,18 +32,14 @@ class Target:
         self,
         guard: Guard,
         requirement: Requirement,
-        app_id: AppId,
         readable: Readable,
         find_resource: Optional[FindResource] = None,
         on_deny: Optional[OnDeny] = None,
     ) -> None:
         """Raises ValueError when the requirement cannot be checked with what the target can read."""
         check_requirement(requirement, readable)
-        if app_id is not ANY_APP and not is_id("app", app_id):
-            raise ValueError("app_id is the id of an app (app_…), or ANY_APP")
         self.requirement = requirement
         self._guard, self._find_resource, self._on_deny = guard, find_resource, on_deny
-        self._app_id = None if isinstance(app_id, _AnyApp) else app_id
         checks = checks_in(requirement)
         self._tenants = [check for check in checks if isinstance(check, Tenant)]
         self._resources = [check for check in checks if isinstance(check, ResourceAction)]
@@ -70,7 +54,7 @@ class Target:
 
     def authorize(self, caller: Union[AuthContext, Reason], prepare: Prepare) -> AuthDecision:
         """Decides. Raises what `prepare` and `find_resource` raise."""
-        facts = RequestFacts(self._app_id) if isinstance(caller, str) else self._facts_of(prepare)
+        facts = RequestFacts() if isinstance(caller, str) else self._facts_of(prepare)
         decision = self._guard.authorize(caller, self.requirement, facts)
         if isinstance(decision, Deny) and self._on_deny is not None:
             self._on_deny(decision, caller)
@@ -78,7 +62,7 @@ class Target:
 
     def _facts_of(self, prepare: Prepare) -> RequestFacts:
         if not self._tenants and not self._resources:
-            return RequestFacts(self._app_id)
+            return RequestFacts()
         read = prepare()
         tenants: Dict[str, str] = {}
         for tenant in self._tenants:
@@ -92,4 +76,4 @@ class Target:
                 resource = self._find_resource(check.type, named)
                 if resource is not None:
                     resources[resource_key(check)] = resource
-        return RequestFacts(self._app_id, tenants, resources)
+        return RequestFacts(tenants, resources)

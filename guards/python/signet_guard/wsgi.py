@@ -10,7 +10,7 @@ from .guard import Guard
 from .problem import problem_body, problem_headers
 from .refusals import Refused
 from .routes import MAX_BODY_BYTES, Call, Route, RouteTable, body_json, reader_of
-from .target import AppId, FindResource, OnDeny, ReadValue
+from .target import FindResource, OnDeny, ReadValue
 
 CALL = "signet.call"
 """The key of the `Call` in a request's environ."""
@@ -31,7 +31,6 @@ class WsgiGuard:
         app: WsgiApp,
         *,
         guard: Guard,
-        app_id: AppId,
         routes: Sequence[Route],
         find_resource: Optional[FindResource] = None,
         on_deny: Optional[OnDeny] = None,
@@ -43,7 +42,7 @@ class WsgiGuard:
         Raises ValueError when a requirement cannot be checked.
         """
         self._app, self._max_body_bytes = app, max_body_bytes
-        self._routes = RouteTable(routes, guard, app_id, find_resource, on_deny)
+        self._routes = RouteTable(routes, guard, find_resource, on_deny)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         # What the application routes on. SCRIPT_NAME is not part of it: some servers take it from a header of the caller.

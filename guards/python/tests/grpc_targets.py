@@ -7,7 +7,6 @@ import grpc
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 from signet.authz.v1 import context_pb2, denial_pb2, requirement_pb2
 
-from signet_guard import ANY_APP
 from signet_guard import requirement as language
 from signet_guard.grpc import GrpcGuard, caller_of
 from signet_guard.grpc_aio import AioGrpcGuard, current_caller
@@ -167,9 +166,9 @@ class _Server:
     def __exit__(self, *_):
         pass
 
-    def target(self, guard, requirement, app_id, find_resource):
+    def target(self, guard, requirement, find_resource):
         contract = Contract([requirement])
-        port, stop = self.start(contract, guard, app_id or ANY_APP, find_resource)
+        port, stop = self.start(contract, guard, find_resource)
         channel = grpc.insecure_channel(f"127.0.0.1:{port}", [("grpc.max_metadata_size", 65_536)])
         methods = [
             make(
@@ -202,7 +201,7 @@ class _Server:
 
 
 class SyncServer(_Server):
-    def start(self, contract, guard, app_id, find_resource):
+    def start(self, contract, guard, find_resource):
         def unary(request, context):
             caller = caller_of(context)
             return contract.response(caller=caller.principal.id if caller else "")
@@ -210,7 +209,7 @@ class SyncServer(_Server):
         def stream(request, context):
             yield unary(request, context)
 
-        interceptor = GrpcGuard(guard, app_id=app_id, services=[contract.service], find_resource=find_resource)
+        interceptor = GrpcGuard(guard, services=[contract.service], find_resource=find_resource)
         server = grpc.server(
             ThreadPoolExecutor(2), interceptors=[interceptor], options=[("grpc.max_metadata_size", 65_536)]
         )
@@ -235,7 +234,7 @@ class AioServer(_Server):
     def run(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(20)
 
-    def start(self, contract, guard, app_id, find_resource):
+    def start(self, contract, guard, find_resource):
         async def unary(request, context):
             caller = current_caller()
             return contract.response(caller=caller.principal.id if caller else "")
@@ -244,7 +243,7 @@ class AioServer(_Server):
             yield await unary(request, context)
 
         async def start():
-            interceptor = AioGrpcGuard(guard, app_id=app_id, services=[contract.service], find_resource=find_resource)
+            interceptor = AioGrpcGuard(guard, services=[contract.service], find_resource=find_resource)
             server = grpc.aio.server(interceptors=[interceptor], options=[("grpc.max_metadata_size", 65_536)])
             server.add_generic_rpc_handlers((handlers_of(contract, unary, stream),))
             port = server.add_insecure_port("127.0.0.1:0")

@@ -13,6 +13,7 @@ def guard_of(cache_size):
     return Guard(
         issuer=world.vectors["issuer"],
         audience=world.vectors["audience"],
+        app_id=ANY_APP,
         key_set=Keys(signer),
         clock=world.clock,
         cache_size=cache_size,
@@ -31,7 +32,7 @@ def measure(name, run, count):
 
 header = f"Bearer {signer.sign(world.vectors['header'], world.vectors['claims'])}"
 warm, cold = guard_of(10_000), guard_of(0)
-target = Target(warm, scope("notes.read"), ANY_APP, {})
+target = Target(warm, scope("notes.read"), {})
 measure("verify, remembered", lambda: warm.authenticate(header), 2_000)
 measure("verify, new", lambda: cold.authenticate(header), 500)
 caller = warm.authenticate(header)

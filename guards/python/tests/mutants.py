@@ -123,7 +123,8 @@ VECTORS = [
     ("check.py", "call.now_ms - as_of_ms <= freshness.max_staleness_ms", "True"),
     ("check.py", 'isinstance(check, Device) and call.context.device_id is None', "False"),
     # Steps 4 to 8.
-    ("check.py", "request.app_id is not None and request.app_id != context.app_id", "False"),
+    ("check.py", "call.app_id is not None and call.app_id != context.app_id", "False"),
+    ("authorize.py", "question.app_id is None or question.app_id == context.app_id", "True"),
     ("check.py", "if displaced is not None:", "if False:"),
     ("liveness.py", 'facts.app != "ACTIVE" or ', ""),
     ("liveness.py", 'or facts.tenant not in (None, "ACTIVE") ', ""),
@@ -254,7 +255,7 @@ UNITS = [
     ("asgi.py", 'f"{headers[name]}, {value}" if name in headers else value', "value"),
     ("asgi.py", 'WEBSOCKET if scope["type"] == "websocket" else scope["method"]', 'scope.get("method", "GET")'),
     ("asgi.py", "return messages.pop(0) if messages else await receive()", "return await receive()"),
-    ("target.py", 'app_id is not ANY_APP and not is_id("app", app_id)', "False"),
+    ("guard.py", 'app_id is not ANY_APP and not is_id("app", app_id)', "False"),
     ("target.py", "if self._resources and find_resource is None:", "if False:"),
     ("requirement.py", "check_requirement(part, readable, True)", "pass"),
     ("requirement.py", "if in_composite:", "if False:"),

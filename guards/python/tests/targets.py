@@ -3,7 +3,7 @@ import asyncio
 import io
 import json
 
-from signet_guard import ANY_APP, Allow, Route, Target
+from signet_guard import Allow, Route, Target
 from signet_guard.asgi import AsgiGuard
 from signet_guard.asgi import call_of as asgi_call_of
 from signet_guard.problem import challenge_of
@@ -18,10 +18,10 @@ def reads_path(requirement):
     return any(getattr(check, "source", None) == "PATH" for check in checks_in(requirement))
 
 
-def plain(guard, requirement, app_id, find_resource):
+def plain(guard, requirement, find_resource):
     """The target without a protocol."""
     anything = {source: lambda field: True for source in ("PATH", "BODY", "HEADER")}
-    target = Target(guard, requirement, app_id or ANY_APP, anything, find_resource)
+    target = Target(guard, requirement, anything, find_resource)
 
     def call(authorization, request):
         decision = target.authorize(
@@ -42,7 +42,7 @@ def plain(guard, requirement, app_id, find_resource):
     return call
 
 
-def wsgi(guard, requirement, app_id, find_resource):
+def wsgi(guard, requirement, find_resource):
     def app(environ, start_response):
         start_response("200 OK", [])
         caller = wsgi_call_of(environ).caller
@@ -51,7 +51,7 @@ def wsgi(guard, requirement, app_id, find_resource):
 
     path = "/tenants/{tenant_id}" if reads_path(requirement) else "/"
     routes = [Route("POST", path, requirement)]
-    guarded = WsgiGuard(app, guard=guard, app_id=app_id or ANY_APP, routes=routes, find_resource=find_resource)
+    guarded = WsgiGuard(app, guard=guard, routes=routes, find_resource=find_resource)
 
     def call(authorization, request):
         body = json.dumps(json_of(request)).encode("utf-8")
@@ -72,7 +72,7 @@ def wsgi(guard, requirement, app_id, find_resource):
     return call
 
 
-def asgi(guard, requirement, app_id, find_resource):
+def asgi(guard, requirement, find_resource):
     async def app(scope, receive, send):
         message = await receive()
         caller = asgi_call_of(scope).caller
@@ -82,7 +82,7 @@ def asgi(guard, requirement, app_id, find_resource):
 
     path = "/tenants/{tenant_id}" if reads_path(requirement) else "/"
     routes = [Route("POST", path, requirement)]
-    guarded = AsgiGuard(app, guard=guard, app_id=app_id or ANY_APP, routes=routes, find_resource=find_resource)
+    guarded = AsgiGuard(app, guard=guard, routes=routes, find_resource=find_resource)
     loop = asyncio.new_event_loop()
 
     def call(authorization, request):

@@ -18,28 +18,22 @@ class Decisions(unittest.TestCase):
         cls.world = World(read_vectors("decisions.json"))
 
     def decide_all(self, build):
-        """build: a target for (guard, requirement, app, find_resource)."""
+        """build: a target for (guard, requirement, find_resource)."""
         world, built = self.world, {}
         wrong = []
         for case in world.vectors["cases"]:
             situation = world.vectors["situations"][case["situation"]]
-            key = (case["requirement"], situation.get("targetApp"))
+            key = case["requirement"]
             if key not in built:
                 guard = SwitchedGuard()
                 requirement = world.requirements[case["requirement"]]
-                built[key] = guard, build(guard, requirement, situation.get("targetApp"), world.find_resource)
+                built[key] = guard, build(guard, requirement, world.find_resource)
             guard, call = built[key]
             guard.now = world.guard_of(case["situation"])
             outcome = call(world.authorization_of(case["situation"]), situation.get("request", {}))
             expected = dict(case["expected"])
             if expected["allow"]:
-                caller = outcome.get("caller")
-                if case["requirement"] == "public":
-                    expected["caller"] = None
-                elif case["requirement"] == "credential in the body":
-                    expected["caller"] = caller
-                else:
-                    expected["caller"] = world.subject_of(case["situation"])
+                expected.setdefault("caller", world.subject_of(case["situation"]))
             if outcome != expected:
                 wrong.append((case["requirement"], case["situation"], outcome, expected))
         for _, call in built.values():

@@ -40,13 +40,17 @@ TENANT = WORLD.vectors["claims"]["tenant_id"]
 
 def guard_of():
     return Guard(
-        issuer=WORLD.vectors["issuer"], audience=WORLD.vectors["audience"], key_set=Keys(WORLD.issuer), clock=WORLD.clock
+        issuer=WORLD.vectors["issuer"],
+        audience=WORLD.vectors["audience"],
+        app_id=ANY_APP,
+        key_set=Keys(WORLD.issuer),
+        clock=WORLD.clock,
     )
 
 
 def build(requirement, **options):
     contract = grpc_targets.Contract([requirement])
-    return GrpcGuard(SwitchedGuard(), **{"app_id": ANY_APP, "services": [contract.service], **options})
+    return GrpcGuard(SwitchedGuard(), **{"services": [contract.service], **options})
 
 
 class Requirements(unittest.TestCase):
@@ -130,7 +134,7 @@ class Calls(unittest.TestCase):
 
     def serve(self, requirement, handlers, **options):
         contract = grpc_targets.Contract([requirement])
-        guard = GrpcGuard(guard_of(), app_id=ANY_APP, services=[contract.service], **options)
+        guard = GrpcGuard(guard_of(), services=[contract.service], **options)
         server = grpc.server(ThreadPoolExecutor(2), interceptors=[guard])
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(contract.service.full_name, handlers),))
         port = server.add_insecure_port("127.0.0.1:0")
@@ -296,7 +300,6 @@ class Aio(unittest.TestCase):
             async def start():
                 guard = AioGrpcGuard(
                     guard_of(),
-                    app_id=ANY_APP,
                     services=[contract.service],
                     requirements={"/x.X/Refuse": public(), "/x.X/Sync": public()},
                 )

@@ -44,6 +44,7 @@ def guard_of(keys=None):
     return Guard(
         issuer=WORLD.vectors["issuer"],
         audience=WORLD.vectors["audience"],
+        app_id=ANY_APP,
         key_set=Keys(WORLD.issuer) if keys is None else keys,
         clock=WORLD.clock,
     )
@@ -135,6 +136,7 @@ class Threads(unittest.TestCase):
         guard = Guard(
             issuer=WORLD.vectors["issuer"],
             audience=WORLD.vectors["audience"],
+            app_id=ANY_APP,
             key_set=Keys(signer),
             clock=WORLD.clock,
             cache_size=3,
@@ -183,7 +185,7 @@ class Wsgi(unittest.TestCase):
             return [environ["wsgi.input"].read()]
 
         routes = [Route(*route) for route in routes]
-        return WsgiGuard(echo, guard=guard_of(), app_id=ANY_APP, routes=routes, **options)
+        return WsgiGuard(echo, guard=guard_of(), routes=routes, **options)
 
     def test_what_is_not_listed_is_refused(self):
         app = self.app(("GET", "/notes", public()), ("GET", "/notes/{id}", public()))
@@ -294,7 +296,7 @@ class Asgi(unittest.TestCase):
             await send({"type": "ran", "body": data})
 
         routes = [Route(*route) for route in routes]
-        return AsgiGuard(echo, guard=guard_of(), app_id=ANY_APP, routes=routes, **options)
+        return AsgiGuard(echo, guard=guard_of(), routes=routes, **options)
 
     def test_a_body_in_parts_is_read_and_read_again(self):
         app = self.app(("POST", "/notes", tenant(BODY, "tenant_id")))
@@ -422,14 +424,14 @@ class Small(unittest.TestCase):
             def authenticate(self, header):
                 raise AssertionError("a token was looked at")
 
-        guard = Untouched(issuer="i", audience="a", key_set=Keys())
-        target = Target(guard, public(), ANY_APP, {})
+        guard = Untouched(issuer="i", audience="a", app_id=ANY_APP, key_set=Keys())
+        target = Target(guard, public(), {})
         self.assertIsNone(target.authorize(target.authenticate("Bearer stale"), dict).context)
 
     def test_a_credential_in_the_body_brings_an_actor_only_where_that_is_allowed(self):
         header = WORLD.authorization_of("on behalf")
         for allowed in (False, True):
-            target = Target(guard_of(), body_credential(allow_delegated=allowed), ANY_APP, {})
+            target = Target(guard_of(), body_credential(allow_delegated=allowed), {})
             context = target.authorize(target.authenticate(header), dict).context
             self.assertEqual(context is not None, allowed)
 

@@ -8,9 +8,9 @@ from signet_guard import (
     PATH,
     TOKEN,
     Freshness,
+    Guard,
     Requirement,
     Route,
-    Target,
     action,
     all_of,
     any_of,
@@ -25,14 +25,14 @@ from signet_guard import (
 from signet_guard.requirement import Device
 from signet_guard.wsgi import WsgiGuard
 
-from world import SwitchedGuard
+from world import Keys, SwitchedGuard
 
 APP = "app_0000000001e008000000000000"
 
 
 def build(requirement, path="/notes/{note_id}", method="POST", **options):
     routes = [Route(method, path, requirement)]
-    return WsgiGuard(None, guard=SwitchedGuard(), **{"app_id": ANY_APP, "routes": routes, **options})
+    return WsgiGuard(None, guard=SwitchedGuard(), **{"routes": routes, **options})
 
 
 class Requirements(unittest.TestCase):
@@ -85,12 +85,14 @@ class Requirements(unittest.TestCase):
             build(right)
 
     def test_the_app_is_said(self):
-        with self.assertRaises(TypeError):
-            Target(SwitchedGuard(), public())
+        options = {"issuer": "https://auth.example", "audience": "svc-notes", "key_set": Keys()}
+        with self.assertRaisesRegex(TypeError, "app_id"):
+            Guard(**options)
         for wrong in (None, "", "ten_0000000001e008000000000000", "*", APP.upper()):
             with self.assertRaisesRegex(ValueError, "app_id is the id of an app"):
-                build(public(), app_id=wrong)
-        build(public(), app_id=APP)
+                Guard(**options, app_id=wrong)
+        Guard(**options, app_id=APP)
+        Guard(**options, app_id=ANY_APP)
 
     def test_routes_that_cannot_be_meant_stop_the_program(self):
         for routes, message in [

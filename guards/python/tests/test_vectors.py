@@ -4,6 +4,7 @@ import unittest
 from urllib.parse import parse_qs, urlsplit
 
 from signet_guard import (
+    ANY_APP,
     FeedError,
     Guard,
     Introspection,
@@ -245,6 +246,7 @@ class Feed(unittest.TestCase):
         guard = Guard(
             issuer=issuer,
             audience=vectors["audience"],
+            app_id=ANY_APP,
             clock=clock,
             key_set=Published(vectors["jwks"]),
             revocations=feed,
@@ -285,6 +287,7 @@ class Snapshots(unittest.TestCase):
         guard = Guard(
             issuer=issuer,
             audience=vectors["audience"],
+            app_id=ANY_APP,
             clock=clock,
             key_set=Published(vectors["jwks"]),
             permissions=PermissionSnapshots(

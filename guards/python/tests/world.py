@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from signet_guard import (
+    ANY_APP,
     AuthorityVersions,
     Freshness,
     Guard,
@@ -144,6 +145,7 @@ class World:
         return Guard(
             issuer=self.vectors["issuer"],
             audience=self.vectors["audience"],
+            app_id=situation.get("targetApp", ANY_APP),
             key_set=Keys(self.issuer),
             clock=self.clock,
             liveness=None if liveness == "unknown" else lambda _: self._known(liveness, as_of_ms),

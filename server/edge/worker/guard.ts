@@ -1,7 +1,7 @@
 // Who is calling, decided here: tokens by keys from memory and the key-value store, what was revoked by the feed, and
 // where that is too old, by asking the auth service. Where nobody answers, nobody is let in.
 import { createEdgeGuard } from "@signet/guard/edge"
-import type { Guard } from "@signet/guard/guard"
+import { anyApp, type Guard } from "@signet/guard/guard"
 import { createIntrospection } from "@signet/guard/introspection"
 import { createKeySet } from "@signet/guard/key-set"
 import { createKeyValueCache, type KeyValueStore } from "@signet/guard/kv-cache"
@@ -57,6 +57,7 @@ export function createMessagingGuard(of: {
   const guard = createEdgeGuard({
     issuer,
     audience: settings.messagingAudience,
+    appId: anyApp,
     jwksUrl: `${authUrl}/.well-known/jwks.json`,
     fetch: ownFetch,
     cache: createKeyValueCache(keys),

@@ -5,16 +5,18 @@ import { nodeTokenCrypto } from "./token-crypto.ts"
 
 export { nodeTokenCrypto }
 
-export interface NodeGuardOptions extends Partial<Omit<GuardOptions, "issuer" | "audience">> {
+export interface NodeGuardOptions extends Partial<Omit<GuardOptions, "issuer" | "audience" | "appId">> {
   /** Signet's address as its tokens say it (`iss`): "https://auth.example". */
   readonly issuer: string
   /** This service's own name in tokens (`aud`). */
   readonly audience: string
+  /** The app whose tokens are accepted (`app_…`), or `anyApp` of `@signet/guard`. */
+  readonly appId: string
   /** The issuer's keys. `/.well-known/jwks.json` of the issuer where it is not said. */
   readonly keySet?: KeySet
 }
 
-/** A guard for a service on Node: `createNodeGuard({ issuer, audience })`, and whatever else `createGuard` takes. */
+/** A guard for a service on Node: `createNodeGuard({ issuer, audience, appId })`, and whatever else `createGuard` takes. */
 export function createNodeGuard(options: NodeGuardOptions): Guard {
   const clock = options.clock ?? { nowMs: () => Date.now() }
   const crypto = options.crypto ?? nodeTokenCrypto

@@ -70,6 +70,7 @@ export function followedIssuer(options: Partial<RevocationFeedOptions> = {}) {
   const guard = createGuard({
     issuer,
     audience,
+    appId: access.appId,
     clock,
     crypto: nodeTokenCrypto,
     keySet: createLocalKeySet(access, nodeTokenCrypto),

@@ -71,6 +71,8 @@ export function createIssuer(curve: "P-256" | "P-384" = "P-256") {
   return {
     issuer,
     audience,
+    /** That all of its tokens are of, unless a change says otherwise. */
+    appId: ids.app,
     header,
     jwk,
     pair,

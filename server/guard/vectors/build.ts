@@ -9,7 +9,8 @@ import { contextId, now, roles, type Situation, scopePermissions, situations } f
 import { readTable } from "./table.ts"
 
 export type Expected =
-  | { readonly allow: true }
+  /** `caller` null: what is guarded runs, and is told of no caller. */
+  | { readonly allow: true; readonly caller?: null }
   | {
       readonly allow: false
       readonly reason: string
@@ -72,7 +73,10 @@ function isReason(name: string): name is Reason {
 }
 
 function expectedOf(decision: string, detail: string | undefined): Expected {
-  if (decision === "allow") return { allow: true }
+  if (decision === "allow") {
+    if (detail !== undefined && detail !== "nobody") throw new Error(`allow ${detail}`)
+    return detail === undefined ? { allow: true } : { allow: true, caller: null }
+  }
   if (!isReason(decision)) throw new Error(`no reason: ${decision}`)
   const name = detailNames[decision]
   if ((name === undefined) !== (detail === undefined)) throw new Error(`${decision}: ${detail}`)

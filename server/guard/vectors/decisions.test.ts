@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe as describeRequirement, type Requirement } from "@signet/kernel/authz/requirement"
-import type { AppId } from "@signet/kernel/ids"
 import { describe, expect, test } from "vitest"
 import type { Guard } from "../guard.ts"
 import { ids } from "../testing/issuer.ts"
@@ -81,9 +80,9 @@ const situationOf = (name: string): Situation => situations[name] ?? {}
 
 describe.each(targets)("%s", (_, target, decides) => {
   test("decides every case as the table says", async () => {
-    // One target a requirement and app, whatever is known of the caller.
+    // One target a requirement, whatever is known of the caller.
     const built = new Map<string, (guard: Guard, call: Call) => Promise<Outcome>>()
-    function build(name: string, app: string | undefined) {
+    function build(name: string) {
       const requirement = known(name)
       let current: Guard | undefined
       const guard: Guard = {
@@ -93,7 +92,7 @@ describe.each(targets)("%s", (_, target, decides) => {
         authorize: (caller, of, request) =>
           current?.authorize(caller, of, request) ?? Promise.reject(new Error("none")),
       }
-      const ask = target({ guard, requirement, findResource, ...(app === undefined ? {} : { appId: app as AppId }) })
+      const ask = target({ guard, requirement, findResource })
       return (now: Guard, call: Call) => {
         current = now
         return ask(call)
@@ -102,17 +101,14 @@ describe.each(targets)("%s", (_, target, decides) => {
     for (const { requirement, situation, expected } of cases) {
       if (!decides(known(requirement), situationOf(situation))) continue
       const { situation: of, guard, call } = worldOf(situation)
-      const key = `${requirement} ${of.targetApp}`
-      const ask = built.get(key) ?? build(requirement, of.targetApp)
-      built.set(key, ask)
+      const ask = built.get(requirement) ?? build(requirement)
+      built.set(requirement, ask)
       const outcome = await ask(guard, call)
       const name = `${requirement} / ${situation}`
       if (outcome.allow) {
-        expect(expected, name).toEqual({ allow: true })
-        if (requirement === "public") expect(outcome.caller, name).toBeNull()
-        else if (requirement !== "credential in the body") {
-          expect(outcome.caller, name).toBe(of.claims?.sub ?? ids.principal)
-        }
+        const subject = of.claims?.sub ?? ids.principal
+        const caller = expected.allow && expected.caller === null ? null : subject
+        expect({ allow: expected.allow, caller: outcome.caller }, name).toEqual({ allow: true, caller })
         continue
       }
       // Ports and tools have no headers.

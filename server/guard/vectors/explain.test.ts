@@ -29,19 +29,20 @@ async function questionOf(name: string, situation: Situation): Promise<Question 
   let question: Question | undefined
   const { inner, call } = worldOf(situation)
   const freshness = { maxStalenessMs: facts.liveness === "unknown" ? 930_000 : 60_000, onStale: "INTROSPECT" } as const
+  const app = situation.targetApp === undefined ? {} : { appId: JSON.parse(JSON.stringify(situation.targetApp)) }
   const guard: Guard = {
     ...inner,
-    authorize(context, of, request) {
+    authorize(context, of, called) {
       const expected = { issuer, audience }
+      const request = { ...called, ...app }
       question = {
         ...{ context, requirement: of, expected, request, ...facts },
         ...{ defaultFreshness: freshness, nowMs: clock.nowMs() },
       }
-      return inner.authorize(context, of, request)
+      return inner.authorize(context, of, called)
     },
   }
-  const app = situation.targetApp === undefined ? {} : { appId: JSON.parse(JSON.stringify(situation.targetApp)) }
-  await portTarget({ guard, requirement, findResource, ...app })(call)
+  await portTarget({ guard, requirement, findResource })(call)
   return question
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { expect, test } from "vitest"
-import { createGuard } from "../guard.ts"
+import { anyApp, createGuard } from "../guard.ts"
 import { createIntrospection } from "../introspection.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
@@ -46,6 +46,7 @@ test.each(vectors.sequences)("$name", async ({ capacity = 1_000, steps }) => {
   const guard = createGuard({
     issuer,
     audience,
+    appId: anyApp,
     clock,
     crypto: nodeTokenCrypto,
     keySet: createLocalKeySet({ jwks: () => jwks.keys }, nodeTokenCrypto),

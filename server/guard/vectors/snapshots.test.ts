@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import { checksIn, resourceKey } from "@signet/kernel/authz/requirement"
 import { expect, test } from "vitest"
-import { createGuard } from "../guard.ts"
+import { anyApp, createGuard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import { createPermissionSnapshots } from "../permission-snapshots.ts"
@@ -38,6 +38,7 @@ test.each(vectors.sequences)("$name", async ({ capacity = 1_000, steps }) => {
   const guard = createGuard({
     issuer,
     audience,
+    appId: anyApp,
     clock,
     crypto: nodeTokenCrypto,
     keySet: createLocalKeySet({ jwks: () => jwks.keys }, nodeTokenCrypto),

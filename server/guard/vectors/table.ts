@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** What a cell says: "allow", or a reason and what the caller is told with it. */
+/** What a cell says: "allow", "allow nobody", or a reason and what the caller is told with it. */
 export interface Cell {
   readonly requirement: string
   readonly situation: string
   readonly decision: string
-  /** The scope, permission or number of seconds that is told with the reason. */
+  /** The scope, permission, role or number of seconds that is told with the reason; "nobody" where no caller is told. */
   readonly detail: string | undefined
 }
 

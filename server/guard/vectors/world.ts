@@ -3,7 +3,7 @@ import type { Question } from "@signet/kernel/authz/authorize"
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import type { LivenessFacts } from "@signet/kernel/ports"
-import { createGuard, type Guard } from "../guard.ts"
+import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import type { FindResource } from "../request-values.ts"
@@ -27,6 +27,7 @@ export function guardOf(situation: Situation): Guard {
   return createGuard({
     issuer: issuer.issuer,
     audience: issuer.audience,
+    appId: situation.targetApp ?? anyApp,
     keySet,
     clock,
     crypto: nodeTokenCrypto,

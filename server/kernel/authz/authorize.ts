@@ -91,7 +91,9 @@ export function screen(question: Question): AuthDecision | KnownCall {
   const mismatch = mismatchOf(context, question.expected)
   if (requirement.is === "bodyCredential") {
     // Ending a session again is no error, so the handler is told who calls although the session may have ended.
-    const isUsable = mismatch === undefined && (context.actor === null || requirement.allowDelegated === true)
+    const isOfApp = question.request.appId === undefined || question.request.appId === context.appId
+    const isTaken = context.actor === null || requirement.allowDelegated === true
+    const isUsable = mismatch === undefined && isOfApp && isTaken
     return { allow: true, context: isUsable ? context : undefined }
   }
   if (mismatch !== undefined) return denyOf({ step: 2, reason: mismatch })

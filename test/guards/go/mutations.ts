@@ -246,6 +246,7 @@ const decisions: readonly Mutation[] = [
   ["evaluate.go", "r.is == checkDelegated || r.allowDelegated", "true"],
   ["evaluate.go", "told == nil || denial.step > told.step", "told == nil || denial.step >= told.step"],
   ["evaluate.go", "told == nil || denial.step < told.step", "told == nil"],
+  ["guard.go", "notKnown != nil || !g.isOfApp(caller) ||", "notKnown != nil ||"],
   ["guard.go", "known.caller.Delegation != nil && !takesActor", "false && !takesActor"],
   [
     "guard.go",

@@ -45,6 +45,7 @@ feed = RevocationFeed(
 guard = Guard(
     issuer=given["issuer"],
     audience="svc-notes",
+    app_id=given["appId"],
     key_set=KeySet(f"{url}/.well-known/jwks.json"),
     revocations=feed,
     introspect=Introspection(url=f"{url}/auth/token/introspect", token=token(given["reader"])),
@@ -68,7 +69,6 @@ edit = resource_action("notes.note.edit", type="note", source=PATH, field="note_
 guarded = WsgiGuard(
     app,
     guard=guard,
-    app_id=given["appId"],
     routes=[
         Route("GET", "/whoami", kinds("USER")),
         Route("PUT", "/notes/{note_id}", edit),
@@ -80,13 +80,13 @@ guarded = WsgiGuard(
 asking = Guard(
     issuer=given["issuer"],
     audience="svc-notes",
+    app_id=given["appId"],
     key_set=KeySet(f"{url}/.well-known/jwks.json"),
     introspect=Introspection(url=f"{url}/auth/token/introspect", token=token(given["reader"])),
 )
 fresh = WsgiGuard(
     app,
     guard=asking,
-    app_id=given["appId"],
     routes=[Route("GET", "/now", kinds("USER", freshness=Freshness(1_500, "INTROSPECT")))],
 )
 

@@ -62,8 +62,8 @@ def handler_of(method, implementation):
 def serve(name):
     given = json.loads(sys.stdin.readline())
     service = notes.DESCRIPTOR.services_by_name[name]
-    guard = Guard(issuer=given["issuer"], audience=given["audience"], key_set=KeySet(given["jwksUrl"]))
-    interceptor = GrpcGuard(guard, app_id=ANY_APP, services=[service])
+    guard = Guard(issuer=given["issuer"], audience=given["audience"], app_id=ANY_APP, key_set=KeySet(given["jwksUrl"]))
+    interceptor = GrpcGuard(guard, services=[service])
     implementation = Notes()
     handlers = {method.name: handler_of(method, implementation) for method in service.methods}
     # The longest token is 8,192 characters, which gRPC would have for all metadata together.
@@ -87,6 +87,7 @@ def decide():
             ),
             issuer=context.issuer,
             audience=context.audience,
+            app_id=None,
             request=RequestFacts(tenants=case["tenants"]),
             liveness=None,
             # Only what is decided after the token was verified is asked here.

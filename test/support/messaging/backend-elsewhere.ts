@@ -8,7 +8,7 @@ import { issuerIdOf } from "@signet/canonical/hash"
 import { verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { createConnectGuard } from "@signet/guard/connect"
-import { createGuard } from "@signet/guard/guard"
+import { anyApp, createGuard } from "@signet/guard/guard"
 import { createLocalKeySet } from "@signet/guard/key-set"
 import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
 import { createServiceToken } from "@signet/guard/service-token"
@@ -118,7 +118,7 @@ export async function startBackendElsewhere(server: MessagingServer): Promise<Ba
   const keySet = createLocalKeySet(server.keys, nodeTokenCrypto)
   const guard = createConnectGuard({
     services,
-    guard: createGuard({ issuer, audience: authAudience, keySet, crypto: nodeTokenCrypto, clock }),
+    guard: createGuard({ issuer, audience: authAudience, appId: anyApp, keySet, crypto: nodeTokenCrypto, clock }),
   })
   const { proofNonces } = deps.store
   const proven = deviceProof({ devices, proofNonces, clock, verify: nodeVerify, requirements: guard.requirements })

@@ -41,11 +41,21 @@ type Case struct {
 
 // Outcome is what is decided, and what the caller is told.
 type Outcome struct {
-	Allow           bool
+	Allow bool
+	// Caller is null where the handler is told of no caller, and absent where it is told who calls.
+	Caller          json.RawMessage
 	Reason, Message string
 	Status          int
 	Metadata        map[string]string
 	Challenge       *string
+}
+
+// Allowed is the outcome of a call that reaches its handler.
+func Allowed(caller *guard.AuthContext) Outcome {
+	if caller == nil {
+		return Outcome{Allow: true, Caller: json.RawMessage("null")}
+	}
+	return Outcome{Allow: true}
 }
 
 // Situation is who calls, with what, and what is known of it.

@@ -1,12 +1,10 @@
 import type { Requirement } from "@signet/kernel/authz/requirement"
-import type { AppId } from "@signet/kernel/ids"
 import type { Guard } from "../../guard.ts"
 import type { FindResource } from "../../request-values.ts"
 
 export interface World {
   readonly guard: Guard
   readonly requirement: Requirement
-  readonly appId?: AppId
   readonly findResource: FindResource
 }
 

@@ -28,7 +28,11 @@ async function withOtherCopy() {
 }
 
 withOtherCopy().then((otherCallerOf) => {
-  const guard = createNodeGuard({ issuer: process.env.ISSUER, audience: "svc-notes" })
+  const guard = createNodeGuard({
+    issuer: process.env.ISSUER,
+    audience: "svc-notes",
+    appId: "app_01kdvdna00edmtevk5ehj6axhg",
+  })
   const readsNotes = guardMiddleware({ guard, requirement: { is: "scope", scope: "notes.read" } })
   const server = createServer((request, response) =>
     readsNotes(request, response, () => {

@@ -8,7 +8,11 @@ const { exports } = JSON.parse(readFileSync("node_modules/@signet/guard/package.
 for (const name of Object.keys(exports).filter((entry) => !entry.endsWith(".json")))
   await import(`@signet/guard${name.slice(1)}`)
 
-const guard = createNodeGuard({ issuer: process.env.ISSUER, audience: "svc-notes" })
+const guard = createNodeGuard({
+  issuer: process.env.ISSUER,
+  audience: "svc-notes",
+  appId: "app_01kdvdna00edmtevk5ehj6axhg",
+})
 const readsNotes = guardMiddleware({ guard, requirement: { is: "scope", scope: "notes.read" } })
 const server = createServer((request, response) =>
   readsNotes(request, response, () => response.end(JSON.stringify({ notes: [], of: callerOf(request)?.principal.id }))),

@@ -2,7 +2,11 @@ import { callerOf, guardMiddleware } from "@signet/guard/express"
 import { createNodeGuard } from "@signet/guard/node"
 import express from "express"
 
-const guard = createNodeGuard({ issuer: process.env.ISSUER, audience: "svc-notes" })
+const guard = createNodeGuard({
+  issuer: process.env.ISSUER,
+  audience: "svc-notes",
+  appId: "app_01kdvdna00edmtevk5ehj6axhg",
+})
 const readsNotes = guardMiddleware({ guard, requirement: { is: "scope", scope: "notes.read" } })
 
 const app = express()

@@ -2,7 +2,11 @@ const { callerOf, guardHook } = require("@signet/guard/fastify")
 const { createNodeGuard } = require("@signet/guard/node")
 const fastify = require("fastify")
 
-const guard = createNodeGuard({ issuer: process.env.ISSUER, audience: "svc-notes" })
+const guard = createNodeGuard({
+  issuer: process.env.ISSUER,
+  audience: "svc-notes",
+  appId: "app_01kdvdna00edmtevk5ehj6axhg",
+})
 const readsNotes = guardHook({ guard, requirement: { is: "scope", scope: "notes.read" } })
 
 const app = fastify()

@@ -11,7 +11,11 @@ import fastify from "fastify"
 import { Hono } from "hono"
 
 const requirement: Requirement = { is: "scope", scope: "notes.read" }
-const guard = createNodeGuard({ issuer: "https://auth.example", audience: "svc-notes" })
+const guard = createNodeGuard({
+  issuer: "https://auth.example",
+  audience: "svc-notes",
+  appId: "app_01kdvdna00edmtevk5ehj6axhg",
+})
 
 express().get("/notes", guardMiddleware({ guard, requirement }), (request, response) => {
   const caller: AuthContext | undefined = callerOf(request)

@@ -127,7 +127,7 @@ public final class Guard {
       Caller caller, Requirement requirement, RequestFacts request, Liveness known, PermissionSnapshot snapshot) {
     return Authorizer.authorize(
         new Question(
-            caller, requirement, options.issuer, options.audience, request, known, defaultFreshness, snapshot,
+            caller, requirement, options.issuer, options.audience, appId(), request, known, defaultFreshness, snapshot,
             options.clock.millis()));
   }
 
@@ -143,7 +143,7 @@ public final class Guard {
   }
 
   /** The app that the service belongs to; null where it serves every app. */
-  String appId() {
+  private String appId() {
     return ANY_APP.equals(options.appId) ? null : options.appId;
   }
 

@@ -6,13 +6,11 @@ import java.util.Map;
  * What a request says and what the service found for it. {@link Rule} reads it; build one by hand only for a transport
  * of your own.
  *
- * @param appId the app that the route belongs to; null where it serves every app
  * @param tenants the tenants that the request names, by {@link #tenantKey}
  * @param resources the resources that the request names, as found, by {@link #resourceKey}
  * @param jobId the job that the call is a part of; null where it is not known
  */
-public record RequestFacts(
-    String appId, Map<String, String> tenants, Map<String, ResourceRef> resources, String jobId) {
+public record RequestFacts(Map<String, String> tenants, Map<String, ResourceRef> resources, String jobId) {
 
   /** What a request's tenants are keyed by. */
   public static String tenantKey(Requirement.Tenant check) {

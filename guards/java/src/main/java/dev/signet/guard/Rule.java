@@ -61,7 +61,7 @@ public final class Rule {
    * @param read reads what the requirement names; not called for a caller that is not known
    */
   public Decision decide(Caller caller, ReadValue read) {
-    var facts = caller.context() == null ? factsOf(Map.of(), Map.of()) : read(read);
+    var facts = caller.context() == null ? new RequestFacts(Map.of(), Map.of(), null) : read(read);
     var decision = guard.authorize(caller, requirement, facts);
     if (decision instanceof Deny deny) guard.onDeny(deny, caller);
     return decision;
@@ -79,10 +79,6 @@ public final class Rule {
       var resource = id == null || guard.resources() == null ? null : guard.resources().find(check.type(), id);
       if (resource != null) found.put(RequestFacts.resourceKey(check), resource);
     }
-    return factsOf(named, found);
-  }
-
-  private RequestFacts factsOf(Map<String, String> named, Map<String, ResourceRef> found) {
-    return new RequestFacts(guard.appId(), named, found, null);
+    return new RequestFacts(named, found, null);
   }
 }

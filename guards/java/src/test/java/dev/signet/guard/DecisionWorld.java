@@ -40,6 +40,13 @@ public final class DecisionWorld {
     return Vectors.requirement(map(VECTORS.get("requirements")).get(name));
   }
 
+  /** What a case expects of a call that runs; the caller is null where it is told of none. */
+  public static Map<String, Object> allowed(AuthContext caller) {
+    var told = new HashMap<String, Object>(Map.of("allow", true));
+    if (caller == null) told.put("caller", null);
+    return told;
+  }
+
   /** The fields that the request has, by name. */
   public Map<String, Object> request() {
     return situation.containsKey("request") ? map(situation.get("request")) : Map.of();

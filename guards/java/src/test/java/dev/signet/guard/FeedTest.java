@@ -100,7 +100,7 @@ class FeedTest {
       introspection = (String) step.get("introspection");
       var requirement = step.containsKey("requirement") ? Vectors.requirement(step.get("requirement")) : ANYBODY;
       var caller = guard.authenticate("Bearer " + map(vectors.get("tokens")).get(step.get("token")));
-      var decision = guard.authorize(caller, requirement, new RequestFacts(null, Map.of(), Map.of(), null));
+      var decision = guard.authorize(caller, requirement, new RequestFacts(Map.of(), Map.of(), null));
       assertEquals(
           step.get("expected"),
           decision instanceof Decision.Deny deny ? deny.reason().name() : "allow",

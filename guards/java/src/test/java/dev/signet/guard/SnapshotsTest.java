@@ -86,7 +86,7 @@ class SnapshotsTest {
                 resources.put(RequestFacts.resourceKey(action), Vectors.resource(found));
               }
             });
-    return new RequestFacts(null, Map.of(), resources, null);
+    return new RequestFacts(Map.of(), resources, null);
   }
 
   private static void check(Map<String, Object> expected, Decision decision, Object step) {

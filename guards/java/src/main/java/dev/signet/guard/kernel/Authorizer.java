@@ -54,8 +54,9 @@ public final class Authorizer {
     var mismatch = mismatchOf(context, question);
     if (isBodyCredential) {
       // Ending a session again is no error, so the handler learns the caller although the session may have ended.
-      var isUsable = mismatch == null && (context.actor() == null || requirement.options().allowDelegated());
-      return new Allow(isUsable ? context : null);
+      var isOfApp = question.appId() == null || question.appId().equals(context.appId());
+      var isTaken = context.actor() == null || requirement.options().allowDelegated();
+      return new Allow(mismatch == null && isOfApp && isTaken ? context : null);
     }
     if (mismatch != null) return new Deny(mismatch, 2);
     if (question.liveness() == null) return null;

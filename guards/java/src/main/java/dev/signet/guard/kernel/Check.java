@@ -49,7 +49,7 @@ final class Check {
 
   private static Failure wrongPlace(Requirement check, Question call) {
     var context = context(call);
-    var appId = call.request().appId();
+    var appId = call.appId();
     if (appId != null && !appId.equals(context.appId())) return new Failure(4, Reason.APP_MISMATCH);
     if (call.liveness() != null) {
       var displaced = Activity.displacement(context, call.liveness().facts());

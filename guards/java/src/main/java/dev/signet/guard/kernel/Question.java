@@ -14,6 +14,7 @@ import dev.signet.guard.Requirement.Freshness;
  * @param requirement what is asked of the caller
  * @param issuer the {@code iss} that is taken
  * @param audience the {@code aud} that is taken
+ * @param appId the app that the service belongs to; null where it serves every app
  * @param request what the request says
  * @param liveness null: nothing is known but that the token was issued, so what is known is as old as the token
  * @param defaultFreshness holds where the requirement says nothing
@@ -25,6 +26,7 @@ public record Question(
     Requirement requirement,
     String issuer,
     String audience,
+    String appId,
     RequestFacts request,
     Liveness liveness,
     Freshness defaultFreshness,

@@ -9,6 +9,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.rpc.ErrorInfo;
 import dev.signet.authz.v1.Denial;
+import dev.signet.guard.AuthContext;
 import dev.signet.guard.DecisionWorld;
 import dev.signet.guard.Reason;
 import io.grpc.CallOptions;
@@ -25,6 +26,7 @@ import io.grpc.stub.ServerCalls;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
@@ -45,12 +47,14 @@ class GrpcDecisionsTest {
   }
 
   private static Map<String, Object> call(TestService service, DecisionWorld world) throws Exception {
+    var told = new AtomicReference<AuthContext>();
     var definition =
         ServerServiceDefinition.builder("test.v1.Service")
             .addMethod(
                 service.descriptor(),
                 ServerCalls.asyncUnaryCall(
                     (request, answer) -> {
+                      told.set(GrpcGuard.CALLER.get());
                       answer.onNext(DynamicMessage.getDefaultInstance(service.method.getOutputType()));
                       answer.onCompleted();
                     }))
@@ -71,7 +75,7 @@ class GrpcDecisionsTest {
       }
       var caller = io.grpc.ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(headers));
       ClientCalls.blockingUnaryCall(caller, service.descriptor(), CallOptions.DEFAULT, request(service, world));
-      return Map.of("allow", true);
+      return DecisionWorld.allowed(told.get());
     } catch (StatusRuntimeException error) {
       return outcome(error);
     } finally {

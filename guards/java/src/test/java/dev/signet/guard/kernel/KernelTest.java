@@ -38,7 +38,7 @@ class KernelTest {
   private String decide(AuthContext context, Requirement requirement, RequestFacts facts, PermissionSnapshot held) {
     var question =
         new Question(
-            Caller.known(context, ""), requirement, "https://auth.example", "svc-notes", facts, null,
+            Caller.known(context, ""), requirement, "https://auth.example", "svc-notes", null, facts, null,
             new Freshness(Long.MAX_VALUE, OnStale.DENY), held, NOW);
     var decision = Authorizer.authorize(question);
     if (decision instanceof Decision.Deny deny) return deny.reason().name();
@@ -46,7 +46,7 @@ class KernelTest {
   }
 
   private String decide(AuthContext context, String jobId) {
-    return decide(context, anybody, new RequestFacts(null, Map.of(), Map.of(), jobId), null);
+    return decide(context, anybody, new RequestFacts(Map.of(), Map.of(), jobId), null);
   }
 
   private AuthContext user(Map<String, Object> change) {
@@ -100,7 +100,7 @@ class KernelTest {
   }
 
   private String bodyCredential(String audience) {
-    var facts = new RequestFacts(null, Map.of(), Map.of(), null);
+    var facts = new RequestFacts(Map.of(), Map.of(), null);
     return decide(user(Map.of("aud", audience)), Requirement.bodyCredential(), facts, null);
   }
 
@@ -116,7 +116,7 @@ class KernelTest {
     var requirement = Requirement.resourceAction("notes.note.edit", "note", Source.BODY, "note.id");
     var note = new ResourceRef("note", "own", caller.appId(), caller.tenantId(), null);
     var key = RequestFacts.resourceKey((Requirement.ResourceAction) requirement);
-    return decide(caller, requirement, new RequestFacts(null, Map.of(), Map.of(key, note), null), held);
+    return decide(caller, requirement, new RequestFacts(Map.of(), Map.of(key, note), null), held);
   }
 
   @TestFactory

@@ -53,7 +53,8 @@ class ServletDecisionsTest {
             ? server.post(path, body, "content-type", "application/json")
             : server.post(path, body, "content-type", "application/json", "authorization", world.authorization());
     var seen = new HashMap<String, Object>();
-    seen.put("allow", answer.statusCode() == 200);
+    seen.put("allow", false);
+    if (answer.statusCode() == 200) seen.putAll(DecisionWorld.allowed(server.caller));
     assertEquals(answer.statusCode() == 200 ? 1 : 0, server.runs - runs);
     if (answer.statusCode() != 200) {
       var problem = map(Json.parse(answer.body()).value());

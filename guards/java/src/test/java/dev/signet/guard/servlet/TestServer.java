@@ -1,5 +1,6 @@
 package dev.signet.guard.servlet;
 
+import dev.signet.guard.AuthContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -33,6 +34,9 @@ final class TestServer implements AutoCloseable {
 
   /** What stands before the servlet. */
   volatile Filter filter;
+
+  /** The caller that the servlet was told of last; null for none. */
+  volatile AuthContext caller;
 
   /** How often the servlet ran. */
   volatile int runs;
@@ -71,7 +75,7 @@ final class TestServer implements AutoCloseable {
     @Override
     protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
       runs++;
-      var caller = GuardFilter.caller(request);
+      caller = GuardFilter.caller(request);
       var body = new String(request.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
       var told = (caller == null ? "nobody" : caller.principal().id()) + " " + GuardFilter.path(request) + " " + body;
       response.getOutputStream().write(told.getBytes(StandardCharsets.UTF_8));

@@ -104,7 +104,7 @@ public final class Main {
             .clock(Clock.fixed(Instant.ofEpochSecond(claims.get("iat").asLong()), ZoneOffset.UTC))
             .build();
     var context = Claims.contextOf(Values.object(Json.parse(claims.toString()).value())).value();
-    var facts = new RequestFacts(null, tenants, Map.of(), null);
+    var facts = new RequestFacts(tenants, Map.of(), null);
     if (!(guard.authorize(Caller.known(context, ""), required, facts) instanceof Deny deny)) {
       return Map.of("allow", true);
     }
