@@ -4,7 +4,7 @@ import type { SecretBox } from "./secret-box.ts"
 import type { Session, SignedInUser } from "./session.ts"
 
 /** Ways of signing in that an app offers. */
-export type EnabledProvider = "IDP_A" | "IDP_B" | "EMAIL_PASSWORD" | "MAGIC_LINK"
+export type EnabledProvider = "IDP_A" | "IDP_B" | "IDP_C" | "EMAIL_PASSWORD" | "MAGIC_LINK"
 
 export interface SignetConfig {
   /** `app_…` */
@@ -53,7 +53,7 @@ export interface SignInOptions {
 }
 
 export interface ProviderSignIn extends SignInOptions {
-  readonly provider: "IDP_A" | "IDP_B"
+  readonly provider: "IDP_A" | "IDP_B" | "IDP_C"
   /** Which of the app's connections of this provider; needed where it has several and none is the default. */
   readonly connection?: string
   /** The nonce that went to the provider, before any hashing. */
@@ -61,6 +61,8 @@ export interface ProviderSignIn extends SignInOptions {
   readonly credential:
     | { readonly idToken: string }
     | { readonly code: string; readonly codeVerifier?: string; readonly redirectUri?: string }
+    /** IDP_C: the access token of the app's session there. */
+    | { readonly providerSession: string }
   /** Name and address that the provider tells at the first sign-in only. They are kept until a sign-in took them along. */
   readonly profileHints?: { readonly name?: string | undefined; readonly email?: string | undefined } | undefined
 }

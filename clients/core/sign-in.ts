@@ -157,6 +157,7 @@ type Credential = NonNullable<MessageInitShape<typeof ExternalLoginRequestSchema
 
 function credentialOf(credential: Parameters<Signet["login"]>[0]["credential"]): Credential {
   if ("idToken" in credential) return { case: "idToken", value: credential.idToken }
+  if ("providerSession" in credential) return { case: "providerSession", value: credential.providerSession }
   const { code, codeVerifier = "", redirectUri = "" } = credential
   return { case: "authorizationCode", value: { code, codeVerifier, redirectUri } }
 }

@@ -46,6 +46,13 @@ export interface EmailProvider {
   /** @throws Refused INVALID_CREDENTIALS (also for an unknown address), EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE. */
   signIn(client: ProviderClient, credential: { email: string; password: string }): Promise<Vouched>
   /**
+   * Verifies the access token of a session that the app has at the project, by its signature and by asking the project
+   * whether the session lives. The session goes on.
+   *
+   * @throws Refused PROVIDER_TOKEN_INVALID, EMAIL_NOT_VERIFIED, UPSTREAM_UNAVAILABLE.
+   */
+  verifySession(client: ProviderClient, accessToken: string): Promise<Vouched>
+  /**
    * Has a magic link sent. Resolves alike whether the address is known or not.
    *
    * @param redirectUri Where the link leads; the caller has checked that the app allows it.

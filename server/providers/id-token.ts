@@ -54,7 +54,7 @@ export function vouch(
  * The token without its signature, of which one token has many: the last character has bits that say nothing, and with
  * (r, s) an ECDSA key has signed (r, n - s) too. By the whole text a token would serve once in each of them.
  */
-const signedPart = (idToken: string): string => idToken.slice(0, idToken.lastIndexOf("."))
+export const signedPart = (idToken: string): string => idToken.slice(0, idToken.lastIndexOf("."))
 
 /** The nonce as the provider's tokens carry it: one form for each client, never one or the other. */
 export function carriedNonce(

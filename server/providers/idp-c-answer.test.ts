@@ -1,6 +1,6 @@
 import { Refused } from "@signet/kernel/errors"
 import { expect, test } from "vitest"
-import { errorCodeOf, isFromProject, type Question, readSent, readSession } from "./idp-c-answer.ts"
+import { errorCodeOf, isFromProject, type Question, readSent, readSession, readUser } from "./idp-c-answer.ts"
 
 const meaning = (read: () => unknown): string => {
   try {
@@ -136,11 +136,23 @@ test.each<Row>([
     "RATE_LIMITED 42",
   ],
   ["too many calls", "otp", 429, { code: "over_request_rate_limit" }, "over_request_rate_limit", "RATE_LIMITED 60"],
+  [
+    "a session that ended",
+    "user",
+    403,
+    { code: "session_not_found" },
+    "session_not_found",
+    "PROVIDER_TOKEN_INVALID session_id",
+  ],
+  ["a token that is none", "user", 403, { code: "bad_jwt" }, "bad_jwt", "PROVIDER_TOKEN_INVALID session_id"],
   ["a fault over a mail", "otp", 500, { code: "validation_failed" }, "validation_failed", "UPSTREAM_UNAVAILABLE"],
 ])("%s", (_, question, status, body, code, expected) => {
   const answer = { status, body }
   expect(errorCodeOf(answer)).toBe(code)
-  const read = () => (question === "otp" ? readSent(answer, true) : readSession(question, answer))
+  const read = () => {
+    if (question === "otp") return readSent(answer, true)
+    return question === "user" ? readUser(answer) : readSession(question, answer)
+  }
   expect(meaning(read)).toBe(expected)
 })
 

@@ -2,8 +2,8 @@
 import { Refused } from "@signet/kernel/errors"
 import { type JsonAnswer, unavailable } from "./bounded-request.ts"
 
-/** What was asked: a password, a magic link to send, a magic link to confirm. */
-export type Question = "password" | "otp" | "verify"
+/** What was asked: a password, a magic link to send, a magic link to confirm, whose a session is. */
+export type Question = "password" | "otp" | "verify" | "user"
 
 export interface ProjectSession {
   accessToken: string
@@ -30,6 +30,7 @@ const configurationCodes = ["email_provider_disabled", "provider_disabled", "cap
 
 /** A person who is banned is told no more than one who does not exist: the project looks before it asks the password. */
 const wrongPassword = ["invalid_credentials", "user_banned", "user_not_found", "user_sso_managed", "validation_failed"]
+const endedSession = ["session_not_found", "session_expired", "bad_jwt", "user_not_found", "user_banned"]
 const wrongLink = ["otp_expired", "user_banned", "user_not_found", "validation_failed"]
 
 /** Nobody is written to, and the caller is not told: these depend on who the address belongs to. */
@@ -52,6 +53,12 @@ export function readSession(question: "password" | "verify", { status, body }: J
     throw unavailable("the project answers without a session")
   }
   return { accessToken, user: membersOf(user) }
+}
+
+/** @throws Refused PROVIDER_TOKEN_INVALID for a session that has ended, and what the answer means otherwise. */
+export function readUser(answer: JsonAnswer): Readonly<Record<string, unknown>> {
+  if (answer.status !== 200) throw refusalOf("user", answer)
+  return membersOf(answer.body)
 }
 
 /**
@@ -86,6 +93,9 @@ function refusalOf(question: Question, answer: JsonAnswer): Refused {
   if (isGateway || configurationCodes.includes(code)) return new Refused("PROVIDER_NOT_CONFIGURED", { cause })
   if (question === "password" && wrongPassword.includes(code)) return new Refused("INVALID_CREDENTIALS", { cause })
   if (question === "verify" && wrongLink.includes(code)) return new Refused("MAGIC_LINK_INVALID", { cause })
+  if (question === "user" && endedSession.includes(code)) {
+    return new Refused("PROVIDER_TOKEN_INVALID", { metadata: { claim: "session_id" }, cause })
+  }
   if (code === "email_not_confirmed") return new Refused("EMAIL_NOT_VERIFIED", { cause })
   return unavailable(cause.message)
 }

@@ -1,9 +1,14 @@
-// IDP_C: a hosted backend that knows people by email and password, and sends magic links. Asked from here only; neither
-// its tokens nor its secret key leave this file and the project.
+// IDP_C: a hosted backend that knows people by email and password, and sends magic links. Its secret key and the tokens
+// that it gives leave this file for nobody but the project.
 import { isServerAddress } from "@signet/kernel/administration/address"
 import { Refused } from "@signet/kernel/errors"
 import { isText } from "@signet/kernel/identity/claim"
-import { isFirstConfirmed, judgeEmailSession } from "@signet/kernel/identity/email-session"
+import {
+  isFirstConfirmed,
+  judgeEmailSession,
+  judgePresentedSession,
+  sessionTokenProblem,
+} from "@signet/kernel/identity/email-session"
 import type { Secrets } from "@signet/kernel/key-ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { EmailProvider, PasswordGuard, Vouched } from "@signet/kernel/provider-ports"
@@ -12,9 +17,11 @@ import { base64url } from "jose"
 import { type Fetch, type JsonAnswer, outbound, requestEffect, requestJson } from "./bounded-request.ts"
 import { createCircuitBreaker } from "./circuit-breaker.ts"
 import { openClientSecret } from "./code-exchange.ts"
-import { isFromProject, type ProjectSession, readSent, readSession } from "./idp-c-answer.ts"
+import { signedPart } from "./id-token.ts"
+import { isFromProject, type ProjectSession, readSent, readSession, readUser } from "./idp-c-answer.ts"
 import { type ProjectTokenDeps, verifyProjectToken } from "./idp-c-token.ts"
 import { createProviderKeys } from "./provider-keys.ts"
+import { invalid } from "./signed-token.ts"
 
 export interface IdpCDeps {
   clock: Clock
@@ -31,6 +38,8 @@ export interface IdpCDeps {
 const apiVersion = "2024-01-01"
 /** Longer than projects let a link live, in milliseconds. */
 const linkUseMs = 86_400_000
+/** Longer than an access token of a project is young enough, in milliseconds. */
+const sessionUseMs = 3_600_000
 
 interface Project {
   /** `<project_url>/auth/v1`, which its tokens name as their issuer. */
@@ -122,6 +131,24 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
       if (!isText(email, 320) || !isText(password, 1_024)) throw new Refused("INVALID_CREDENTIALS")
       const answer = await ask(project, "/token?grant_type=password", { email, password })
       return takeSession(client, project, readSession("password", answer))
+    },
+
+    async verifySession(client, accessToken) {
+      const project = projectOf(deps, client)
+      if (!/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw invalid("form")
+      const { issuer } = project
+      // First, so that nobody has the project asked with what it has not signed.
+      const claims = await verifyProjectToken(tokens, client, issuer, accessToken)
+      const problem = sessionTokenProblem(claims, client)
+      if (problem !== undefined) throw invalid(problem)
+      const headers = { ...headersOf(project.secretKey), authorization: `Bearer ${accessToken}` }
+      const ask = () => requestJson(out, `${issuer}/user`, { method: "GET", headers })
+      const user = readUser(await breaker.run(issuer, ask, isFromProject))
+      const nowSeconds = Math.floor(deps.clock.nowMs() / 1000)
+      const judgment = judgePresentedSession({ claims, user, client, issuer, nowSeconds })
+      if (judgment.is === "refuse") throw new Refused(judgment.reason, { metadata: { claim: judgment.claim } })
+      const tokenHash = deps.secrets.digest(signedPart(accessToken))
+      return { ...judgment.vouched, singleUse: { tokenHash, expiresAtMs: deps.clock.nowMs() + sessionUseMs } }
     },
 
     async sendMagicLink(client, { email, redirectUri, mayCreate }) {

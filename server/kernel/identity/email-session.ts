@@ -61,6 +61,37 @@ export function judgeEmailSession(presented: PresentedEmailSession): EmailSessio
   }
 }
 
+/**
+ * Which claim keeps a token from being the access token of a session that an app has at the project: it is an ID token,
+ * a service key, or of an OAuth client of the project. Undefined when none does.
+ */
+export function sessionTokenProblem(
+  claims: PresentedEmailSession["claims"],
+  client: Pick<ProviderClient, "clientId">,
+): "session_id" | "role" | "client_id" | undefined {
+  if (!isText(claims.session_id, 255) || claims.session_id === "") return "session_id"
+  if (claims.role !== "authenticated") return "role"
+  return claims.client_id === undefined || claims.client_id === client.clientId ? undefined : "client_id"
+}
+
+/** As `judgeEmailSession`, of a session that an app presents: it may be long since the project made it. */
+export function judgePresentedSession(presented: PresentedEmailSession): EmailSessionJudgment {
+  const { claims, user, nowSeconds } = presented
+  if (isBanned(user, nowSeconds)) return invalid("banned_until")
+  const judgment = judgeEmailSession(presented)
+  // A link may be at this moment about to end the password that the session began with.
+  if (judgment.is === "ok" && isFirstConfirmed(claims, user)) {
+    return { is: "refuse", reason: "EMAIL_NOT_VERIFIED", claim: "email_confirmed_at" }
+  }
+  return judgment
+}
+
+/** A time that cannot be read bans. */
+function isBanned({ banned_until: until }: Readonly<Record<string, unknown>>, nowSeconds: number): boolean {
+  if (until === undefined || until === null) return false
+  return typeof until !== "string" || !(Date.parse(until) <= nowSeconds * 1_000)
+}
+
 /** How long before the session the project writes down that the link has shown the address, in seconds. */
 const confirmingSeconds = 10
 

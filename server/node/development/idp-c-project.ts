@@ -114,6 +114,13 @@ export function answerSignup(project: Project, { query, fields, spelling }: Proj
   return { status: 200, body: userOf(person) }
 }
 
+/** GET /user: whose the session is. */
+export function answerUser({ sessions }: Project, { spelling }: ProjectCall, sessionId: string | undefined): Answer {
+  if (sessionId === undefined) return refuse("no_authorization", spelling)
+  const person = sessions.get(sessionId)
+  return person === undefined ? refuse("session_not_found", spelling) : { status: 200, body: userOf(person) }
+}
+
 async function answerSession(project: Project, person: ProjectPerson, method: "password" | "otp"): Promise<Answer> {
   const iat = Math.floor(project.clock.nowMs() / 1000)
   const sessionId = randomUUID()
@@ -160,6 +167,7 @@ function userOf(person: ProjectPerson) {
     app_metadata: { provider: "email", providers: ["email"] },
     user_metadata: metadataOf(person),
     is_anonymous: person.isAnonymous,
+    ...(person.isBanned ? { banned_until: "2999-01-01T00:00:00Z" } : {}),
   }
 }
 

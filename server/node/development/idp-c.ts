@@ -13,6 +13,7 @@ import {
   answerOtp,
   answerPassword,
   answerSignup,
+  answerUser,
   answerVerify,
   answerVerifyLink,
   type Project,
@@ -145,6 +146,8 @@ function route(
       return answerSignup(project, call)
     case "POST /logout":
       return answerLogout(project, call, authorization)
+    case "GET /user":
+      return answerUser(project, call, sessionIdOf(authorization))
     case "PUT /user":
       return answerUpdate(project, call, authorization)
     case "HEAD /verify":

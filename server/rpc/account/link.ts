@@ -46,6 +46,7 @@ async function limited(deps: Deps, context: HandlerContext, proof: Proof, ask: (
       await limit(deps, context, "magic_link_confirm", { ip: networkOf(context), token })
       return ask()
     }
+    case "session":
     case "external":
       await limit(deps, context, "login", { ip: networkOf(context) })
       return ask()
@@ -58,6 +59,8 @@ function proofOf({ credential, nonce, codeVerifier }: LinkProviderAccountRequest
       return { is: "external", credential: { is: "idToken", idToken: credential.value }, nonce }
     case "authorizationCode":
       return { is: "external", credential: { is: "code", ...credential.value }, nonce }
+    case "providerSession":
+      return { is: "session", accessToken: credential.value }
     case "emailPassword":
       return { is: "password", email: credential.value.email.trim(), password: credential.value.password }
     case "magicLinkTokenHash":

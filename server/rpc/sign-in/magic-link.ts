@@ -66,6 +66,8 @@ export async function useProof(
   if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
     return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
   }
-  if (proof.is === "password" && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"
+  // A session of the project may have begun with the password.
+  const isOfPassword = proof.is === "password" || proof.is === "session"
+  if (isOfPassword && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"
   return proof.is === "magicLink" && !(await isRequester(proven, proof)) ? "MAGIC_LINK_INVALID" : undefined
 }

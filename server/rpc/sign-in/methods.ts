@@ -2,7 +2,6 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
-import type { ExternalCredential } from "@signet/kernel/provider-ports"
 import type { AuthService, ExternalLoginRequest } from "@signet/proto/auth/v1/auth_service"
 import { encode } from "../base64url.ts"
 import type { Deps } from "../deps.ts"
@@ -15,7 +14,7 @@ import { issueDeviceToken, knownDevice } from "./device-token.ts"
 import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
 import { signInOptions } from "./options.ts"
-import { emailProviderOf } from "./proof.ts"
+import { emailProviderOf, type Proof } from "./proof.ts"
 import { commonOf } from "./request.ts"
 
 type Methods = "listSignInOptions" | "externalLogin" | "emailPasswordLogin" | "startMagicLink" | "confirmMagicLink"
@@ -37,7 +36,7 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
         appId: appIdOf(request),
         provider: providerOf(request.provider),
         connection: request.connection,
-        proof: { is: "external", credential: credentialOf(request), nonce: request.nonce },
+        proof: proofOf(request),
         hints: { name, email },
       })
       return signedInShape(deps, context, signedIn)
@@ -109,14 +108,16 @@ function appIdOf(request: { appId: string }): AppId {
   return appId
 }
 
-function credentialOf({ credential }: ExternalLoginRequest): ExternalCredential {
+function proofOf({ credential, nonce }: ExternalLoginRequest): Proof {
   switch (credential.case) {
     case "idToken":
-      return { is: "idToken", idToken: credential.value }
+      return { is: "external", credential: { is: "idToken", idToken: credential.value }, nonce }
     case "authorizationCode": {
       const { code, codeVerifier, redirectUri } = credential.value
-      return { is: "code", code, codeVerifier, redirectUri }
+      return { is: "external", credential: { is: "code", code, codeVerifier, redirectUri }, nonce }
     }
+    case "providerSession":
+      return { is: "session", accessToken: credential.value }
     case undefined:
       throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
   }

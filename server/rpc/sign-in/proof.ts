@@ -10,6 +10,7 @@ import { mayTake } from "./magic-link.ts"
 
 export type Proof =
   | { readonly is: "external"; readonly credential: ExternalCredential; readonly nonce: string }
+  | { readonly is: "session"; readonly accessToken: string }
   | { readonly is: "password"; readonly email: string; readonly password: string }
   | { readonly is: "magicLink"; readonly tokenHash: string; readonly codeVerifier: string }
 
@@ -25,6 +26,8 @@ async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<
       if (provider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
       return provider.verify(client, proof.credential, proof.nonce)
     }
+    case "session":
+      return emailProviderOf(deps, client).verifySession(client, proof.accessToken)
     case "password":
       return emailProviderOf(deps, client).signIn(client, proof)
     case "magicLink":
