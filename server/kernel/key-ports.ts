@@ -1,6 +1,7 @@
 // What the handlers are handed of keys: those that sign, those that hash and seal. Implemented by server/keys.
 import type { RefreshTokenId } from "./ids.ts"
 import type { KeyPurpose, SignedType } from "./keys/purposes.ts"
+import type { SealedLabel } from "./keys/sealed-columns.ts"
 
 /** Signs tokens and statements, and publishes the keys that they are verified with: a set a purpose. */
 export interface KeyRing {
@@ -76,6 +77,9 @@ export interface Secrets {
     sealed: Uint8Array,
   ): string | undefined
   /** AES-256-GCM under the service's own key, bound to a label: for provider secrets and signing keys at rest. */
-  seal(label: string, plaintext: Uint8Array): Uint8Array
-  open(label: string, sealed: Uint8Array): Uint8Array | undefined
+  seal(label: SealedLabel, plaintext: Uint8Array): Uint8Array
+  /** Undefined when it does not open. */
+  open(label: SealedLabel, sealed: Uint8Array): Uint8Array | undefined
+  /** The id of the key that seals now: another after a rotation. */
+  sealsWith(): string
 }

@@ -5,6 +5,7 @@ import { verifyDeviceList } from "@signet/canonical/device-list"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { idBytes, idOf } from "@signet/kernel/ids"
 import type { IssuerKeyRecord, IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
+import { issuerKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { expect, test } from "vitest"
 import { createAuthority, createTicketSigner } from "./authority.ts"
 import { createIssuerKeyRing, type IssuerKeyRingOptions } from "./issuer-keys.ts"
@@ -118,7 +119,7 @@ test("no private key is kept in the clear, and another sealing key opens none", 
   await ring().start()
   expect(keys.kept.map(({ purpose }) => purpose).toSorted()).toEqual(["CREDENTIAL", "LIST", "PROOF", "RECEIPT"])
   for (const key of keys.kept) {
-    const seed = secretsUnder(2).open(`issuer-key|${key.purpose}|1`, key.privateSealed)
+    const seed = secretsUnder(2).open(issuerKeyLabel({ ...key, generation: 1 }), key.privateSealed)
     expect(seed).toHaveLength(32)
     expect(Buffer.from(key.privateSealed).includes(Buffer.from(seed ?? []))).toBe(false)
   }

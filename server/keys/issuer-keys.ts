@@ -17,6 +17,7 @@ import {
   type ReceiptKeyStore,
   signingKey,
 } from "@signet/kernel/keys/issuer-keys"
+import { issuerKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import type { IssuerPublicKey, SignedKeySet } from "./root-key.ts"
@@ -146,9 +147,6 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
   }
 }
 
-const labelOf = ({ purpose, generation }: Pick<IssuerKeyRecord, "purpose" | "generation">) =>
-  `issuer-key|${purpose}|${generation}`
-
 function newKey(
   { random, secrets, clock }: IssuerKeyRingOptions,
   purpose: IssuerPurpose,
@@ -156,13 +154,13 @@ function newKey(
 ): IssuerKeyRecord {
   const seed = random.bytes(32)
   const { publicKey } = nodeSigner(seed)
-  const privateSealed = secrets.seal(labelOf({ purpose, generation }), seed)
+  const privateSealed = secrets.seal(issuerKeyLabel({ purpose, generation }), seed)
   return { purpose, generation, publicKey, privateSealed, createdAtMs: clock.nowMs() }
 }
 
 function openKey({ secrets }: IssuerKeyRingOptions, key: IssuerKeyRecord): OpenKey {
   const { purpose, generation, publicKey, createdAtMs } = key
-  const seed = secrets.open(labelOf(key), key.privateSealed)
+  const seed = secrets.open(issuerKeyLabel(key), key.privateSealed)
   if (seed === undefined) throw new Error(`issuer key ${purpose} ${generation} does not open under the sealing key`)
   const signer = nodeSigner(seed)
   if (!equalBytes(signer.publicKey, publicKey)) {

@@ -1,5 +1,6 @@
 import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
 import { keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
+import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from "jose"
 import { describe, expect, test } from "vitest"
 import { memorySigningKeys } from "../../test/support/signing-keys.ts"
@@ -25,8 +26,6 @@ function installation(change: Partial<KeyRingOptions> = {}) {
 const kidOf = (token: string) => JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString()).kid
 const verify = (token: string, keys: readonly object[]) =>
   jwtVerify(token, createLocalJWKSet({ keys: [...keys] as [] }), { algorithms: ["ES256"], typ: "at+jwt" })
-const labelOf = ({ purpose, kid }: SigningKeyRecord) =>
-  purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
 const kids = (keys: readonly { kid: string }[]) => keys.map((key) => key.kid)
 
 describe("a signature", () => {
@@ -61,7 +60,7 @@ describe("the key set", () => {
     const { ring, signingKeys } = installation()
     await ring()
     for (const key of await signingKeys.list()) {
-      const opened = secretsUnder(2).open(labelOf(key), key.privateSealed)
+      const opened = secretsUnder(2).open(signingKeyLabel(key), key.privateSealed)
       expect(opened).toBeDefined()
       expect(Buffer.from(key.privateSealed).includes(Buffer.from(opened ?? []).subarray(-32))).toBe(false)
     }

@@ -11,11 +11,12 @@ import {
   planRotation,
   type RotationPeriods,
 } from "@signet/kernel/keys/rotation"
+import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Clock } from "@signet/kernel/ports"
 
 export interface KeyRingOptions extends Partial<RotationPeriods> {
   signingKeys: SigningKeys
-  secrets: Pick<Secrets, "seal" | "open" | "digest">
+  secrets: Pick<Secrets, "seal" | "open" | "digest" | "sealsWith">
   clock: Clock
 }
 
@@ -78,6 +79,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
   const periods = { rotateAfterMs, publishAheadMs, retireAfterMs }
   let loaded: Readonly<Record<KeyPurpose, Loaded>> | undefined
   let fresh: readonly FreshKey[] = []
+  let freshUnder = ""
   let last: Promise<unknown> = Promise.resolve()
 
   function keysOf(purpose: KeyPurpose): Loaded {
@@ -123,7 +125,10 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
   }
 
   async function follow(plan: Plan): Promise<readonly KeyChange[]> {
-    if (fresh.length === 0) fresh = await makeKeys(secrets)
+    if (fresh.length === 0 || freshUnder !== secrets.sealsWith()) {
+      freshUnder = secrets.sealsWith()
+      fresh = await makeKeys(secrets)
+    }
     const nowMs = clock.nowMs()
     let keys = await signingKeys.list()
     let writes = plan(keys, nowMs)
@@ -187,7 +192,7 @@ async function makeKey(secrets: Pick<Secrets, "seal" | "digest">, purpose: KeyPu
   if (x === undefined || y === undefined) throw new Error("the new key has no coordinates")
   const publicJwk = describeKey(secrets, x, y)
   const privateKey = new Uint8Array(await webcrypto.subtle.exportKey("pkcs8", pair.privateKey))
-  const privateSealed = secrets.seal(labelOf({ kid: publicJwk.kid, purpose }), privateKey)
+  const privateSealed = secrets.seal(signingKeyLabel({ kid: publicJwk.kid, purpose }), privateKey)
   privateKey.fill(0)
   return { kid: publicJwk.kid, purpose, publicJwk, privateSealed }
 }
@@ -198,13 +203,8 @@ function describeKey(secrets: Pick<Secrets, "digest">, x: string, y: string): Pu
   return { kty: "EC", crv: "P-256", x, y, kid, alg: "ES256", use: "sig" }
 }
 
-/** A key opens for its own purpose alone, whatever its row says. Access keys are older than purposes. */
-function labelOf({ kid, purpose }: Pick<SigningKeyRecord, "kid" | "purpose">): string {
-  return purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
-}
-
 function openKey(secrets: Pick<Secrets, "open" | "digest">, key: SigningKeyRecord): Signer {
-  const pkcs8 = secrets.open(labelOf(key), key.privateSealed)
+  const pkcs8 = secrets.open(signingKeyLabel(key), key.privateSealed)
   if (pkcs8 === undefined) throw new Error(`the signing key ${key.kid} does not open under this sealing key`)
   const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })
   const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" })

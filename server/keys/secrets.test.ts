@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, randomBytes } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
+import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { createSecrets } from "./secrets.ts"
@@ -8,6 +9,7 @@ const key = (fill: number) => new Uint8Array(32).fill(fill)
 const old = { version: 1, key: key(1) }
 const current = { version: 2, key: key(2) }
 const secrets = createSecrets({ peppers: [old, current], sealingKey: key(9) })
+const labelOf = (kid: string) => signingKeyLabel({ kid, purpose: "ACCESS" })
 const rowId = newId("rtk", 1, new Uint8Array(10))
 const of = { tokenId: rowId, token: `sgrt_${"A".repeat(50)}`, retryKey: "0123456789abcdef" }
 
@@ -82,30 +84,30 @@ describe("a sealed successor", () => {
 describe("what is sealed under the service's key", () => {
   test("opens under its label, and never seals to the same bytes twice", () => {
     const plaintext = new Uint8Array(randomBytes(200))
-    const first = secrets.seal("signing-key|a", plaintext)
-    expect(secrets.open("signing-key|a", first)).toEqual(plaintext)
-    expect(secrets.seal("signing-key|a", plaintext)).not.toEqual(first)
+    const first = secrets.seal(labelOf("a"), plaintext)
+    expect(secrets.open(labelOf("a"), first)).toEqual(plaintext)
+    expect(secrets.seal(labelOf("a"), plaintext)).not.toEqual(first)
   })
 
   test("opens under no other label and under no other key", () => {
-    const sealed = secrets.seal("signing-key|a", key(5))
+    const sealed = secrets.seal(labelOf("a"), key(5))
     const other = createSecrets({ peppers: [old], sealingKey: key(10) })
-    expect(secrets.open("signing-key|b", sealed)).toBeUndefined()
-    expect(secrets.open("", sealed)).toBeUndefined()
-    expect(other.open("signing-key|a", sealed)).toBeUndefined()
+    expect(secrets.open(labelOf("b"), sealed)).toBeUndefined()
+    expect(secrets.open("" as never, sealed)).toBeUndefined()
+    expect(other.open(labelOf("a"), sealed)).toBeUndefined()
   })
 
   test("does not open when any bit of it changed or any part is missing", () => {
-    const sealed = secrets.seal("label", key(5))
+    const sealed = secrets.seal(labelOf("label"), key(5))
     fc.assert(
       fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {
         const changed = Uint8Array.from(sealed)
         changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-        expect(secrets.open("label", changed)).toBeUndefined()
+        expect(secrets.open(labelOf("label"), changed)).toBeUndefined()
       }),
     )
     for (let length = 0; length < sealed.length; length++) {
-      expect(secrets.open("label", sealed.subarray(0, length))).toBeUndefined()
+      expect(secrets.open(labelOf("label"), sealed.subarray(0, length))).toBeUndefined()
     }
   })
 })

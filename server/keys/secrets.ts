@@ -1,16 +1,8 @@
 // Hashing and sealing under secrets that are outside the database. Synchronous: node:crypto is faster so.
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-  timingSafeEqual,
-} from "node:crypto"
+import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
 import type { Secrets } from "@signet/kernel/key-ports"
+import { openUnder, sealUnder } from "./seal-under.ts"
+import { createSealingKeys, type SealingKeys } from "./sealing-keys.ts"
 
 /** A key that token hashes are made under. */
 export interface Pepper {
@@ -20,23 +12,19 @@ export interface Pepper {
   key: Uint8Array
 }
 
-const ivLength = 12
-const tagLength = 16
-/** First byte of everything sealed: which scheme sealed it. */
-const sealedVersion = 1
-
 /**
  * @param options.peppers At least one. Keep the old ones until no token that was hashed under them lives.
- * @param options.sealingKey 32 bytes, for what the service itself must open again.
+ * @param options.sealingKey 32 bytes, for what the service itself must open again; or the keys of a rotation.
  * @throws RangeError for keys of another length, and for two peppers of one version: at start, not at the first call.
  */
-export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey: Uint8Array }): Secrets {
+export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey: Uint8Array | SealingKeys }): Secrets {
   const peppers = options.peppers.toSorted((a, b) => b.version - a.version)
   if (new Set(peppers.map((pepper) => pepper.version)).size !== peppers.length) {
     throw new RangeError("two peppers have the same version")
   }
   for (const { key } of peppers) requireKeyLength("a pepper", key)
-  requireKeyLength("the sealing key", options.sealingKey)
+  const { sealingKey } = options
+  const sealing = sealingKey instanceof Uint8Array ? createSealingKeys([sealingKey]) : sealingKey
   // Imported once: importing costs more than hashing.
   const keys = peppers.map(({ key }) => createSecretKey(key))
   const [newestKey] = keys
@@ -52,8 +40,9 @@ export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey:
       const opened = openUnder(successorKey(of), "", sealed)
       return opened && Buffer.from(opened).toString("utf8")
     },
-    seal: (label, plaintext) => sealUnder(options.sealingKey, label, plaintext),
-    open: (label, sealed) => openUnder(options.sealingKey, label, sealed),
+    seal: (label, plaintext) => sealing.seal("service", label, plaintext),
+    open: (label, sealed) => sealing.open("service", label, sealed),
+    sealsWith: sealing.sealsWith,
   }
 }
 
@@ -69,27 +58,4 @@ function hmac(key: KeyObject, purpose: string, text: string): Uint8Array {
 /** HKDF-SHA-256 of the old token and the retry key. The token's length is fixed, so the seam cannot be moved. */
 function successorKey(of: { tokenId: string; token: string; retryKey: string }): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", of.token + of.retryKey, "", `rt-successor|${of.tokenId}`, 32))
-}
-
-/** Version, 12 bytes of nonce, ciphertext, 16 bytes of tag. */
-export function sealUnder(key: Uint8Array, label: string, plaintext: Uint8Array): Uint8Array {
-  const iv = randomBytes(ivLength)
-  const cipher = createCipheriv("aes-256-gcm", key, iv, { authTagLength: tagLength })
-  cipher.setAAD(Buffer.from(label, "utf8"))
-  return new Uint8Array(
-    Buffer.concat([Uint8Array.of(sealedVersion), iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]),
-  )
-}
-
-/** Undefined when it does not open. */
-export function openUnder(key: Uint8Array, label: string, sealed: Uint8Array): Uint8Array | undefined {
-  if (sealed.length < 1 + ivLength + tagLength || sealed[0] !== sealedVersion) return undefined
-  const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(1, 1 + ivLength), { authTagLength: tagLength })
-  decipher.setAAD(Buffer.from(label, "utf8"))
-  decipher.setAuthTag(sealed.subarray(-tagLength))
-  try {
-    return new Uint8Array(Buffer.concat([decipher.update(sealed.subarray(1 + ivLength, -tagLength)), decipher.final()]))
-  } catch {
-    return undefined
-  }
 }

@@ -38,6 +38,16 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["production needs an https issuer", { ...production, SIGNET_ISSUER: "http://auth.example" }, /must be https/],
   ["an issuer has no path", { ...production, SIGNET_ISSUER: "https://auth.example/" }, /must be an origin/],
   ["a key has 32 bytes", { ...production, SIGNET_SEALING_KEY: "c2hvcnQ=" }, /SIGNET_SEALING_KEY must hold 32 bytes/],
+  [
+    "the next sealing key is another",
+    { ...production, SIGNET_SEALING_KEY_NEXT: production.SIGNET_SEALING_KEY },
+    /SIGNET_SEALING_KEY_NEXT must be another key/,
+  ],
+  [
+    "a next sealing key needs one to follow",
+    { SIGNET_SEALING_KEY_NEXT: Buffer.alloc(32, 9).toString("base64") },
+    /SIGNET_SEALING_KEY_NEXT needs SIGNET_SEALING_KEY/,
+  ],
   ["peppers have versions", { ...production, SIGNET_PEPPERS: key }, /must look like/],
   ["a version comes once", { ...production, SIGNET_PEPPERS: `1:${key},1:${key}` }, /twice/],
   ["a certificate needs its key", { TLS_CERT_FILE: "cert.pem" }, /go together/],

@@ -22,7 +22,12 @@ export interface Config {
   messagingAudience: string
   accessTokenSeconds: number
   /** Null in the development profile, where they are made once and kept in the data folder. */
-  secrets: { sealingKey: Uint8Array; peppers: readonly { version: number; key: Uint8Array }[] } | null
+  secrets: {
+    sealingKey: Uint8Array
+    /** The other sealing key while a rotation lasts; null otherwise. */
+    nextSealingKey: Uint8Array | null
+    peppers: readonly { version: number; key: Uint8Array }[]
+  } | null
   tls: { certFile: string; keyFile: string } | null
   trustedHops: number
   /** Null counts no calls: only in the development profile. */
@@ -111,6 +116,11 @@ export const settings: readonly Setting[] = [
     what: "32 bytes as base64: seals signing keys, provider secrets and the audit's personal fields at rest, and stamps the audit.",
   },
   {
+    name: "SIGNET_SEALING_KEY_NEXT",
+    default: "–",
+    what: "The sealing key that takes over, while a rotation lasts (see below).",
+  },
+  {
     name: "SIGNET_PEPPERS",
     default: "–",
     what: "`version:key,…`, newest first, each 32 bytes as base64: hashes of refresh tokens and other secrets.",
@@ -180,6 +190,13 @@ export function parseConfig(env: Environment): Config {
   if (logLevel === undefined) problems.push(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`)
 
   const sealingKey = parseKey("SIGNET_SEALING_KEY", text("SIGNET_SEALING_KEY"), problems)
+  const nextSealingKey = parseKey("SIGNET_SEALING_KEY_NEXT", text("SIGNET_SEALING_KEY_NEXT"), problems) ?? null
+  if (nextSealingKey !== null && sealingKey === undefined) {
+    problems.push("SIGNET_SEALING_KEY_NEXT needs SIGNET_SEALING_KEY.")
+  }
+  if (nextSealingKey !== null && sealingKey !== undefined && Buffer.compare(sealingKey, nextSealingKey) === 0) {
+    problems.push("SIGNET_SEALING_KEY_NEXT must be another key than SIGNET_SEALING_KEY.")
+  }
   const peppers = parsePeppers(text("SIGNET_PEPPERS"), problems)
   const hasSecrets = sealingKey !== undefined && peppers.length > 0
   if (isProduction && !hasSecrets) problems.push("The production profile needs SIGNET_SEALING_KEY and SIGNET_PEPPERS.")
@@ -199,7 +216,7 @@ export function parseConfig(env: Environment): Config {
     authAudience: text("SIGNET_AUTH_AUDIENCE") ?? "auth",
     messagingAudience: text("SIGNET_MESSAGING_AUDIENCE") ?? text("SIGNET_AUTH_AUDIENCE") ?? "auth",
     accessTokenSeconds: number("SIGNET_ACCESS_TOKEN_SECONDS", 600, 300, 900),
-    secrets: hasSecrets ? { sealingKey, peppers } : null,
+    secrets: hasSecrets ? { sealingKey, nextSealingKey, peppers } : null,
     tls: certFile && keyFile ? { certFile, keyFile } : null,
     limits: limitsOf(text("SIGNET_LIMITS"), isProduction, problems),
     trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),

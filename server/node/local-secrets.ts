@@ -18,7 +18,11 @@ export function loadLocalSecrets(folder: string): NonNullable<Config["secrets"]>
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
   }
   const kept: unknown = JSON.parse(readFileSync(file, "utf8"))
-  return { sealingKey: keyIn(kept, "sealingKey", file), peppers: [{ version: 1, key: keyIn(kept, "pepper", file) }] }
+  return {
+    sealingKey: keyIn(kept, "sealingKey", file),
+    nextSealingKey: null,
+    peppers: [{ version: 1, key: keyIn(kept, "pepper", file) }],
+  }
 }
 
 function keyIn(kept: unknown, name: string, file: string): Uint8Array {

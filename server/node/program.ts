@@ -7,9 +7,7 @@ import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
-import { createAuditSeals } from "../keys/audit-seals.ts"
 import { createKeyRing } from "../keys/key-ring.ts"
-import { createSecrets } from "../keys/secrets.ts"
 import { createIdpA } from "../providers/idp-a.ts"
 import { createIdpB } from "../providers/idp-b.ts"
 import { createIdpC } from "../providers/idp-c.ts"
@@ -50,11 +48,11 @@ import { refuseDevelopmentData, seedDevelopment } from "./development/seed.ts"
 import { every } from "./every.ts"
 import { developmentKeySet, keySetFile } from "./issuer-key-set.ts"
 import { auditKeyChanges } from "./key-changes.ts"
-import { loadLocalSecrets } from "./local-secrets.ts"
 import { startMessaging } from "./messaging.ts"
 import { createMetrics } from "./metrics.ts"
 import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
+import { followSealingKeys, openSecrets } from "./open-secrets.ts"
 import { startRevocations } from "./revocations.ts"
 import { startTracing } from "./tracing.ts"
 
@@ -92,9 +90,11 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
   try {
     const applied = await migrate(database.db)
     if (applied.length > 0) log.info({ migrations: applied }, "migrated")
-    const kept = config.secrets ?? loadLocalSecrets(config.dataFolder)
-    const secrets = createSecrets(kept)
-    const seals = createAuditSeals(kept.sealingKey)
+    const opened = await openSecrets(database.db, config)
+    const { secrets, seals } = opened
+    const sealing = await followSealingKeys(database.db, opened, clock.nowMs())
+    closing.push(() => sealing.close())
+    closing.push(every(keyTickMs, sealing.tick, onFault))
     const chainer = startAuditChainer({ db: database.db, seals, clock, onFault })
     closing.push(() => chainer.close())
     const audit = createAuditWriting(seals, chainer.wake)

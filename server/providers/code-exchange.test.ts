@@ -1,5 +1,5 @@
 import { Refused } from "@signet/kernel/errors"
-import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
+import { clientSecretLabel, type SealedLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
 import { providerClient } from "@signet/kernel/testing/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
@@ -63,12 +63,14 @@ describe("a code", () => {
 
   test("is traded with the client's secret, which is kept sealed", async () => {
     idp.clientSecret = "s3cret"
-    const sealed = (label: string) => secrets.seal(label, new TextEncoder().encode("s3cret"))
+    const sealed = (label: SealedLabel) => secrets.seal(label, new TextEncoder().encode("s3cret"))
     expect(await signIn({ client: { clientSecretSealed: sealed(clientSecretLabel(providerClient.id)) } })).toBe(
       "ada null",
     )
     expect(await signIn()).toBe("PROVIDER_NOT_CONFIGURED")
-    await expect(signIn({ client: { clientSecretSealed: sealed("another client") } })).rejects.toThrow("does not open")
+    await expect(signIn({ client: { clientSecretSealed: sealed("another client" as SealedLabel) } })).rejects.toThrow(
+      "does not open",
+    )
   })
 
   test("is traded once", async () => {

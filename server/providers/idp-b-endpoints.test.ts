@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto"
 import { Refused } from "@signet/kernel/errors"
-import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Vouched } from "@signet/kernel/provider-ports"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
 import { decodeJwt, decodeProtectedHeader } from "jose"

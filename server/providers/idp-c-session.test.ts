@@ -1,4 +1,4 @@
-import { tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import { tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
 import { exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
@@ -160,7 +160,7 @@ describe("a token", () => {
     const short = secrets.seal(tokenSecretLabel(client.id), encode("x".repeat(31)))
     answerWith(await hs256(encode("x".repeat(31))))
     expect(await signIn({ tokenSecretSealed: short })).toBe("PROVIDER_NOT_CONFIGURED")
-    const foreign = secrets.seal("another label", encode("x".repeat(40)))
+    const foreign = secrets.seal("another label" as never, encode("x".repeat(40)))
     await expect(newIdpC().signIn({ ...client, tokenSecretSealed: foreign }, ada)).rejects.toThrow("does not open")
   })
 })

@@ -1,7 +1,7 @@
 // Verifies the access tokens of IDP_C: with the project's secret, or with its published keys, as it is configured.
 import { Refused } from "@signet/kernel/errors"
-import { tokenSecretLabel } from "@signet/kernel/identity/provider-client"
 import type { Secrets } from "@signet/kernel/key-ports"
+import { tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
 import { compactVerify } from "jose"
 import type { ProviderKeys } from "./provider-keys.ts"

@@ -1,5 +1,7 @@
 // One kind of JWT presented as another. Each purpose has its own keys, so a key that was taken is good for its own only.
+
 import { createPrivateKey, sign } from "node:crypto"
+import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -33,7 +35,7 @@ test.each(["STATEMENT", "CONTEXT"] as const)(
   async (purpose) => {
     const claims = decode(accessToken.split(".")[1])
     const [key] = (await server.store.signingKeys.list()).filter((one) => one.purpose === purpose)
-    const pkcs8 = key && server.secrets.open(`signing-key|${purpose}|${key.kid}`, key.privateSealed)
+    const pkcs8 = key && server.secrets.open(signingKeyLabel(key), key.privateSealed)
     if (key === undefined || pkcs8 === undefined) throw new Error("no key was taken")
     const input = `${encode({ alg: "ES256", typ: "at+jwt", kid: key.kid })}.${encode(claims)}`
     const privateKey = createPrivateKey({ key: Buffer.from(pkcs8), format: "der", type: "pkcs8" })

@@ -173,7 +173,7 @@ describeStory("connections", (kind) => {
     const auth = () => (protocol === "REST" ? clientsOver(createRestTransport(server.url)).auth : clients.auth)
 
     test("has what a page shows and a client needs, and no secret", async () => {
-      const secret = server.secrets.seal("x", new TextEncoder().encode("s3cret"))
+      const secret = server.secrets.seal("x" as never, new TextEncoder().encode("s3cret"))
       const hidden = { clientSecretSealed: secret, hostedDomains: ["hidden.example"] }
       const shown = { authorizationEndpoint: "https://idp.example/authorize", requiresResponseIssuer: true }
       const connection = `list-${protocol.toLowerCase()}`

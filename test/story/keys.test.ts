@@ -1,5 +1,8 @@
 // The life of signing keys, as verifiers, clients and thieves meet it.
+
 import { createPrivateKey } from "node:crypto"
+import type { KeyPurpose } from "@signet/kernel/keys/purposes"
+import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createKeyRing } from "../../server/keys/key-ring.ts"
@@ -123,7 +126,7 @@ describeStory("signing keys of two servers on one database", (kind) => {
     const { rows } = await sql<{
       row: string
       kid: string
-      purpose: string
+      purpose: KeyPurpose
       status: string
       private_sealed: Uint8Array
     }>`
@@ -133,8 +136,7 @@ describeStory("signing keys of two servers on one database", (kind) => {
         expect(sealed).toHaveLength(0)
         continue
       }
-      const label = purpose === "ACCESS" ? `signing-key|${kid}` : `signing-key|${purpose}|${kid}`
-      const opened = servers[0].secrets.open(label, new Uint8Array(sealed))
+      const opened = servers[0].secrets.open(signingKeyLabel({ kid, purpose }), new Uint8Array(sealed))
       if (opened === undefined) throw new Error("the service cannot open its own key")
       const pkcs8 = Buffer.from(opened)
       const { d = "" } = createPrivateKey({ key: pkcs8, format: "der", type: "pkcs8" }).export({ format: "jwk" })

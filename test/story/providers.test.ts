@@ -1,5 +1,7 @@
 // Every provider on every platform, and whom its accounts are of.
+
 import type { newId } from "@signet/kernel/ids"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { describeStory } from "../support/postgres.ts"
 import { type Answer, password, platforms, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
@@ -178,9 +180,9 @@ describeStory("a person", (kind) => {
 
     function withSecret(client: { id: ReturnType<typeof newId<"pcl">> }) {
       const original = world.idpB.clientOf("IOS")
-      const text = world.server.secrets.open(`provider-client-secret|${original.id}`, sealedOf(original))
+      const text = world.server.secrets.open(clientSecretLabel(original.id), sealedOf(original))
       if (text === undefined) throw new Error("the stand-in's secret does not open")
-      return { clientSecretSealed: world.server.secrets.seal(`provider-client-secret|${client.id}`, text) }
+      return { clientSecretSealed: world.server.secrets.seal(clientSecretLabel(client.id), text) }
     }
     const sealedOf = ({ clientSecretSealed }: { clientSecretSealed: Uint8Array | null }) =>
       clientSecretSealed ?? new Uint8Array()

@@ -1,6 +1,6 @@
 // What IDP_C is for the service, against whatever project a test brings: the stand-in, or Supabase Auth itself.
 import { Refused } from "@signet/kernel/errors"
-import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
+import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { EmailProvider } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { providerClient } from "@signet/kernel/testing/records"

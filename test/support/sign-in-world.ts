@@ -1,7 +1,7 @@
 // A server with two apps, each with clients of every provider on every platform, over REST.
 import { randomBytes } from "node:crypto"
-import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
 import { type AppId, newId } from "@signet/kernel/ids"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { App, Platform, Provider, ProviderClient } from "@signet/kernel/records"
 import { type FakeIdpB, startFakeIdpB } from "./idp-b.ts"
 import { type FakeIdpC, startFakeIdpC } from "./idp-c.ts"

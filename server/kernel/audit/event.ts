@@ -116,6 +116,8 @@ export type AuditKind =
   | "key.activated"
   | "key.retired"
   | "key.compromised"
+  | "sealing_key.rotated"
+  | "sealing_key.retired"
   | "audit.checkpoint"
   | "audit.exported"
   | "audit.dropped"

@@ -23,6 +23,8 @@ export type FlawKind =
   | "CHAIN_REWRITTEN"
   | "CHECKPOINT_CHANGED"
   | "CHECKPOINT_MISSING"
+  /** An event tells of a sealing key's end, and the database says that its stamps count on. */
+  | "STAMP_KEY_RESTORED"
 
 /** What is wrong, and where. */
 export interface Flaw {

@@ -1,9 +1,22 @@
+import type { StampEnd } from "../keys/sealing.ts"
+
+/** A key that stamps, or that stamped before a rotation of the sealing key. */
+export interface StampKey {
+  readonly keyId: string
+  /** Where its stamps end; null while they do not. */
+  readonly until: StampEnd | null
+}
+
 /** What the audit is sealed, stamped and chained with. The keys behind it are outside the database. */
 export interface AuditSeals {
   /** SHA-256 of the text as UTF-8: 32 bytes. */
   digest(text: string): Uint8Array
   /** HMAC-SHA-256 under a key that the database has not: who only writes to the database makes none. 32 bytes. */
   stamp(text: string): Uint8Array
+  /** The key that made the stamp; undefined where none of the service's did. Compares in constant time. */
+  stampedBy(text: string, stamp: Uint8Array): StampKey | undefined
+  /** Every key whose stamps count, the one that stamps first. */
+  stampKeys(): readonly StampKey[]
   /** Compares in constant time. */
   equal(a: Uint8Array, b: Uint8Array): boolean
   /** A new key for somebody's personal fields, and the same as it is kept. */

@@ -10,9 +10,15 @@ import type { AuditSeals } from "./seals.ts"
 import { type Linked, verifyChains } from "./verify-chains.ts"
 import { verifyCheckpoints } from "./verify-checkpoints.ts"
 
+const hmac = (key: string, text: string) => new Uint8Array(createHmac("sha256", key).update(text).digest())
+const current = { keyId: "current", until: null }
+const retired = { keyId: "retired", until: { checkpoint: 2n, hash: "" } }
+
 const seals: AuditSeals = {
   digest: (text) => new Uint8Array(createHash("sha256").update(text).digest()),
-  stamp: (text) => new Uint8Array(createHmac("sha256", "key").update(text).digest()),
+  stamp: (text) => hmac("current", text),
+  stampedBy: (text, stamp) => [current, retired].find(({ keyId }) => timingSafeEqual(hmac(keyId, text), stamp)),
+  stampKeys: () => [current, retired],
   equal: (a, b) => a.length === b.length && timingSafeEqual(a, b),
   newDataKey: () => ({ key: new Uint8Array(32), sealed: new Uint8Array(1) }),
   openDataKey: () => new Uint8Array(32),
@@ -55,7 +61,7 @@ async function* streamOf<T>(all: readonly T[]): AsyncGenerator<T> {
 }
 
 const verify = (links: readonly Linked[]) =>
-  verifyChains(seals, streamOf(links), { unstampedUntil: null, starts: new Map() })
+  verifyChains(seals, streamOf(links), { unstampedUntil: null, starts: new Map(), stampEnds: new Map() })
 
 const lengths = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 4 })
 const someText = fc.string({ minLength: 1, maxLength: 5, unit: fc.constantFrom("x", "y", "z") })
@@ -198,4 +204,24 @@ test("a checkpoint of other heads, of another number, after another or without a
   ])
   const other = checkpointOf(2n, JSON.stringify({ ...second, prev: hex(seals.digest("another")) }))
   expect(await verifyAll([whole, { checkpoint: other, heads: [] }])).toEqual(["CHECKPOINT_CHANGED 2"])
+})
+
+test("stamps of a retired key count up to the checkpoint that ends them, in each chain by its own place", async () => {
+  const old: AuditSeals = { ...seals, stamp: (text) => hmac("retired", text) }
+  let head: Head = origin("ten_1")
+  const links = Array.from({ length: 3 }, (_, i): Linked => {
+    const row = sealRow(eventOf(i, "ten_1"), null, old)
+    const link = nextLink(old, head, row, i)
+    head = link
+    return { link, row }
+  })
+  const flawsWith = async (ends: [string, bigint][]) => {
+    const stampEnds = new Map([[2n, new Map(ends)]])
+    const { flaws } = await verifyChains(seals, streamOf(links), { unstampedUntil: null, starts: new Map(), stampEnds })
+    return flaws.map(({ what, seq }) => [what, seq])
+  }
+  expect(await flawsWith([["ten_1", 3n]])).toEqual([])
+  expect(await flawsWith([["ten_1", 2n]])).toEqual([["EVENT_FORGED", 3n]])
+  // The chain had no link then.
+  expect(await flawsWith([["ten_2", 3n]])).toHaveLength(3)
 })

@@ -1,10 +1,12 @@
 // Whether the chains are what was linked: nothing changed, missing or in another order.
+
+import type { StampEnd } from "../keys/sealing.ts"
 import { type AuditLink, eventHash, type Head, linkHash, origin } from "./chain.ts"
 import { type Flaw, flaw, mostFlaws } from "./flaw.ts"
 import { type AuditRow, shardOf, stampedText } from "./row.ts"
 import type { AuditSeals } from "./seals.ts"
 
-export type Verifying = Pick<AuditSeals, "digest" | "stamp" | "equal">
+export type Verifying = Pick<AuditSeals, "digest" | "stampedBy" | "equal">
 
 /** A link with the event that it names; null when there is none. */
 export interface Linked {
@@ -21,7 +23,12 @@ export interface VerifiedChains {
   readonly unstamped: number
   /** Hashes of the checkpoints that events tell of, by number. */
   readonly checkpoints: ReadonlyMap<bigint, string>
+  /** Sealing keys whose end an event tells of, and that event. */
+  readonly retired: ReadonlyMap<string, string>
 }
+
+/** Where each chain ended at a checkpoint, by the checkpoint's number. */
+export type EndsAt = ReadonlyMap<bigint, ReadonlyMap<string, bigint>>
 
 interface Options {
   /**
@@ -31,6 +38,8 @@ interface Options {
   readonly unstampedUntil: ReadonlyMap<string, bigint> | null
   /** Where chains begin whose older links were dropped. */
   readonly starts: ReadonlyMap<string, Head>
+  /** At the checkpoints that end a retired key's stamps: none of its stamps counts in a later link. */
+  readonly stampEnds: EndsAt
 }
 
 /** The first link of a chain that does not follow, and what should have come there. */
@@ -43,11 +52,12 @@ interface Broken {
 export async function verifyChains(
   seals: Verifying,
   links: AsyncIterable<Linked>,
-  { unstampedUntil, starts }: Options,
+  { unstampedUntil, starts, stampEnds }: Options,
 ): Promise<VerifiedChains> {
   const flaws: Flaw[] = []
   const ends = new Map<string, Head>()
   const checkpoints = new Map<bigint, string>()
+  const retired = new Map<string, string>()
   let counted = 0
   let unstamped = 0
   let shard: string | undefined
@@ -87,18 +97,19 @@ export async function verifyChains(
     }
     ends.set(link.shard, { shard: link.shard, seq: link.seq, hash: link.hash })
     if (row?.stamp === null) unstamped += 1
-    const what = judgeRow(seals, { link, row }, unstampedUntil)
+    const what = judgeRow(seals, { link, row }, { unstampedUntil, stampEnds })
     if (what !== undefined) add(flaw(what, link))
     else if (row?.kind === "audit.checkpoint") tellCheckpoint(checkpoints, row)
+    else if (row?.kind === "sealing_key.retired") retired.set(row.target?.id ?? "", row.id)
   }
   settle()
-  return { flaws, ends, links: counted, unstamped, checkpoints }
+  return { flaws, ends, links: counted, unstamped, checkpoints, retired }
 }
 
 function judgeRow(
   seals: Verifying,
   { link, row }: Linked,
-  unstampedUntil: Options["unstampedUntil"],
+  { unstampedUntil, stampEnds }: Pick<Options, "unstampedUntil" | "stampEnds">,
 ): Flaw["what"] | undefined {
   if (row === null) return "EVENT_MISSING"
   if (row.id !== link.eventId || !seals.equal(eventHash(seals, row), link.eventHash)) return "EVENT_CHANGED"
@@ -108,11 +119,23 @@ function judgeRow(
     const isOfBefore = unstampedUntil === null || link.seq <= (unstampedUntil.get(link.shard) ?? 0n)
     return isOfBefore ? undefined : "EVENT_UNSTAMPED"
   }
-  return isStamped(seals, row) ? undefined : "EVENT_FORGED"
+  const isBefore = ({ checkpoint }: StampEnd) => link.seq <= (stampEnds.get(checkpoint)?.get(link.shard) ?? 0n)
+  return isStamped(seals, row, isBefore) ? undefined : "EVENT_FORGED"
 }
 
-export const isStamped = (seals: Verifying, row: AuditRow): boolean =>
-  row.stamp !== null && seals.equal(seals.stamp(stampedText(row)), row.stamp)
+/**
+ * Whether the service wrote the event.
+ *
+ * @param isBefore Whether the event's place is before the end of a retired key's stamps. An event in no chain is never.
+ */
+export function isStamped(
+  seals: Pick<AuditSeals, "stampedBy">,
+  row: AuditRow,
+  isBefore: (end: StampEnd) => boolean = () => false,
+): boolean {
+  const by = row.stamp === null ? undefined : seals.stampedBy(stampedText(row), row.stamp)
+  return by !== undefined && (by.until === null || isBefore(by.until))
+}
 
 /** Whether a later link, or only its event, is what should have come where the chain is broken. */
 function belongsAt(seals: Verifying, { after, link: first }: Broken, later: AuditLink): boolean {

@@ -73,7 +73,8 @@ function isStatement(
   open: Options["open"],
 ): boolean {
   // What the service has not stamped is not even parsed.
-  if (!seals.equal(seals.stamp(checkpoint.jws), checkpoint.stamp)) return false
+  const by = seals.stampedBy(checkpoint.jws, checkpoint.stamp)
+  if (by === undefined || (by.until !== null && checkpoint.number >= by.until.checkpoint)) return false
   const claims = open(checkpoint.jws)
   if (claims === undefined) return false
   const followsLast = last?.number !== checkpoint.number - 1n || claims.prev === hex(seals.digest(last.jws))

@@ -1,5 +1,5 @@
 // What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
-import { type ProviderAccountId, type ProviderClientId, parseId } from "../ids.ts"
+import { type ProviderClientId, parseId } from "../ids.ts"
 import type { Vouched } from "../provider-ports.ts"
 import type { ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
@@ -65,21 +65,6 @@ export function judgeIdToken({ claims, client, expectedNonce, nowSeconds }: Pres
     },
     refusedFromSeconds: Math.ceil(Math.min(exp + skewSeconds, iat + maxAgeSeconds + 1)),
   }
-}
-
-/** What the secret of this client is sealed for. */
-export function clientSecretLabel(id: ProviderClientId): string {
-  return `provider-client-secret|${id}`
-}
-
-/** What the HS256 secret of this client's project is sealed for. */
-export function tokenSecretLabel(id: ProviderClientId): string {
-  return `provider-token-secret|${id}`
-}
-
-/** What the provider's refresh token of this account is sealed for. */
-export function providerTokenLabel(id: ProviderAccountId): string {
-  return `provider-refresh-token|${id}`
 }
 
 /** A provider's refresh token, and the client that it was given to: only that one can end it. */

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto"
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import type { Flaw } from "@signet/kernel/audit/flaw"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
 import { openCheckpoint } from "../../keys/statement.ts"
 import { ownEvent } from "../../rpc/audit.ts"
 import { dropUntil } from "../../store/postgres/audit-drop.ts"
@@ -13,8 +12,8 @@ import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
 import type { Database } from "../../store/postgres/sql.ts"
 import type { Config } from "../config.ts"
-import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
 import { type Command, CommandFailed, type Said, UsageError } from "./command.ts"
 
 /** An event that waits for longer is named. */
@@ -45,11 +44,11 @@ export const audit: Command = async ([what = "", ...args], config) => {
 }
 
 async function verify(db: Database, config: Config, file: string | undefined): Promise<Said> {
-  const { sealingKey } = config.secrets ?? loadLocalSecrets(config.dataFolder)
+  const { seals } = await openSecrets(db, config)
   const keys = (await createSigningKeys(db).list()).filter(({ purpose }) => purpose === "STATEMENT")
   const publicKeys = keys.map(({ publicJwk }) => publicJwk)
   const verified = await verifyAudit(db, {
-    seals: createAuditSeals(sealingKey),
+    seals,
     nowMs: Date.now(),
     patienceMs,
     open: (jws) => openCheckpoint(jws, publicKeys),
@@ -65,11 +64,11 @@ async function drop(db: Database, config: Config, before: string): Promise<Said>
   const nowMs = Date.now()
   const untilMs = /^\d{4}-\d{2}-\d{2}$/.test(before) ? Date.parse(before) : Number.NaN
   if (!(untilMs < nowMs)) throw new UsageError(auditUsage)
-  const { sealingKey } = config.secrets ?? loadLocalSecrets(config.dataFolder)
+  const { seals } = await openSecrets(db, config)
   const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
   const facts = { kind: "audit.dropped", target: { type: "audit_before", id: before } } as const
   const event = ownEvent({ random }, nowMs, facts, "admin audit drop")
-  const writing = createAuditWriting(createAuditSeals(sealingKey))
+  const writing = createAuditWriting(seals)
   const dropped = await dropUntil(db, writing, { untilMs, nowMs, event })
   return { text: `Dropped ${dropped.events} events of ${dropped.chains} chains.`, json: dropped }
 }

@@ -2,15 +2,13 @@
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { parseId } from "@signet/kernel/ids"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
-import { createSecrets } from "../../keys/secrets.ts"
 import { createMessagingBackend } from "../../rpc/admin/create-backend.ts"
 import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
-import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
 import { type Command, UsageError } from "./command.ts"
 
 export const backendUsage = `backend create --app app_… [--name "messaging backend"]
@@ -23,11 +21,11 @@ export const backend: Command = async ([verb, ...args], config) => {
   const database = await openDatabase(config, () => {})
   try {
     await migrate(database.db)
-    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const { secrets, seals } = await openSecrets(database.db, config)
     const made = await createMessagingBackend(
       {
-        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
-        secrets: createSecrets(of),
+        store: createStore(database.db, { audit: createAuditWriting(seals) }),
+        secrets,
         random: { bytes: (length) => randomBytes(length) },
         clock: { nowMs: () => Date.now() },
         authAudience: config.authAudience,

@@ -1,15 +1,13 @@
 // npm run admin -- create: makes an administrator of the installation and prints a personal access token, once.
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
-import { createSecrets } from "../../keys/secrets.ts"
 import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
 import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import { type Config, isLoopback } from "../config.ts"
-import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
 import { type Command, UsageError } from "./command.ts"
 
 const longestHours = 720
@@ -23,11 +21,10 @@ export const create: Command = async (args, config) => {
   const database = await openDatabase(config, () => {})
   try {
     await migrate(database.db)
-    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
-    const secrets = createSecrets(of)
+    const { secrets, seals } = await openSecrets(database.db, config)
     const made = await createAdministrator(
       {
-        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
+        store: createStore(database.db, { audit: createAuditWriting(seals) }),
         secrets,
         random: { bytes: (length) => randomBytes(length) },
         clock: { nowMs: () => Date.now() },

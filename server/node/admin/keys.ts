@@ -37,6 +37,13 @@ keys tokens rotate PURPOSE [--early]
     was published for less than 24 hours: verifiers ask for it when they meet it.
 keys tokens compromise KID
     Takes a key out of use at once. What it signed is no good any more.
+keys sealing list
+    Tells every sealing key by its id, where it stands, and how many values are under which.
+keys sealing rotate
+    Has SIGNET_SEALING_KEY_NEXT seal in the place of SIGNET_SEALING_KEY, and seals every row anew. Ended early, it goes on
+    when it is said again.
+keys sealing finish
+    Ends the previous key, once no server has it: from then on it neither seals nor opens. For the tables' owner.
 keys receipts add --key KEY [--name NAME]
     Has the next signed set name the public receipt key of a messaging backend elsewhere: 32 bytes as base64url.
 keys receipts list

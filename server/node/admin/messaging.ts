@@ -5,15 +5,13 @@ import { parseArgs } from "node:util"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { parseId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
-import { createSecrets } from "../../keys/secrets.ts"
 import { createMessagingMover } from "../../rpc/admin/create-backend.ts"
 import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
-import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
 import { type Command, type Said, UsageError } from "./command.ts"
 import { type Backend, backendOver } from "./moving/backend.ts"
 import { abortMove, eraseMoved, type Moved, move, type Progress } from "./moving/move.ts"
@@ -73,11 +71,11 @@ async function makeAccount(config: Config, place: Place | undefined, name = "mes
   const database = await openDatabase(config, () => {})
   try {
     await migrate(database.db)
-    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
+    const { secrets, seals } = await openSecrets(database.db, config)
     const made = await createMessagingMover(
       {
-        store: createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) }),
-        secrets: createSecrets(of),
+        store: createStore(database.db, { audit: createAuditWriting(seals) }),
+        secrets,
         random: { bytes: (length) => randomBytes(length) },
         clock: { nowMs: () => Date.now() },
         authAudience: config.authAudience,

@@ -2,17 +2,15 @@
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { keyPurposes } from "@signet/kernel/keys/purposes"
-import { createAuditSeals } from "../../keys/audit-seals.ts"
 import { createKeyRing, type KeyChange, type RunningKeyRing } from "../../keys/key-ring.ts"
-import { createSecrets } from "../../keys/secrets.ts"
 import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import type { Config } from "../config.ts"
 import { auditKeyChanges } from "../key-changes.ts"
-import { loadLocalSecrets } from "../local-secrets.ts"
 import { openDatabase } from "../open-database.ts"
+import { openSecrets } from "../open-secrets.ts"
 import { type Command, type Said, UsageError } from "./command.ts"
 import { keysUsage } from "./keys.ts"
 
@@ -84,9 +82,8 @@ async function change(config: Config, work: Work): Promise<Said> {
   try {
     await migrate(database.db)
     const clock = { nowMs: () => Date.now() }
-    const of = config.secrets ?? loadLocalSecrets(config.dataFolder)
-    const secrets = createSecrets(of)
-    const store = createStore(database.db, { audit: createAuditWriting(createAuditSeals(of.sealingKey)) })
+    const { secrets, seals } = await openSecrets(database.db, config)
+    const store = createStore(database.db, { audit: createAuditWriting(seals) })
     const ring = createKeyRing({ signingKeys: createSigningKeys(database.db), secrets, clock })
     const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
     const record = auditKeyChanges({ store, clock, random })

@@ -1,7 +1,8 @@
 // The app that the development profile starts with, and its clients at the stand-in provider.
-import { clientSecretLabel } from "@signet/kernel/identity/provider-client"
+
 import { newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/key-ports"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 
 const day = 86_400

@@ -1,3 +1,5 @@
+import type { ProviderClientId } from "@signet/kernel/ids"
+import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { openTestStore, storyStore, type TestStore } from "../../../test/support/postgres.ts"
 import { createSecrets } from "../../keys/secrets.ts"
@@ -61,7 +63,7 @@ test("a start at another port replaces them, and people stay who they are", asyn
     issuers: ["http://127.0.0.1:9090/dev/idp-a"],
     canonicalIssuer: "https://idp-a.invalid",
   })
-  const label = `provider-client-secret|${client?.id}`
+  const label = clientSecretLabel(client?.id as ProviderClientId)
   expect(Buffer.from(secrets.open(label, client?.clientSecretSealed ?? new Uint8Array()) ?? []).toString()).toBe(
     "another",
   )

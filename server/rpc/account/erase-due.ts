@@ -1,8 +1,9 @@
 // Erases whoever asked for it and let the time pass. Any number of processes may do so at once.
 import { Refused } from "@signet/kernel/errors"
 import { isDue, revocationPatienceMs } from "@signet/kernel/identity/deletion"
-import { type ProviderToken, parseProviderToken, providerTokenLabel } from "@signet/kernel/identity/provider-client"
+import { type ProviderToken, parseProviderToken } from "@signet/kernel/identity/provider-client"
 import type { IdentityId } from "@signet/kernel/ids"
+import { providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderAccount } from "@signet/kernel/records"
 import { ownEvent } from "../audit.ts"
 import type { Deps } from "../deps.ts"

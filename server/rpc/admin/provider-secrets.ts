@@ -1,9 +1,9 @@
 // The secrets of provider clients: they come in, are looked at once, and are sealed. There is no way out.
 
 import { Refused } from "@signet/kernel/errors"
-import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/identity/provider-client"
 import type { ProviderClientId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/key-ports"
+import { clientSecretLabel, type SealedLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Provider } from "@signet/kernel/records"
 
 /** RFC 7518 section 3.2, in bytes. */
@@ -31,7 +31,7 @@ export async function sealed(
 ): Promise<Sealed> {
   if (clientSecret !== "" && !(await isUsable(of.provider, clientSecret))) throw refused("client_secret")
   if (tokenSecret !== "" && bytesOf(tokenSecret).length < minTokenSecretLength) throw refused("token_secret")
-  const seal = (label: string, text: string) => (text === "" ? null : secrets.seal(label, bytesOf(text)))
+  const seal = (label: SealedLabel, text: string) => (text === "" ? null : secrets.seal(label, bytesOf(text)))
   return {
     clientSecretSealed: seal(clientSecretLabel(of.id), clientSecret),
     tokenSecretSealed: seal(tokenSecretLabel(of.id), tokenSecret),

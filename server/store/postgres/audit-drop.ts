@@ -6,7 +6,7 @@ import { lockChains } from "./audit-chain.ts"
 import { fromHeadRow } from "./audit-link-row.ts"
 import { startText } from "./audit-verify.ts"
 import type { AuditWriting } from "./audit-writing.ts"
-import { at, type Database, run } from "./sql.ts"
+import { at, bytes, type Database, run } from "./sql.ts"
 
 const headsText = `select distinct on (head.shard) head.shard, head.seq, head.hash from audit_checkpoint_head as head
 join audit_checkpoint on audit_checkpoint.number = head.number
@@ -53,4 +53,21 @@ export function dropUntil(
       await log.flush()
       return { chains: rows.length, events }
     })
+}
+
+const restampText = "update audit_start set stamp = $3 where shard = $1 and seq = $2"
+
+/** Has the key that stamps now stamp where chains begin. For the tables' owner, in the transaction that retires a key. */
+export async function restampStarts(trx: Database, seals: AuditWriting["seals"]): Promise<void> {
+  const rows = await run<{ shard: string; seq: number; hash: Uint8Array; stamp: Uint8Array }>(
+    trx,
+    "select shard, seq, hash, stamp from audit_start",
+    [],
+  )
+  for (const row of rows) {
+    const head = fromHeadRow(row)
+    // One that nobody of the service stamped stays as it is, and verification names it.
+    if (seals.stampedBy(startText(head), bytes(row.stamp))?.until !== null) continue
+    await run(trx, restampText, [head.shard, head.seq.toString(), Buffer.from(seals.stamp(startText(head)))])
+  }
 }

@@ -64,14 +64,30 @@ export async function verifyAuditIn(trx: Database, options: Options): Promise<Ve
   const { seals, nowMs, patienceMs, open, kept } = options
   const { starts, flaws: forgedStarts } = await startsOf(trx, seals)
   const unstampedUntil = await firstHeads(trx)
-  const chains = await verifyChains(seals, linksOf(trx), { unstampedUntil, starts })
-  const checked = await verifyCheckpoints(seals, checkpointsOf(trx), { chains, starts, kept, open })
+  const stampKeys = seals.stampKeys()
+  const ends = stampKeys.flatMap(({ until }) => until ?? [])
+  const stampEnds = new Map<bigint, ReadonlyMap<string, bigint>>()
+  for (const { checkpoint } of ends) stampEnds.set(checkpoint, await headsAt(trx, checkpoint))
+  const chains = await verifyChains(seals, linksOf(trx), { unstampedUntil, starts, stampEnds })
+  // The checkpoint that ends a key's stamps is pinned by its hash, and by it all before: the key's owner can replace none.
+  const checkpoints = new Map([
+    ...chains.checkpoints,
+    ...ends.map(({ checkpoint, hash }) => [checkpoint, hash] as const),
+  ])
+  const checked = await verifyCheckpoints(seals, checkpointsOf(trx), {
+    chains: { ends: chains.ends, checkpoints },
+    ...{ starts, kept, open },
+  })
+  const restored = stampKeys.flatMap(({ keyId, until }) => {
+    const eventId = chains.retired.get(keyId)
+    return eventId === undefined || until !== null ? [] : [flaw("STAMP_KEY_RESTORED", { eventId })]
+  })
   const waiting = await verifyWaiting(seals, unlinkedOf(trx), { nowMs, patienceMs, unstampedUntil })
   const gone = (await run<{ event_id: string }>(trx, goneText, [])).map(({ event_id }) =>
     flaw("EVENT_MISSING", { eventId: event_id }),
   )
   return {
-    flaws: [...chains.flaws, ...forgedStarts, ...checked.flaws, ...gone, ...waiting.flaws],
+    flaws: [...chains.flaws, ...forgedStarts, ...restored, ...checked.flaws, ...gone, ...waiting.flaws],
     chains: chains.ends.size,
     links: chains.links,
     checkpoints: checked.checkpoints,
@@ -129,6 +145,15 @@ async function firstHeads(db: Database): Promise<ReadonlyMap<string, bigint> | n
   return isAny ? new Map() : null
 }
 
+const headsAtText = `select distinct on (shard) shard, seq, hash from audit_checkpoint_head
+where number <= $1 order by shard, number desc`
+
+/** Where each chain ended at a checkpoint: one that had not grown is named by an earlier one. */
+async function headsAt(db: Database, checkpoint: bigint): Promise<ReadonlyMap<string, bigint>> {
+  const rows = await run<Parameters<typeof fromHeadRow>[0]>(db, headsAtText, [checkpoint.toString()])
+  return new Map(rows.map(fromHeadRow).map(({ shard, seq }) => [shard, seq]))
+}
+
 /** What is stamped where chains begin. */
 export const startText = ({ shard, seq, hash }: Head): string =>
   JSON.stringify(["signet audit start v1", shard, seq.toString(), hex(hash)])
@@ -147,7 +172,8 @@ async function startsOf(
   const flaws: Flaw[] = []
   for (const row of rows) {
     const head = fromHeadRow(row)
-    if (seals.equal(seals.stamp(startText(head)), bytes(row.stamp))) starts.set(head.shard, head)
+    // A retired key stamps no start: `restampStarts` has the new key stamp those of before.
+    if (seals.stampedBy(startText(head), bytes(row.stamp))?.until === null) starts.set(head.shard, head)
     else flaws.push(flaw("LINK_CHANGED", { shard: head.shard, seq: head.seq }))
   }
   return { starts, flaws }

@@ -33,10 +33,11 @@ import type { IssuerKeyTable } from "./issuer-keys.ts"
 import type { LimitTables } from "./limit-schema.ts"
 import type { MachineTables } from "./machine-schema.ts"
 import type { ReceiptKeyTable } from "./receipt-keys.ts"
+import type { SealingTables } from "./sealing-keys.ts"
 
 type Texts = readonly string[]
 
-export interface Tables extends MachineTables, LimitTables, AdminTables, AuditTables {
+export interface Tables extends MachineTables, LimitTables, AdminTables, AuditTables, SealingTables {
   app: AppTable
   provider_client: ProviderClientTable
   identity: IdentityTable

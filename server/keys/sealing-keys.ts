@@ -1,0 +1,155 @@
+// The service's sealing key and, while a rotation lasts, the other one beside it: one seals, both open.
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
+import type { StampKey } from "@signet/kernel/audit/seals"
+import { type SealedLabel, type SealingScheme, stampKeyLabel } from "@signet/kernel/keys/sealed-columns"
+import { judgeHeld, type SealingKeyRecord, type StampEnd } from "@signet/kernel/keys/sealing"
+import { openUnder, sealUnder } from "./seal-under.ts"
+
+export interface SealingKeys {
+  /** Of the settings, the one in SIGNET_SEALING_KEY first. */
+  readonly heldIds: readonly string[]
+  /** The id of the key that seals and stamps. */
+  sealsWith(): string
+  /**
+   * Takes over which key seals, which only open, and which stamps count.
+   *
+   * @throws Error when a process with these keys cannot read what is there; nothing changes then.
+   */
+  follow(records: readonly SealingKeyRecord[]): void
+  seal(scheme: SealingScheme, label: SealedLabel, plaintext: Uint8Array): Uint8Array
+  /** Undefined when it opens under no key that may open. */
+  open(scheme: SealingScheme, label: SealedLabel, sealed: Uint8Array): Uint8Array | undefined
+  /**
+   * The same under the key that seals.
+   *
+   * @returns `"current"` for what is under it already, undefined for what does not open.
+   */
+  reseal(scheme: SealingScheme, label: SealedLabel, sealed: Uint8Array): Uint8Array | "current" | undefined
+  /** The stamp key of a held key, as its record keeps it under the key that takes over. */
+  sealStampKey(of: { id: string; to: string; status: "PREVIOUS" | "RETIRED"; until: StampEnd | null }): Uint8Array
+  stamp(text: string): Uint8Array
+  stampedBy(text: string, stamp: Uint8Array): StampKey | undefined
+  stampKeys(): readonly StampKey[]
+}
+
+interface HeldKey {
+  readonly id: string
+  readonly keys: Readonly<Record<SealingScheme, Uint8Array>>
+  /** 32 bytes. */
+  readonly stampKey: Uint8Array
+}
+
+interface Stamping extends StampKey {
+  readonly bytes: Uint8Array
+  readonly key: KeyObject
+}
+
+/** @throws RangeError for a key that is not 32 bytes, and for two that are the same. */
+export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]): SealingKeys {
+  const held = keys.map(hold)
+  if (new Set(held.map(({ id }) => id)).size !== held.length) throw new RangeError("two sealing keys are the same")
+  const first = heldKey(held, held[0]?.id ?? "")
+  let current = first
+  let opening: readonly HeldKey[] = held
+  let stamps: readonly Stamping[] = [stampingOf(first.id, first.stampKey, null)]
+
+  const open: SealingKeys["open"] = (scheme, label, sealed) => {
+    for (const { keys } of opening) {
+      const opened = openUnder(keys[scheme], label, sealed)
+      if (opened !== undefined) return opened
+    }
+    return undefined
+  }
+
+  return {
+    heldIds: held.map(({ id }) => id),
+    sealsWith: () => current.id,
+
+    follow(records) {
+      if (records.length === 0) return
+      const ids = held.map(({ id }) => id)
+      const wrong = judgeHeld(records, ids)
+      if (wrong !== undefined) throw new Error(wrong)
+      const used = records.find(({ status }) => status === "CURRENT")
+      if (used === undefined) throw new Error("the database names no sealing key in use")
+      const next = heldKey(held, used.id)
+      const earlier = records.filter(({ status }) => status !== "CURRENT")
+      const stampsOf = earlier.map((record) => openStampKey(held, record))
+      // The key that seals comes first: most of what is opened is under it.
+      opening = [next, ...held.filter(({ id }) => id !== next.id)]
+      stamps = [stampingOf(next.id, next.stampKey, null), ...stampsOf]
+      current = next
+    },
+
+    seal: (scheme, label, plaintext) => sealUnder(current.keys[scheme], label, plaintext),
+    open,
+
+    reseal(scheme, label, sealed) {
+      if (openUnder(current.keys[scheme], label, sealed) !== undefined) return "current"
+      const opened = open(scheme, label, sealed)
+      return opened && sealUnder(current.keys[scheme], label, opened)
+    },
+
+    sealStampKey({ id, to, status, until }) {
+      const known = held.find((key) => key.id === id)?.stampKey ?? stamps.find(({ keyId }) => keyId === id)?.bytes
+      if (known === undefined) throw new Error(`the stamp key of ${id} is not known`)
+      const kept = { key: Buffer.from(known).toString("base64url"), until: until && stringsOf(until) }
+      const text = Buffer.from(JSON.stringify(kept), "utf8")
+      return sealUnder(heldKey(held, to).keys.service, stampKeyLabel({ id, status }), text)
+    },
+
+    stamp: (text) => hmac(stamps[0]?.key, text),
+    stampedBy: (text, stamp) => stamps.find(({ key }) => isEqual(hmac(key, text), stamp)),
+    stampKeys: () => stamps,
+  }
+}
+
+function hold(key: Uint8Array): HeldKey {
+  if (key.length !== 32) throw new RangeError(`the sealing key has ${key.length} bytes instead of 32`)
+  const derived = (info: string, length = 32) => new Uint8Array(hkdfSync("sha256", key, "", info, length))
+  return {
+    id: Buffer.from(derived("signet sealing key id v1", 12)).toString("base64url"),
+    keys: { service: key, audit: derived("signet audit data keys v1") },
+    stampKey: derived("signet audit stamp v1"),
+  }
+}
+
+function heldKey(held: readonly HeldKey[], id: string): HeldKey {
+  const key = held.find((one) => one.id === id)
+  if (key === undefined) throw new Error(`the sealing key ${id} is not in the settings`)
+  return key
+}
+
+const stampingOf = (keyId: string, bytes: Uint8Array, until: StampEnd | null): Stamping => ({
+  keyId,
+  until,
+  bytes,
+  key: createSecretKey(bytes),
+})
+
+function openStampKey(held: readonly HeldKey[], { id, status, stampSealed }: SealingKeyRecord): Stamping {
+  const label = stampKeyLabel({ id, status })
+  for (const { keys } of stampSealed === null ? [] : held) {
+    const opened = openUnder(keys.service, label, stampSealed ?? new Uint8Array())
+    if (opened === undefined) continue
+    const { key, until } = JSON.parse(Buffer.from(opened).toString("utf8")) as StoredStampKey
+    const end = until && { checkpoint: BigInt(until.checkpoint), hash: until.hash }
+    return stampingOf(id, new Uint8Array(Buffer.from(key, "base64url")), end)
+  }
+  throw new Error(`the stamp key of the sealing key ${id} does not open`)
+}
+
+/** What a stamp key's record holds; authenticated, so it is what this file wrote. */
+interface StoredStampKey {
+  readonly key: string
+  readonly until: { readonly checkpoint: string; readonly hash: string } | null
+}
+
+const stringsOf = ({ checkpoint, hash }: StampEnd) => ({ checkpoint: checkpoint.toString(), hash })
+
+function hmac(key: KeyObject | undefined, text: string): Uint8Array {
+  if (key === undefined) throw new Error("there is no stamp key")
+  return new Uint8Array(createHmac("sha256", key).update(text, "utf8").digest())
+}
+
+const isEqual = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)

@@ -1,0 +1,160 @@
+// `npm run admin -- keys sealing …`: has another sealing key take over, beside the servers that run.
+import { randomBytes } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
+import { hex } from "@signet/kernel/audit/row"
+import { planSealingFinish, planSealingRotation, type SealingKeyRecord } from "@signet/kernel/keys/sealing"
+import { createKeyRing } from "../../keys/key-ring.ts"
+import type { Facts } from "../../rpc/audit.ts"
+import { ownEvent } from "../../rpc/audit.ts"
+import { auditLog } from "../../store/postgres/audit.ts"
+import { isAnyPending, linkPending } from "../../store/postgres/audit-chain.ts"
+import { restampStarts } from "../../store/postgres/audit-drop.ts"
+import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
+import { type Pass, resealAll } from "../../store/postgres/reseal.ts"
+import {
+  listHolders,
+  listSealingKeys,
+  lockHolders,
+  markResealed,
+  retireSealingKey,
+  startSealingRotation,
+} from "../../store/postgres/sealing-keys.ts"
+import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+import type { Database } from "../../store/postgres/sql.ts"
+import { checkpointWhenDue } from "../audit-chainer.ts"
+import type { Config } from "../config.ts"
+import { openDatabase } from "../open-database.ts"
+import { adoptFirstKey, type OpenSecrets, openSecrets } from "../open-secrets.ts"
+import { type Command, type Said, UsageError } from "./command.ts"
+import { keysUsage } from "./keys.ts"
+
+const verbs = { list, rotate, finish }
+const clock = { nowMs: () => Date.now() }
+const random = { bytes: (length: number) => new Uint8Array(randomBytes(length)) }
+
+export const sealingKeys: Command = async ([verb = "", ...rest], config) => {
+  const command = Object.hasOwn(verbs, verb) ? verbs[verb as keyof typeof verbs] : undefined
+  if (command === undefined || rest.length > 0) throw new UsageError(keysUsage)
+  const database = await openDatabase(config, () => undefined)
+  try {
+    await migrate(database.db)
+    const opened = await openSecrets(database.db, config)
+    return await command({ db: database.db, opened, config })
+  } finally {
+    await database.close()
+  }
+}
+
+interface At {
+  readonly db: Database
+  readonly opened: OpenSecrets
+  readonly config: Config
+}
+
+/** Changes nothing. */
+async function list({ db, opened }: At): Promise<Said> {
+  const pass = await readAll(db, opened)
+  const keys = (await listSealingKeys(db)).map(({ id, status, createdAtMs, resealedAtMs }) => ({
+    ...{ id, status, createdAt: new Date(createdAtMs).toISOString() },
+    isResealed: resealedAtMs !== null,
+  }))
+  const servers = await listHolders(db)
+  const values = { values: pass.seen, underAnotherKey: pass.resealed, unopened: Object.fromEntries(pass.unopened) }
+  const lines = keys.map(({ id, status, createdAt }) => `${id} ${status} since ${createdAt}`)
+  const counts = `${pass.seen} sealed values, ${pass.resealed} under another key than the one in use; ${servers.length} servers.`
+  return { text: [...lines, counts].join("\n"), json: { keys, servers: servers.length, ...values } }
+}
+
+async function rotate({ db, opened }: At): Promise<Said> {
+  const { sealing, seals } = opened
+  const [key = "", next] = sealing.heldIds
+  // Before anything is written: everything there is has to open.
+  requireOpened(await readAll(db, opened))
+  await adoptFirstKey(db, opened, clock.nowMs())
+  const { from, to } = await db
+    .transaction()
+    .setIsolationLevel("read committed")
+    .execute(async (trx) => {
+      await lockHolders(trx)
+      const plan = planSealingRotation(await listSealingKeys(trx), { key, next }, await listHolders(trx))
+      if (plan.is === "refuse") throw new Error(plan.why)
+      if (plan.is === "begin") {
+        const stampSealed = sealing.sealStampKey({ id: plan.from, to: plan.to, status: "PREVIOUS", until: null })
+        await startSealingRotation(trx, { ...plan, stampSealed, nowMs: clock.nowMs() })
+        sealing.follow(await listSealingKeys(trx))
+        await write(trx, seals, { kind: "sealing_key.rotated", target: { type: "sealing_key", id: plan.to } })
+      }
+      return plan
+    })
+  await everyServerSealsWith(db, to)
+  let resealed = 0
+  for (let pass = await resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed)); ; ) {
+    requireOpened(pass)
+    resealed += pass.resealed
+    if (pass.resealed === 0) break
+    // Once more: what a server that was behind wrote meanwhile.
+    pass = await resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed))
+  }
+  await markResealed(db, from, clock.nowMs())
+  const text = `Sealed ${resealed} values under ${to}. Restart the servers with it alone as SIGNET_SEALING_KEY, then say \`keys sealing finish\`.`
+  return { text, json: { from, to, resealed } }
+}
+
+async function finish({ db, opened, config }: At): Promise<Said> {
+  const { sealing, secrets, seals } = opened
+  const planned = async (on: Database) => {
+    const plan = planSealingFinish(await listSealingKeys(on), sealing.heldIds, await listHolders(on))
+    if (plan.is === "refuse") throw new Error(plan.why)
+    return plan
+  }
+  const { from } = await planned(db)
+  requireOpened(await readAll(db, opened))
+  // What the previous key has stamped is linked before the checkpoint that its stamps end at.
+  while (await isAnyPending(db)) await linkPending(db, seals, clock.nowMs)
+  const keys = createKeyRing({ signingKeys: createSigningKeys(db), secrets, clock })
+  await keys.start()
+  const writing = createAuditWriting(seals)
+  const options = { db, writing, keys, clock, random, issuer: config.issuer, everySeconds: 0 }
+  const made = await checkpointWhenDue(options)()
+  if (made === undefined)
+    throw new Error("No checkpoint of the audit could be made: events without a stamp wait. Try again.")
+  const until = { checkpoint: made.number, hash: hex(seals.digest(made.jws)) }
+  await db
+    .transaction()
+    .setIsolationLevel("read committed")
+    .execute(async (trx) => {
+      await lockHolders(trx)
+      await planned(trx)
+      await restampStarts(trx, seals)
+      await retireSealingKey(
+        trx,
+        from,
+        sealing.sealStampKey({ id: from, to: sealing.sealsWith(), status: "RETIRED", until }),
+      )
+      await write(trx, seals, { kind: "sealing_key.retired", target: { type: "sealing_key", id: from } })
+    })
+  const text = `The sealing key ${from} is retired. Its stamps of the audit count up to checkpoint ${made.number}.`
+  return { text, json: { retired: from, checkpoint: String(made.number) } }
+}
+
+const readAll = (db: Database, { sealing }: OpenSecrets): Promise<Pass> =>
+  resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed), { isDry: true })
+
+/** @throws Error that names the columns and no value. */
+function requireOpened({ unopened }: Pass): void {
+  if (unopened.size === 0) return
+  const where = [...unopened].map(([name, count]) => `${name} (${count})`).join(", ")
+  throw new Error(`Values open under no sealing key of the settings: ${where}.`)
+}
+
+/** Servers follow at their next look; one that is not seen for a minute has ended. */
+async function everyServerSealsWith(db: Database, id: SealingKeyRecord["id"]): Promise<void> {
+  while ((await listHolders(db)).some(({ sealsWith }) => sealsWith !== id)) await sleep(500)
+}
+
+async function write(trx: Database, seals: OpenSecrets["seals"], facts: Facts): Promise<void> {
+  const log = auditLog(trx, createAuditWriting(seals))
+  await log.append(ownEvent({ random }, clock.nowMs(), facts, "admin keys sealing"))
+  await log.flush()
+}
