@@ -192,6 +192,16 @@ describe("telling clients apart", () => {
         expect(answers[0]?.calls).toContain("clients.countAndFind")
         for (const answer of answers) expect(answer).toEqual(answers[0])
       }
+      // The statement reads another client in the place of an unknown one, whose credentials open nothing.
+      for (const other of [machine, bare]) {
+        const { client_secret } = post(other)
+        const ids = [`${other.account.clientId.slice(0, -1)}`, "", "sac_", `${other.account.clientId}0`, "zzz"]
+        for (const client_id of ids.filter(Boolean)) {
+          expect(await ask({ client_id, client_secret }, {})).toEqual(bySecret[0])
+          const named = { ...other, account: { ...other.account, clientId: client_id } }
+          expect(await ask(assertion(named), {})).toEqual(byKey[0])
+        }
+      }
       // The counter sees what it should: a client that is let in writes.
       expect((await ask({}, basic(machine))).calls).toContain("clients.countAndAppend")
     } finally {

@@ -5,6 +5,7 @@ import type { ServiceSecret } from "@signet/kernel/machine-records"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { membership, providerClient } from "@signet/kernel/testing/records"
+import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import {
   describeOnEachStore,
@@ -12,8 +13,26 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../test/support/postgres.ts"
+import { clientText, clientValues } from "./client-facts.ts"
 import { newSecret, putService } from "./testing/machines.ts"
 import { app, freshId, putApp } from "./testing/people.ts"
+
+/** Of `explain (analyze, format json)`. */
+interface PlanNode {
+  readonly "Relation Name"?: string
+  readonly "Actual Loops": number
+  readonly "Actual Rows": number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** What was read of each table: how often, and how many rows. */
+const nodesOf = (node: PlanNode | undefined): readonly string[] =>
+  node === undefined
+    ? []
+    : [
+        ...(node["Relation Name"] ? [`${node["Relation Name"]} ${node["Actual Loops"]} ${node["Actual Rows"]}`] : []),
+        ...(node.Plans ?? []).flatMap(nodesOf),
+      ]
 
 const nowMs = 1_700_000_000_000
 const day = 86_400_000
@@ -61,6 +80,33 @@ describeOnEachStore("a client's call", (kind) => {
         .where("event_id", "=", id as never)
         .execute()
     ).length
+
+  test("reads as much of the database for an id that does not exist as for one that does", async () => {
+    const services = [await putService(store), await putService(store)]
+    for (const { account } of services) {
+      await store.transaction((tx) => tx.serviceAccounts.insertSecret(newSecret(account, { expiresAtMs: nowMs + day })))
+    }
+    const [known = "", last = ""] = services.map(({ account }) => account.clientId).toSorted()
+    const { columns, from } = clientText("client_id", 1)
+    const read = async (clientId: string) => {
+      const values = [...clientValues({ who: { clientId }, nowMs })]
+      const text = `explain (analyze, format json) select ${columns} from ${from}`
+      const { rows } = await opened.db.executeQuery<{ "QUERY PLAN": readonly { Plan: PlanNode }[] }>(
+        CompiledQuery.raw(text, values),
+      )
+      return nodesOf(rows[0]?.["QUERY PLAN"][0]?.Plan)
+    }
+    const found = await read(known)
+    expect(found.filter((node) => node.startsWith("service_secret"))).toEqual(["service_secret 1 1"])
+    for (const unknown of [`${known}0`, "a", `${last}0`]) {
+      expect(await store.clients.find({ who: { clientId: unknown }, nowMs })).toBeUndefined()
+      // The stand-in is found by the same two index scans.
+      expect((await read(unknown)).length).toBe(found.length)
+      expect((await read(unknown)).filter((node) => !node.startsWith("service_account"))).toEqual(
+        found.filter((node) => !node.startsWith("service_account")),
+      )
+    }
+  })
 
   test("finds what decides about it, by client id and by principal, inside of a transaction and outside", async () => {
     const { account, principal } = await putService(store, { ownedAudiences: [`a-${freshId("sac")}`] })

@@ -25,6 +25,16 @@ export type ClientRow = { [Column in keyof ServiceAccountRow]: ServiceAccountRow
 type By = "client_id" | "principal_id"
 
 /**
+ * The client that is asked for; for an unknown id the next one, or else the first: so the statement reads as much for ids that
+ * do not exist, and its time tells nobody which do. Both branches are read each time. `clientOf` drops a row that was not asked for.
+ */
+const foundText = `(select client_id from (
+    (select client_id, 1 as rank from service_account where client_id >= asked.who order by client_id limit 1)
+    union all
+    (select client_id, 2 as rank from service_account where asked.who is not null order by client_id limit 1)
+  ) as candidate order by rank limit 1)`
+
+/**
  * The columns of a ClientRow and where they come from: exactly one row.
  *
  * @param first The number of the first of the four parameters of clientValues.
@@ -53,7 +63,7 @@ export function clientText(by: By, first: number, isAsked = "true"): { columns: 
       and status not in (${endedText})
   ) as memberships`
   const from = `(select case when ${isAsked} then ${who}::text end as who) as asked
-left join service_account on service_account.${by} = asked.who
+left join service_account on service_account.${by} = ${by === "client_id" ? foundText : "asked.who"}
 left join app on app.id = service_account.app_id
 left join principal on principal.id = service_account.principal_id
 left join authority_version on authority_version.principal_id = service_account.principal_id
@@ -86,7 +96,7 @@ export function clientOf(row: ClientRow, question: ClientQuestion): ClientFacts 
   const account = accountFromRow(row)
   const tenantId = question.tenantId ?? account.tenantId
   const facts = placeFactsOf(row, { tenantId, contextId: question.contextId ?? null })
-  return {
+  const found: ClientFacts = {
     account,
     app: row.app === null ? undefined : { id: account.appId, status: row.app, scopes: row.app_scopes ?? [] },
     principal: row.principal ?? undefined,
@@ -100,4 +110,7 @@ export function clientOf(row: ClientRow, question: ClientQuestion): ClientFacts 
     memberships: (row.memberships ?? []).map(([status, tenantId, contextId]) => ({ status, tenantId, contextId })),
     place: { tenantId, facts },
   }
+  // Read like a client that was found, and nobody's: the row of an unknown id is another client's.
+  const isAsked = "principalId" in question.who || question.who.clientId === account.clientId
+  return isAsked ? found : undefined
 }
