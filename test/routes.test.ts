@@ -1,6 +1,8 @@
 // Every route of the public server. Those that the contract does not give stand here, each with its reason.
+import { readFileSync } from "node:fs"
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
 import { trace } from "@opentelemetry/api"
+import { requirementOf } from "@signet/guard/requirement"
 import { pino } from "pino"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createApp } from "../server/node/app.ts"
@@ -45,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-async function routesOf(hasReflection: boolean): Promise<string[]> {
+async function createTestApp(hasReflection: boolean) {
   const app = await createApp({
     deps: server.deps,
     messaging: server.messaging.deps,
@@ -62,6 +64,11 @@ async function routesOf(hasReflection: boolean): Promise<string[]> {
     callLimitMs: 1_000,
   })
   await app.ready()
+  return app
+}
+
+async function routesOf(hasReflection: boolean): Promise<string[]> {
+  const app = await createTestApp(hasReflection)
   // The router's way of writing variables, as the contract's.
   const routes = routeTable(app).map((route) =>
     route
@@ -81,4 +88,60 @@ test("the development profile adds reflection", async () => {
   const without = await routesOf(false)
   const added = (await routesOf(true)).filter((route) => !without.includes(route))
   expect(added).toEqual(Object.keys(forDevelopment))
+})
+
+/** What the specification makes public. */
+const specified = /^(POST \/auth\/login\/|POST \/auth\/magic-link\/|GET \/\.well-known\/jwks\.json$)/
+
+test("docs/deviations.md has every public route that the specification has not, and no other", async () => {
+  const page = readFileSync(new URL("../docs/deviations.md", import.meta.url), "utf8")
+  const section = page.slice(page.indexOf("## Public routes"), page.indexOf("## Messaging"))
+  const documented = [...section.matchAll(/^\| `((?:GET|POST) [^`]+)` \| ([^|]+) \|/gm)].map(([, route, caller]) => ({
+    route,
+    isPublic: caller === "public",
+  }))
+  const methods = services.flatMap((service) => [...service.methods])
+  /** The REST forms of a method whose RPC forms are open alike. */
+  const restOf = (method: (typeof methods)[number]) =>
+    bindingsOf(method).map((binding) => `${binding.verb} ${routeOf(binding)}`)
+  const served = await routesOf(false)
+  const rpc = new Set(
+    methods.flatMap(({ parent, name }) => [`POST /${parent.typeName}/${name}`, `GET /${parent.typeName}/${name}`]),
+  )
+  const open = new Map<string, boolean>()
+  for (const route of served.filter((one) => !rpc.has(one))) {
+    const method = methods.find((one) => restOf(one).includes(route))
+    const is = method === undefined ? "public" : requirementOf(method).is
+    if (is === "public" || is === "bodyCredential") open.set(route, is === "public")
+  }
+  // Every open method has a REST form, so that none is open over RPC alone.
+  for (const method of methods) {
+    const { is } = requirementOf(method)
+    if (is === "public" || is === "bodyCredential") expect(restOf(method)).not.toEqual([])
+  }
+  const beyondSpecified = [...open]
+    .filter(([route]) => !specified.test(route))
+    .map(([route, isPublic]) => ({ route, isPublic }))
+  const byRoute = (a: { route?: string }, b: { route?: string }) => ((a.route ?? "") < (b.route ?? "") ? -1 : 1)
+  expect(documented.toSorted(byRoute)).toEqual(beyondSpecified.toSorted(byRoute))
+})
+
+test("without a credential, the server answers an open route of the contract and refuses every other", async () => {
+  const app = await createTestApp(false)
+  for (const method of services.flatMap((service) => [...service.methods])) {
+    if (method.methodKind !== "unary") continue
+    const { is } = requirementOf(method)
+    const answer = await app.inject({
+      method: "POST",
+      url: `/${method.parent.typeName}/${method.name}`,
+      headers: { "content-type": "application/json" },
+      payload: "{}",
+    })
+    const refusal = String((answer.json() as { code?: unknown }).code ?? "none")
+    const isGuarded =
+      answer.statusCode === 401 && answer.body.includes("NO_CREDENTIAL") && refusal === "unauthenticated"
+    if (is !== "public" && is !== "bodyCredential") expect([method.name, isGuarded]).toEqual([method.name, true])
+    if (is === "public") expect([method.name, answer.statusCode === 401]).toEqual([method.name, false])
+  }
+  await app.close()
 })
