@@ -5,6 +5,7 @@ const chainTests = "server/kernel/audit/verify-chains.test.ts"
 const checkpoints = "server/kernel/audit/verify-checkpoints.ts"
 const rows = "server/kernel/audit/row.ts"
 const store = "server/store/postgres/audit-chain.test.ts"
+const sealing = "server/node/admin/sealing-keys.test.ts"
 const tampering = "server/store/postgres/audit-tampering.test.ts"
 
 /** Faults in what the audit's chains show, and in what is forgotten of people. */
@@ -36,7 +37,7 @@ export const auditMutants: readonly Mutant[] = [
   {
     fault: "anybody's stamp is the service's",
     file: chains,
-    from: 'return isStamped(seals, row) ? undefined : "EVENT_FORGED"',
+    from: 'return isStamped(seals, row, isBefore) ? undefined : "EVENT_FORGED"',
     to: "return undefined",
     test: tampering,
     name: "an event that was changed by somebody who made all links after it anew: the stamp tells",
@@ -105,5 +106,53 @@ export const auditMutants: readonly Mutant[] = [
     to: "if (of.denials < 0) {",
     test: "server/kernel/limits/denial-budget.test.ts",
     name: "the first denials of a minute are written down, and the next minute's first tells how many were not",
+  },
+  {
+    fault: "stamps of a retired sealing key count for good",
+    file: chains,
+    from: "by !== undefined && (by.until === null || isBefore(by.until))",
+    to: "by !== undefined",
+    test: chainTests,
+    name: "stamps of a retired key count up to the checkpoint that ends them, in each chain by its own place",
+  },
+  {
+    fault: "a retired sealing key stamps checkpoints",
+    file: checkpoints,
+    from: "|| (by.until !== null && checkpoint.number >= by.until.checkpoint)",
+    to: "",
+    test: sealing,
+    name: "and has the old key makes no checkpoint, and no chain begin later",
+  },
+  {
+    fault: "a retired sealing key stamps where a chain begins",
+    file: "server/store/postgres/audit-verify.ts",
+    from: "bytes(row.stamp))?.until === null",
+    to: "bytes(row.stamp)) !== undefined",
+    test: sealing,
+    name: "and has the old key makes no checkpoint, and no chain begin later",
+  },
+  {
+    fault: "a sealing key's end may be taken back in the database",
+    file: "server/store/postgres/audit-verify.ts",
+    from: "eventId === undefined || until !== null ? []",
+    to: "eventId !== null ? []",
+    test: sealing,
+    name: "and puts back what the keys were before the end is found",
+  },
+  {
+    fault: "a process may have a retired sealing key",
+    file: "server/kernel/keys/sealing.ts",
+    from: 'if (status === "RETIRED" && isHeld)',
+    to: 'if (status === "RETIRED" && isHeld && held.length > 9)',
+    test: sealing,
+    name: "ends the old key: it neither seals nor opens, and no process starts with it",
+  },
+  {
+    fault: "a rotation begins while a server does not have the new key",
+    file: "server/kernel/keys/sealing.ts",
+    from: "!keyIds.includes(next)).length",
+    to: "false).length",
+    test: sealing,
+    name: "that cannot work is refused before anything is written",
   },
 ]

@@ -121,9 +121,9 @@ export const revocationMutants: readonly Mutant[] = [
   },
   {
     fault: "a key opens for whatever its row says",
-    file: ring,
-    from: 'return purpose === "ACCESS" ?',
-    to: "return purpose ?",
+    file: "server/kernel/keys/sealed-columns.ts",
+    from: 'label(purpose === "ACCESS" ?',
+    to: "label(purpose ?",
     test: rings,
     name: "a row that was given another purpose does not open",
   },

@@ -83,4 +83,12 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     test: exchanges,
     name: "under the standing policy of another service",
   },
+  {
+    fault: "a client that does not exist is the one that was read in its place",
+    file: "server/store/postgres/client-facts.ts",
+    from: "return isAsked ? found : undefined",
+    to: "return found",
+    test: clients,
+    name: "unknown, unproven and disabled clients: one body, and the same statements",
+  },
 ]
