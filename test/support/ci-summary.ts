@@ -1,0 +1,90 @@
+// What .ci/run ends with: the counts of its vitest reports, and every test that none of them ran. A skip has to be on the
+// list (allowed-skips.json) by the beginning of its name, so that a missing program cannot turn its tests off unseen.
+import { readFileSync } from "node:fs"
+import { relative } from "node:path"
+
+export interface Report {
+  readonly numPassedTests: number
+  readonly numFailedTests: number
+  readonly numFailedTestSuites: number
+  readonly testResults: readonly {
+    /** The path of the file. */
+    readonly name: string
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]
+  }[]
+}
+
+export interface AllowedSkip {
+  /** `file: the beginning of the test's full name`. */
+  readonly test: string
+  readonly reason: string
+}
+
+export interface Summary {
+  readonly passed: number
+  readonly failed: number
+  /** Tests that no report ran, as `file: full name`. */
+  readonly skipped: readonly string[]
+  /** Those of them that are not on the list. */
+  readonly notAllowed: readonly string[]
+  /** What is on the list and is not skipped any more. */
+  readonly stale: readonly AllowedSkip[]
+}
+
+/** A title may say why its tests are skipped in one run; in another the same test has none of that. */
+const withoutWhy = (name: string) =>
+  name.replace(/ \((?:skipped: )?[^()]*\b(?:skipped|npm run test:long)\b[^()]*\)/g, "")
+const pointsToLong = /npm run test:long/
+
+/** @param root The repository, which the names of files begin with. */
+export function summaryOf(reports: readonly Report[], allowed: readonly AllowedSkip[], root: string): Summary {
+  const ran = new Set<string>()
+  const filesThatRan = new Set<string>()
+  const left = new Map<string, { file: string; fullName: string }>()
+  for (const { testResults } of reports) {
+    for (const { name, assertionResults } of testResults) {
+      const file = relative(root, name)
+      for (const { fullName, status } of assertionResults) {
+        const key = `${file}: ${withoutWhy(fullName)}`
+        if (status === "passed" || status === "failed") {
+          ran.add(key)
+          filesThatRan.add(file)
+        } else left.set(key, { file, fullName })
+      }
+    }
+  }
+  const skipped = [...left]
+    .filter(([key, { file, fullName }]) => !ran.has(key) && !(pointsToLong.test(fullName) && filesThatRan.has(file)))
+    .map(([key]) => key)
+    .toSorted()
+  const isFor = ({ test }: AllowedSkip, name: string) => name.startsWith(test)
+  return {
+    passed: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
+    failed: reports.reduce((sum, report) => sum + (report.numFailedTests || report.numFailedTestSuites || 0), 0),
+    skipped,
+    notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name))),
+    stale: allowed.filter((one) => !skipped.some((name) => isFor(one, name))),
+  }
+}
+
+/** A run that left no report has failed. */
+function readReport(path: string): Report {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"))
+  } catch {
+    console.log(`There is no report ${path}: its run broke off.`)
+    return { numPassedTests: 0, numFailedTests: 1, numFailedTestSuites: 0, testResults: [] }
+  }
+}
+
+if (import.meta.main) {
+  const allowed: AllowedSkip[] = JSON.parse(readFileSync(new URL("allowed-skips.json", import.meta.url), "utf8"))
+  const summary = summaryOf(process.argv.slice(2).map(readReport), allowed, process.cwd())
+  for (const name of summary.notAllowed) console.log(`Skipped, and not in test/support/allowed-skips.json: ${name}`)
+  for (const { test } of summary.stale)
+    console.log(`In test/support/allowed-skips.json, and not skipped any more: ${test}`)
+  const failed = summary.failed + summary.notAllowed.length
+  const skipped = summary.skipped.length - summary.notAllowed.length
+  console.log(`${summary.passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`)
+  process.exitCode = failed > 0 ? 1 : 0
+}
