@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from "vitest"
 import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { testKit } from "../../clients/core/messaging/testing/forge.ts"
 import { effort } from "../../test/support/effort.ts"
+import { seed } from "../../test/support/random.ts"
 import { parseCommit } from "./commit.ts"
 import { firstGroupContext, fitsGroup, parseGroupInfo, verifyGroupInfo } from "./group-info.ts"
 import { keyPackageMessage, keyPackageRef, parseKeyPackage, verifyKeyPackage } from "./key-package.ts"
@@ -25,7 +26,6 @@ import { parseWelcome, splitWelcome } from "./welcome.ts"
 
 // A random history of our engine, read by ts-mls and by us: two readers that share no code agree on every field.
 const size = effort({ steps: 24, members: 12 }, { steps: 150, members: 30 }, { steps: 600, members: 60 })
-const seed = Math.floor(Math.random() * 2 ** 31)
 let recording: Recording
 beforeAll(async () => {
   recording = await recordHistory(size.steps, size.members, seed)

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest"
 import { hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { effort } from "../../test/support/effort.ts"
+import { numbers, seed } from "../../test/support/random.ts"
 import { refusal } from "./testing/bent.ts"
 import { type Sample, samples } from "./testing/samples.ts"
 
@@ -24,8 +25,9 @@ function flipped(bytes: Uint8Array, bit: number): Uint8Array {
   return copy
 }
 
-// Every bit by night; by day another part of them at each run.
+// Every bit by night; by day a part of them, by the seed.
 const step = effort(29, 3, 1)
+const random = numbers(seed)
 
 test("a message of each kind is read, and its signatures are good", () => {
   expect(all).toHaveLength(8)
@@ -39,7 +41,7 @@ describe("a bit that is flipped", () => {
   test("is refused, or seen", () => {
     for (const { name, bytes, parse } of all) {
       const original = seen(parse(bytes))
-      for (let bit = Math.floor(Math.random() * step); bit < bytes.length * 8; bit += step) {
+      for (let bit = random(step); bit < bytes.length * 8; bit += step) {
         const bent = flipped(bytes, bit)
         if (refusal(() => parse(bent)) !== "read") continue
         if (seen(parse(bent)) === original) expect.fail(`${name}: nobody sees that bit ${bit} was flipped`)
@@ -52,7 +54,7 @@ describe("a bit that is flipped", () => {
       if (verify === undefined) continue
       // The tags of a commit follow its signature; members check them.
       const signed = bytes.length - (name.startsWith("a commit") ? 66 : 0)
-      for (let bit = Math.floor(Math.random() * step); bit < signed * 8; bit += step) {
+      for (let bit = random(step); bit < signed * 8; bit += step) {
         const bent = flipped(bytes, bit)
         if (refusal(() => parse(bent)) !== "read") continue
         if (verify(bent)) expect.fail(`${name}: still signed when bit ${bit} was flipped`)

@@ -4,6 +4,7 @@ import { equal, hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { decodeTree, encodeTree } from "../../clients/core/messaging/engine/tree-bytes.ts"
 import { decoded } from "../../clients/core/messaging/testing/bare-seat.ts"
 import { effort } from "../../test/support/effort.ts"
+import { numbers, seed } from "../../test/support/random.ts"
 import { refusal, refusalWithPlace } from "./testing/bent.ts"
 import { type Sample, samples } from "./testing/samples.ts"
 
@@ -13,18 +14,6 @@ beforeAll(async () => {
 })
 
 const runs = effort(2_000, 40_000, 1_000_000)
-const seed = Math.floor(Math.random() * 2 ** 31)
-
-/** mulberry32: the same numbers for the same seed. */
-function numbers(from: number): (below: number) => number {
-  let state = from
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below)
-  }
-}
 
 /** One to four changes of the kinds that readers get wrong: bytes, lengths, pieces moved, repeated and cut. */
 function mutated(bytes: Uint8Array, other: Uint8Array, random: (below: number) => number): Uint8Array {

@@ -1,6 +1,7 @@
 import { toHex } from "@signet/canonical/bytes"
 import { beforeAll, expect, test } from "vitest"
 import { effort } from "../../test/support/effort.ts"
+import { seed } from "../../test/support/random.ts"
 import { type Commit, parseCommit } from "./commit.ts"
 import { parseGroupInfo } from "./group-info.ts"
 import { firstTree, treeAfter, treeBytes } from "./next-tree.ts"
@@ -9,7 +10,6 @@ import { parseTree, type RatchetTree } from "./tree.ts"
 import { treeHash } from "./tree-hash.ts"
 
 const size = effort({ steps: 40, members: 14 }, { steps: 120, members: 30 }, { steps: 800, members: 80 })
-const seed = Math.floor(Math.random() * 2 ** 31)
 
 interface Step {
   readonly before: RatchetTree

@@ -20,6 +20,10 @@ import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { numbers, seed } from "../support/random.ts"
+
+/** When the kill comes. */
+const random = numbers(seed)
 
 // A start of the program takes seconds where two cores have more to do, and there are many.
 vi.setConfig({ testTimeout: effort(120_000, 600_000, 3_600_000) })
@@ -143,7 +147,7 @@ async function killAtWork(program: RunningProgram, devices: readonly Device[], a
     if (!isKilled) warm.reject(error)
   })
   await warm.promise
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 150))
+  await new Promise((resolve) => setTimeout(resolve, random(150)))
   isKilled = true
   await program.end("SIGKILL")
   await Promise.all(working)

@@ -10,6 +10,10 @@ import { callsOver } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { comeBack, untilGone, type Writer, writersIn } from "../support/messaging/writers.ts"
+import { numbers, seed } from "../support/random.ts"
+
+/** When the kill comes. */
+const random = numbers(seed)
 
 /** It runs in the longer form alone: starting and ending so many programs takes its time. */
 const isShort = effort(true, false, false)
@@ -34,7 +38,7 @@ async function killAtWork(writers: readonly Writer[], answers: number): Promise<
     if (left === 0) warm.resolve()
   })
   await Promise.race([warm.promise, working])
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
+  await new Promise((resolve) => setTimeout(resolve, random(100)))
   process.kill(served.edge.pid, "SIGKILL")
   await served.edge.kill()
   await working

@@ -13,6 +13,10 @@ import { comeBack, isGone, untilGone, type Writer, writeOnce, writersIn } from "
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
+import { numbers, seed } from "../support/random.ts"
+
+/** When the kill comes. */
+const random = numbers(seed)
 
 vi.setConfig({ testTimeout: effort(120_000, 900_000, 7_200_000) })
 
@@ -32,7 +36,7 @@ async function killAtWork(program: RunningProgram, writers: readonly Writer[], a
     if (left === 0) warm.resolve()
   })
   await Promise.race([warm.promise, working])
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
+  await new Promise((resolve) => setTimeout(resolve, random(100)))
   await program.end("SIGKILL")
   await working
 }

@@ -1,5 +1,10 @@
-// Vitest's set-up of every file: property tests draw the same cases in every run, so that what one change passes the next
-// does not fail by chance. The nights hunt with seeds of their own, and a failure prints its seed.
+// Vitest's set-up of every file: property tests draw the same cases in every run, and a failure prints the seed of its draws.
 import fc from "fast-check"
+import { afterEach } from "vitest"
+import { seed } from "./random.ts"
 
-if (process.env.SIGNET_NIGHTLY !== "1") fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: 20_261_122 })
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed })
+
+afterEach(({ task }) => {
+  if (task.result?.state === "fail") console.error(`SIGNET_SEED=${seed} draws the same again: ${task.name}`)
+})

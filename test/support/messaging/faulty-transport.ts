@@ -11,11 +11,17 @@ export interface LostCall {
 export interface FaultyTransport extends Transport {
   /** Calls so far. */
   readonly count: number
+  /** True once the call was lost. */
+  readonly hasFailed: boolean
 }
 
 export function faultyTransport(transport: Transport, lost?: LostCall): FaultyTransport {
   let count = 0
+  let hasFailed = false
   return {
+    get hasFailed() {
+      return hasFailed
+    },
     get count() {
       return count
     },
@@ -23,6 +29,7 @@ export function faultyTransport(transport: Transport, lost?: LostCall): FaultyTr
       const isLost = lost !== undefined && count === lost.at
       count++
       if (!isLost) return transport.unary(...call)
+      hasFailed = true
       if (lost.when === "after") await transport.unary(...call)
       throw new ConnectError(`call ${lost.at} was lost ${lost.when} it was done`, Code.Unavailable)
     },

@@ -17,6 +17,8 @@ export interface FaultyStore extends MessagingStore {
   /** Operations so far. */
   readonly count: number
   readonly isDead: boolean
+  /** True once the fault has come. */
+  readonly hasFailed: boolean
   /** No faults from now on. */
   calm(): void
 }
@@ -26,11 +28,13 @@ export function faultyStore(store: MessagingStore, fault?: Fault): FaultyStore {
   let count = 0
   let isDead = false
   let isCalm = false
+  let hasFailed = false
   async function operate<T>(work: () => Promise<T>): Promise<T> {
     if (isDead) throw new StoreFault("the process has died")
     const isFault = fault !== undefined && count === fault.at && !isCalm
     count++
     if (!isFault) return work()
+    hasFailed = true
     isDead = fault.ends
     if (fault.when === "after") await work()
     throw new StoreFault(`operation ${fault.at} failed ${fault.when} it was done`)
@@ -42,6 +46,9 @@ export function faultyStore(store: MessagingStore, fault?: Fault): FaultyStore {
     },
     get isDead() {
       return isDead
+    },
+    get hasFailed() {
+      return hasFailed
     },
     calm() {
       isCalm = true
