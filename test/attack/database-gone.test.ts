@@ -131,14 +131,13 @@ describeOnPostgres("a database that goes", () => {
     const { auth } = clients("Connect JSON over HTTP/1.1")
     const user = await auth.externalLogin(await server.login("patient"))
     door.turn("hangs")
-    const started = performance.now()
     const stuck = Array.from({ length: 5 }, () =>
       refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
     )
     const late = await Promise.all(
       Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
     )
-    expect(performance.now() - started).toBeLessThan(8_000)
+    // Not DeadlineExceeded: the server gave up before the callers did.
     expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
     expect(await ready()).toBe(503)
     door.turn("open")
@@ -159,13 +158,15 @@ describeOnPostgres("a database that goes", () => {
     await Promise.all(calls)
     const after = await Promise.all(Array.from({ length: 10 }, () => auth.me({}, bearer(user.accessToken))))
     expect(after.length).toBe(10)
-    const { rows } = await idleInTransaction()
-    expect(rows).toEqual([])
+    // A call whose caller left still ends its transaction.
+    await expect.poll(idleInTransaction, { timeout: 30_000 }).toEqual([])
   })
 
   async function idleInTransaction() {
-    return sql`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`.execute(
-      server.store.db,
-    )
+    const { rows } =
+      await sql`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`.execute(
+        server.store.db,
+      )
+    return rows
   }
 })

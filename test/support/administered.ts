@@ -209,5 +209,9 @@ const kept = [
 export async function snapshot({ store }: TestServer): Promise<string> {
   const tables: Record<string, unknown> = {}
   for (const name of kept) tables[name] = await store.db.selectFrom(name).selectAll().execute()
+  // A job beside the calls numbers revocations for their feed.
+  tables.revocation = (await store.db.selectFrom("revocation").selectAll().execute()).map(
+    ({ seq: _, is_pending: __, ...row }) => row,
+  )
   return JSON.stringify(tables, null, 1)
 }

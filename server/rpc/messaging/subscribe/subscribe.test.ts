@@ -58,8 +58,8 @@ async function refusal(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Time for what is already on its way. */
-const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
+/** Resolves when so many streams listen: each has a timer for its token and one for its heartbeat. */
+const listeners = (streams: number) => expect.poll(() => world.timers, { timeout: 30_000 }).toBe(2 * streams)
 
 test("a stream opens with the logs that are ahead, a welcome and few key packages", async () => {
   const { newDevice } = world
@@ -100,7 +100,7 @@ test("who is added while listening hears of the welcome and of what follows", as
   const bob = await newDevice()
   const stream = listening(bob)
   const first = stream.until("welcomeAvailable")
-  await settle()
+  await listeners(1)
   const room = await alice.createGroup([bob.userId])
   expect(await first).toMatchObject({ value: { conversationId: room.id } })
   await stream.until("envelopeAvailable")
@@ -120,7 +120,6 @@ test("who is removed while listening hears of that, of nothing after it, and of 
   const { seq } = await alice.remove(left, { userIds: [bob.userId] })
   expect(await stream.next()).toMatchObject({ value: { conversationId: left.id, headSeq: seq } })
   const next = stream.next()
-  await settle()
   await alice.send(left, "among us")
   const { seq: heard } = await alice.send(kept, "hello")
   expect(await next).toMatchObject({ value: { conversationId: kept.id, headSeq: heard } })
@@ -133,7 +132,7 @@ test("a heartbeat comes every twenty seconds, by the service's clock", async () 
   const stream = listening(alice)
   for (let beats = 0; beats < 3; beats++) {
     const beat = stream.until("heartbeat")
-    await settle()
+    await listeners(1)
     advance(heartbeatMs)
     expect((await beat).case).toBe("heartbeat")
   }
@@ -150,12 +149,13 @@ test("a stream ends with its token, with its session, and with its device", asyn
   ]
   const streams = [phone, laptop, tablet].map((device) => listening(device).until("directiveIssued"))
   const ends = Promise.all(streams.map(refusal))
-  await settle()
+  await listeners(3)
   await tablet.calls.devices.revokeDevice({ deviceId: phone.id })
+  await listeners(2)
   const sessionId = parseId("ses", String(claimsOf(laptop.session.accessToken).sid)) ?? expect.fail("no session")
   await store.store.transaction((tx) => tx.sessions.end(sessionId, "REVOKED", "test", Date.now()))
   advance(heartbeatMs)
-  await settle()
+  await listeners(1)
   advance(600_000)
   expect(await ends).toEqual(["DEVICE_REVOKED", "SESSION_REVOKED", "TOKEN_EXPIRED"])
 })
@@ -167,7 +167,7 @@ test("a device has four streams at once, and a fifth when one has ended", async 
   await Promise.all(streams.map((stream) => stream.until("keyPackageLow")))
   expect(await refusal(listening(alice).next())).toBe("LIMIT_EXCEEDED")
   streams[0]?.close()
-  await settle()
+  await listeners(3)
   const another = listening(alice)
   expect((await another.next()).case).toBe("keyPackageLow")
   for (const stream of [...streams, another]) stream.close()
@@ -191,7 +191,6 @@ test("a reader that stalls holds nobody up, and is ended", async () => {
   }
   for (let beats = 0; beats < 4; beats++) {
     advance(heartbeatMs)
-    await settle()
     await reading.until("heartbeat")
   }
   const ended = stalled.until("directiveIssued")
