@@ -219,3 +219,8 @@ describe("the layout", () => {
     expect(found).toEqual([])
   })
 })
+
+test("a test names the reason of a rejection", () => {
+  const nameless = sources.filter((path) => isTest(path) && /\.rejects\s*\.toThrow(Error)?\(\)/.test(read(path)))
+  expect(nameless).toEqual([])
+})

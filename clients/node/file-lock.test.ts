@@ -86,7 +86,9 @@ test("a holder that was overtaken takes nothing from who has it now", async () =
     await frozen
     const [name = ""] = readdirSync(path)
     expect(readFileSync(join(path, name), "utf8")).toContain("pid")
-    await expect(createFileLock(path, { waitMs: 20 }).run(async () => "no")).rejects.toThrow()
+    await expect(createFileLock(path, { waitMs: 20 }).run(async () => "no")).rejects.toThrow(
+      "another process holds this lock",
+    )
   })
 })
 

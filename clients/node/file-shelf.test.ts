@@ -40,7 +40,7 @@ test("a folder that cannot be written changes nothing", async () => {
   const [name = ""] = readdirSync(path)
   rmSync(join(path, name))
   mkdirSync(join(path, name, "in the way"), { recursive: true })
-  await expect(shelf.write("a", new Uint8Array([2]), "any")).rejects.toThrow()
+  await expect(shelf.write("a", new Uint8Array([2]), "any")).rejects.toMatchObject({ code: "EISDIR" })
   expect(readdirSync(path)).toEqual([name])
   expect(revision).toBeTruthy()
 })

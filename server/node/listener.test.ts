@@ -192,7 +192,7 @@ describe("a call", () => {
     })
     await expect.poll(() => server.reached).toEqual(["logout"])
     leave.abort()
-    await expect(left).rejects.toThrow()
+    await expect(left).rejects.toMatchObject({ name: "AbortError" })
     expect((await fetch(`${server.url}/.well-known/jwks.json`)).status).toBe(200)
     expect(server.faults).toEqual([])
   })
@@ -251,7 +251,9 @@ describe("closing", () => {
     })
     await expect.poll(() => server.reached).toEqual(["logout"])
     const closed = server.app.close()
-    await expect(fetch(`${server.url}/.well-known/jwks.json`)).rejects.toThrow()
+    await expect(fetch(`${server.url}/.well-known/jwks.json`)).rejects.toMatchObject({
+      cause: { syscall: "connect" },
+    })
     expect((await call).status).toBe(504)
     await closed
   })

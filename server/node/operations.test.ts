@@ -177,7 +177,7 @@ describe("a call", () => {
     await messages.next()
     expect(spans.getFinishedSpans()).toEqual([])
     leave.abort()
-    await expect(messages.next()).rejects.toThrow()
+    await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled })
     await expect.poll(() => spans.getFinishedSpans().map(({ name }) => name)).toEqual(["grpc.health.v1.Health/Watch"])
   })
 })

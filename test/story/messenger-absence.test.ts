@@ -130,7 +130,7 @@ test("a device that has ended is told so, and another one takes its place with a
   const { ann, ben, id } = await talk("has ended", here)
   const ended = await revoked(ann)
   await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
-  await expect(ended.messenger.send(id, utf8("as if nothing was"))).rejects.toThrow()
+  await expect(ended.messenger.send(id, utf8("as if nothing was"))).rejects.toMatchObject({ reason: "QUEUED" })
   expect(await textsIn(ended, id)).toEqual(["before"])
   await ended.messenger.startAnew()
   expect(ended.messenger.deviceId).not.toBe(ann.messenger.deviceId)
@@ -202,7 +202,7 @@ test("a renewal that stops anywhere leaves nobody able to add the device by its 
   for (const at of stepsOf(counting.count - first, [5])) {
     const fault = { at: first + at, when: at % 2 === 0 ? "before" : "after", ends: true } as const
     const dying = await contextOf(ann, { store: faultyStore(ann.store, fault), transport })
-    await expect(renewCredential(dying)).rejects.toThrow()
+    await expect(renewCredential(dying)).rejects.toThrow(StoreFault)
     const next = await messengers.open(ann.person, { ...ann, transport, clock })
     await next.messenger.sync()
     const { device, engine } = await contextOf(ann, { transport })

@@ -96,7 +96,9 @@ test("two devices in Node, one with a file and one with a folder, write to each 
   }
   expect(files).toBeGreaterThan(5)
   await again.destroyLocalState("destroy everything on this device")
-  await expect(openAnn(person, "a passphrase of Ann's").then((one) => one.timeline(id))).rejects.toThrow()
+  await expect(openAnn(person, "a passphrase of Ann's").then((one) => one.timeline(id))).rejects.toMatchObject({
+    reason: "SECURE_STORE_CHANGED",
+  })
 })
 
 test.skipIf(effort(true, false, false))("the portable messenger writes to one that a test has opened", async () => {

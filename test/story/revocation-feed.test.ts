@@ -1,4 +1,5 @@
 // What ends at the issuer ends at a service that asks nobody: it follows the revocation feed.
+import { Code } from "@connectrpc/connect"
 import { newId, parseId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { Tx } from "@signet/kernel/ports"
@@ -88,7 +89,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
       const { notes, refreshToken } = await signIn()
       await ends([notes], "SESSION_REVOKED", async () => {
         await clients.auth.refresh({ refreshToken })
-        await expect(clients.auth.refresh({ refreshToken })).rejects.toThrow()
+        await expect(clients.auth.refresh({ refreshToken })).rejects.toMatchObject({ code: Code.Unauthenticated })
       })
     })
 

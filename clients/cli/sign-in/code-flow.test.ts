@@ -140,7 +140,7 @@ test("nobody waits for ever, and nothing listens afterwards", async () => {
     await using loopback = await openLoopback({ redirectUris: [redirectUri], state: "s", waitMs: 1 })
     await expect(loopback.answer).rejects.toMatchObject({ reason: "SIGN_IN_TIMED_OUT", exitCode: 10 })
   }
-  await expect(fetch(redirectUri)).rejects.toThrow()
+  await expect(fetch(redirectUri)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
 })
 
 test("the next address is taken where a port is in use, and where all are it is said", async () => {

@@ -96,7 +96,7 @@ test("E4: the bare engine cannot follow extensions with a path; we refuse to cha
   if (a.state === undefined) throw new Error("no state")
   const options = { wireAsPublicMessage: true, extraProposals: [change, remove(2)] }
   const { commit } = await createCommit({ state: a.state, cipherSuite: await bareSuite() }, options)
-  await expect(b.process(encodeMlsMessage(commit))).rejects.toThrow()
+  await expect(b.process(encodeMlsMessage(commit))).rejects.toThrow("OpenError")
   const ours = await answerTo(async (cast) => ({ proposals: [change], path: await somePath(cast) }))
   expect(ours).toBe("MLS_BAD_PROPOSALS")
 })

@@ -251,7 +251,7 @@ describe("a server behind", () => {
       const call = createClient(AuthService, transport).logout({}, { signal: stop.signal })
       await expect.poll(() => server.seen.length).toBe(i + 1)
       stop.abort()
-      await expect(call).rejects.toThrow()
+      await expect(call).rejects.toMatchObject({ code: Code.Canceled })
       await server.gone[i]
     }
   })
