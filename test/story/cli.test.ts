@@ -243,9 +243,10 @@ describeOnPostgres("an administrator who is made where the server runs", () => {
       const server = await startProgram(settings)
       const store = { SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: "correct horse" }
       const create = ["admin", "create", "--another", "--login"]
+      const alone = install(join(home, "administrator-alone"), { ...settings, ...store })
+      await alone.run(["profile", "add", "nowhere", "--server", `http://127.0.0.1:${await freePort()}`])
+      expect(await alone.run(create)).toMatchObject({ code: 10, stdout: "" })
       const signet = install(join(home, "administrator"), { ...settings, ...store })
-      const nowhere = { SIGNET_SERVER: `http://127.0.0.1:${await freePort()}` }
-      expect(await signet.run(create, { env: nowhere })).toMatchObject({ code: 10, stdout: "" })
       await signet.run(["profile", "add", "here", "--server", server.url])
       const { code, stdout, stderr } = await signet.run(create)
       expect([code, stderr]).toEqual([0, ""])
