@@ -75,6 +75,10 @@ export async function openSnapshot(
   if (snapshot.generation !== generation) {
     throw new MessagingError("STATE_TAMPERED", "the state names another generation than its envelope")
   }
+  const { externalPsks, resumptionPsks, cachedUpdates } = snapshot
+  if (externalPsks.length + resumptionPsks.length + cachedUpdates.length > 0) {
+    throw new MessagingError("STATE_TAMPERED", "the state has pre-shared keys or proposals, which no version writes")
+  }
   return { snapshot, bindsRecord: envelope.formatVersion >= firstBindingFormat }
 }
 

@@ -46,14 +46,6 @@ async function write(name: string, count: number, isFull: boolean): Promise<void
   }
   const staged = isFull ? create(StagedCommitSchema, { commitHash: new Uint8Array(32).fill(9) }) : undefined
   const snapshot = snapshotOf(idOf("cnv", new Uint8Array(16).fill(5)), 3n, seat, staged)
-  if (isFull) {
-    // What the engine of V1 never has, and the format holds.
-    Object.assign(snapshot, {
-      externalPsks: [{ id: utf8("psk"), secret: new Uint8Array(32).fill(1) }],
-      resumptionPsks: [{ epoch: 1n, secret: new Uint8Array(32).fill(2) }],
-      cachedUpdates: [{ proposalRef: new Uint8Array(32).fill(3), leafPrivateKey: new Uint8Array(32).fill(4) }],
-    })
-  }
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
   const fixture = {
     snapshot: base64(encodeSnapshot(snapshot)),

@@ -54,6 +54,10 @@ export const SealedStateV1Schema: GenMessage<SealedStateV1> = /*@__PURE__*/
  * A device's place in one conversation: all of its MLS state but the tree, which is stored beside it once an epoch, and
  * the identity key, which stays with the secret box.
  *
+ * This protocol version has no state for four items that RFC 9420 allows: external pre-shared keys, resumption pre-shared
+ * keys, proposals of others that wait for a commit, and own Update proposals. The engine refuses every commit and Welcome
+ * with a pre-shared key, and every proposal outside a commit. An own change that waits is a commit: `staged_commit`.
+ *
  * @generated from message signet.client.v1.StateSnapshotV1
  */
 export type StateSnapshotV1 = Message<"signet.client.v1.StateSnapshotV1"> & {
@@ -156,28 +160,32 @@ export type StateSnapshotV1 = Message<"signet.client.v1.StateSnapshotV1"> & {
   identityKeyHandle: Uint8Array;
 
   /**
-   * Pre-shared keys that the group uses. The engine of V1 uses none.
+   * External pre-shared keys (RFC 9420 section 8.4). Always empty: a group has none, since nothing outside of it agrees on
+   * a secret with its members. A reader refuses a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.PskV1 external_psks = 16;
    */
   externalPsks: PskV1[];
 
   /**
-   * Resumption secrets of epochs. The engine of V1 keeps none.
+   * Resumption pre-shared keys (RFC 9420 section 8.6). Always empty: the secret of an epoch is wiped when the epoch begins,
+   * since a reset starts from no secret of the replaced group. A reader refuses a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.ResumptionPskV1 resumption_psks = 17;
    */
   resumptionPsks: ResumptionPskV1[];
 
   /**
-   * Leaf keys of own Update proposals that nobody has committed yet. V1 has no proposals outside commits.
+   * Leaf keys of own Update proposals that nobody has committed yet. Always empty: a device renews its leaf by the path of
+   * its own commit, see `staged_commit`. A reader refuses a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.CachedUpdateV1 cached_updates = 18;
    */
   cachedUpdates: CachedUpdateV1[];
 
   /**
-   * H("commit", an own commit that was made and not taken yet): it is stored apart (StagedCommit).
+   * H("commit", an own commit that was made and not taken yet). The commit is stored apart, with the new leaf key and the
+   * state that it leads to (StagedCommit).
    *
    * @generated from field: bytes staged_commit = 19;
    */
