@@ -12,7 +12,7 @@ import type { JudgedCommit } from "./verify-commit.ts"
 
 type EventOf = (facts: ConversationFacts) => AuditEvent
 
-type Who = Pick<Leaf, "deviceId" | "userId">
+export type Who = Pick<Leaf, "deviceId" | "userId">
 
 /** Directives that the commit ends, and a quarantine that it lifts. */
 export function eventsOf(

@@ -140,3 +140,48 @@ test("a device that was revoked while it was added gets its directive", async ()
   const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
   expect(directives.map(({ deviceId }) => deviceId)).toEqual([bob.id])
 })
+
+/** Revokes a device in the transaction that makes it the first leaf of a group: it was active when its commit was checked. */
+async function revokedMeanwhile(deviceId: string, work: () => Promise<unknown>): Promise<void> {
+  await sql`create function revoke_meanwhile() returns trigger language plpgsql as $$ begin
+    update messaging_device set status = 'REVOKED', revoked_at = now() where id = new.device_id;
+    return new; end $$`.execute(store.db)
+  await sql`create trigger revoke_meanwhile after insert on conversation_leaf for each row
+    when (new.device_id = ${sql.lit(deviceId)}) execute function revoke_meanwhile()`.execute(store.db)
+  try {
+    await work()
+  } finally {
+    await sql`drop function revoke_meanwhile() cascade`.execute(store.db)
+  }
+}
+
+/** A direct conversation that either of its two devices may reset: none of them could let the other one in. */
+async function stranded(): Promise<{ alice: TestDevice; bob: TestDevice; id: string }> {
+  const [alice, bob] = [await world.newDevice(), await world.newDevice()]
+  const { id } = await alice.createDirect(bob.userId)
+  await bob.join()
+  for (const { calls } of [alice, bob]) await calls.conversations.requestRejoin({ conversationId: id })
+  return { alice, bob, id }
+}
+
+const directedIn = async ({ calls }: TestDevice, conversationId: string) =>
+  (await calls.conversations.listDirectives({ conversationId })).directives.map(({ deviceId }) => deviceId)
+
+test("a device that is revoked while it creates a conversation gets its directive", async () => {
+  const [alice, bob] = [await world.newDevice(), await world.newDevice()]
+  const { conversation, authorization } = await alice.create({ case: "direct", value: { peerUserId: bob.userId } })
+  if (conversation === undefined || authorization === undefined) throw new Error("nothing to create")
+  const { request } = await alice.stageFirst(conversation, authorization)
+  await revokedMeanwhile(alice.id, async () => expect(await appendNow(alice, request)).toBe("taken"))
+  expect(await directedIn(bob, conversation.id)).toEqual([alice.id])
+})
+
+test("a device that is revoked while it resets a conversation gets its directive", async () => {
+  const { alice, bob, id } = await stranded()
+  const authorization = await alice.authorizeReset(id)
+  const { conversation } = await alice.calls.conversations.getConversation({ conversationId: id })
+  if (conversation === undefined) throw new Error("no conversation")
+  const { request } = await alice.stageReset(conversation, authorization)
+  await revokedMeanwhile(alice.id, async () => expect(await appendNow(alice, request)).toBe("taken"))
+  expect(await directedIn(bob, id)).toEqual([alice.id])
+})

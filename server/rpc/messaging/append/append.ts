@@ -22,7 +22,7 @@ import type { MessagingDeps } from "../deps.ts"
 import { type ConversationFacts, conversationEvent } from "../events.ts"
 import { refusedFor } from "../refusing.ts"
 import { conversationIdOf, isAt, unresolved } from "../seen.ts"
-import { eventsOf, hintsOf, removeRevoked, revokedOf } from "./after.ts"
+import { eventsOf, hintsOf, removeRevoked, revokedOf, type Who } from "./after.ts"
 import type { AddedLeaf } from "./change.ts"
 import { expired } from "./credential.ts"
 import { openFrame } from "./frame.ts"
@@ -76,7 +76,7 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
       throw await appendRefusal(deps, outcome.conversation, outcome.decision, request.expectedEpoch, device.id)
     case "appended":
       deps.wakeups.publish(hintsOf(outcome, judged))
-      await removeRevoked(deps, outcome.conversation, judged?.added ?? [])
+      await removeRevoked(deps, outcome.conversation, joined(device, judged))
       return answerShape(outcome.answer)
   }
 }
@@ -176,6 +176,14 @@ async function ensureUnused(
   if (once.length === 0) return
   const refs = once.map(({ keyPackageRef }) => keyPackageRef)
   if (await store.welcomes.wereUsed(id, refs)) throw refusedFor("KEY_PACKAGE_NOT_CLAIMED", "KEY_PACKAGE_USED")
+}
+
+/** Everybody who was no member before the commit. The device that begins a group is one, and no Add names it. */
+function joined({ id: deviceId, userId }: MessagingDevice, judged: JudgedCommit | null): readonly Who[] {
+  if (judged === null) return []
+  const { added, verified } = judged
+  const begins = verified.resetGroupId !== null || verified.membership?.op === "CREATE"
+  return begins ? [{ deviceId, userId }, ...added] : added
 }
 
 function messageOf({ payload }: AppendMessageRequest): { kind: Attempt["kind"]; bytes: Uint8Array } {
