@@ -93,6 +93,7 @@ export const rates = {
   register: { limit: 10, seconds: 86_400 },
   forkReport: { limit: 10, seconds: 3_600 },
   rejoin: { limit: 10, seconds: 3_600 },
+  reset: { limit: 10, seconds: 86_400 },
   createConversation: { limit: 60, seconds: 3_600 },
   attachment: { limit: 60, seconds: 60 },
   attachmentPart: { limit: 600, seconds: 60 },

@@ -29,7 +29,7 @@ import { userOf } from "../call.ts"
 import { otherEpoch } from "./append/outcome.ts"
 import { deviceOf } from "./calling-device.ts"
 import { claimFor } from "./claiming.ts"
-import { countChange } from "./counted.ts"
+import { countChange, counted } from "./counted.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { detail, detailed } from "./detailed.ts"
 import { claimShape } from "./device-shape.ts"
@@ -125,6 +125,8 @@ async function authorizeReset(
     throw new Refused(decision.reason)
   }
   await ensurePeerCanJoin(deps, context, conversation)
+  // Before the claim: a reset that is refused uses up nobody's key packages.
+  await counted(deps, context, "messaging_reset", { conversation: conversation.id })
   const { claim, ticket } = await claimFor(deps, context, {
     id: claimIdOf(claimId),
     conversationId: conversation.id,

@@ -1833,7 +1833,7 @@ export const ConversationService: GenService<{
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, PROOF_STALE (another state tag),
    *                       MEMBERSHIP_CHANGE_NOT_ALLOWED (a third user of a direct conversation, another user's
    *                       removal from it), DEVICE_REVOKED
-   *   RESOURCE_EXHAUSTED  RATE_LIMITED, LIMIT_EXCEEDED (leaves, subjects)
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED (also where a conversation was reset often), LIMIT_EXCEEDED (leaves, subjects)
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
    * @generated from rpc signet.messaging.v1.ConversationService.AuthorizeMembership
