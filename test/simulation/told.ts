@@ -31,9 +31,9 @@ export function toldAmiss({ told }: Ear, id: string, stored: readonly TimelineEn
   if (first === undefined || last === undefined) return []
   const found = entries.flatMap(({ seq }, i) => {
     const before = entries[i - 1]
-    // A warning of new keys has the place of the entry that follows it.
-    const isWarned = before?.is === "newKeys" && seq === before.seq
-    return before !== undefined && seq <= before.seq && !isWarned ? [`tells ${seq} after ${before.seq}`] : []
+    // A gap and a warning of new keys may have the place of the entry that follows them.
+    const isSame = (before?.is === "newKeys" || before?.is === "gap") && seq === before.seq
+    return before !== undefined && seq <= before.seq && !isSame ? [`tells ${seq} after ${before.seq}`] : []
   })
   const texts = new Set(stored.map(textOf))
   for (const entry of entries) if (!texts.has(textOf(entry))) found.push(`tells of ${entry.seq} what is not stored`)

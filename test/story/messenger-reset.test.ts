@@ -78,6 +78,31 @@ test("two people who have both replaced their devices write to each other, and n
   expect((await textsIn(bob, id)).at(-1)).toBe("from the old one")
 })
 
+test("what was written between two resets, the second of which voids the welcomes of the first, is shown as a gap", async () => {
+  const { ada, bob, id, lost } = await bothReplaced("twice")
+  await ada.messenger.createDirectConversation(bob.person.userId)
+  await ada.messenger.send(id, utf8("between the resets"))
+  await syncAll(bob)
+  await pass()
+  const [adaAgain, bobAgain] = [await replaced(ada), await replaced(bob)]
+  await adaAgain.messenger.createDirectConversation(bob.person.userId)
+  await adaAgain.messenger.send(id, utf8("after both"))
+  await syncAll(bobAgain)
+  const [first] = lost
+  if (first === undefined) throw new Error("nobody")
+  const told: string[] = []
+  first.messenger.subscribe((event) => event.is === "entry" && told.push(event.entry.is))
+  await syncAll(first)
+  const shown = ["reset", "gap", "newKeys", "reset", "message"]
+  expect(await kindsIn(first, id)).toEqual(["membership", "message", ...shown])
+  expect(told).toEqual(shown)
+  const entries = await first.messenger.timeline(id)
+  const [begun, again] = entries.filter(({ is }) => is === "reset")
+  const gap = entries.find(({ is }) => is === "gap")
+  expect(gap).toMatchObject({ seq: again?.seq, afterSeq: begun?.seq })
+  expect(await textsIn(first, id)).toEqual(["before", "after both"])
+})
+
 test("of two resets at once one counts, and all is delivered once", async () => {
   const { ada, bob, id } = await bothReplaced("e")
   await Promise.all([

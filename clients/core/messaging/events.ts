@@ -59,7 +59,7 @@ export type TimelineEntry = { readonly seq: bigint; readonly atMs: number } & (
     }
   /**
    * A warning: devices of known users have keys that this device had not seen. Comes before everything that those devices
-   * write. Only this kind may have the `seq` of another entry, which follows it.
+   * write. Only this kind and `gap` may have the `seq` of another entry, which follows them.
    */
   | { readonly is: "newKeys"; readonly devices: readonly NewKey[] }
 )

@@ -33,3 +33,16 @@ test.each<[string, Partial<typeof next>]>([
   const back = checkOnward({ store }, create(WelcomeSchema, { ...next, ...change }), removed, joined)
   await expect(back).rejects.toMatchObject({ reason: "WELCOME_REFUSED" })
 })
+
+test("a welcome of the place of a reset leads into the group that the log showed", async () => {
+  const reset = create(ConversationRecordSchema, { ...record, isDirect: true, resetSeq: 12n, joinedSeq: 11n })
+  const held: Held = { record: reset, seat: undefined, staged: undefined }
+  const direct = { ...next, conversationKind: ConversationKind.DIRECT }
+  const check = (change: Partial<typeof next>) =>
+    checkOnward({ store: openMemoryStore() }, create(WelcomeSchema, { ...direct, ...change }), held, joined)
+  await check({})
+  const other = new Uint8Array(32).fill(8)
+  await expect(check({ mlsGroupId: other })).rejects.toMatchObject({ reason: "WELCOME_REFUSED" })
+  // Beyond that place the group was reset once more.
+  await check({ mlsGroupId: other, commitSeq: 13n })
+})

@@ -24,6 +24,9 @@ export async function checkOnward(
   const isDirect = conversationKind === ConversationKind.DIRECT
   const isSame = record.isDirect === isDirect && (isDirect || equalBytes(record.mlsGroupId, mlsGroupId))
   if (!isSame) throw new MessagingError("WELCOME_REFUSED", "a welcome to another conversation by the same name")
+  // The log showed the reset of that place, and its commit began one group.
+  const isOtherReset = record.resetSeq === commitSeq && !equalBytes(record.mlsGroupId, mlsGroupId)
+  if (isOtherReset) throw new MessagingError("WELCOME_REFUSED", "a welcome to another group than the log's reset began")
   checkMembers({ record }, members)
   // Of a reset that the log told already, its own entry is there.
   const after = record.resetSeq === commitSeq ? commitSeq : commitSeq - 1n

@@ -32,7 +32,7 @@ import { leaveOtherStory } from "../receiving/story.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
 import { type Held, nothingHeld, type Seat } from "../state/held.ts"
-import { timelineOp } from "../state/timeline.ts"
+import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
 import { watchKeys } from "../verification/new-keys.ts"
@@ -156,7 +156,10 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const isTold = former?.resetSeq === at.seq
     // An app that has read the entry of the reset reads on after it.
     const newKeys = await keys.see(held, joined.state, isTold ? { ...at, seq: at.seq + 1n } : at)
-    const entries = former === undefined || isTold ? newKeys : [...newKeys, entry]
+    // A reset that voided the welcome of the one before it: what was written between the two is lost here.
+    const lastSeq = isReset ? await lastPlace(context, conversationId, held) : at.seq
+    const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
+    const entries = former === undefined || isTold ? newKeys : [...lost, ...newKeys, entry]
     const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one, true)))
     const after = former && {
       resetSeq: isReset ? at.seq : former.resetSeq,
@@ -183,6 +186,19 @@ async function isBreak(
   if (record === undefined || equalBytes(record.mlsGroupId, mlsGroupId)) return false
   const read = await store.list(conversationId, "timeline", { limit: 1 })
   return read.length > 0 || record.joinedSeq > 0n
+}
+
+/** The last place of the log that this device read, or that its timeline tells of. */
+async function lastPlace({ store }: Context, conversationId: string, { record, seat }: Held): Promise<bigint> {
+  if (seat !== undefined) return seat.processedSeq
+  let last = record?.joinedSeq ?? 0n
+  for (let after = keyOfSeq(last); ; ) {
+    const page = await store.list(conversationId, "timeline", { after, limit: 200 })
+    const newest = page.at(-1)
+    if (newest === undefined) return last
+    after = newest.key
+    last = BigInt(after.slice(0, keyOfSeq(0n).length))
+  }
 }
 
 /** Who began the group, where the welcome is of its first commit. The proof was verified, and names the committer. */

@@ -7,18 +7,19 @@ import type { MessagingStore, Op, Space } from "../store/store.ts"
 /** Sorts as the number does. */
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
-/** New keys sort after everything of the places before, and before the entry of the same place. */
+/** A gap and new keys sort after everything of the places before, and before the entry of the same place. */
 function keyOf({ is, seq }: TimelineEntry, isOfWelcome: boolean): string {
-  if (is !== "newKeys") return keyOfSeq(seq)
-  return `${keyOfSeq(seq - 1n)}:${isOfWelcome ? "joined" : "keys"}`
+  if (is !== "newKeys" && is !== "gap") return keyOfSeq(seq)
+  const name = isOfWelcome ? "joined" : "keys"
+  return `${keyOfSeq(seq - 1n)}:${is === "gap" ? "gap" : name}`
 }
 
-const isNewKeysRow = (key: string): boolean => key.includes(":")
+const isBeforeEntry = (key: string): boolean => key.includes(":")
 
 /** The place in the log that a timeline row is about. */
 export function seqOfKey(key: string): bigint {
   const [seq = ""] = key.split(":")
-  return isNewKeysRow(key) ? BigInt(seq) + 1n : BigInt(seq)
+  return isBeforeEntry(key) ? BigInt(seq) + 1n : BigInt(seq)
 }
 
 /** @param isOfWelcome New keys that a welcome showed: a commit at the same place has a row of its own. */
@@ -49,7 +50,7 @@ export async function readTimeline(
   const after = afterSeq === undefined ? {} : { after: keyOfSeq(afterSeq) }
   const found = await store.list(space, "timeline", { ...after, limit })
   // The next page begins after the last place, so a place is never divided.
-  for (let last = found.at(-1); found.length >= limit && last !== undefined && isNewKeysRow(last.key); ) {
+  for (let last = found.at(-1); found.length >= limit && last !== undefined && isBeforeEntry(last.key); ) {
     const [next] = await store.list(space, "timeline", { after: last.key, limit: 1 })
     if (next === undefined || seqOfKey(next.key) !== seqOfKey(last.key)) break
     found.push(next)
