@@ -105,7 +105,7 @@ async function dumpPglite(): Promise<string> {
   if (await fs.stat(file).catch(() => undefined)) return file
 
   const pglite = await PGlite.create()
-  const db = kyselyOn({ ...createPgConfig(pglite), max: 1 })
+  const { db } = kyselyOn({ ...createPgConfig(pglite), max: 1 })
   await migrate(db)
   await db.destroy()
   const dump = await pglite.dumpDataDir("none")

@@ -100,6 +100,7 @@ async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
   const opened = openPostgres(database.url, { maxConnections, ...(statementSeconds && { statementSeconds }) })
   return {
     db: opened.db,
+    connections: opened.connections,
     async close() {
       await opened.close()
       await database.drop()

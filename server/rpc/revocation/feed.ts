@@ -24,6 +24,8 @@ export interface RevocationFeed {
   grown(place: number, signal: AbortSignal): Promise<void>
   /** Gives places to what has none and reads what is new. Runs that are asked for while one is under way are one. */
   look(): Promise<void>
+  /** For how long the end of the log has not been known, in milliseconds; undefined before it was first read. */
+  lagMs(): number | undefined
   /** Resolves when no run is under way. */
   settled(): Promise<void>
 }
@@ -112,6 +114,8 @@ export function createRevocationFeed({ log, clock, issuer, announce }: FeedOptio
 
   return {
     look,
+
+    lagMs: () => end && Math.max(0, clock.nowMs() - end.asOfMs),
 
     async settled() {
       await Promise.allSettled([underWay, next])

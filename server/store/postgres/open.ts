@@ -8,6 +8,8 @@ import type { Database } from "./sql.ts"
 
 export interface OpenDatabase {
   db: Database
+  /** How many connections there are, how many of them nobody uses, and how many callers wait for one. */
+  connections(): { readonly total: number; readonly idle: number; readonly waiting: number }
   /** Waits for what is under way, then lets go of connections, folder and timers. */
   close(): Promise<void>
 }
@@ -38,8 +40,8 @@ export function openPostgres(databaseUrl: string, options: OpenOptions = {}): Op
     keepAlive: true,
     ...timeouts(options.statementSeconds),
   }
-  const db = kyselyOn(config, options.onError)
-  return { db, close: () => db.destroy() }
+  const { db, connections } = kyselyOn(config, options.onError)
+  return { db, connections, close: () => db.destroy() }
 }
 
 /** Settings of each session, in milliseconds. */
@@ -54,10 +56,16 @@ function timeouts(seconds: number | undefined): PoolConfig {
 }
 
 /** A connection's settings as kysely. Without an 'error' listener a lost idle connection would end the process. */
-export function kyselyOn(config: PoolConfig, onError: (error: unknown) => void = () => {}): Database {
+export function kyselyOn(
+  config: PoolConfig,
+  onError: (error: unknown) => void = () => {},
+): Pick<OpenDatabase, "db" | "connections"> {
   const pool = new Pool({ ...config, types: { getTypeParser } })
   pool.on("error", onError)
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool, onError) }) })
+  return {
+    db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool: namedStatements(pool, onError) }) }),
+    connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+  }
 }
 
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: "text" | "binary") =>

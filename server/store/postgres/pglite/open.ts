@@ -20,6 +20,7 @@ export async function openPglite(folder: string, options: Pick<OpenOptions, "onE
     const stopHousekeeping = startHousekeeping(opened.db, options.onError ?? (() => {}))
     return {
       db: opened.db,
+      connections: opened.connections,
       async close() {
         await stopHousekeeping()
         await opened.close()
@@ -40,9 +41,10 @@ export function openMemoryPglite(dump?: Blob): Promise<OpenDatabase> {
 /** One session serves the whole program, so the pool has one connection: transactions wait for one another. */
 async function onPglite(options: PGliteOptions): Promise<OpenDatabase> {
   const pglite = await PGlite.create(options)
-  const db = kyselyOn({ ...createPgConfig(pglite), max: 1 })
+  const { db, connections } = kyselyOn({ ...createPgConfig(pglite), max: 1 })
   return {
     db,
+    connections,
     async close() {
       await db.destroy()
       await pglite.close()
