@@ -14,6 +14,7 @@ import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyBaseLogger, FastifyInstance } from "fastify"
 import type { Deps } from "../rpc/deps.ts"
 import { healthState } from "../rpc/health.ts"
+import { auditRefusals } from "../rpc/interceptors/audit-refusals.ts"
 import { deadline } from "../rpc/interceptors/deadline.ts"
 import { deviceProof } from "../rpc/interceptors/device-proof.ts"
 import { errors } from "../rpc/interceptors/errors.ts"
@@ -76,11 +77,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const keySet = createLocalKeySet(deps.keys, nodeTokenCrypto)
   const liveness = createLiveness(options.liveness, deps.clock)
   const permissions = storedPermissions(deps.store, deps.clock)
-  const guardFor = (audience: string) =>
-    createGuard({
-      ...{ issuer: deps.issuer, audience, appId: anyApp, keySet, crypto: nodeTokenCrypto, clock: deps.clock },
-      ...{ liveness, permissions },
-    })
+  const { issuer, clock } = deps
+  const verification = { issuer, appId: anyApp, keySet, crypto: nodeTokenCrypto, clock }
+  const guardFor = (audience: string) => createGuard({ ...verification, audience, liveness, permissions })
+  const verifyAny = createVerifier({ ...verification, audience: null, cacheSize: 10_000 })
   const authGuard = guardFor(deps.authAudience)
   const isSame = options.messagingAudience === deps.authAudience
   // One guard where the audience is one: it remembers the tokens that it has verified.
@@ -89,7 +89,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     services,
     guard: authGuard,
     guardOf: (service) => (isMessaging(service) ? messagingGuard : undefined),
-    onDeny: auditDenials(deps, onFault),
+    onDeny: auditDenials(deps, verifyAny, onFault),
   })
   const health = healthState(services.map((service) => service.typeName))
   const { closing, shutdown } = shutdownOf(app)
@@ -103,6 +103,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     options.metrics.interceptor,
     callLog(log),
     errors((fault, call) => log.error({ err: fault, method: call.method.name }, "fault")),
+    auditRefusals(deps),
     deadline(options.callLimitMs),
     guard.interceptor,
     validate(services.flatMap((service) => service.methods.map((method) => method.input))),
@@ -114,12 +115,11 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       requirements: guard.requirements,
     }),
   ]
-  const { issuer, clock } = deps
   const tokens = {
     ...deps,
     liveness,
     crypto: nodeTokenCrypto,
-    verify: createVerifier({ issuer, audience: null, keySet, clock, crypto: nodeTokenCrypto, cacheSize: 10_000 }),
+    verify: verifyAny,
   }
   const revocations = { feed: options.revocations, keys: deps.keys, clock, liveness, closing }
   const routes = serviceRoutes(tokens, { ...messaging, moving: options.moving }, revocations, messagingGuard)

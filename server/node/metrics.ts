@@ -1,5 +1,9 @@
-import type { HandlerContext, Interceptor } from "@connectrpc/connect"
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client"
+import { isMessage } from "@bufbuild/protobuf"
+import type { HandlerContext, Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect"
+import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
+import { Provider } from "@signet/proto/auth/v1/records"
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
+import type { Limiter } from "../rpc/limit.ts"
 import { outcomeOf } from "../rpc/outcome.ts"
 import { settled } from "../rpc/settled.ts"
 
@@ -10,52 +14,196 @@ export interface Metrics {
   readonly interceptor: Interceptor
   /** Counts and times the calls that a gate refuses, which no interceptor sees. */
   readonly gated: (gate: Gate) => Gate
+  /** Counts refusals of limits and locks. */
+  readonly onLimited: NonNullable<Limiter["onRefused"]>
+  /** Counts and times a sweep, and what it erased. */
+  readonly swept: <T extends object>(sweep: string, work: () => Promise<T>) => () => Promise<T>
+  /** Read at each scrape. */
+  readonly watch: (sources: Sources) => void
+}
+
+interface Sources {
+  readonly connections: () => { readonly total: number; readonly idle: number; readonly waiting: number }
+  /** Milliseconds for which the end of the revocation log has not been known; undefined before it was first read. */
+  readonly feedLagMs: () => number | undefined
 }
 
 type Gate = (context: HandlerContext) => Promise<void>
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** What is measured of calls. The labels have closed sets of values: methods of the contract, reasons, nothing of callers. */
+/** What is measured. The labels have closed sets of values: methods of the contract, reasons, nothing of callers. */
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  const calls = createCallMetrics(registry)
+  const limited = new Counter({
+    name: "signet_limit_refusals_total",
+    help: "Calls that a rate limit or a lock refused.",
+    labelNames: ["limit", "by"],
+    registers: [registry],
+  })
+  return {
+    registry,
+    ...calls,
+    onLimited: (limit, by) => limited.inc({ limit, by }),
+    swept: createSweepMetrics(registry),
+    watch: createGauges(registry),
+  }
+}
+
+function createCallMetrics(registry: Registry): Pick<Metrics, "interceptor" | "gated"> {
+  const registers = [registry]
   const durations = new Histogram({
     name: "signet_rpc_duration_seconds",
     help: "How long calls took; of streams, how long they were open.",
     labelNames: ["service", "method", "outcome"],
     buckets: seconds,
-    registers: [registry],
+    registers,
   })
   const faults = new Counter({
     name: "signet_faults_total",
     help: "Calls that ended with INTERNAL.",
     labelNames: ["service", "method"],
-    registers: [registry],
+    registers,
   })
+  const refusals = new Counter({
+    name: "signet_refusals_total",
+    help: "Calls that were refused, by reason.",
+    labelNames: ["reason"],
+    registers,
+  })
+  const signIns = new Counter({
+    name: "signet_sign_ins_total",
+    help: "Sign-ins, by provider; the outcome is OK or the reason of the refusal.",
+    labelNames: ["provider", "outcome"],
+    registers,
+  })
+  const streams = new Gauge({
+    name: "signet_streams_open",
+    help: "Streams that are open now.",
+    labelNames: ["service", "method"],
+    registers,
+  })
+  const ended = (labels: { service: string; method: string }, startedMs: number, thrown: unknown) => {
+    const outcome = outcomeOf(thrown)
+    durations.observe({ ...labels, outcome }, (performance.now() - startedMs) / 1_000)
+    if (outcome === "INTERNAL") faults.inc(labels)
+    else if (outcome !== "OK") refusals.inc({ reason: outcome })
+    return outcome
+  }
   return {
-    registry,
     gated: (gate) => async (context) => {
       const startedMs = performance.now()
       try {
         await gate(context)
       } catch (thrown) {
-        const labels = { service: context.service.typeName, method: context.method.name }
-        durations.observe({ ...labels, outcome: outcomeOf(thrown) }, (performance.now() - startedMs) / 1_000)
+        ended({ service: context.service.typeName, method: context.method.name }, startedMs, thrown)
         throw thrown
       }
     },
     interceptor: (next) => (req) => {
       const startedMs = performance.now()
       const labels = { service: req.service.typeName, method: req.method.name }
+      const provider = signInProviderOf(req)
+      if (req.stream) streams.inc(labels)
       return settled(
         () => next(req),
         (thrown) => {
-          const outcome = outcomeOf(thrown)
-          durations.observe({ ...labels, outcome }, (performance.now() - startedMs) / 1_000)
-          if (outcome === "INTERNAL") faults.inc(labels)
+          const outcome = ended(labels, startedMs, thrown)
+          if (provider !== undefined) signIns.inc({ provider, outcome })
+          if (req.stream) streams.dec(labels)
         },
       )
     },
+  }
+}
+
+/** A closed set: a number that the contract does not know is refused after it was counted. */
+const externalProviders = new Map<number, string>([
+  [Provider.IDP_A, "IDP_A"],
+  [Provider.IDP_B, "IDP_B"],
+  [Provider.IDP_C, "IDP_C"],
+])
+
+/** Who vouches in a sign-in; undefined for every other call. */
+function signInProviderOf(req: UnaryRequest | StreamRequest): string | undefined {
+  const { externalLogin, emailPasswordLogin, confirmMagicLink } = AuthService.method
+  if (req.stream) return undefined
+  if (req.method === emailPasswordLogin || req.method === confirmMagicLink) return "IDP_C"
+  const isExternal = req.method === externalLogin && isMessage(req.message, ExternalLoginRequestSchema)
+  return isExternal ? (externalProviders.get(req.message.provider) ?? "unknown") : undefined
+}
+
+function createSweepMetrics(registry: Registry): Metrics["swept"] {
+  const registers = [registry]
+  const durations = new Histogram({
+    name: "signet_sweep_duration_seconds",
+    help: "How long sweeps of what has expired took; the outcome is OK or FAULT.",
+    labelNames: ["sweep", "outcome"],
+    buckets: seconds,
+    registers,
+  })
+  const rows = new Counter({
+    name: "signet_swept_rows_total",
+    help: "Rows that sweeps erased.",
+    labelNames: ["sweep", "kind"],
+    registers,
+  })
+  const lastSuccess = new Gauge({
+    name: "signet_sweep_last_success_timestamp_seconds",
+    help: "When a sweep last ended well, in Unix time.",
+    labelNames: ["sweep"],
+    registers,
+  })
+  return (sweep, work) => async () => {
+    const end = durations.startTimer({ sweep })
+    try {
+      const swept = await work()
+      for (const [kind, count] of Object.entries(swept)) rows.inc({ sweep, kind }, Number(count))
+      lastSuccess.setToCurrentTime({ sweep })
+      end({ outcome: "OK" })
+      return swept
+    } catch (fault) {
+      end({ outcome: "FAULT" })
+      throw fault
+    }
+  }
+}
+
+function createGauges(registry: Registry): Metrics["watch"] {
+  let sources: Sources | undefined
+  const registers = [registry]
+  new Gauge({
+    name: "signet_database_connections",
+    help: "Connections to the database: idle or in_use.",
+    labelNames: ["state"],
+    registers,
+    collect() {
+      const { total, idle } = sources?.connections() ?? { total: 0, idle: 0 }
+      this.set({ state: "idle" }, idle)
+      this.set({ state: "in_use" }, total - idle)
+    },
+  })
+  new Gauge({
+    name: "signet_database_waiting",
+    help: "Transactions and statements that wait for a connection to the database.",
+    registers,
+    collect() {
+      this.set(sources?.connections().waiting ?? 0)
+    },
+  })
+  new Gauge({
+    name: "signet_revocation_feed_lag_seconds",
+    help: "For how long this process has not known the end of the revocation log.",
+    registers,
+    collect() {
+      const lagMs = sources?.feedLagMs()
+      if (lagMs === undefined) this.reset()
+      else this.set(lagMs / 1_000)
+    },
+  })
+  return (of) => {
+    sources = of
   }
 }

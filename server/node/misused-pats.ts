@@ -1,8 +1,8 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
 import { parseOpaque } from "@signet/kernel/token/opaque"
-import { denialOf } from "../rpc/denials.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { patFacts } from "../rpc/token/pat-grant.ts"
 
 /** Look-ups under way at most: whoever can count a checksum can ask for as many as they like. */
 const mostUnderWay = 32
@@ -15,44 +15,38 @@ const mostUnderWay = 32
 export function auditMisusedPats(
   deps: Deps,
   onFault: (fault: unknown) => void,
-): (authorization: string | null, request: AuditEvent["request"]) => void {
+): (authorization: string | null, request: AuditEvent["request"], network: string | null) => void {
   let underWay = 0
-  return (authorization, request) => {
+  return (authorization, request, network) => {
     const token = parseOpaque("sgpat_", authorization?.replace(/^bearer +/i, "") ?? "")
     if (token === undefined || underWay >= mostUnderWay) return
     underWay++
-    record(deps, token, request)
+    record(deps, token, request, network)
       .catch(onFault)
       .finally(() => underWay--)
   }
 }
 
-async function record(deps: Deps, token: string, request: AuditEvent["request"]): Promise<void> {
+async function record(
+  deps: Deps,
+  token: string,
+  request: AuditEvent["request"],
+  network: string | null,
+): Promise<void> {
   const nowMs = deps.clock.nowMs()
   const hashes = deps.secrets.hashes("pat", token)
-  await deps.store.transaction(async (tx) => {
-    const pat = await tx.pats.findByHash(hashes)
-    const denial = pat && denialOf(deps, pat.id, nowMs)
-    if (pat === undefined || denial === undefined) return
-    const misuse = { type: "pat", id: pat.id }
-    for (const target of denial.target === null ? [misuse] : [misuse, denial.target]) {
-      await tx.audit.append({
-        id: newId("aud", nowMs, deps.random.bytes(10)),
-        occurredAtMs: nowMs,
-        kind: "pat.misused",
-        outcome: "DENIED",
-        reason: "PAT_NOT_BEARER",
-        appId: pat.appId,
-        tenantId: pat.tenantId,
-        contextId: pat.contextId,
-        // Whoever sent it has not proved to be its owner.
-        actorPrincipalId: null,
-        subjectPrincipalId: pat.principalId,
-        subjectIdentityId: pat.identityId,
-        sessionId: null,
-        target,
-        request,
-      })
-    }
-  })
+  const pat = await deps.store.transaction((tx) => tx.pats.findByHash(hashes))
+  if (pat === undefined) return
+  const event: AuditEvent = {
+    id: newId("aud", nowMs, deps.random.bytes(10)),
+    occurredAtMs: nowMs,
+    kind: "pat.misused",
+    outcome: "DENIED",
+    reason: "PAT_NOT_BEARER",
+    ...patFacts(pat),
+    actorPrincipalId: null,
+    sessionId: null,
+    request,
+  }
+  await deps.refusals.record(event, { network, misused: pat.id })
 }

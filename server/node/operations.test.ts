@@ -1,5 +1,6 @@
 // What operators see: health, reflection, probes, documents, metrics, spans and logs.
 import { execFile } from "node:child_process"
+import { readFile } from "node:fs/promises"
 import { promisify } from "node:util"
 import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
@@ -7,14 +8,16 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { ServerReflection } from "@signet/proto/grpc/reflection/v1/reflection"
+import { Counter, Histogram } from "prom-client"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createAdmin } from "./admin.ts"
 import { callLog } from "./call-log.ts"
 import { addDocs } from "./docs.ts"
 import { createLog } from "./log.ts"
-import { createMetrics } from "./metrics.ts"
+import { createMetrics, type Metrics } from "./metrics.ts"
 import { addProbes } from "./probes.ts"
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
 import { services } from "./testing/under-test.ts"
@@ -23,6 +26,13 @@ import { startTracing, traced } from "./tracing.ts"
 const spans = new InMemorySpanExporter()
 const tracing = startTracing({ processor: new SimpleSpanProcessor({ exporter: spans }) })
 const metrics = createMetrics()
+
+async function measured(of: Metrics, name: string, labels: Record<string, string>): Promise<number | undefined> {
+  const { values = [] } = (await of.registry.getSingleMetric(name)?.get()) ?? {}
+  const wanted = Object.entries(labels)
+  return values.find((each) => wanted.every(([label, value]) => Reflect.get(each.labels, label) === value))?.value
+}
+
 const lines: string[] = []
 const log = createLog("info", (line) => void lines.push(line))
 let server: TransportServer
@@ -169,16 +179,82 @@ describe("a call", () => {
     expect(told).not.toContain("secret")
   })
 
+  test("that signs in is counted by provider and outcome, and a refusal by its reason", async () => {
+    const auth = createClient(AuthService, createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" }))
+    const login = { appId: "app_00000000000000000000000000", platform: Platform.WEB }
+    const credential = { case: "idToken", value: "a.b.c" } as const
+    await auth.externalLogin({ ...login, provider: Provider.IDP_B, credential })
+    expect(await measured(metrics, "signet_sign_ins_total", { provider: "IDP_B", outcome: "OK" })).toBe(1)
+    await auth.externalLogin({ ...login, appId: "none", provider: Provider.IDP_A, credential }).catch(() => {})
+    const refused = { provider: "IDP_A", outcome: "INVALID_FIELD" }
+    expect(await measured(metrics, "signet_sign_ins_total", refused)).toBe(1)
+    expect(await measured(metrics, "signet_refusals_total", { reason: "INVALID_FIELD" })).toBeGreaterThan(0)
+  })
+
   test("that streams is one span as long as the stream", async () => {
     spans.reset()
     const leave = new AbortController()
     const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }))
     const messages = client.watch({}, { signal: leave.signal })[Symbol.asyncIterator]()
+    const open = () => measured(metrics, "signet_streams_open", { service: Health.typeName, method: "Watch" })
+    // Another test's client may have left a stream that its server has not noticed.
+    const others = (await open()) ?? 0
     await messages.next()
     expect(spans.getFinishedSpans()).toEqual([])
+    expect(await open()).toBe(others + 1)
     leave.abort()
     await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled })
     await expect.poll(() => spans.getFinishedSpans().map(({ name }) => name)).toEqual(["grpc.health.v1.Health/Watch"])
+    await expect.poll(open).toBe(others)
+  })
+})
+
+describe("the metrics", () => {
+  const metrics = createMetrics()
+  const measuredAt = async (name: string, labels: Record<string, string>) => measured(metrics, name, labels)
+
+  test("are those of docs/operations.md, each by its name, its type and its labels", async () => {
+    const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8")
+    const documented = [...page.matchAll(/^\| `(signet_\w+)` \| (\w+) \| ([\w, –]+) \|/gm)].map(
+      ([, name, type, labels]) => `${name} ${type} ${labels}`,
+    )
+    const registered = (await metrics.registry.getMetricsAsArray())
+      .filter(({ name }) => !/^(process|nodejs)_/.test(name))
+      .map((metric) => {
+        const { labelNames = [] } = metric as unknown as { labelNames?: readonly string[] }
+        const labels = labelNames.filter((label) => label !== "le").join(", ") || "–"
+        return `${metric.name} ${metric instanceof Histogram ? "histogram" : metric instanceof Counter ? "counter" : "gauge"} ${labels}`
+      })
+    expect(documented.toSorted()).toEqual(registered.toSorted())
+  })
+
+  test("count refusals of limits and locks", async () => {
+    metrics.onLimited("refresh.ip", "window")
+    metrics.onLimited("email", "lockout")
+    expect(await measuredAt("signet_limit_refusals_total", { limit: "refresh.ip", by: "window" })).toBe(1)
+    expect(await measuredAt("signet_limit_refusals_total", { limit: "email", by: "lockout" })).toBe(1)
+  })
+
+  test("time sweeps, count what they erased, and say when one last ended well", async () => {
+    const last = "signet_sweep_last_success_timestamp_seconds"
+    const fault = new Error("no database")
+    await expect(metrics.swept("accounts", () => Promise.reject(fault))()).rejects.toBe(fault)
+    expect(await measuredAt(last, { sweep: "accounts" })).toBeUndefined()
+    await metrics.swept("accounts", async () => ({ sessions: 3, pats: 0 }))()
+    expect(await measuredAt("signet_swept_rows_total", { sweep: "accounts", kind: "sessions" })).toBe(3)
+    expect(await measuredAt(last, { sweep: "accounts" })).toBeGreaterThan(1_700_000_000)
+    const durations = { sweep: "accounts", outcome: "FAULT" }
+    expect(await measuredAt("signet_sweep_duration_seconds", durations)).toBeDefined()
+  })
+
+  test("read the pool and the feed at each scrape", async () => {
+    let [waiting, lagMs] = [0, undefined as number | undefined]
+    metrics.watch({ connections: () => ({ total: 5, idle: 2, waiting }), feedLagMs: () => lagMs })
+    expect(await measuredAt("signet_database_connections", { state: "in_use" })).toBe(3)
+    waiting = 7
+    lagMs = 1_500
+    expect(await measuredAt("signet_database_waiting", {})).toBe(7)
+    expect(await measuredAt("signet_revocation_feed_lag_seconds", {})).toBe(1.5)
   })
 })
 

@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import type { SpanExporter } from "@opentelemetry/sdk-trace"
-import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { FastifyBaseLogger } from "fastify"
@@ -16,7 +15,7 @@ import { createAdministrator } from "../rpc/admin/create-administrator.ts"
 import { endDueLocks } from "../rpc/admin/end-due-locks.ts"
 import { createBackground } from "../rpc/background.ts"
 import type { Deps } from "../rpc/deps.ts"
-import { auditLockouts } from "../rpc/lockouts.ts"
+import { appendTo, createRefusalAudit } from "../rpc/refusals.ts"
 import { createAuditWriting } from "../store/postgres/audit-writing.ts"
 import { createIssuerKeyStore } from "../store/postgres/issuer-keys.ts"
 import { createLiveness } from "../store/postgres/liveness.ts"
@@ -108,13 +107,30 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     const { issuer, auditCheckpointSeconds: everySeconds } = config
     const checkpoints = { db: database.db, writing: audit, keys, clock, random, issuer, everySeconds }
     closing.push(startCheckpoints(checkpoints, onFault))
-    closing.push(every(sweepEveryMs, () => sweep(database.db, clock.nowMs()), onFault))
-    closing.push(every(sweepEveryMs, () => sweepMessaging(database.db, clock.nowMs()), onFault))
+    const metrics = createMetrics()
+    const { swept } = metrics
+    closing.push(
+      every(
+        sweepEveryMs,
+        swept("accounts", () => sweep(database.db, clock.nowMs())),
+        onFault,
+      ),
+    )
+    closing.push(
+      every(
+        sweepEveryMs,
+        swept("messaging", () => sweepMessaging(database.db, clock.nowMs())),
+        onFault,
+      ),
+    )
 
     const isLoopbackAllowed = config.profile === "development"
     const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
     const background = createBackground((fault) => log.warn({ err: fault }, "a magic link was not sent"))
     closing.push(() => background.settled())
+    const refusals = createRefusalAudit({ append: appendTo(store), clock, random }, onFault)
+    closing.push(() => refusals.flush(Number.POSITIVE_INFINITY))
+    closing.push(every(sweepEveryMs, () => refusals.flush(), onFault))
     const deps: Deps = {
       store,
       keys,
@@ -124,9 +140,9 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       limiter: config.limits && {
         limits: config.limits,
         memory: createRefusedMemory(),
-        onLocked: auditLockouts({ store, clock, random }, onFault),
+        onRefused: metrics.onLimited,
       },
-      denials: createDenialBudget(),
+      refusals,
       providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed }), IDP_B: idpB },
       notificationReaders: { IDP_B: idpB },
       emailProviders: {
@@ -172,7 +188,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
     })
     closing.push(() => messaging.stop())
     if (messaging.issuerKeys.keySet() === undefined) log.warn("no issuer key set, so messaging is not available")
-    const metrics = createMetrics()
+    metrics.watch({ connections: database.connections, feedLagMs: revocations.feed.lagMs })
     const tracing = startTracing(
       config.traceEndpoint === null ? undefined : { exporter: await exporterTo(config.traceEndpoint) },
     )

@@ -10,7 +10,7 @@ export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "
 /** An event of this call; what is not said is null, and the outcome is SUCCESS. */
 export function auditEvent(
   deps: Pick<Deps, "random">,
-  context: HandlerContext,
+  context: Pick<HandlerContext, "service" | "method" | "values">,
   nowMs: number,
   facts: Facts,
 ): AuditEvent {

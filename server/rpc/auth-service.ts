@@ -9,7 +9,7 @@ import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { issueTokens } from "./issue-tokens.ts"
 import { limit, networkOf } from "./limit.ts"
-import { refresh } from "./refresh.ts"
+import { refresh, rejected } from "./refresh.ts"
 import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "./shape.ts"
 import { signInMethods } from "./sign-in/methods.ts"
 
@@ -20,7 +20,7 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
     async refresh(request, context) {
       await limit(deps, context, "refresh", { ip: networkOf(context) })
       const presented = presentedToken(context, request)
-      if (presented === undefined) throw new Refused("REFRESH_TOKEN_INVALID")
+      if (presented === undefined) throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
       const { retryKey, audiences } = request
       const refreshed = await refresh(deps, context, { ...presented, retryKey, audiences })
       const { session } = refreshed

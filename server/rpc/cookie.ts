@@ -4,6 +4,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"
+import { audited } from "./refusals.ts"
 
 export const cookieName = (appId: AppId): string => `__Host-sgrt-${appId}`
 /** The cookie of the device token (see sign-in/device-token.ts). It stays when a session ends. */
@@ -45,7 +46,11 @@ export function checkCookieOrigin(context: HandlerContext, app: App): void {
   const isPage = origin !== null && app.settings.allowedOrigins.includes(origin)
   const isSameSite = site === null || site === "same-origin" || site === "same-site"
   if (context.requestMethod !== "POST" || !isPage || !isSameSite || header("x-signet-client") !== "web") {
-    throw new Refused("ORIGIN_NOT_ALLOWED")
+    throw audited(new Refused("ORIGIN_NOT_ALLOWED"), {
+      kind: "cookie.origin_rejected",
+      outcome: "DENIED",
+      appId: app.id,
+    })
   }
 }
 

@@ -1,19 +1,47 @@
-// Denials as events: one by one while they are few, and told by their number when they are many.
+// Denials of the guard as events.
+import type { DescMethod } from "@bufbuild/protobuf"
+import type { ContextValues } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { Deny } from "@signet/kernel/authz/authorize"
+import type { AuthContext } from "@signet/kernel/authz/context"
 import { type Reason, refusals } from "@signet/kernel/errors"
-import type { Deps } from "./deps.ts"
+import type { Clock, Random } from "@signet/kernel/ports"
+import { auditEvent } from "./audit.ts"
 
-/**
- * Whether a denial of this caller is written down now, and what it says besides itself. A caller who is let in may be
- * denied without end, and the audit is for ever.
- */
-export function denialOf(
-  { denials }: Pick<Deps, "denials">,
-  caller: string,
-  nowMs: number,
-): { readonly target: { readonly type: string; readonly id: string } | null } | undefined {
-  const { isWritten, unwritten } = denials.take(caller, nowMs)
-  if (!isWritten) return undefined
-  return { target: unwritten === 0 ? null : { type: "denials_not_written", id: String(unwritten) } }
+/** What every client meets in ordinary use shows nothing of an attack: metrics count these, the audit does not. */
+const ordinary: ReadonlySet<Reason> = new Set(["NO_CREDENTIAL", "TOKEN_EXPIRED"])
+
+/** False for what is ordinary, and for faults: nobody could tell, and it is no moment to write more to the database. */
+export function isAudited({ reason, trueReason }: Pick<Deny, "reason" | "trueReason">): boolean {
+  const { status } = refusals[reason]
+  return (status === 401 || status === 403) && !ordinary.has(trueReason)
 }
+
+/** @param caller Whom the token names, also when it is not accepted; undefined for nobody. */
+export function denialEvent(
+  deps: { readonly clock: Clock; readonly random: Random },
+  { trueReason }: Pick<Deny, "trueReason">,
+  call: { readonly method: DescMethod; readonly values: ContextValues },
+  caller: AuthContext | undefined,
+): AuditEvent {
+  const { method, values } = call
+  return auditEvent(deps, { service: method.parent, method, values }, deps.clock.nowMs(), {
+    kind: "authz.denied",
+    outcome: "DENIED",
+    reason: trueReason,
+    ...callerFacts(caller),
+  })
+}
+
+/** Who calls, as an event names them. */
+export const callerFacts = (caller: AuthContext | undefined) => ({
+  appId: caller?.appId ?? null,
+  tenantId: caller?.tenantId ?? null,
+  contextId: caller?.contextId ?? null,
+  actorPrincipalId: caller?.actor?.id ?? caller?.principal.id ?? null,
+  subjectPrincipalId: caller?.principal.id ?? null,
+  subjectIdentityId: caller?.identityId ?? null,
+  sessionId: caller?.sessionId ?? null,
+})
 
 export const isReason = (value: unknown): value is Reason => typeof value === "string" && Object.hasOwn(refusals, value)

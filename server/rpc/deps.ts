@@ -1,10 +1,10 @@
 import type { KeyRing, Secrets } from "@signet/kernel/key-ports"
-import type { DenialBudget } from "@signet/kernel/limits/denial-budget"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/provider-ports"
 import type { Provider } from "@signet/kernel/records"
 import type { Background } from "./background.ts"
 import type { Limiter } from "./limit.ts"
+import type { RefusalAudit } from "./refusals.ts"
 
 /** What the handlers of area A act with. */
 export interface Deps {
@@ -15,7 +15,7 @@ export interface Deps {
   readonly random: Random
   /** Null counts no calls: for development. */
   readonly limiter: Limiter | null
-  readonly denials: DenialBudget
+  readonly refusals: RefusalAudit
   readonly providers: Readonly<Partial<Record<Provider, IdentityProvider>>>
   /** The providers that know people by email: asked from here, and not by apps. */
   readonly emailProviders: Readonly<Partial<Record<"IDP_C", EmailProvider>>>

@@ -15,13 +15,14 @@ import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/po
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { kCall, userOf } from "./call.ts"
 import type { Deps } from "./deps.ts"
+import { audited } from "./refusals.ts"
 
 /** What is counted, and what this process remembers of it. */
 export interface Limiter {
   readonly limits: Limits
   readonly memory: RefusedMemory
-  /** Told when this process meets a lock that it did not know. */
-  readonly onLocked?: (context: HandlerContext, of: LockoutName) => void
+  /** Hears every refusal, with the lock's or the window's name. */
+  readonly onRefused?: (name: string, by: "window" | "lockout") => void
 }
 
 /** Counting needs no more than this, so that it serves every area. */
@@ -90,7 +91,7 @@ export async function limited<R extends Route>(
   const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock.text)]
   const { counted, lockedUntilMs } = await counts.take(asks, locks, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
-  let refusedUntilMs = 0
+  let refused: { part: Part; untilMs: number } | undefined
   const taken: Ask[] = []
   for (const [i, part] of parts.entries()) {
     const { granted, fullAtMs } = counted[i] ?? { granted: false, fullAtMs: nowMs }
@@ -100,10 +101,11 @@ export async function limited<R extends Route>(
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
     limiter.memory.remember(part.text, untilMs)
-    refusedUntilMs = Math.max(refusedUntilMs, toldUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
+    const toldMs = Math.max(toldUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
+    if (refused === undefined || toldMs > refused.untilMs) refused = { part, untilMs: toldMs }
   }
-  if (refusedUntilMs > 0 && taken.length > 0) await counts.giveBack(taken)
-  return refusedUntilMs > 0 ? refusedUntil(refusedUntilMs, nowMs) : undefined
+  if (refused !== undefined && taken.length > 0) await counts.giveBack(taken)
+  return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
 }
 
 /**
@@ -162,15 +164,16 @@ function knownRefusal(
   const lock = lockOf(context, options.lock)
   const lockedUntilMs = lock === undefined ? null : limiter.memory.until(lock.text, nowMs)
   if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
-  let untilMs = 0
+  let refused: { part: Part; untilMs: number } | undefined
   const parts = partsOf(limiter.limits, route, subjects)
   for (const part of parts) {
     const known = limiter.memory.until(part.text, nowMs)
     if (known === null) continue
     tell(context, part, { left: 0, fullAtMs: known, nowMs })
-    untilMs = Math.max(untilMs, toldUntilMs(parts, part, known, nowMs))
+    const toldMs = toldUntilMs(parts, part, known, nowMs)
+    if (refused === undefined || toldMs > refused.untilMs) refused = { part, untilMs: toldMs }
   }
-  return untilMs > 0 ? refusedUntil(untilMs, nowMs) : undefined
+  return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
 }
 
 /** Puts back what a granted call took from these windows, because nothing was guessed. */
@@ -203,6 +206,9 @@ export async function failed(deps: CountingDeps, context: HandlerContext, guesse
 const purpose = "rate-limit"
 
 interface Part {
+  readonly route: Route
+  /** The window's name. */
+  readonly of: string
   /** What is hashed for the store. In this process it may be in clear. */
   text: string
   /** As the headers call it: `refresh-session`; null for what they say nothing of. */
@@ -216,7 +222,7 @@ function partsOf(limits: Limits, route: Route, subjects: Named): Part[] {
     const window = windows[of]
     if (window === undefined || subject === undefined) return []
     const name = strangersMayUseUp.has(of) ? null : `${route}-${of}`
-    return [subject].flat().map((one) => ({ text: JSON.stringify([route, of, one]), name, window }))
+    return [subject].flat().map((one) => ({ route, of, text: JSON.stringify([route, of, one]), name, window }))
   })
 }
 
@@ -236,12 +242,32 @@ function lockOf(context: HandlerContext, guessed: Guessed | undefined): Lock | u
   return { text, of, reason: of === "client" ? "RATE_LIMITED" : "LOCKED_OUT" }
 }
 
-/** Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. */
+/**
+ * Says nothing of the windows: whoever guesses a secret must not learn from them that it was right. The audit does not
+ * name who is locked out: whom a stranger guesses at need not be anybody.
+ */
 function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
-  if (limiter.memory.until(lock.text, nowMs) === null) limiter.onLocked?.(context, lock.of)
   limiter.memory.remember(lock.text, untilMs)
   for (const name of ["ratelimit", "ratelimit-policy"]) context.responseHeader.delete(name)
-  return refusedUntil(untilMs, nowMs, lock.reason)
+  limiter.onRefused?.(lock.of, "lockout")
+  return audited(refusedUntil(untilMs, nowMs, lock.reason), {
+    kind: "ratelimit.locked_out",
+    outcome: "DENIED",
+    target: { type: "lockout", id: lock.of },
+    once: lock.text,
+  })
+}
+
+/** @param part Of those that refuse, the one that the caller waits for. */
+function limitedRefusal(limiter: Limiter, { route, of, text }: Part, untilMs: number, nowMs: number): Refused {
+  const window = `${route}.${of}`
+  limiter.onRefused?.(window, "window")
+  return audited(refusedUntil(untilMs, nowMs), {
+    kind: "ratelimit.exceeded",
+    outcome: "DENIED",
+    target: { type: "rate_limit", id: window },
+    once: text,
+  })
 }
 
 function refusedUntil(untilMs: number, nowMs: number, reason: Lock["reason"] = "RATE_LIMITED"): Refused {

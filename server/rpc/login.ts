@@ -8,6 +8,7 @@ import { grantedAudiences } from "@signet/kernel/session/session"
 import { auditEvent } from "./audit.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
+import { audited } from "./refusals.ts"
 import { useAccount } from "./sign-in/account.ts"
 import { loadConfiguration } from "./sign-in/configuration.ts"
 import type { Entry } from "./sign-in/entry.ts"
@@ -35,7 +36,7 @@ export interface SignedIn {
   created: boolean
 }
 
-/** Signs a person in, or throws Refused. A refusal after the provider vouched is audited and changes nothing else. */
+/** Signs a person in, or throws Refused. A refusal is audited and changes nothing else. */
 export async function signIn(deps: Deps, context: HandlerContext, request: SignInRequest): Promise<SignedIn> {
   const { app, client } = await loadConfiguration(deps, request)
   if (request.cookieMode) checkCookieOrigin(context, app)
@@ -44,11 +45,11 @@ export async function signIn(deps: Deps, context: HandlerContext, request: SignI
 
   const target = { type: "provider_client", id: client.id }
   const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId, target } as const
-  const vouched = await vouchOrAudit({ deps, context, app, client }, request.proof, failure)
+  const vouched = await vouchOrAudit({ deps, app, client }, request.proof, failure)
   const outcome = await deps.store.transaction((tx) =>
     enter({ deps, context, tx, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }),
   )
-  if ("reason" in outcome) throw refusalOf(outcome.reason)
+  if ("reason" in outcome) throw audited(refusalOf(outcome.reason), { ...failure, outcome: "DENIED" })
   return outcome
 }
 
@@ -57,18 +58,13 @@ function refusalOf(reason: Reason): Refused {
   return new Refused(reason, reason === "SIGNUP_DISABLED" ? { metadata: { instead: "sign_in_and_link" } } : {})
 }
 
-/** Returned, not thrown: a throw would roll back the audit row and the single use of the provider's token. */
+/** Returned, not thrown: a throw would roll back the single use of the provider's token. */
 async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const { deps, context, tx, request, client, nowMs } = entry
   /** By which connection. */
   const target = { type: "provider_client", id: client.id }
-  const refuse = async (reason: Reason) => {
-    const facts = { kind: "login.failed", outcome: "DENIED", reason, appId: request.appId, target } as const
-    await tx.audit.append(auditEvent(deps, context, nowMs, facts))
-    return { reason }
-  }
   const used = await useProof(entry, request.proof)
-  if (used !== undefined) return refuse(used)
+  if (used !== undefined) return { reason: used }
 
   let facts = await loadFacts(entry)
   let plan = planSignIn(facts)
@@ -79,7 +75,7 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
     facts = await loadFacts(entry)
     plan = planSignIn(facts)
   }
-  if (plan.is === "refuse") return refuse(plan.reason)
+  if (plan.is === "refuse") return { reason: plan.reason }
   const { account, identity, principal } = facts
   if (plan.is === "newcomer" || !account || !identity || !principal) {
     throw new Error("a sign-in went on without its records")

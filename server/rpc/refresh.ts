@@ -15,6 +15,7 @@ import { checkCookieOrigin } from "./cookie.ts"
 import type { Deps } from "./deps.ts"
 import { limit } from "./limit.ts"
 import { activeOf } from "./place.ts"
+import { audited } from "./refusals.ts"
 import { newRefreshToken } from "./sign-in/session.ts"
 
 export interface RefreshCall {
@@ -36,14 +37,28 @@ export interface Refreshed {
   refreshToken: string
 }
 
-type Outcome = Refreshed | { reason: Reason }
+interface Rejected {
+  reason: Reason
+  /** The token's, where there is one. */
+  session?: Session
+}
+
+type Outcome = Refreshed | Rejected
+
+/** A reuse has its own event. Whoever sent the token has not proved to be the session's person. */
+export function rejected({ reason, session }: Rejected): Refused {
+  const refused = new Refused(reason)
+  if (reason === "REFRESH_TOKEN_REUSED") return refused
+  const facts = session && { ...ofSession(session), actorPrincipalId: null }
+  return audited(refused, { kind: "session.refresh_rejected", outcome: "DENIED", ...facts })
+}
 
 /** @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, and what ends an account. */
 export async function refresh(deps: Deps, context: HandlerContext, call: RefreshCall): Promise<Refreshed> {
   const token = parseOpaque("sgrt_", call.token)
-  if (token === undefined) throw new Refused("REFRESH_TOKEN_INVALID")
+  if (token === undefined) throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
   const outcome = await deps.store.transaction((tx) => rotate(deps, context, tx, { ...call, token }))
-  if ("reason" in outcome) throw new Refused(outcome.reason)
+  if ("reason" in outcome) throw rejected(outcome)
   return outcome
 }
 
@@ -54,7 +69,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
   if (session === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
   const facts = await tx.refreshTokens.findWithFacts(hashes, session)
   const { token, app, versions } = facts
-  if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
+  if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID", session }
   if (call.cookieAppId !== null) checkCookieOrigin(context, app)
 
   const rotation = decideRotation({
@@ -66,7 +81,7 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
   })
   switch (rotation.is) {
     case "refuse":
-      return { reason: "REFRESH_TOKEN_INVALID" }
+      return { reason: "REFRESH_TOKEN_INVALID", session }
     case "reuse":
       return endFamily(deps, context, tx, session, nowMs)
     case "retry":
@@ -74,9 +89,11 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
       // Not before here: a copied token ends its session even when too many calls come.
       await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
       // Only now: a copy of a rotated token ends its session in a body too, where no origin is asked for.
-      if (session.cookieMode !== (call.cookieAppId === session.appId)) return { reason: "REFRESH_TOKEN_INVALID" }
+      if (session.cookieMode !== (call.cookieAppId === session.appId)) {
+        return { reason: "REFRESH_TOKEN_INVALID", session }
+      }
       const entitled = checkEntitled(deps, facts, { session, app, asked: call.audiences })
-      if ("reason" in entitled) return entitled
+      if ("reason" in entitled) return { ...entitled, session }
       const next =
         rotation.is === "rotate"
           ? await issueSuccessor(deps, context, tx, { session, token, app, call, nowMs })

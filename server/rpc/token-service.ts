@@ -17,7 +17,7 @@ import type { IssuedToken } from "./token/issued.ts"
 import { onBehalfOf } from "./token/on-behalf-grant.ts"
 import { ownGrant } from "./token/own-grant.ts"
 import { exchangePat } from "./token/pat-grant.ts"
-import { invalidRequest, refusal } from "./token/refuse.ts"
+import { clientRefusal, invalidRequest, refusal } from "./token/refuse.ts"
 import { revoke } from "./token/revoke.ts"
 import { serverMetadata } from "./token/server-metadata.ts"
 
@@ -123,7 +123,7 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
 
 function proofOf(credential: ClientCredential): Extract<ClientCredential, { is: "secret" | "assertion" }> {
   if (credential.is === "secret" || credential.is === "assertion") return credential
-  throw refusal("CLIENT_INVALID")
+  throw clientRefusal()
 }
 
 const missing = (field: string): Refused => invalidRequest(field, "this parameter is needed")

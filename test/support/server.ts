@@ -7,7 +7,6 @@ import { join } from "node:path"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { trace } from "@opentelemetry/api"
 import type { Secrets } from "@signet/kernel/key-ports"
-import { createDenialBudget } from "@signet/kernel/limits/denial-budget"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { createRefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { maxCount } from "@signet/kernel/messaging/limits"
@@ -32,7 +31,7 @@ import { createIdpB } from "../../server/providers/idp-b.ts"
 import { createIdpC } from "../../server/providers/idp-c.ts"
 import { createBackground } from "../../server/rpc/background.ts"
 import type { Deps } from "../../server/rpc/deps.ts"
-import { auditLockouts } from "../../server/rpc/lockouts.ts"
+import { appendTo, createRefusalAudit } from "../../server/rpc/refusals.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/issuer-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
 import { createReceiptKeyStore } from "../../server/store/postgres/receipt-keys.ts"
@@ -131,9 +130,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     limiter: {
       limits: options.limits ?? structuredClone(relaxed),
       memory: createRefusedMemory(),
-      onLocked: auditLockouts({ store: store.store, clock, random }, () => {}),
     },
-    denials: createDenialBudget(),
+    refusals: createRefusalAudit({ append: appendTo(store.store), clock, random }, () => {}),
     providers: { IDP_A: createIdpA({ clock, secrets, isLoopbackAllowed: true }), IDP_B: idpB },
     notificationReaders: { IDP_B: idpB },
     emailProviders: { IDP_C: createIdpC({ clock, secrets, isLoopbackAllowed: true }) },

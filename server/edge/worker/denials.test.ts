@@ -1,6 +1,7 @@
 import { createContextValues } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { user } from "@signet/kernel/authz/testing"
+import { budgetWindowMs } from "@signet/kernel/limits/audit-budget"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
 import { kCall } from "../../rpc/call.ts"
@@ -50,14 +51,21 @@ test("what a caller may not do is written with its true reason, after the answer
   ])
 })
 
-test("of strangers one in a hundred, of a caller sixty in a minute, and of faults nothing", () => {
-  const { written, deny } = setUp()
-  for (let i = 0; i < 200; i++) deny("NO_CREDENTIAL", "NO_CREDENTIAL")
-  expect(written).toHaveLength(2)
+test("of strangers in a network twenty in ten minutes, of a caller sixty, of faults nothing, and the rest is counted", () => {
+  const { written, state, deny } = setUp()
+  for (let i = 0; i < 50; i++) deny("SIGNATURE_INVALID", "SIGNATURE_INVALID")
+  expect(written).toHaveLength(20)
   for (let i = 0; i < 200; i++) deny("MISSING_SCOPE", user)
-  expect(written).toHaveLength(62)
-  deny("UNAVAILABLE", "UNAVAILABLE")
-  expect(written).toHaveLength(62)
+  expect(written).toHaveLength(80)
+  for (const reason of ["UNAVAILABLE", "NO_CREDENTIAL", "TOKEN_EXPIRED"]) deny(reason, reason)
+  expect(written).toHaveLength(80)
+  state.nowMs += budgetWindowMs
+  deny("SIGNATURE_INVALID", "SIGNATURE_INVALID")
+  expect(written.slice(80).map(({ kind, target, actorPrincipalId }) => [kind, target?.id, actorPrincipalId])).toEqual([
+    ["audit.counted", "30", null],
+    ["audit.counted", "140", user.principal.id],
+    ["authz.denied", undefined, null],
+  ])
 })
 
 test("what could not be written is a fault, and nobody's answer", async () => {

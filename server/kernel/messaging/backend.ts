@@ -38,6 +38,7 @@ export const backendKinds: ReadonlySet<AuditKind> = new Set<AuditKind>([
   "attachment.deleted",
   "messaging_place.changed",
   "authz.denied",
+  "audit.counted",
 ])
 
 /** What an event of a backend may name as its route: its own methods, or none where no call did it. */

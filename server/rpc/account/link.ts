@@ -31,7 +31,7 @@ export async function linkAccount(
   const { app, client } = await loadConfiguration(deps, way)
   if (!app.settings.managesIdentity) throw notManaged()
   const failure = { ...factsOf(user), kind: "provider_account.linked", outcome: "FAILURE" } as const
-  const ask = () => vouchOrAudit({ deps, context, app, client }, proof, failure)
+  const ask = () => vouchOrAudit({ deps, app, client }, proof, failure)
   const vouched = await limited(deps, context, proof, ask)
   return onOwnIdentity(deps, context, (self) => link({ ...self, app, client, vouched }, proof))
 }

@@ -10,9 +10,9 @@ import { type IdKinds, newId, type PrincipalId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import { auditEvent } from "../audit.ts"
 import { callerOf } from "../call.ts"
-import { denialOf, isReason } from "../denials.ts"
+import { isReason } from "../denials.ts"
 import type { Deps } from "../deps.ts"
-import { limit } from "../limit.ts"
+import { limit, networkOf } from "../limit.ts"
 
 /** What an administrator works with, inside of one transaction. */
 export interface Desk {
@@ -94,11 +94,9 @@ async function recordDenial(deps: Deps, context: HandlerContext, refused: Refuse
   const reason = isReason(refused.cause) ? refused.cause : refused.reason
   const caller = callerOf(context)
   const nowMs = deps.clock.nowMs()
-  const denial = denialOf(deps, caller.principal.id, nowMs)
-  if (denial === undefined) return
-  const facts = { ...factsOf(caller), ...denial, kind: "authz.denied", outcome: "DENIED", reason } as const
+  const facts = { ...factsOf(caller), kind: "authz.denied", outcome: "DENIED", reason } as const
   const event = auditEvent(deps, context, nowMs, facts)
-  await deps.store.transaction((tx) => tx.audit.append(event))
+  await deps.refusals.record(event, { network: networkOf(context) })
 }
 
 /** Who administers, and where. */

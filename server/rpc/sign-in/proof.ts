@@ -1,10 +1,10 @@
 // What a person shows, and the provider that is asked about it.
-import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/provider-ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
-import { auditEvent, type Facts } from "../audit.ts"
+import type { Facts } from "../audit.ts"
 import type { Deps } from "../deps.ts"
+import { audited } from "../refusals.ts"
 import { passwordGuard } from "./held-password.ts"
 import { mayTake } from "./magic-link.ts"
 
@@ -35,9 +35,9 @@ async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<
   }
 }
 
-/** The same for a client that was loaded; a refusal is written down with these facts. */
+/** The same for a client that was loaded; the audit says of a refusal what these facts say. */
 export async function vouchOrAudit(
-  { deps, context, app, client }: { deps: Deps; context: HandlerContext; app: App; client: ProviderClient },
+  { deps, app, client }: { deps: Deps; app: App; client: ProviderClient },
   proof: Proof,
   failure: Facts,
 ): Promise<Vouched> {
@@ -45,11 +45,7 @@ export async function vouchOrAudit(
     if (!mayTake(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
     return await vouch(deps, client, proof)
   } catch (error) {
-    if (error instanceof Refused) {
-      const event = auditEvent(deps, context, deps.clock.nowMs(), { ...failure, reason: error.reason })
-      await deps.store.transaction((tx) => tx.audit.append(event))
-    }
-    throw error
+    throw error instanceof Refused ? audited(error, failure) : error
   }
 }
 

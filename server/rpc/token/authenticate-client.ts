@@ -10,7 +10,7 @@ import { parseOpaque } from "@signet/kernel/token/opaque"
 import { type Assertion, parseAssertion } from "./client-assertion.ts"
 import type { ClientCredential } from "./client-credential.ts"
 import type { TokenDeps } from "./deps.ts"
-import { refusal } from "./refuse.ts"
+import { clientRefusal } from "./refuse.ts"
 
 /** A client that proved itself, and is active. */
 export interface Client extends Pick<ClientFacts, "account" | "versions" | "memberships" | "place"> {
@@ -57,7 +57,7 @@ export async function prove(
     claim.is === "secret"
       ? await clientBySecret(deps, claim, facts, marks, nowMs)
       : await clientByAssertion(deps, claim, facts, marks)
-  return client ?? refusal("CLIENT_INVALID")
+  return client ?? clientRefusal(facts)
 }
 
 /** @returns Refused CLIENT_INVALID. Commit either way: a client's assertion is used up even if the grant is refused. */
@@ -68,7 +68,7 @@ export async function authenticateClient(
   nowMs: number,
 ): Promise<Client | Refused> {
   const claim = claimOf(deps, credential, nowMs)
-  if (claim === undefined) return refusal("CLIENT_INVALID")
+  if (claim === undefined) return clientRefusal()
   const { findClient, markSecretUsed } = tx.serviceAccounts
   const facts = await findClient({ who: claim, nowMs })
   return prove(deps, claim, facts, { markSecretUsed, useAssertion: tx.assertionUses.use }, nowMs)

@@ -1,7 +1,7 @@
 // How a client proves itself (RFC 6749 section 2.3, RFC 7523 section 2.2): exactly one way, found before anything is
 // looked up.
 import type { Refused } from "@signet/kernel/errors"
-import { refusal } from "./refuse.ts"
+import { clientRefusal, refusal } from "./refuse.ts"
 
 /** The parameters of token, introspection and revocation requests. Undefined: not sent. */
 export interface ClientParameters {
@@ -42,14 +42,14 @@ export function clientCredentialOf(
     return { is: "secret", method: "client_secret_post", clientId, secret: clientSecret }
   }
   if (clientAssertion === undefined) return { is: "none" }
-  if (clientAssertionType !== assertionType) return refusal("CLIENT_INVALID")
+  if (clientAssertionType !== assertionType) return clientRefusal()
   return { is: "assertion", clientId, assertion: clientAssertion }
 }
 
 function headerCredential(clientId: string, authorization: string): ClientCredential | Refused {
   if (/^bearer /i.test(authorization)) return { is: "bearer" }
   const basic = parseBasic(authorization)
-  if (basic === undefined) return refusal("CLIENT_INVALID")
+  if (basic === undefined) return clientRefusal()
   if (clientId !== "" && clientId !== basic.clientId) {
     return refusal("INVALID_FIELD", {
       error: "invalid_request",

@@ -13,13 +13,15 @@ import { type ActClaim, lifetimeSeconds, parseClaims } from "@signet/kernel/toke
 import { contextSeconds } from "@signet/kernel/token/context-claims"
 import { contextTokenType } from "@signet/kernel/token/grant"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
+import { callerFacts } from "../denials.ts"
 import { limit, refuseKnown } from "../limit.ts"
+import { audited } from "../refusals.ts"
 import { type Client, claimOf, clientOfToken, prove } from "./authenticate-client.ts"
 import { clientCredentialOf } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { verified } from "./on-behalf-grant.ts"
-import { refusal } from "./refuse.ts"
+import { clientRefusal, refusal } from "./refuse.ts"
 
 /** What a service must hold to ask about tokens. */
 const introspectScope = "auth.introspect"
@@ -64,7 +66,7 @@ async function callerOf(deps: TokenDeps, context: HandlerContext, request: Intro
   if (credential instanceof Refused) throw credential
   switch (credential.is) {
     case "none":
-      throw refusal("CLIENT_INVALID")
+      throw clientRefusal()
     case "bearer":
       return callerOfToken(deps, context, authorization)
     case "secret":
@@ -84,7 +86,7 @@ async function clientOf(deps: TokenDeps, credential: Parameters<typeof claimOf>[
   const { clients } = deps.store
   const nowMs = deps.clock.nowMs()
   const claim = claimOf(deps, credential, nowMs)
-  if (claim === undefined) return refusal("CLIENT_INVALID")
+  if (claim === undefined) return clientRefusal()
   return prove(deps, claim, await clients.find({ who: claim, nowMs }), clients, nowMs)
 }
 
@@ -97,8 +99,9 @@ async function callerOfToken(
   if (typeof bearer === "string") throw refusal(bearer)
   const { context, inactive } = await verified(deps, bearer.token)
   if (typeof context === "string") throw refusal(context)
-  if (context.audience !== deps.authAudience) throw refusal("AUDIENCE_MISMATCH")
-  if (inactive !== undefined) throw refusal(inactive, { error: "invalid_token" })
+  const denied = { ...callerFacts(context), kind: "authz.denied", outcome: "DENIED" } as const
+  if (context.audience !== deps.authAudience) throw audited(refusal("AUDIENCE_MISMATCH"), denied)
+  if (inactive !== undefined) throw audited(refusal(inactive, { error: "invalid_token" }), denied)
   if (context.method !== "CLIENT_CREDENTIALS" || !context.scopes.has(introspectScope)) throw missingScope()
   const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
   const client = await clientOfToken(deps.store.clients.find, of, deps.clock.nowMs())

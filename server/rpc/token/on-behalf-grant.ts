@@ -20,7 +20,7 @@ import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { placeIn } from "./pat-grant.ts"
-import { refusal } from "./refuse.ts"
+import { clientRefusal, refusal } from "./refuse.ts"
 
 export interface OnBehalfCall {
   credential: ClientCredential
@@ -74,7 +74,7 @@ export async function actorOf(
 ): Promise<Client | Refused> {
   if (token === undefined) {
     const isProof = credential.is === "secret" || credential.is === "assertion"
-    return isProof ? authenticateClient(deps, tx, credential, deps.clock.nowMs()) : refusal("CLIENT_INVALID")
+    return isProof ? authenticateClient(deps, tx, credential, deps.clock.nowMs()) : clientRefusal()
   }
   if (credential.is !== "none") {
     return refusal("AMBIGUOUS_CREDENTIAL", { message: "the client proves itself in more than one way" })
@@ -85,11 +85,11 @@ export async function actorOf(
     inactive === undefined &&
     context.audience === deps.authAudience &&
     context.method === "CLIENT_CREDENTIALS"
-  if (!isOwn) return refusal("CLIENT_INVALID")
+  if (!isOwn) return clientRefusal()
   const of = { principalId: context.principal.id, credentialId: context.credentialId ?? "" }
   const client = await clientOfToken(tx.serviceAccounts.findClient, of, deps.clock.nowMs())
   const isNamed = clientId === "" || clientId === client?.account.clientId
-  return client !== undefined && isNamed ? client : refusal("CLIENT_INVALID")
+  return client !== undefined && isNamed ? client : clientRefusal()
 }
 
 interface Asked {

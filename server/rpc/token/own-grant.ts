@@ -11,7 +11,7 @@ import { lockOf, throwCounted } from "./client-limits.ts"
 import { issuedContext, ownContext } from "./context-grant.ts"
 import type { TokenDeps } from "./deps.ts"
 import { type IssuedToken, issued } from "./issued.ts"
-import { refusal } from "./refuse.ts"
+import { clientRefusal } from "./refuse.ts"
 
 type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
 
@@ -61,7 +61,7 @@ async function clientOf(
   const nowMs = deps.clock.nowMs()
   const claim = claimOf(deps, proof, nowMs)
   if (claim === undefined) {
-    return (await limited(deps, context, route, address, lock)) ?? refusal("CLIENT_INVALID")
+    return (await limited(deps, context, route, address, lock)) ?? clientRefusal()
   }
   const found = { facts: undefined as Awaited<ReturnType<typeof clients.find>> }
   const tooMany = await limitedWith(deps, context, route, address, lock, async (counting) => {

@@ -12,6 +12,7 @@ import { auditEvent } from "../audit.ts"
 import type { Deps } from "../deps.ts"
 import { limit, limited, networkOf } from "../limit.ts"
 import { isPlaceOpen } from "../place.ts"
+import { audited } from "../refusals.ts"
 import { type IssuedToken, issued, issueOf } from "./issued.ts"
 import { invalidRequest, refusal } from "./refuse.ts"
 
@@ -35,12 +36,15 @@ export interface PatCall {
 export async function exchangePat(deps: Deps, context: HandlerContext, call: PatCall): Promise<IssuedToken> {
   // Garbage is told from tokens by its checksum, so it costs no query.
   const token = parseOpaque("sgpat_", call.pat)
-  if (token === undefined) throw refusal("PAT_INVALID")
+  const rejected = { kind: "pat.rejected", outcome: "DENIED" } as const
+  if (token === undefined) throw audited(refusal("PAT_INVALID"), rejected)
   await limit(deps, context, "pat", { ip: networkOf(context) })
   const hashes = deps.secrets.hashes("pat", token)
   const outcome = await deps.store.transaction(async (tx) => {
     const pat = await tx.pats.findByHash(hashes)
-    return pat === undefined ? refusal("PAT_INVALID") : exchange(deps, context, tx, pat, call)
+    if (pat === undefined) return audited(refusal("PAT_INVALID"), rejected)
+    const exchanged = await exchange(deps, context, tx, pat, call)
+    return exchanged instanceof Refused ? audited(exchanged, { ...rejected, ...patFacts(pat) }) : exchanged
   })
   if (outcome instanceof Refused) throw outcome
   return outcome
@@ -72,18 +76,24 @@ async function exchange(
   await tx.pats.markUsed(pat.id, nowMs)
   await tx.audit.append(
     auditEvent(deps, context, nowMs, {
+      ...patFacts(pat),
       kind: "pat.used",
-      appId: pat.appId,
-      tenantId: pat.tenantId,
       contextId,
       actorPrincipalId: pat.principalId,
-      subjectPrincipalId: pat.principalId,
-      subjectIdentityId: pat.identityId,
-      target: { type: "pat", id: pat.id },
     }),
   )
   return issued(deps, context, claims)
 }
+
+/** Whose token it is. Whoever sent it has not proved to be its owner. */
+export const patFacts = (pat: Pat) => ({
+  appId: pat.appId,
+  tenantId: pat.tenantId,
+  contextId: pat.contextId,
+  subjectPrincipalId: pat.principalId,
+  subjectIdentityId: pat.identityId,
+  target: { type: "pat", id: pat.id },
+})
 
 /** What decides, as it is now. */
 async function factsOf(tx: Tx, pat: Pat, { contextId }: PatCall): Promise<PatFacts> {

@@ -1,5 +1,7 @@
 import { type Reason, Refused } from "@signet/kernel/errors"
+import type { ClientFacts } from "@signet/kernel/machine-ports"
 import { type OAuthError, oauthErrorOf } from "@signet/kernel/token/oauth-error"
+import { audited } from "../refusals.ts"
 
 /** A refusal of the token endpoint: its reason, and what RFC 6749 calls it, for callers over RPC too. */
 export function refusal(
@@ -19,3 +21,11 @@ export function refusal(
 
 export const invalidRequest = (field: string, message: string): Refused =>
   refusal("INVALID_FIELD", { error: "invalid_request", field, message })
+
+/** @param facts Of the client that the credential names: the audit names it, the answer does not. */
+export function clientRefusal(facts?: Pick<ClientFacts, "account">): Refused {
+  const { id, appId, tenantId } = facts?.account ?? { id: undefined, appId: null, tenantId: null }
+  const target = id === undefined ? null : { type: "service_account", id }
+  const refused = { kind: "client.authentication_failed", outcome: "DENIED", appId, tenantId, target } as const
+  return audited(refusal("CLIENT_INVALID"), refused)
+}

@@ -16,7 +16,7 @@ import { authenticateClient, type Client } from "./authenticate-client.ts"
 import { type ClientCredential, clientCredentialOf } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import type { TokenDeps } from "./deps.ts"
-import { refusal } from "./refuse.ts"
+import { clientRefusal, refusal } from "./refuse.ts"
 
 /** Who asks: a client, or whoever a bearer token is of; and why neither is known. */
 interface Caller {
@@ -130,7 +130,7 @@ async function endAccessToken(
 ): Promise<Refused | undefined> {
   const { client, bearer } = caller
   if (client === undefined && typeof bearer === "string") {
-    return bearer === "NO_CREDENTIAL" ? refusal("CLIENT_INVALID") : refusal(bearer, { error: "invalid_token" })
+    return bearer === "NO_CREDENTIAL" ? clientRefusal() : refusal(bearer, { error: "invalid_token" })
   }
   if (!isOwner(token, caller)) return refusal("CLIENT_NOT_ALLOWED")
   const nowMs = deps.clock.nowMs()
