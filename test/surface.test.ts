@@ -88,7 +88,15 @@ test.each<[string, () => Promise<object>, string[]]>([
     [
       ...["Refused", "anyApp", "createGuard", "createIntrospection", "createKeySet", "createKeyValueCache"],
       ...["createKeyValueSnapshots", "createLocalKeySet", "createPermissionSnapshots", "createRevocationFeed"],
-      ...["createServiceToken", "explain", "problemHeaders", "problemOf", "requirementOf", "webTokenCrypto"],
+      ...[
+        "createServiceToken",
+        "explain",
+        "notLoaded",
+        "problemHeaders",
+        "problemOf",
+        "requirementOf",
+        "webTokenCrypto",
+      ],
     ],
   ],
   ["@signet/guard/node", () => import("@signet/guard/node"), ["createNodeGuard", "nodeTokenCrypto"]],

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,11 +99,7 @@ type AuthContext struct {
 	Issuer       string
 	Audience     string
 	Scopes       Set
-	// Roles and Permissions are those held in the token's app, tenant and context, as far as its scopes let them be
-	// used. They are filled in only when the requirement asked for an action and scopes alone did not decide.
-	Roles       Set
-	Permissions Set
-	Method      Method
+	Method       Method
 	// Delegation is nil unless a service acts for the principal.
 	Delegation *Delegation
 	// AuthTime is when the user signed in; zero for services.
@@ -116,6 +111,25 @@ type AuthContext struct {
 
 	versions versions
 	source   *source
+	// grants is nil where they are not loaded.
+	grants *Grants
+}
+
+// Grants are keys of what a caller holds in its token's app, tenant and context.
+type Grants struct {
+	// Roles are held in all of that place: a role on a single resource is not among them.
+	Roles Set
+	// Permissions are held there or on a resource there, as far as the token's scopes let them be used.
+	Permissions Set
+}
+
+// Grants returns the caller's roles and permissions, and whether they are loaded: no token carries them. What is not
+// loaded is not "none": [Guard.LoadGrants] loads it.
+func (c *AuthContext) Grants() (grants Grants, loaded bool) {
+	if c.grants == nil {
+		return Grants{}, false
+	}
+	return *c.grants, true
 }
 
 // source is behind a pointer, so that printing a context prints neither.
@@ -155,10 +169,9 @@ func (c *AuthContext) copyFor(token string) *AuthContext {
 	return &own
 }
 
-func (c *AuthContext) withAuthority(roles, permissions map[string]bool) *AuthContext {
+func (c *AuthContext) withGrants(grants Grants) *AuthContext {
 	own := *c
-	own.Roles = NewSet(slices.Sorted(maps.Keys(roles))...)
-	own.Permissions = NewSet(slices.Sorted(maps.Keys(permissions))...)
+	own.grants = &grants
 	return &own
 }
 

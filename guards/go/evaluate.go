@@ -60,7 +60,7 @@ func (i inherited) narrow(r Requirement) inherited {
 func evaluate(r Requirement, of *call, options inherited) (denial *Denial, takesActor bool) {
 	options = options.narrow(r)
 	switch r.is {
-	case checkScope, checkAction, checkResourceAction, checkKinds, checkTenant, checkDelegated, checkDevice:
+	case checkScope, checkAction, checkRole, checkResourceAction, checkKinds, checkTenant, checkDelegated, checkDevice:
 		if denial := failureOf(r, of, options); denial != nil {
 			return denial, false
 		}
@@ -214,6 +214,10 @@ func missing(check Requirement, of *call) *Denial {
 	case checkScope:
 		if !of.caller.Scopes.Has(check.name) {
 			return failed(6, ReasonMissingScope, map[string]string{"scope": check.name})
+		}
+	case checkRole:
+		if of.permissions == nil || !of.permissions.hasRoleAt(of.now, check.name, placeOf(of.caller)) {
+			return failed(6, ReasonMissingRole, map[string]string{"role": check.name})
 		}
 	case checkAction, checkResourceAction:
 		if of.permissions == nil || !of.permissions.isHeldAt(of.caller.Scopes, of.now, check.name, placeOf(of.caller)) {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -74,6 +75,12 @@ func (g *grant) reaches(inheritable bool, p place) bool {
 	return g.at == p || (g.resource == nil && inheritable && g.isAround(p))
 }
 
+// reachesWhole reports whether the grant holds in all of a place: on it or, where it is inherited, on a node that the
+// place is in.
+func (g *grant) reachesWhole(inheritable bool, p place) bool {
+	return g.resource == nil && g.reaches(inheritable, p)
+}
+
 func (p *Permissions) isHeld(scopes Set, now time.Time, permission string, applies func(*grant, bool) bool) bool {
 	isUsable := slices.ContainsFunc(scopes.members, func(scope string) bool {
 		return slices.Contains(p.scopes[scope], permission)
@@ -97,15 +104,26 @@ func (p *Permissions) isHeldOn(scopes Set, now time.Time, permission string, res
 	})
 }
 
+// hasRoleAt reports whether the role is held in the whole place: a role on one of its resources is not. Scopes do not
+// narrow a role.
+func (p *Permissions) hasRoleAt(now time.Time, key string, at place) bool {
+	return slices.ContainsFunc(p.grants, func(grant grant) bool {
+		role, known := p.roles[grant.roleID]
+		return known && role.key == key && grant.isLive(now) && grant.reachesWhole(role.inheritable, at)
+	})
+}
+
 // heldAt returns the keys of the roles, and the permissions, that are held at a place.
-func (p *Permissions) heldAt(scopes Set, now time.Time, at place) (roles, permissions map[string]bool) {
-	roles, permissions = map[string]bool{}, map[string]bool{}
+func (p *Permissions) heldAt(scopes Set, now time.Time, at place) Grants {
+	roles, permissions := map[string]bool{}, map[string]bool{}
 	for _, grant := range p.grants {
 		role, known := p.roles[grant.roleID]
 		if !known || !grant.isLive(now) || !grant.reaches(role.inheritable, at) {
 			continue
 		}
-		roles[role.key] = true
+		if grant.reachesWhole(role.inheritable, at) {
+			roles[role.key] = true
+		}
 		for _, permission := range role.permissions {
 			for scope := range scopes.All() {
 				if slices.Contains(p.scopes[scope], permission) {
@@ -114,5 +132,8 @@ func (p *Permissions) heldAt(scopes Set, now time.Time, at place) (roles, permis
 			}
 		}
 	}
-	return roles, permissions
+	return Grants{
+		Roles:       NewSet(slices.Sorted(maps.Keys(roles))...),
+		Permissions: NewSet(slices.Sorted(maps.Keys(permissions))...),
+	}
 }

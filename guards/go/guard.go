@@ -141,7 +141,10 @@ func (g *Guard) authorize(
 		known.liveness = liveness
 	}
 	admitted, denial := g.decideWhole(ctx, known, requirement)
-	if denial == nil || !denial.introspect || g.introspection == nil {
+	if denial == nil {
+		return g.withHeld(ctx, admitted), nil
+	}
+	if !denial.introspect || g.introspection == nil {
 		return admitted, denial
 	}
 	fresh, err := g.introspection.Introspect(ctx, caller, caller.source.token)
@@ -149,7 +152,56 @@ func (g *Guard) authorize(
 		return nil, denial
 	}
 	known.liveness, known.now = fresh, g.now()
-	return g.decideWhole(ctx, known, requirement)
+	admitted, denial = g.decideWhole(ctx, known, requirement)
+	if denial == nil {
+		admitted = g.withHeld(ctx, admitted)
+	}
+	return admitted, denial
+}
+
+// LoadGrants returns the caller's roles and permissions: from memory, or asked of the issuer. For handlers whose caller
+// does not have them, since its requirement did not need them. Its error is a [*Denial], or says that the guard has no
+// Options.Permissions.
+func (g *Guard) LoadGrants(ctx context.Context, caller *AuthContext) (Grants, error) {
+	if g.permissions == nil {
+		return Grants{}, errors.New("guard: LoadGrants needs Options.Permissions")
+	}
+	permissions, denial := g.permissionsOf(ctx, caller)
+	if denial != nil {
+		return Grants{}, denial
+	}
+	return permissions.heldAt(caller.Scopes, g.now(), placeOf(caller)), nil
+}
+
+// heldSource is a PermissionSource that can tell what is in memory: nil where the issuer would have to be asked.
+type heldSource interface {
+	heldPermissions(ctx context.Context, caller *AuthContext) *Permissions
+}
+
+// withHeld returns the caller with the grants that are in memory, where the decision did not need them.
+func (g *Guard) withHeld(ctx context.Context, caller *AuthContext) *AuthContext {
+	source, canTell := g.permissions.(heldSource)
+	if !canTell || caller.grants != nil {
+		return caller
+	}
+	permissions := source.heldPermissions(ctx, caller)
+	if permissions == nil {
+		return caller
+	}
+	return caller.withGrants(permissions.heldAt(caller.Scopes, g.now(), placeOf(caller)))
+}
+
+// permissionsOf asks what the caller was granted.
+func (g *Guard) permissionsOf(ctx context.Context, caller *AuthContext) (*Permissions, *Denial) {
+	permissions, err := g.permissions.Permissions(ctx, caller)
+	if err == nil {
+		return permissions, nil
+	}
+	var told *Denial
+	if !errors.As(err, &told) {
+		err = unavailable(err)
+	}
+	return nil, denialOf(err)
 }
 
 // isOfApp reports whether the caller's token is of the app that the service belongs to.
@@ -162,17 +214,13 @@ func (g *Guard) decideWhole(ctx context.Context, known *call, requirement Requir
 	if denial == nil || denial.step < 6 || !requirement.asksPermissions() || g.permissions == nil {
 		return known.caller, denial
 	}
-	permissions, err := g.permissions.Permissions(ctx, known.caller)
-	if err != nil {
-		var told *Denial
-		if !errors.As(err, &told) {
-			err = unavailable(err)
-		}
-		return nil, denialOf(err)
+	permissions, told := g.permissionsOf(ctx, known.caller)
+	if told != nil {
+		return nil, told
 	}
 	held := *known
 	held.permissions = permissions
-	held.caller = known.caller.withAuthority(permissions.heldAt(held.caller.Scopes, held.now, placeOf(held.caller)))
+	held.caller = known.caller.withGrants(permissions.heldAt(held.caller.Scopes, held.now, placeOf(held.caller)))
 	return held.caller, g.decide(&held, requirement)
 }
 

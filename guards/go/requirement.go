@@ -44,6 +44,7 @@ const (
 	checkBodyCredential
 	checkScope
 	checkAction
+	checkRole
 	checkResourceAction
 	checkKinds
 	checkTenant
@@ -57,7 +58,7 @@ const (
 // build one; methods return a changed copy. The zero Requirement is refused at start.
 type Requirement struct {
 	is checkKind
-	// name is the scope or the action.
+	// name is the scope, the action or the role.
 	name         string
 	resourceType string
 	from         Source
@@ -84,6 +85,10 @@ func Scope(scope string) Requirement { return Requirement{is: checkScope, name: 
 
 // Action asks that the caller is granted this action (service.resource.verb) somewhere in the app.
 func Action(action string) Requirement { return Requirement{is: checkAction, name: action} }
+
+// Role asks that the caller holds the role with this key in the token's app, tenant and context. The token's scopes do
+// not narrow a role: ask for a [Scope] beside it, or any token of the caller will do.
+func Role(key string) Requirement { return Requirement{is: checkRole, name: key} }
 
 // ActionOn asks that the caller is granted this action on the resource of that type that the request names.
 func ActionOn(action, resourceType string, from Source, field string) Requirement {
@@ -144,7 +149,7 @@ func (r Requirement) Fresh(freshness Freshness) Requirement {
 // asksPermissions reports whether scopes alone may not decide.
 func (r Requirement) asksPermissions() bool {
 	return slices.ContainsFunc(r.checks(), func(check Requirement) bool {
-		return check.is == checkAction || check.is == checkResourceAction
+		return check.is == checkAction || check.is == checkRole || check.is == checkResourceAction
 	})
 }
 
@@ -214,6 +219,10 @@ func (r Requirement) check(readable Readable, inComposite bool) error {
 	case checkScope:
 		if r.name == "" {
 			return errors.New("an empty scope")
+		}
+	case checkRole:
+		if r.name == "" {
+			return errors.New("an empty role")
 		}
 	case checkKinds:
 		if len(r.kinds) == 0 || slices.ContainsFunc(r.kinds, isUnknownKind) {

@@ -124,6 +124,16 @@ func (s *permissionSnapshots) Permissions(ctx context.Context, caller *AuthConte
 	return held.permissions, nil
 }
 
+// heldPermissions implements [heldSource].
+func (s *permissionSnapshots) heldPermissions(ctx context.Context, caller *AuthContext) *Permissions {
+	key := snapshotKey{principal: caller.Principal.ID, at: placeOf(caller), permVer: caller.PermVer}
+	held := s.remembered(ctx, key)
+	if held == nil {
+		return nil
+	}
+	return held.permissions
+}
+
 // remembered returns what is in memory. A key that was withdrawn takes its snapshots with it.
 func (s *permissionSnapshots) remembered(ctx context.Context, key snapshotKey) *heldSnapshot {
 	s.mu.Lock()

@@ -23,13 +23,13 @@ type snapshotVectors struct {
 		Steps    []struct {
 			Now         int64
 			Token       string
-			Requirement vectors.Requirement
+			Requirement json.RawMessage
 			Resource    string
 			Exchanges   []exchange
 			Expected    struct {
 				Allow              bool
 				Reason             guard.Reason
-				Roles, Permissions []string
+				Roles, Permissions *[]string
 			}
 		}
 	}
@@ -67,12 +67,7 @@ func TestSnapshots(t *testing.T) {
 						return nil, nil
 					},
 				}
-				endpoint, err := g.Endpoint(step.Requirement.Value(), options, vectors.AnySource)
-				if err != nil {
-					t.Fatal(err)
-				}
-				read := func() guard.ReadValue { return func(guard.Source, string) string { return "named" } }
-				caller, err := endpoint.Decide(context.Background(), []string{"Bearer " + v.Tokens[step.Token]}, read)
+				grants, loaded, err := grantsAt(t, g, "Bearer "+v.Tokens[step.Token], step.Requirement, options)
 				if len(issuer.exchanges) > 0 {
 					t.Fatalf("step %d: the issuer was not asked %v", i, issuer.exchanges)
 				}
@@ -82,12 +77,50 @@ func TestSnapshots(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				if !sameNames(caller.Roles, step.Expected.Roles) || !sameNames(caller.Permissions, step.Expected.Permissions) {
-					t.Fatalf("step %d: got %v and %v, want %+v", i, caller.Roles, caller.Permissions, step.Expected)
+				if loaded != (step.Expected.Roles != nil) {
+					t.Fatalf("step %d: loaded: %v", i, loaded)
+				}
+				if loaded && (!sameNames(grants.Roles, *step.Expected.Roles) ||
+					!sameNames(grants.Permissions, *step.Expected.Permissions)) {
+					t.Fatalf("step %d: got %v, want %+v", i, grants, step.Expected)
 				}
 			}
 		})
 	}
+}
+
+// grantsAt decides a step, or loads what its caller was granted, and returns the grants that a handler is told of.
+func grantsAt(
+	t *testing.T, g *guard.Guard, header string, asked json.RawMessage, options guard.EndpointOptions,
+) (guard.Grants, bool, error) {
+	ctx := context.Background()
+	if string(asked) == `"loadGrants"` {
+		caller, err := g.Authenticate(ctx, []string{header})
+		if err != nil {
+			t.Fatal(err)
+		}
+		grants, err := g.LoadGrants(ctx, caller)
+		return grants, true, err
+	}
+	endpoint, err := g.Endpoint(requirementIn(t, asked).Value(), options, vectors.AnySource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() guard.ReadValue { return func(guard.Source, string) string { return "named" } }
+	caller, err := endpoint.Decide(ctx, []string{header}, read)
+	if err != nil {
+		return guard.Grants{}, false, err
+	}
+	grants, loaded := caller.Grants()
+	return grants, loaded, nil
+}
+
+func requirementIn(t *testing.T, text json.RawMessage) *vectors.Requirement {
+	requirement := &vectors.Requirement{}
+	if err := json.Unmarshal(text, requirement); err != nil {
+		t.Fatal(err)
+	}
+	return requirement
 }
 
 // TestSnapshotsOfARevokedKey: a key that the feed revokes takes along what it signed, before it leaves the key set.
@@ -123,7 +156,7 @@ func TestSnapshotsOfARevokedKey(t *testing.T) {
 	snapshot := v.Sequences[0].Steps[0]
 	issuer.exchanges = snapshot.Exchanges
 	for range 2 {
-		if got := decide(t, g, v.Tokens[snapshot.Token], snapshot.Requirement.Value()); got != "allow" {
+		if got := decide(t, g, v.Tokens[snapshot.Token], requirementIn(t, snapshot.Requirement).Value()); got != "allow" {
 			t.Fatal(got)
 		}
 	}
@@ -136,7 +169,7 @@ func TestSnapshotsOfARevokedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	issuer.exchanges = snapshot.Exchanges
-	if got := decide(t, g, v.Tokens[snapshot.Token], snapshot.Requirement.Value()); got != "UNAVAILABLE" {
+	if got := decide(t, g, v.Tokens[snapshot.Token], requirementIn(t, snapshot.Requirement).Value()); got != "UNAVAILABLE" {
 		t.Fatal(got)
 	}
 	if len(issuer.exchanges) > 0 {

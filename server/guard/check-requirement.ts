@@ -38,6 +38,9 @@ export function checkRequirement(requirement: Requirement, readable: Readable, i
     case "scope":
       if (requirement.scope === "") throw new Error("an empty scope")
       return
+    case "role":
+      if (requirement.role === "") throw new Error("an empty role")
+      return
     case "action":
       if (requirement.action === "") throw new Error("an empty action")
       return

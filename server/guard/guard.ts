@@ -1,10 +1,10 @@
 // Who is calling and may they: the same on every target. What reads headers and messages is in connect.ts and its like.
 import { type AuthDecision, authorize, type RequestFacts } from "@signet/kernel/authz/authorize"
-import { type AuthContext, withAuthority } from "@signet/kernel/authz/context"
+import { type AuthContext, type Grants, notLoaded, withGrants } from "@signet/kernel/authz/context"
 import { heldAt, type PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Liveness } from "@signet/kernel/authz/liveness"
 import type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
-import type { Reason } from "@signet/kernel/errors"
+import { type Reason, Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
 import type { Clock } from "@signet/kernel/ports"
 import { createVerifier } from "./access-token.ts"
@@ -69,6 +69,13 @@ export interface Guard {
    * @param request Without the app: the guard knows it.
    */
   authorize(caller: AuthContext | Reason, requirement: Requirement, request: CallFacts): Promise<AuthDecision>
+  /**
+   * The caller's roles and permissions, of `permissions`: from memory, or asked of the issuer. For handlers whose `caller`
+   * does not have them, since its requirement did not need them.
+   *
+   * @throws Refused with PERMISSIONS_STALE, or UNAVAILABLE; an Error when the guard has no `permissions`.
+   */
+  loadGrants(caller: AuthContext): Promise<Grants>
 }
 
 /** What a target found out about a call. */
@@ -138,10 +145,30 @@ export function createGuard(options: GuardOptions): Guard {
       const known = liveness === undefined ? "unknown" : await liveness(caller).catch(() => undefined)
       if (known === undefined) return decide("unknown", { caller: "UNAVAILABLE", snapshot: null })
       const decision = await decideWhole(known)
-      if (decision.allow || !decision.introspect || introspect === undefined) return decision
+      if (decision.allow || !decision.introspect || introspect === undefined) return withHeld(decision)
       const fresh = await introspect(caller, tokens.get(caller) ?? "").catch(() => undefined)
-      return fresh === undefined ? decision : decideWhole(fresh)
+      return fresh === undefined ? decision : withHeld(await decideWhole(fresh))
     },
+
+    async loadGrants(caller) {
+      if (options.permissions === undefined) throw new Error("loadGrants needs the guard's option permissions")
+      const held = await heldBy(caller)
+      if (held.grants === undefined) throw new Refused(typeof held.caller === "string" ? held.caller : "INTERNAL")
+      return held.grants
+    },
+  }
+
+  /** A caller that is let in is told of the grants that are in memory, where the decision did not need them. */
+  async function withHeld(decision: AuthDecision): Promise<AuthDecision> {
+    const { permissions } = options
+    if (!decision.allow || decision.context?.roles !== notLoaded || permissions?.held === undefined) return decision
+    const snapshot = await permissions.held(decision.context).catch(() => undefined)
+    if (snapshot === undefined) return decision
+    return { allow: true, context: withGrants(decision.context, grantsIn(snapshot, decision.context)) }
+  }
+
+  function grantsIn(snapshot: PermissionSnapshot, caller: AuthContext): Grants {
+    return heldAt(snapshot, { scopes: caller.scopes, nowMs: clock.nowMs() }, caller)
   }
 
   /** The caller with what it was granted, or why that is not known. */
@@ -150,8 +177,8 @@ export function createGuard(options: GuardOptions): Guard {
     if (permissions === undefined) return { caller, snapshot: null }
     const snapshot = await permissions(caller).catch(() => "UNAVAILABLE" as const)
     if (typeof snapshot === "string") return { caller: snapshot, snapshot: null }
-    const { scopes } = caller
-    return { caller: withAuthority(caller, heldAt(snapshot, { scopes, nowMs: clock.nowMs() }, caller)), snapshot }
+    const grants = grantsIn(snapshot, caller)
+    return { caller: withGrants(caller, grants), snapshot, grants }
   }
 }
 
@@ -167,4 +194,5 @@ function appOf(appId: unknown): AppId | undefined {
 interface Held {
   readonly caller: AuthContext | Reason
   readonly snapshot: PermissionSnapshot | null
+  readonly grants?: Grants
 }

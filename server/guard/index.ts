@@ -1,6 +1,6 @@
 // @signet/guard: who is calling, and may they. Adapters for a framework are beside it: @signet/guard/fastify and its like.
 export type { AuthDecision, Deny } from "@signet/kernel/authz/authorize"
-export type { AuthContext } from "@signet/kernel/authz/context"
+export { type AuthContext, type Grants, type NotLoaded, notLoaded } from "@signet/kernel/authz/context"
 export { type Explained, type Explanation, explain } from "@signet/kernel/authz/explain"
 export type { ResourceRef } from "@signet/kernel/authz/grants"
 export type { Liveness } from "@signet/kernel/authz/liveness"

@@ -123,8 +123,7 @@ test("the handler is told of roles and permissions, of those that the scopes let
   const { guard, issuer } = setUp()
   const decision = await guard.authorize(await guard.authenticate(`Bearer ${issuer.token()}`), action, {})
   if (!decision.allow || decision.context === undefined) throw new Error("not allowed")
-  expect([...decision.context.roles]).toEqual(["editor"])
-  expect([...decision.context.permissions]).toEqual(["notes.note.edit"])
+  expect(decision.context).toMatchObject({ roles: new Set(["editor"]), permissions: new Set(["notes.note.edit"]) })
   expect(await setUp().call(issuer.token({ scp: [] }))).not.toBe("allow")
 })
 

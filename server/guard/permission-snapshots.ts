@@ -115,13 +115,20 @@ export function createPermissionSnapshots(options: PermissionSnapshotsOptions): 
     return known
   }
 
-  return async (caller) => {
+  async function find(caller: AuthContext): Promise<PermissionSnapshot | "PERMISSIONS_STALE"> {
     const key = keyOf(caller)
     const name = nameOf(key)
     const known = (await remembered(name)) ?? (await shared(name, () => load(name, key)))
     keep(name, known)
     return known.outdated ? "PERMISSIONS_STALE" : known.snapshot
   }
+
+  return Object.assign(find, {
+    async held(caller: AuthContext) {
+      const known = await remembered(nameOf(keyOf(caller)))
+      return known === undefined || known.outdated ? undefined : known.snapshot
+    },
+  })
 }
 
 const keyOf = ({ principal, appId, tenantId, contextId, permVer }: AuthContext): SnapshotKey => ({

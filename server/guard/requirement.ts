@@ -46,6 +46,8 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
       return { is: "scope", scope: notEmpty("scope", check.value) }
     case "action":
       return { is: "action", action: actionOf(check.value) }
+    case "role":
+      return { is: "role", role: notEmpty("role", check.value) }
     case "resourceAction": {
       const { action, type, from, field } = check.value
       return {

@@ -26,8 +26,11 @@ func Message(caller *guard.AuthContext) (*authzv1.AuthContext, error) {
 		TenantId: caller.TenantID, ContextId: caller.ContextID, SessionId: caller.SessionID,
 		DeviceId: caller.DeviceID, TokenId: caller.TokenID, CredentialId: caller.CredentialID,
 		Issuer: caller.Issuer, Audience: caller.Audience, Scopes: caller.Scopes.Slice(),
-		Roles: caller.Roles.Slice(), Permissions: caller.Permissions.Slice(),
 		Method: authzv1.AuthMethod(authzv1.AuthMethod_value[string(caller.Method)]), Claims: claims,
+	}
+	if grants, loaded := caller.Grants(); loaded {
+		message.GrantsLoaded = true
+		message.Roles, message.Permissions = grants.Roles.Slice(), grants.Permissions.Slice()
 	}
 	if delegation := caller.Delegation; delegation != nil {
 		message.Actor = principal(delegation.Actor)

@@ -100,6 +100,8 @@ func parseCheck(wire *authzv1.AuthRequirement) (guard.Requirement, error) {
 		return guard.Scope(check.Scope), nil
 	case *authzv1.AuthRequirement_Action:
 		return guard.Action(check.Action), nil
+	case *authzv1.AuthRequirement_Role:
+		return guard.Role(check.Role), nil
 	case *authzv1.AuthRequirement_ResourceAction:
 		from, err := parseSource(check.ResourceAction.From)
 		on := check.ResourceAction

@@ -101,6 +101,8 @@ func wireOf(r *vectors.Requirement) *authzv1.AuthRequirement {
 		wire.Check = &authzv1.AuthRequirement_Scope{Scope: r.Scope}
 	case "action":
 		wire.Check = &authzv1.AuthRequirement_Action{Action: r.Action}
+	case "role":
+		wire.Check = &authzv1.AuthRequirement_Role{Role: r.Role}
 	case "resourceAction":
 		wire.Check = &authzv1.AuthRequirement_ResourceAction{ResourceAction: &authzv1.ResourceAction{
 			Action: r.Action, Type: r.Type, From: from, Field: r.Field,

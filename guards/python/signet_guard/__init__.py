@@ -3,7 +3,7 @@
 The targets are modules of their own: signet_guard.grpc, signet_guard.grpc_aio, signet_guard.asgi, signet_guard.wsgi.
 """
 from .authorize import Allow, AuthDecision, Deny, RequestFacts
-from .context import AuthContext, AuthorityVersions, Delegation, PrincipalRef
+from .context import NOT_LOADED, AuthContext, AuthorityVersions, Delegation, Grants, NotLoaded, PrincipalRef
 from .fetch import FetchRequest, StatusError, fetch_text
 from .grants import HeldGrant, PermissionSnapshot, Place, ResourceRef, SnapshotRole
 from .guard import ANY_APP, AppId, Guard
@@ -29,6 +29,7 @@ from .requirement import (
     kinds,
     public,
     resource_action,
+    role,
     scope,
     tenant,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "FeedError",
     "FetchRequest",
     "Freshness",
+    "Grants",
     "Guard",
     "HEADER",
     "HeldGrant",
@@ -62,6 +64,8 @@ __all__ = [
     "KeySource",
     "Liveness",
     "LivenessFacts",
+    "NOT_LOADED",
+    "NotLoaded",
     "PATH",
     "PermissionSnapshot",
     "PermissionSnapshots",
@@ -94,6 +98,7 @@ __all__ = [
     "problem_of",
     "public",
     "resource_action",
+    "role",
     "scope",
     "tenant",
 ]

@@ -56,7 +56,7 @@ class Deny:
     safe_message: str
     """May be shown to the caller."""
     metadata: Mapping[str, str]
-    """For WWW-Authenticate and ErrorInfo: `scope`, `permission`, `max_age`."""
+    """For WWW-Authenticate and ErrorInfo: `scope`, `permission`, `role`, `max_age`."""
     step: int
     """The step that failed, 1 to 8; 0 for a fault."""
     true_reason: Reason

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Optional
 
 from .claims import MAX_ACT_DEPTH, SKEW_SECONDS
 from .context import AuthContext
-from .grants import PermissionSnapshot, is_held_at, is_held_on, misplacement
+from .grants import PermissionSnapshot, has_role_at, is_held_at, is_held_on, misplacement
 from .liveness import Liveness, displacement
 from .refusals import Reason
 from .requirement import (
@@ -18,6 +18,7 @@ from .requirement import (
     Freshness,
     Kinds,
     ResourceAction,
+    Role,
     Scope,
     Tenant,
     resource_key,
@@ -118,8 +119,12 @@ def _wrong_kind(check: Check, call: KnownCall) -> Optional[Failure]:
 def _missing(check: Check, call: KnownCall) -> Optional[Failure]:
     if isinstance(check, Scope) and check.scope not in call.context.scopes:
         return Failure(6, "MISSING_SCOPE", {"scope": check.scope})
+    snapshot = call.snapshot
+    if isinstance(check, Role) and (
+        snapshot is None or not has_role_at(snapshot, call.context, check.role, call.now_ms)
+    ):
+        return Failure(6, "MISSING_ROLE", {"role": check.role})
     if isinstance(check, (Action, ResourceAction)):
-        snapshot = call.snapshot
         if snapshot is None or not is_held_at(snapshot, call.context, check.action, call.now_ms):
             return Failure(6, "MISSING_PERMISSION", {"permission": check.action})
     return None

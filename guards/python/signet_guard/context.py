@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from types import MappingProxyType
-from typing import AbstractSet, Any, FrozenSet, Mapping, Optional
+from typing import Any, FrozenSet, Iterator, Mapping, NamedTuple, NoReturn, Optional, Union
 
 from .strict_json import Json
 
@@ -51,6 +52,41 @@ class AuthorityVersions:
     """Of the app's policy: its roles, permissions and scopes."""
 
 
+class NotLoaded(Enum):
+    """The type of `NOT_LOADED`."""
+
+    NOT_LOADED = "not loaded"
+
+    def _refuse(self) -> NoReturn:
+        raise TypeError("roles and permissions are not loaded: Guard.load_grants loads them")
+
+    def __bool__(self) -> bool:
+        self._refuse()
+
+    def __contains__(self, _: object) -> bool:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[str]:
+        self._refuse()
+
+    def __len__(self) -> int:
+        self._refuse()
+
+
+NOT_LOADED = NotLoaded.NOT_LOADED
+"""In place of roles and permissions that nobody has read: no token carries them. Its use as a set raises TypeError, so
+that it cannot be taken for "none"."""
+
+
+class Grants(NamedTuple):
+    """Keys of what a caller holds in its token's app, tenant and context."""
+
+    roles: FrozenSet[str]
+    """Held in all of that place: a role on a single resource is not among them."""
+    permissions: FrozenSet[str]
+    """Held there or on a resource there, as far as the token's scopes let them be used."""
+
+
 @dataclass(frozen=True, eq=False)
 class AuthContext:
     """The caller. Built from a verified token, immutable, and shared between calls. Times are milliseconds."""
@@ -68,8 +104,8 @@ class AuthContext:
     issuer: str
     audience: str
     scopes: FrozenSet[str]
-    roles: FrozenSet[str]
-    permissions: FrozenSet[str]
+    roles: Union[FrozenSet[str], NotLoaded]
+    permissions: Union[FrozenSet[str], NotLoaded]
     method: str
     """A name of signet.authz.v1.AuthMethod: how the caller obtained the token."""
     actor: Optional[PrincipalRef]
@@ -103,8 +139,8 @@ def context_of(claims: Json) -> AuthContext:
         issuer=claims["iss"],
         audience=claims["aud"],
         scopes=frozenset(claims["scp"]),
-        roles=frozenset(),
-        permissions=frozenset(),
+        roles=NOT_LOADED,
+        permissions=NOT_LOADED,
         method=_METHODS[claims["gty"]],
         actor=None if delegation is None else delegation.actor,
         delegation=delegation,
@@ -117,9 +153,9 @@ def context_of(claims: Json) -> AuthContext:
     )
 
 
-def with_authority(context: AuthContext, roles: AbstractSet[str], permissions: AbstractSet[str]) -> AuthContext:
-    """Returns the same caller with the roles and permissions that it holds."""
-    return replace(context, roles=frozenset(roles), permissions=frozenset(permissions))
+def with_grants(context: AuthContext, grants: Grants) -> AuthContext:
+    """Returns the same caller with its roles and permissions."""
+    return replace(context, roles=grants.roles, permissions=grants.permissions)
 
 
 def versions_of(claims: Mapping[str, Any]) -> AuthorityVersions:

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, FrozenSet, Mapping, NamedTuple, Optional, Set, Tuple
 
-from .context import AuthContext
+from .context import AuthContext, Grants
 from .refusals import Reason
 
 
@@ -94,20 +94,33 @@ def is_held_on(
     )
 
 
-def held_at(
-    snapshot: PermissionSnapshot, context: AuthContext, now_ms: float
-) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+def has_role_at(snapshot: PermissionSnapshot, context: AuthContext, key: str, now_ms: float) -> bool:
+    """True when the role is held in the token's whole place: a role on a resource is not. Scopes do not narrow a role."""
+    place = place_of(context)
+    for grant in snapshot.grants:
+        role = snapshot.roles.get(grant.role_id)
+        if role is None or role.key != key:
+            continue
+        if _is_live(grant, now_ms) and _reaches_whole(grant, role.inheritable, place):
+            return True
+    return False
+
+
+def held_at(snapshot: PermissionSnapshot, context: AuthContext, now_ms: float) -> Grants:
     """Returns the keys of the roles, and the permissions, that the token reaches at its place."""
     place = place_of(context)
     empty: FrozenSet[str] = frozenset()
     usable = {permission for scope in context.scopes for permission in snapshot.scopes.get(scope, empty)}
-    held = []
+    roles: Set[str] = set()
+    permissions: Set[str] = set()
     for grant in snapshot.grants:
         role = snapshot.roles.get(grant.role_id)
-        if role is not None and _is_live(grant, now_ms) and _reaches(grant, role.inheritable, place):
-            held.append(role)
-    permissions = frozenset(one for role in held for one in role.permissions if one in usable)
-    return frozenset(role.key for role in held), permissions
+        if role is None or not _is_live(grant, now_ms) or not _reaches(grant, role.inheritable, place):
+            continue
+        permissions.update(one for one in role.permissions if one in usable)
+        if _reaches_whole(grant, role.inheritable, place):
+            roles.add(role.key)
+    return Grants(frozenset(roles), frozenset(permissions))
 
 
 def _is_held(
@@ -141,6 +154,11 @@ def _covers(grant: HeldGrant, is_inherited: bool, resource: ResourceRef) -> bool
 
 def _reaches(grant: HeldGrant, is_inherited: bool, place: Place) -> bool:
     return grant.place == place or (grant.resource is None and is_inherited and _is_around(grant.place, place))
+
+
+def _reaches_whole(grant: HeldGrant, is_inherited: bool, place: Place) -> bool:
+    """True when the grant holds in all of a place, and not on one resource of it."""
+    return grant.resource is None and _reaches(grant, is_inherited, place)
 
 
 def _is_around(outer: Place, place: Place) -> bool:

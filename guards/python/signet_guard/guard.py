@@ -10,15 +10,15 @@ from .access_token import create_verifier
 from .authorize import Allow, AuthDecision, Question, RequestFacts, authorize
 from .bearer import parse_bearer
 from .clock import Clock, system_clock
-from .context import AuthContext, with_authority
+from .context import NOT_LOADED, AuthContext, Grants, with_grants
 from .grants import PermissionSnapshot, held_at
 from .ids import is_id
 from .introspection import Introspect
 from .key_set import KeySource
 from .liveness import FindLiveness, Liveness
-from .permission_snapshots import FindPermissions
-from .refusals import Reason
-from .requirement import Action, BodyCredential, Freshness, Public, Requirement, ResourceAction, checks_in
+from .permission_snapshots import FindPermissions, PermissionSnapshots
+from .refusals import Reason, Refused
+from .requirement import Action, BodyCredential, Freshness, Public, Requirement, ResourceAction, Role, checks_in
 from .revocation_feed import RevocationFeed
 
 _WITH_LIVENESS = Freshness(60_000, "INTROSPECT")
@@ -130,7 +130,9 @@ class Guard:
             except Exception:
                 return self._decide(_Held("UNAVAILABLE", None), requirement, request, None)
         decision = self._decide_whole(caller, requirement, request, liveness)
-        if isinstance(decision, Allow) or not decision.introspect or self._introspect is None:
+        if isinstance(decision, Allow):
+            return self._with_held(decision)
+        if not decision.introspect or self._introspect is None:
             return decision
         with self._tokens_lock:
             token = self._tokens.get(caller, "")
@@ -138,7 +140,29 @@ class Guard:
             fresh = self._introspect(caller, token)
         except Exception:
             return decision
-        return self._decide_whole(caller, requirement, request, fresh)
+        decision = self._decide_whole(caller, requirement, request, fresh)
+        return self._with_held(decision) if isinstance(decision, Allow) else decision
+
+    def load_grants(self, caller: AuthContext) -> Grants:
+        """Returns the caller's roles and permissions: from memory, or asked of the issuer.
+
+        For handlers whose caller does not have them, since its requirement did not need them.
+        Raises Refused with PERMISSIONS_STALE or UNAVAILABLE, and ValueError when the guard has no `permissions`.
+        """
+        if self._permissions is None:
+            raise ValueError("load_grants needs the guard's option permissions")
+        held = self._held_by(caller)
+        if isinstance(held.caller, str) or held.snapshot is None:
+            raise Refused(held.caller if isinstance(held.caller, str) else "INTERNAL")
+        return held_at(held.snapshot, caller, self._clock())
+
+    def _with_held(self, decision: Allow) -> Allow:
+        """Returns the decision with the grants that are in memory, where it did not need them."""
+        caller = decision.context
+        if caller is None or caller.roles is not NOT_LOADED or not isinstance(self._permissions, PermissionSnapshots):
+            return decision
+        snapshot = self._permissions.held(caller)
+        return decision if snapshot is None else Allow(with_grants(caller, held_at(snapshot, caller, self._clock())))
 
     def _decide_whole(
         self, caller: AuthContext, requirement: Requirement, request: RequestFacts, liveness: Optional[Liveness]
@@ -159,8 +183,7 @@ class Guard:
             return _Held("UNAVAILABLE", None)
         if isinstance(snapshot, str):
             return _Held(snapshot, None)
-        roles, permissions = held_at(snapshot, caller, self._clock())
-        return _Held(with_authority(caller, roles, permissions), snapshot)
+        return _Held(with_grants(caller, held_at(snapshot, caller, self._clock())), snapshot)
 
     def _decide(
         self, held: _Held, requirement: Requirement, request: RequestFacts, liveness: Optional[Liveness]
@@ -183,4 +206,4 @@ class Guard:
 
 def _asks_permissions(requirement: Requirement) -> bool:
     """True when scopes alone may not decide."""
-    return any(isinstance(check, (Action, ResourceAction)) for check in checks_in(requirement))
+    return any(isinstance(check, (Action, ResourceAction, Role)) for check in checks_in(requirement))

@@ -87,6 +87,11 @@ class PermissionSnapshots:
         self._keep(key, held)
         return "PERMISSIONS_STALE" if held.snapshot is None else held.snapshot
 
+    def held(self, caller: AuthContext) -> Optional[PermissionSnapshot]:
+        """Returns what is in memory; None where the issuer would have to be asked."""
+        held = self._remembered(SnapshotKey(caller.principal.id, place_of(caller), caller.perm_ver))
+        return None if held is None else held.snapshot
+
     def _remembered(self, key: SnapshotKey) -> Optional[_Held]:
         held = self._held.get(key)
         if held is None or held.snapshot is None:

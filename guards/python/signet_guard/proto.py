@@ -8,7 +8,7 @@ from google.protobuf import descriptor_pb2, json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from signet.authz.v1 import context_pb2, requirement_pb2
 
-from .context import AuthContext, PrincipalRef, thawed
+from .context import AuthContext, NotLoaded, PrincipalRef, thawed
 from .requirement import (
     BODY,
     HEADER,
@@ -26,6 +26,7 @@ from .requirement import (
     Public,
     Requirement,
     ResourceAction,
+    Role,
     Scope,
     Tenant,
     check_requirement,
@@ -128,10 +129,12 @@ def wire_context(context: AuthContext) -> context_pb2.AuthContext:
         issuer=context.issuer,
         audience=context.audience,
         scopes=list(dict.fromkeys(context.claims.get("scp", context.scopes))),
-        roles=sorted(context.roles),
-        permissions=sorted(context.permissions),
         method=context.method,
     )
+    if not isinstance(context.roles, NotLoaded) and not isinstance(context.permissions, NotLoaded):
+        wire.grants_loaded = True
+        wire.roles.extend(sorted(context.roles))
+        wire.permissions.extend(sorted(context.permissions))
     json_format.ParseDict(thawed(context.claims), wire.claims)
     delegation = context.delegation
     if delegation is not None:
@@ -159,6 +162,8 @@ def _check_of(wire: Any, in_composite: bool) -> Check:
         return Scope(_not_empty("scope", wire.scope))
     if name == "action":
         return Action(_action_of(wire.action))
+    if name == "role":
+        return Role(_not_empty("role", wire.role))
     if name == "resource_action":
         return _resource_action_of(wire.resource_action)
     if name == "kinds":

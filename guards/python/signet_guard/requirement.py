@@ -45,6 +45,11 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Role:
+    role: str
+
+
+@dataclass(frozen=True)
 class ResourceAction:
     action: str
     type: str
@@ -84,7 +89,7 @@ class AllOf:
 
 
 Check = Union[
-    Public, BodyCredential, Scope, Action, ResourceAction, Kinds, Tenant, Delegated, Device, AnyOf, AllOf
+    Public, BodyCredential, Scope, Action, Role, ResourceAction, Kinds, Tenant, Delegated, Device, AnyOf, AllOf
 ]
 
 
@@ -130,6 +135,20 @@ def action(
 ) -> Requirement:
     """The caller is granted this action (`service.resource.verb`) somewhere in the app."""
     return Requirement(Action(name), freshness, max_auth_age_seconds, allow_delegated)
+
+
+def role(
+    key: str,
+    *,
+    freshness: Optional[Freshness] = None,
+    max_auth_age_seconds: int = 0,
+    allow_delegated: bool = False,
+) -> Requirement:
+    """The caller holds the role with this key in the token's app, tenant and context.
+
+    The token's scopes do not narrow a role: ask for a scope beside it, or any token of the caller will do.
+    """
+    return Requirement(Role(key), freshness, max_auth_age_seconds, allow_delegated)
 
 
 def resource_action(
@@ -270,6 +289,8 @@ def check_requirement(requirement: object, readable: Readable, in_composite: boo
         _check_text("scope", check.scope)
     elif isinstance(check, Action):
         _check_text("action", check.action)
+    elif isinstance(check, Role):
+        _check_text("role", check.role)
     else:
         raise ValueError(f"an unknown check: {check!r}")
 

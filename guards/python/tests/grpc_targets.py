@@ -27,6 +27,8 @@ def wire_of(requirement, wire=None):
         wire.scope = check.scope
     elif isinstance(check, language.Action):
         wire.action = check.action
+    elif isinstance(check, language.Role):
+        wire.role = check.role
     elif isinstance(check, language.ResourceAction):
         wire.resource_action.action, wire.resource_action.type = check.action, check.type
         wire.resource_action.field = check.field

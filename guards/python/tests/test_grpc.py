@@ -17,6 +17,7 @@ except ImportError as error:  # grpcio and protobuf are extras
 from signet_guard import (
     ANY_APP,
     BODY,
+    Grants,
     HEADER,
     PATH,
     TOKEN,
@@ -30,6 +31,7 @@ from signet_guard import (
     scope,
     tenant,
 )
+from signet_guard.context import with_grants
 from signet_guard.requirement import Device
 
 from world import Keys, SwitchedGuard, World, read_vectors
@@ -277,6 +279,15 @@ class Calls(unittest.TestCase):
         self.assertEqual(wire.method, context_pb2.ON_BEHALF_OF)
         self.assertEqual(wire.delegation.expires_at.seconds * 1_000, caller.expires_at_ms)
         self.assertEqual(wire.claims["act"]["sub"], caller.actor.id)
+        self.assertEqual((wire.grants_loaded, list(wire.roles)), (False, []))
+        wire = wire_context(with_grants(caller, Grants(frozenset(["editor"]), frozenset())))
+        self.assertEqual((wire.grants_loaded, list(wire.roles)), (True, ["editor"]))
+
+    def test_what_is_not_loaded_is_not_none(self):
+        roles = guard_of().authenticate(WORLD.authorization_of("user")).roles
+        for use in (bool, len, list, lambda held: "editor" in held):
+            with self.assertRaisesRegex(TypeError, "not loaded"):
+                use(roles)
 
 
 class Aio(unittest.TestCase):

@@ -19,6 +19,7 @@ from signet_guard import (
     kinds,
     public,
     resource_action,
+    role,
     scope,
     tenant,
 )
@@ -44,6 +45,7 @@ class Requirements(unittest.TestCase):
             (Requirement("scope"), "an unknown check"),
             (scope(""), "scope is empty"),
             (action(""), "action is empty"),
+            (role(""), "role is empty"),
             (kinds(), "at least one"),
             (kinds("HUMAN"), "kinds are of USER, SERVICE"),
             (delegated(), "names no actor"),

@@ -98,6 +98,8 @@ def _check_of(value):
         return language.Scope(value["scope"])
     if kind == "action":
         return language.Action(value["action"])
+    if kind == "role":
+        return language.Role(value["role"])
     if kind == "resourceAction":
         return language.ResourceAction(value["action"], value["type"], value["from"], value["field"])
     if kind == "kinds":

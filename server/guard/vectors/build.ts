@@ -65,6 +65,7 @@ export function baseClaims(): Record<string, unknown> {
 const detailNames: Partial<Record<Reason, string>> = {
   MISSING_SCOPE: "scope",
   MISSING_PERMISSION: "permission",
+  MISSING_ROLE: "role",
   STEP_UP_REQUIRED: "max_age",
 }
 

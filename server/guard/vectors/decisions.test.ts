@@ -89,6 +89,7 @@ describe.each(targets)("%s", (_, target, decides) => {
         defaultFreshness: { maxStalenessMs: 60_000, onStale: "INTROSPECT" },
         authenticate: async (header) => (await current?.authenticate(header)) ?? "INTERNAL",
         introduce: (caller, token) => current?.introduce(caller, token),
+        loadGrants: (caller) => current?.loadGrants(caller) ?? Promise.reject(new Error("none")),
         authorize: (caller, of, request) =>
           current?.authorize(caller, of, request) ?? Promise.reject(new Error("none")),
       }

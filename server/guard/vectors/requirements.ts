@@ -14,6 +14,7 @@ const note: Requirement = {
   from: "BODY",
   field: "note.id",
 }
+const asEditor: Requirement = { is: "role", role: "editor" }
 const inBody: Requirement = { is: "tenant", from: "BODY", field: "tenant_id" }
 const byMail: Requirement = { is: "delegated", actors: ["svc-mail"] }
 const all = (...of: Requirements): Requirement => ({ is: "allOf", of })
@@ -45,6 +46,8 @@ const listed: readonly Requirement[] = [
   any(all(users, write), services),
   all(any(users, services), any(write, { ...read, maxAuthAgeSeconds: 300 })),
   any(byMail, users),
+  asEditor,
+  { ...asEditor, allowDelegated: true },
   any(edit, read),
   all(edit, read),
   inBody,
@@ -55,6 +58,8 @@ const listed: readonly Requirement[] = [
   { ...note, allowDelegated: true },
   any(note, read),
   all(note, write),
+  all(asEditor, read),
+  any(asEditor, write),
   minute("DENY"),
   minute("INTROSPECT"),
   minute("ALLOW"),

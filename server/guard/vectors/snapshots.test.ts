@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { type AuthContext, type NotLoaded, notLoaded } from "@signet/kernel/authz/context"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import { checksIn, resourceKey } from "@signet/kernel/authz/requirement"
+import { type Reason, Refused } from "@signet/kernel/errors"
 import { expect, test } from "vitest"
-import { anyApp, createGuard } from "../guard.ts"
+import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"
 import { nodeTokenCrypto } from "../node/token-crypto.ts"
 import { createPermissionSnapshots } from "../permission-snapshots.ts"
@@ -16,9 +18,34 @@ const resources = new Map(Object.entries<ResourceRef>(vectors.resources))
 
 function factsOf({ requirement, resource }: SnapshotStep) {
   const found = resources.get(resource ?? "")
-  if (found === undefined) return {}
+  if (found === undefined || requirement === "loadGrants") return {}
   const keys = checksIn(requirement).flatMap((check) => (check.is === "resourceAction" ? [resourceKey(check)] : []))
   return { resources: new Map(keys.map((key) => [key, found])) }
+}
+
+const listed = (keys: ReadonlySet<string> | NotLoaded) => (keys === notLoaded ? null : [...keys])
+
+async function loaded(guard: Guard, caller: AuthContext | Reason): Promise<SnapshotStep["expected"]> {
+  if (typeof caller === "string") return { allow: false, reason: caller }
+  try {
+    const { roles, permissions } = await guard.loadGrants(caller)
+    return { allow: true, roles: [...roles], permissions: [...permissions] }
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return { allow: false, reason: error.reason }
+  }
+}
+
+async function decided(
+  guard: Guard,
+  caller: AuthContext | Reason,
+  step: SnapshotStep,
+): Promise<SnapshotStep["expected"]> {
+  if (step.requirement === "loadGrants") throw new Error("no requirement")
+  const decision = await guard.authorize(caller, step.requirement, factsOf(step))
+  if (!decision.allow) return { allow: false, reason: decision.reason }
+  const { roles, permissions } = decision.context ?? { roles: notLoaded, permissions: notLoaded }
+  return { allow: true, roles: listed(roles), permissions: listed(permissions) }
 }
 
 test.each(vectors.sequences)("$name", async ({ capacity = 1_000, steps }) => {
@@ -56,11 +83,7 @@ test.each(vectors.sequences)("$name", async ({ capacity = 1_000, steps }) => {
     nowMs = step.now * 1_000
     exchanges = step.exchanges
     const caller = await guard.authenticate(`Bearer ${tokens[step.token]}`)
-    const decision = await guard.authorize(caller, step.requirement, factsOf(step))
-    const { roles = [], permissions = [] } = decision.allow ? (decision.context ?? {}) : {}
-    const seen = decision.allow
-      ? { allow: true, roles: [...roles], permissions: [...permissions] }
-      : { allow: false, reason: decision.reason }
+    const seen = await (step.requirement === "loadGrants" ? loaded(guard, caller) : decided(guard, caller, step))
     expect({ ...seen, left: exchanges }, `step ${i}: ${step.token}`).toEqual({ ...step.expected, left: [] })
   }
 })

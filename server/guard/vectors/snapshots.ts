@@ -14,13 +14,14 @@ type SnapshotAnswer = { readonly jws: string } | { readonly status: number } | "
 export interface SnapshotStep {
   readonly now: number
   readonly token: string
-  readonly requirement: Requirement
+  /** What is asked of the caller; "loadGrants" where a handler loads what its caller was granted. */
+  readonly requirement: Requirement | "loadGrants"
   /** The resource that the target finds for what the requirement names, by its name in `resources`. */
   readonly resource?: string
   /** What the issuer is asked and answers; it is asked nothing else. */
   readonly exchanges: readonly { readonly asked: string; readonly answer: SnapshotAnswer }[]
-  readonly expected:
-    | { readonly allow: true; readonly roles: readonly string[]; readonly permissions: readonly string[] }
+  readonly expected: /** Both null: the AuthContext says that they are not loaded. */
+    | { readonly allow: true; readonly roles: readonly string[] | null; readonly permissions: readonly string[] | null }
     | { readonly allow: false; readonly reason: Reason }
 }
 
@@ -67,6 +68,7 @@ const resources = {
 const edit: Requirement = { is: "action", action: "notes.note.edit" }
 const reading: Requirement = { is: "action", action: "notes.note.read" }
 const scope: Requirement = { is: "scope", scope: "notes.read" }
+const asEditorOf: Requirement = { is: "role", role: "editor" }
 const editNote: Requirement = {
   is: "resourceAction",
   action: "notes.note.edit",
@@ -107,15 +109,18 @@ const path = (principal: string, query: string) => `/auth/permissions/${principa
 const asked = path(ids.principal, `&tenantId=${ids.tenant}&permVer=7`)
 
 type Expected = SnapshotStep["expected"]
-const allowed = (roles: readonly string[], permissions: readonly string[]): Expected => ({
+const allowed = (roles: readonly string[] | null, permissions: readonly string[] | null): Expected => ({
   allow: true,
   roles,
   permissions,
 })
 const refused = (reason: Reason): Expected => ({ allow: false, reason })
 const asEditor = allowed(["editor"], ["notes.note.read", "notes.note.edit"])
-const asBoth = allowed(["reader", "editor"], ["notes.note.read", "notes.note.edit"])
+const asReader = allowed(["reader"], ["notes.note.read", "notes.note.edit"])
+const onNotes = allowed([], ["notes.note.read", "notes.note.edit"])
+const notLoaded = allowed(null, null)
 const missing = refused("MISSING_PERMISSION")
+const noRole = refused("MISSING_ROLE")
 
 interface StepOptions {
   readonly answer?: SnapshotAnswer
@@ -123,7 +128,12 @@ interface StepOptions {
   readonly at?: number
   readonly resource?: keyof typeof resources
 }
-function step(token: string, requirement: Requirement, expected: Expected, of: StepOptions = {}): SnapshotStep {
+function step(
+  token: string,
+  requirement: SnapshotStep["requirement"],
+  expected: Expected,
+  of: StepOptions = {},
+): SnapshotStep {
   const exchanges = of.answer === undefined ? [] : [{ asked: of.asked ?? asked, answer: of.answer }]
   return {
     now: of.at ?? now,
@@ -168,11 +178,11 @@ const decisions: readonly SnapshotSequence[] = [
     "a folder": unresolved,
   }),
   granted("editor of the tenant", [grant(editor, ofTenant)], asEditor, { note: asEditor, "another note": asEditor }),
-  granted("editor of the note", [grant(editor, ofNote)], asEditor, { note: asEditor, "another note": elsewhere }),
+  granted("editor of the note", [grant(editor, ofNote)], onNotes, { note: onNotes, "another note": elsewhere }),
   granted(
     "editor of a folder of that id",
     [grant(editor, { ...ofTenant, resource: { type: "folder", id: "n1" } })],
-    asEditor,
+    onNotes,
     { note: elsewhere },
   ),
   granted("editor of such a note of no tenant", [grant(editor, { resource: ofNote.resource })], missing, {
@@ -184,17 +194,17 @@ const decisions: readonly SnapshotSequence[] = [
       grant(editor, { ...ofTenant, resource: { type: "note", id: "n2" } }),
       grant(editor, { resource: ofNote.resource }),
     ],
-    asEditor,
-    { note: elsewhere, "another note": asEditor },
+    onNotes,
+    { note: elsewhere, "another note": onNotes },
   ),
   granted("editor of another tenant", [grant(editor, { tenant_id: otherTenant })], missing, { note: missing }),
   granted("editor of a context", [grant(editor, { ...ofTenant, context_id: context })], missing, { note: missing }),
   granted("resident of the app", [grant(resident)], missing, { note: missing }),
   granted("resident of the tenant", [grant(resident, ofTenant)], asResident, { note: elsewhere }),
-  granted("resident of the note", [grant(resident, ofNote)], asResident, { note: asResident }),
+  granted("resident of the note", [grant(resident, ofNote)], onNotes, { note: onNotes }),
   granted("reader", [grant(reader)], missing, { note: missing }),
-  granted("reader, and editor of the note", [grant(reader), grant(editor, ofNote)], asBoth, {
-    note: asBoth,
+  granted("reader, and editor of the note", [grant(reader), grant(editor, ofNote)], asReader, {
+    note: asReader,
     "another note": elsewhere,
   }),
   granted("a role that the snapshot does not have", [grant({ id: "rol_other" })], missing, {}),
@@ -245,14 +255,58 @@ const keys: readonly SnapshotSequence[] = [
   {
     name: "is not asked where scopes decide, nor for a call that fails before",
     steps: [
-      step("user", scope, allowed([], [])),
-      step("user", { is: "anyOf", of: [edit, scope] }, allowed([], [])),
+      step("user", scope, notLoaded),
+      step("user", { is: "anyOf", of: [edit, scope] }, notLoaded),
       step(
         "user",
         { is: "allOf", of: [edit, { is: "kinds", of: ["SERVICE"] }] },
         refused("PRINCIPAL_KIND_NOT_ALLOWED"),
       ),
       step("user", editNote, unresolved, { resource: "a folder" }),
+    ],
+  },
+  {
+    name: "a role is asked for, and is held in the whole place of the token",
+    steps: [
+      step("user", asEditorOf, asEditor, { answer: signed([grant(editor)]) }),
+      step("no scopes", asEditorOf, allowed(["editor"], [])),
+      step("user of version 8", asEditorOf, noRole, {
+        answer: signed([grant(editor, ofNote), grant(reader)], { perm_ver: 8 }),
+        asked: path(ids.principal, `&tenantId=${ids.tenant}&permVer=8`),
+      }),
+    ],
+  },
+  {
+    name: "what is in memory is told to every handler, and what is not is loaded when a handler asks",
+    steps: [
+      step("user", scope, notLoaded),
+      step("user", "loadGrants", asEditor, { answer: signed([grant(editor)]) }),
+      step("user", "loadGrants", asEditor),
+      step("user", scope, asEditor),
+      step("reader", scope, allowed(["editor"], ["notes.note.read"])),
+      step("user of version 8", scope, notLoaded),
+      step("user of version 8", "loadGrants", allowed([], []), {
+        answer: signed([], { perm_ver: 8 }),
+        asked: path(ids.principal, `&tenantId=${ids.tenant}&permVer=8`),
+      }),
+      step("user of version 8", scope, allowed([], [])),
+    ],
+  },
+  {
+    name: "grants that cannot be loaded are not none",
+    steps: [
+      step("user", "loadGrants", refused("UNAVAILABLE"), { answer: "unreachable" }),
+      step("user", scope, notLoaded),
+      step("user", "loadGrants", refused("PERMISSIONS_STALE"), { answer: { status: 409 } }),
+      step("user", scope, notLoaded),
+    ],
+  },
+  {
+    name: "a grant that ends at its time leaves what is in memory",
+    steps: [
+      step("user", "loadGrants", asEditor, { answer: signed([grant(editor, { expires_at_ms: (now + 60) * 1_000 })]) }),
+      step("user", scope, asEditor, { at: now + 59 }),
+      step("user", scope, allowed([], []), { at: now + 60 }),
     ],
   },
   {

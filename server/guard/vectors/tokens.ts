@@ -1,5 +1,5 @@
 // Authorization headers, what is wrong with each, and the reason that every verifier gives: tokens.json.
-import type { AuthContext } from "@signet/kernel/authz/context"
+import { type AuthContext, notLoaded } from "@signet/kernel/authz/context"
 import type { Reason } from "@signet/kernel/errors"
 import { createVerifier } from "../access-token.ts"
 import { encodeBase64url } from "../base64url.ts"
@@ -243,7 +243,8 @@ async function contextIn(authorization: string | null): Promise<JsonContext> {
 }
 
 export function jsonContext({ claims: _, ...known }: AuthContext): JsonContext {
-  return JSON.parse(JSON.stringify(known, (_, value: unknown) => (value instanceof Set ? [...value] : value)))
+  const plain = (_: string, value: unknown) => (value instanceof Set ? [...value] : value === notLoaded ? null : value)
+  return JSON.parse(JSON.stringify(known, plain))
 }
 
 const rows: readonly Row[] = [

@@ -49,7 +49,7 @@ export interface Deny {
   readonly statusCode: number
   /** May be shown to the caller. */
   readonly safeMessage: string
-  /** For WWW-Authenticate and ErrorInfo: `scope`, `permission`, `max_age`. */
+  /** For WWW-Authenticate and ErrorInfo: `scope`, `permission`, `role`, `max_age`. */
   readonly metadata: Readonly<Record<string, string>>
   /** The step that failed, 1 to 8; 0 for a fault. */
   readonly step: number

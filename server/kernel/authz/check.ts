@@ -3,7 +3,7 @@ import type { Reason } from "../errors.ts"
 import { maxActDepth } from "../token/claims.ts"
 import type { Question } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
-import { isHeldAt, isHeldOn } from "./effective.ts"
+import { hasRoleAt, isHeldAt, isHeldOn } from "./effective.ts"
 import { misplacement } from "./grants.ts"
 import { displacement } from "./liveness.ts"
 import { type Freshness, type Requirement, resourceKey, tenantKey } from "./requirement.ts"
@@ -84,6 +84,9 @@ function missing(check: Requirement, { context, snapshot, nowMs }: KnownCall): F
     case "scope":
       if (context.scopes.has(check.scope)) return undefined
       return { step: 6, reason: "MISSING_SCOPE", metadata: { scope: check.scope } }
+    case "role":
+      if (snapshot !== null && hasRoleAt(snapshot, check.role, context, nowMs)) return undefined
+      return { step: 6, reason: "MISSING_ROLE", metadata: { role: check.role } }
     case "action":
     case "resourceAction":
       if (snapshot !== null && isHeldAt(snapshot, { scopes: context.scopes, nowMs }, check.action, context)) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { contextOf } from "./context.ts"
+import { contextOf, notLoaded, withGrants } from "./context.ts"
 import { delegatedClaims, serviceClaims, userClaims } from "./testing.ts"
 
 describe("the three shapes of the specification", () => {
@@ -72,17 +72,32 @@ test("of several actors only the outermost acts; the others count", () => {
 
 test("roles and permissions come from the authority and never from the token", () => {
   const payload = { ...userClaims, roles: ["admin"], permissions: ["all"], scope: "admin" }
-  const context = contextOf(userClaims, payload, { roles: ["editor"], permissions: ["notes.note.edit"] })
-  expect([...context.roles]).toEqual(["editor"])
-  expect([...context.permissions]).toEqual(["notes.note.edit"])
-  expect([...contextOf(userClaims, payload).permissions]).toEqual([])
-  expect(context.claims.roles).toEqual(["admin"])
+  const unread = contextOf(userClaims, payload)
+  const grants = { roles: new Set(["editor"]), permissions: new Set(["notes.note.edit"]) }
+  expect(withGrants(unread, grants)).toEqual({ ...unread, ...grants })
+  expect(unread).toMatchObject({ roles: notLoaded, permissions: notLoaded })
+  expect(unread.claims.roles).toEqual(["admin"])
+})
+
+test("what is not loaded cannot be taken for none", () => {
+  const { roles } = contextOf(userClaims)
+  // @ts-expect-error: it may be not loaded.
+  expect(() => roles.has("editor")).toThrow(TypeError)
+  // @ts-expect-error: it may be not loaded, which is no undefined either.
+  expect(() => roles?.has("editor")).toThrow(TypeError)
+  // @ts-expect-error: it may be not loaded.
+  expect(() => [...roles]).toThrow(TypeError)
+  expect(Boolean(roles)).toBe(true)
+  expect(roles === notLoaded ? "not loaded" : roles.has("editor")).toBe("not loaded")
 })
 
 test("nothing in a context can be changed", () => {
-  const context = contextOf(delegatedClaims, { ...delegatedClaims, own: { deep: [1] } })
+  const held = { roles: new Set(["editor"]), permissions: new Set(["notes.note.edit"]) }
+  const context = withGrants(contextOf(delegatedClaims, { ...delegatedClaims, own: { deep: [1] } }), held)
   expect(() => Reflect.apply(Reflect.get(context.scopes, "add"), context.scopes, ["x"])).toThrow(TypeError)
-  expect(() => Reflect.apply(Reflect.get(context.permissions, "clear"), context.permissions, [])).toThrow(TypeError)
+  expect(() => Reflect.apply(Reflect.get(Object(context.permissions), "clear"), context.permissions, [])).toThrow(
+    TypeError,
+  )
   const parts = [
     context,
     context.principal,

@@ -42,8 +42,10 @@ export interface AuthContext {
   readonly issuer: string
   readonly audience: string
   readonly scopes: ReadonlySet<string>
-  readonly roles: ReadonlySet<string>
-  readonly permissions: ReadonlySet<string>
+  /** Keys of the roles held in the token's whole app, tenant and context. */
+  readonly roles: ReadonlySet<string> | NotLoaded
+  /** Held there or on a resource there, as far as the token's scopes let them be used. */
+  readonly permissions: ReadonlySet<string> | NotLoaded
   readonly method: AuthMethod
   readonly actor: PrincipalRef | null
   readonly delegation: Delegation | null
@@ -57,10 +59,17 @@ export interface AuthContext {
   readonly versions: AuthorityVersions
 }
 
-/** Roles and permissions that the principal holds in the token's app, tenant and context: no token carries them. */
-export interface Authority {
-  readonly roles: Iterable<string>
-  readonly permissions: Iterable<string>
+/**
+ * In place of roles and permissions that nobody has read: no token carries them. It is no set, so that it cannot be taken
+ * for "none". Of the registry: a process may load this as an ES module and by `require`.
+ */
+export const notLoaded: unique symbol = Symbol.for("signet.guard.not-loaded")
+export type NotLoaded = typeof notLoaded
+
+/** Roles and permissions that the principal holds in the token's app, tenant and context. */
+export interface Grants {
+  readonly roles: ReadonlySet<string>
+  readonly permissions: ReadonlySet<string>
 }
 
 const methods: Record<GrantType, AuthMethod> = {
@@ -70,8 +79,6 @@ const methods: Record<GrantType, AuthMethod> = {
   on_behalf_of: "ON_BEHALF_OF",
 }
 
-const nothing: Authority = { roles: [], permissions: [] }
-
 /**
  * Who the claims of a verified token say is calling. The context can be shared between calls: nothing in it changes.
  *
@@ -80,7 +87,6 @@ const nothing: Authority = { roles: [], permissions: [] }
 export function contextOf(
   claims: AccessTokenClaims,
   payload: Readonly<Record<string, unknown>> = { ...claims },
-  authority: Authority = nothing,
 ): AuthContext {
   const delegation = claims.act === undefined ? null : delegationOf(claims, claims.act)
   return Object.freeze({
@@ -96,8 +102,8 @@ export function contextOf(
     issuer: claims.iss,
     audience: claims.aud,
     scopes: frozenSet(claims.scp),
-    roles: frozenSet(authority.roles),
-    permissions: frozenSet(authority.permissions),
+    roles: notLoaded,
+    permissions: notLoaded,
     method: methods[claims.gty],
     actor: delegation?.actor ?? null,
     delegation,
@@ -110,8 +116,8 @@ export function contextOf(
   })
 }
 
-/** The same caller, with what is known of roles and permissions. */
-export function withAuthority(context: AuthContext, { roles, permissions }: Authority): AuthContext {
+/** The same caller, with its roles and permissions. */
+export function withGrants(context: AuthContext, { roles, permissions }: Grants): AuthContext {
   return Object.freeze({ ...context, roles: frozenSet(roles), permissions: frozenSet(permissions) })
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
 import type { Place } from "../admin-ports.ts"
 import { newId } from "../ids.ts"
-import { heldAt, isHeldAt, isHeldOn, type PermissionSnapshot } from "./effective.ts"
+import { hasRoleAt, heldAt, isHeldAt, isHeldOn, type PermissionSnapshot } from "./effective.ts"
 import type { HeldGrant } from "./grants.ts"
 
 const random = (last: number) => new Uint8Array(10).fill(last)
@@ -64,6 +64,14 @@ describe("a permission at a place", () => {
     expect(heldAt(of, holder, place())).toEqual({ roles: new Set(), permissions: new Set() })
     const late = { ...of, grants: of.grants.map((grant) => ({ ...grant, expiresAtMs: nowMs })) }
     expect(heldAt(late, holder, inTenant)).toEqual({ roles: new Set(), permissions: new Set() })
+  })
+
+  test("on a resource gives permissions, and no role of the place", () => {
+    const of = snapshot([{ tenantId: tenant, resource: { type: "note", id: "n1" } }])
+    expect(heldAt(of, holder, inTenant)).toEqual({ roles: new Set(), permissions: new Set(["a.b.edit"]) })
+    expect(hasRoleAt(of, "editor", inTenant, nowMs)).toBe(false)
+    expect(hasRoleAt(snapshot([{ tenantId: tenant }]), "editor", inTenant, nowMs)).toBe(true)
+    expect(hasRoleAt(snapshot([{ tenantId: tenant }]), "owner", inTenant, nowMs)).toBe(false)
   })
 })
 

@@ -1,7 +1,8 @@
 // What a token is good for: what its scopes let it use of what its principal was granted. Scopes of a delegated token
 // are within the delegation already. Nothing here takes away, so the order of anything changes nothing.
 import type { Place } from "../admin-ports.ts"
-import { covers, type HeldGrant, isLive, type ResourceRef, reaches } from "./grants.ts"
+import type { Grants } from "./context.ts"
+import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
 
 /** What a principal was granted at a place, and what the app's roles and scopes mean. */
 export interface PermissionSnapshot {
@@ -55,19 +56,27 @@ export function isUsable(
   return [...scopes].some((scope) => of.get(scope)?.has(permission) === true)
 }
 
+/** Whether the role is held in the whole place: a role on one of its resources is not. Scopes do not narrow a role. */
+export function hasRoleAt(of: PermissionSnapshot, key: string, place: Place, nowMs: number): boolean {
+  return rolesFor(of, nowMs, (grant, { inheritable }) => reachesWhole(grant, inheritable, place)).some(
+    (role) => role.key === key,
+  )
+}
+
 /** Keys of the roles, and the permissions, that are held at a place: what an AuthContext tells of them. */
-export function heldAt(
-  of: PermissionSnapshot,
-  holder: Holder,
-  place: Place,
-): { readonly roles: ReadonlySet<string>; readonly permissions: ReadonlySet<string> } {
+export function heldAt(of: PermissionSnapshot, holder: Holder, place: Place): Grants {
   const usable = new Set([...holder.scopes].flatMap((scope) => [...(of.scopes.get(scope) ?? [])]))
-  const held = of.grants.flatMap((grant) => {
-    const role = of.roles.get(grant.roleId)
-    return role !== undefined && isLive(grant, holder.nowMs) && reaches(grant, role.inheritable, place) ? [role] : []
-  })
+  const inWhole = rolesFor(of, holder.nowMs, (grant, { inheritable }) => reachesWhole(grant, inheritable, place))
+  const anywhere = rolesFor(of, holder.nowMs, (grant, { inheritable }) => reaches(grant, inheritable, place))
   return {
-    roles: new Set(held.map(({ key }) => key)),
-    permissions: new Set(held.flatMap(({ permissions }) => [...permissions].filter((one) => usable.has(one)))),
+    roles: new Set(inWhole.map(({ key }) => key)),
+    permissions: new Set(anywhere.flatMap(({ permissions }) => [...permissions].filter((one) => usable.has(one)))),
   }
+}
+
+function rolesFor(of: PermissionSnapshot, nowMs: number, applies: Applies): readonly SnapshotRole[] {
+  return of.grants.flatMap((grant) => {
+    const role = of.roles.get(grant.roleId)
+    return role !== undefined && isLive(grant, nowMs) && applies(grant, role) ? [role] : []
+  })
 }

@@ -34,6 +34,7 @@ export function evaluate(requirement: Requirement, call: KnownCall, inherited: I
       return allOf(requirement, partsOf(requirement, call, options))
     case "scope":
     case "action":
+    case "role":
     case "resourceAction":
     case "kinds":
     case "tenant":

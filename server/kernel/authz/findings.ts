@@ -3,7 +3,7 @@ import type { Question } from "./authorize.ts"
 import type { Failure, Inherited, KnownCall } from "./check.ts"
 import type { AuthContext } from "./context.ts"
 import { isUsable } from "./effective.ts"
-import { covers, type HeldGrant, isLive, type ResourceRef, reaches } from "./grants.ts"
+import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
 import { type Requirement, resourceKey, tenantKey } from "./requirement.ts"
 
 /** Who calls: `USER ann of app, tenant acme, with notes.read`. */
@@ -41,6 +41,8 @@ function checkFound(check: Requirement, call: KnownCall): readonly string[] {
       return [actorText(context)]
     case "device":
       return [context.deviceId === null ? "the token is bound to no device" : `the token is of ${context.deviceId}`]
+    case "role":
+      return roleFound(check.role, call)
     case "action":
       return authorityFound(check.action, call, (grant, isInherited) => missOf(grant, isInherited, context, undefined))
     case "resourceAction": {
@@ -78,6 +80,24 @@ function authorityFound(
     `${listed(context.scopes)} ${usable ? "lets" : "does not let"} the token use ${permission}`,
     ...(grants.length === 0 ? ["the caller was granted nothing"] : grants),
   ]
+}
+
+/** What grants say of a role: of each whether it gives the role in the token's place, or why not. */
+function roleFound(key: string, { context, snapshot, nowMs }: KnownCall): readonly string[] {
+  if (snapshot === null) return ["nobody asked what the caller was granted"]
+  if (snapshot.grants.length === 0) return ["the caller was granted nothing"]
+  return snapshot.grants.map((grant) => {
+    const role = snapshot.roles.get(grant.roleId)
+    const miss = (): string | undefined => {
+      if (role === undefined) return "there is no such role"
+      if (role.key !== key) return `it is not ${key}`
+      if (!isLive(grant, nowMs)) return "it has expired"
+      if (reachesWhole(grant, role.inheritable, context)) return undefined
+      if (grant.resource !== null) return "it is on one resource"
+      return reachesWhole(grant, true, context) ? "it is not inherited" : "it is elsewhere"
+    }
+    return `${role?.key ?? grant.roleId} on ${nodeText(grant)}: ${miss() ?? "holds"}`
+  })
 }
 
 /** Why a grant does not hold at a place or on a resource; undefined when it does. */

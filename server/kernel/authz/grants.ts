@@ -43,6 +43,11 @@ export function reaches(grant: HeldGrant, isInherited: boolean, place: Place): b
   return isAt(grant, place) || (grant.resource === null && isInherited && isAround(grant, place))
 }
 
+/** True when the grant holds in all of a place: on it or, where it is inherited, on a node that the place is in. */
+export function reachesWhole(grant: HeldGrant, isInherited: boolean, place: Place): boolean {
+  return grant.resource === null && reaches(grant, isInherited, place)
+}
+
 /** A resource's id says which it is in its own place: in another one the same id is somebody else's resource. */
 function isAt({ appId, tenantId, contextId }: HeldGrant, place: Place): boolean {
   return appId === place.appId && tenantId === place.tenantId && contextId === place.contextId

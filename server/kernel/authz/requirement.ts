@@ -25,6 +25,7 @@ export type Requirement = Options &
     | { readonly is: "bodyCredential" }
     | { readonly is: "scope"; readonly scope: string }
     | { readonly is: "action"; readonly action: string }
+    | { readonly is: "role"; readonly role: string }
     | {
         readonly is: "resourceAction"
         readonly action: string
@@ -82,6 +83,8 @@ function describeCheck(check: Requirement): string {
       return `scope(${check.scope})`
     case "action":
       return `action(${check.action})`
+    case "role":
+      return `role(${check.role})`
     case "resourceAction":
       return `action(${check.action} on ${check.type} from ${check.from} ${check.field})`
     case "kinds":

@@ -72,10 +72,9 @@ export function snapshotOf(
   }
 }
 
-const authority = { roles: ["editor"], permissions: ["notes.note.edit"] }
-export const user = contextOf(userClaims, { ...userClaims }, authority)
-export const service = contextOf(serviceClaims, { ...serviceClaims }, authority)
-export const delegated = contextOf(delegatedClaims, { ...delegatedClaims }, authority)
+export const user = contextOf(userClaims)
+export const service = contextOf(serviceClaims)
+export const delegated = contextOf(delegatedClaims)
 
 export const resource: ResourceRef = {
   type: "note",

@@ -62,7 +62,7 @@ guard = Guard(
 def app(environ, start_response):
     start_response("200 OK", [("content-type", "application/json")])
     caller = call_of(environ).caller
-    return [json.dumps({"caller": caller.principal.id, "roles": sorted(caller.roles)}).encode("ascii")]
+    return [json.dumps({"caller": caller.principal.id, "roles": None if caller.roles is NOT_LOADED else sorted(caller.roles)}).encode("ascii")]
 
 
 edit = resource_action("notes.note.edit", type="note", source=PATH, field="note_id")

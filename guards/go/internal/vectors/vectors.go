@@ -101,6 +101,7 @@ type Requirement struct {
 	Is     string          `json:"is"`
 	Scope  string          `json:"scope"`
 	Action string          `json:"action"`
+	Role   string          `json:"role"`
 	Type   string          `json:"type"`
 	From   guard.Source    `json:"from"`
 	Field  string          `json:"field"`
@@ -170,6 +171,8 @@ func (r *Requirement) check() guard.Requirement {
 		return guard.BodyCredential()
 	case "scope":
 		return guard.Scope(r.Scope)
+	case "role":
+		return guard.Role(r.Role)
 	case "action":
 		return guard.Action(r.Action)
 	case "resourceAction":

@@ -32,6 +32,8 @@ function checkOf(check: Requirement): NonNullable<Requires["check"]> {
       return { case: "scope", value: check.scope }
     case "action":
       return { case: "action", value: check.action }
+    case "role":
+      return { case: "role", value: check.role }
     case "resourceAction": {
       const { action, type, from, field } = check
       return { case: "resourceAction", value: { action, type, from: sourceOf(from), field } }

@@ -12,7 +12,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/authz/v1/context.proto.
  */
 export const file_signet_authz_v1_context: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zaWduZXQvYXV0aHovdjEvY29udGV4dC5wcm90bxIPc2lnbmV0LmF1dGh6LnYxIuYDCgtBdXRoQ29udGV4dBIwCglwcmluY2lwYWwYASABKAsyHS5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsUmVmEhMKC2lkZW50aXR5X2lkGAIgASgJEg4KBmFwcF9pZBgDIAEoCRIRCgl0ZW5hbnRfaWQYBCABKAkSEgoKY29udGV4dF9pZBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEhAKCHRva2VuX2lkGAcgASgJEhUKDWNyZWRlbnRpYWxfaWQYCCABKAkSDgoGaXNzdWVyGAkgASgJEhAKCGF1ZGllbmNlGAogASgJEg4KBnNjb3BlcxgLIAMoCRINCgVyb2xlcxgMIAMoCRITCgtwZXJtaXNzaW9ucxgNIAMoCRIrCgZtZXRob2QYDiABKA4yGy5zaWduZXQuYXV0aHoudjEuQXV0aE1ldGhvZBIsCgVhY3RvchgPIAEoCzIdLnNpZ25ldC5hdXRoei52MS5QcmluY2lwYWxSZWYSLwoKZGVsZWdhdGlvbhgQIAEoCzIbLnNpZ25ldC5hdXRoei52MS5EZWxlZ2F0aW9uEicKBmNsYWltcxgRIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEQoJZGV2aWNlX2lkGBIgASgJIkgKDFByaW5jaXBhbFJlZhIKCgJpZBgBIAEoCRIsCgRraW5kGAIgASgOMh4uc2lnbmV0LmF1dGh6LnYxLlByaW5jaXBhbEtpbmQilQEKCkRlbGVnYXRpb24SLAoFYWN0b3IYASABKAsyHS5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsUmVmEg4KBmpvYl9pZBgCIAEoCRIZChFvcmlnaW5fc2Vzc2lvbl9pZBgDIAEoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJeCgtSZXNvdXJjZVJlZhIMCgR0eXBlGAEgASgJEgoKAmlkGAIgASgJEg4KBmFwcF9pZBgDIAEoCRIRCgl0ZW5hbnRfaWQYBCABKAkSEgoKY29udGV4dF9pZBgFIAEoCSpcCg1QcmluY2lwYWxLaW5kEh4KGlBSSU5DSVBBTF9LSU5EX1VOU1BFQ0lGSUVEEAASCAoEVVNFUhABEgsKB1NFUlZJQ0UQAhIJCgVBR0VOVBADEgkKBUFDVE9SEAQqpgEKCkF1dGhNZXRob2QSGwoXQVVUSF9NRVRIT0RfVU5TUEVDSUZJRUQQABIQCgxVU0VSX1NFU1NJT04QARIWChJDTElFTlRfQ1JFREVOVElBTFMQAhIZChVQRVJTT05BTF9BQ0NFU1NfVE9LRU4QAxIQCgxPTl9CRUhBTEZfT0YQBBISCg5BQ1RPUl9FTlZFTE9QRRAFEhAKDElOVEVSTkFMX0pPQhAGQlMKE2Rldi5zaWduZXQuYXV0aHoudjFCDENvbnRleHRQcm90b1ABWixzaWduZXQuZGV2L2d1YXJkL2dlbi9zaWduZXQvYXV0aHovdjE7YXV0aHp2MWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1zaWduZXQvYXV0aHovdjEvY29udGV4dC5wcm90bxIPc2lnbmV0LmF1dGh6LnYxIv0DCgtBdXRoQ29udGV4dBIwCglwcmluY2lwYWwYASABKAsyHS5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsUmVmEhMKC2lkZW50aXR5X2lkGAIgASgJEg4KBmFwcF9pZBgDIAEoCRIRCgl0ZW5hbnRfaWQYBCABKAkSEgoKY29udGV4dF9pZBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEhAKCHRva2VuX2lkGAcgASgJEhUKDWNyZWRlbnRpYWxfaWQYCCABKAkSDgoGaXNzdWVyGAkgASgJEhAKCGF1ZGllbmNlGAogASgJEg4KBnNjb3BlcxgLIAMoCRINCgVyb2xlcxgMIAMoCRITCgtwZXJtaXNzaW9ucxgNIAMoCRIrCgZtZXRob2QYDiABKA4yGy5zaWduZXQuYXV0aHoudjEuQXV0aE1ldGhvZBIsCgVhY3RvchgPIAEoCzIdLnNpZ25ldC5hdXRoei52MS5QcmluY2lwYWxSZWYSLwoKZGVsZWdhdGlvbhgQIAEoCzIbLnNpZ25ldC5hdXRoei52MS5EZWxlZ2F0aW9uEicKBmNsYWltcxgRIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEQoJZGV2aWNlX2lkGBIgASgJEhUKDWdyYW50c19sb2FkZWQYEyABKAgiSAoMUHJpbmNpcGFsUmVmEgoKAmlkGAEgASgJEiwKBGtpbmQYAiABKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZCKVAQoKRGVsZWdhdGlvbhIsCgVhY3RvchgBIAEoCzIdLnNpZ25ldC5hdXRoei52MS5QcmluY2lwYWxSZWYSDgoGam9iX2lkGAIgASgJEhkKEW9yaWdpbl9zZXNzaW9uX2lkGAMgASgJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIl4KC1Jlc291cmNlUmVmEgwKBHR5cGUYASABKAkSCgoCaWQYAiABKAkSDgoGYXBwX2lkGAMgASgJEhEKCXRlbmFudF9pZBgEIAEoCRISCgpjb250ZXh0X2lkGAUgASgJKlwKDVByaW5jaXBhbEtpbmQSHgoaUFJJTkNJUEFMX0tJTkRfVU5TUEVDSUZJRUQQABIICgRVU0VSEAESCwoHU0VSVklDRRACEgkKBUFHRU5UEAMSCQoFQUNUT1IQBCqmAQoKQXV0aE1ldGhvZBIbChdBVVRIX01FVEhPRF9VTlNQRUNJRklFRBAAEhAKDFVTRVJfU0VTU0lPThABEhYKEkNMSUVOVF9DUkVERU5USUFMUxACEhkKFVBFUlNPTkFMX0FDQ0VTU19UT0tFThADEhAKDE9OX0JFSEFMRl9PRhAEEhIKDkFDVE9SX0VOVkVMT1BFEAUSEAoMSU5URVJOQUxfSk9CEAZCUwoTZGV2LnNpZ25ldC5hdXRoei52MUIMQ29udGV4dFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Who is calling: what the middleware of every target builds from a verified credential and hands to the authorizer
@@ -99,14 +99,16 @@ export type AuthContext = Message<"signet.authz.v1.AuthContext"> & {
   scopes: string[];
 
   /**
-   * Role keys held in this app, tenant and context.
+   * Keys of the roles held in this app, tenant and context: granted there, or inherited. Nothing is known of them unless
+   * `grants_loaded`.
    *
    * @generated from field: repeated string roles = 12;
    */
   roles: string[];
 
   /**
-   * Permission keys held in this app, tenant and context.
+   * Keys of the permissions held in this app, tenant and context, or on a resource there, as far as the token's scopes let
+   * them be used. Nothing is known of them unless `grants_loaded`.
    *
    * @generated from field: repeated string permissions = 13;
    */
@@ -146,6 +148,14 @@ export type AuthContext = Message<"signet.authz.v1.AuthContext"> & {
    * @generated from field: string device_id = 18;
    */
   deviceId: string;
+
+  /**
+   * Whether `roles` and `permissions` were read from a permission snapshot. False: they are empty because nobody asked,
+   * and the caller may hold some.
+   *
+   * @generated from field: bool grants_loaded = 19;
+   */
+  grantsLoaded: boolean;
 };
 
 /**

@@ -251,7 +251,7 @@ export const Reason = {
   MISSING_PERMISSION: 91,
 
   /**
-   * No grant gives the role.
+   * The caller does not hold the role in the token's app, tenant and context.
    *
    * @generated from enum value: MISSING_ROLE = 92;
    */

@@ -15,7 +15,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsignet/authz/v1/context.proto\x12\x0fsignet.authz.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x05\n\x0b\x41uthContext\x12;\n\tprincipal\x18\x01 \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\tprincipal\x12\x1f\n\x0bidentity_id\x18\x02 \x01(\tR\nidentityId\x12\x15\n\x06\x61pp_id\x18\x03 \x01(\tR\x05\x61ppId\x12\x1b\n\ttenant_id\x18\x04 \x01(\tR\x08tenantId\x12\x1d\n\ncontext_id\x18\x05 \x01(\tR\tcontextId\x12\x1d\n\nsession_id\x18\x06 \x01(\tR\tsessionId\x12\x19\n\x08token_id\x18\x07 \x01(\tR\x07tokenId\x12#\n\rcredential_id\x18\x08 \x01(\tR\x0c\x63redentialId\x12\x16\n\x06issuer\x18\t \x01(\tR\x06issuer\x12\x1a\n\x08\x61udience\x18\n \x01(\tR\x08\x61udience\x12\x16\n\x06scopes\x18\x0b \x03(\tR\x06scopes\x12\x14\n\x05roles\x18\x0c \x03(\tR\x05roles\x12 \n\x0bpermissions\x18\r \x03(\tR\x0bpermissions\x12\x33\n\x06method\x18\x0e \x01(\x0e\x32\x1b.signet.authz.v1.AuthMethodR\x06method\x12\x33\n\x05\x61\x63tor\x18\x0f \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\x05\x61\x63tor\x12;\n\ndelegation\x18\x10 \x01(\x0b\x32\x1b.signet.authz.v1.DelegationR\ndelegation\x12/\n\x06\x63laims\x18\x11 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63laims\x12\x1b\n\tdevice_id\x18\x12 \x01(\tR\x08\x64\x65viceId\"R\n\x0cPrincipalRef\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x32\n\x04kind\x18\x02 \x01(\x0e\x32\x1e.signet.authz.v1.PrincipalKindR\x04kind\"\xbf\x01\n\nDelegation\x12\x33\n\x05\x61\x63tor\x18\x01 \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\x05\x61\x63tor\x12\x15\n\x06job_id\x18\x02 \x01(\tR\x05jobId\x12*\n\x11origin_session_id\x18\x03 \x01(\tR\x0foriginSessionId\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\"\x84\x01\n\x0bResourceRef\x12\x12\n\x04type\x18\x01 \x01(\tR\x04type\x12\x0e\n\x02id\x18\x02 \x01(\tR\x02id\x12\x15\n\x06\x61pp_id\x18\x03 \x01(\tR\x05\x61ppId\x12\x1b\n\ttenant_id\x18\x04 \x01(\tR\x08tenantId\x12\x1d\n\ncontext_id\x18\x05 \x01(\tR\tcontextId*\\\n\rPrincipalKind\x12\x1e\n\x1aPRINCIPAL_KIND_UNSPECIFIED\x10\x00\x12\x08\n\x04USER\x10\x01\x12\x0b\n\x07SERVICE\x10\x02\x12\t\n\x05\x41GENT\x10\x03\x12\t\n\x05\x41\x43TOR\x10\x04*\xa6\x01\n\nAuthMethod\x12\x1b\n\x17\x41UTH_METHOD_UNSPECIFIED\x10\x00\x12\x10\n\x0cUSER_SESSION\x10\x01\x12\x16\n\x12\x43LIENT_CREDENTIALS\x10\x02\x12\x19\n\x15PERSONAL_ACCESS_TOKEN\x10\x03\x12\x10\n\x0cON_BEHALF_OF\x10\x04\x12\x12\n\x0e\x41\x43TOR_ENVELOPE\x10\x05\x12\x10\n\x0cINTERNAL_JOB\x10\x06\x42S\n\x13\x64\x65v.signet.authz.v1B\x0c\x43ontextProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dsignet/authz/v1/context.proto\x12\x0fsignet.authz.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x05\n\x0b\x41uthContext\x12;\n\tprincipal\x18\x01 \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\tprincipal\x12\x1f\n\x0bidentity_id\x18\x02 \x01(\tR\nidentityId\x12\x15\n\x06\x61pp_id\x18\x03 \x01(\tR\x05\x61ppId\x12\x1b\n\ttenant_id\x18\x04 \x01(\tR\x08tenantId\x12\x1d\n\ncontext_id\x18\x05 \x01(\tR\tcontextId\x12\x1d\n\nsession_id\x18\x06 \x01(\tR\tsessionId\x12\x19\n\x08token_id\x18\x07 \x01(\tR\x07tokenId\x12#\n\rcredential_id\x18\x08 \x01(\tR\x0c\x63redentialId\x12\x16\n\x06issuer\x18\t \x01(\tR\x06issuer\x12\x1a\n\x08\x61udience\x18\n \x01(\tR\x08\x61udience\x12\x16\n\x06scopes\x18\x0b \x03(\tR\x06scopes\x12\x14\n\x05roles\x18\x0c \x03(\tR\x05roles\x12 \n\x0bpermissions\x18\r \x03(\tR\x0bpermissions\x12\x33\n\x06method\x18\x0e \x01(\x0e\x32\x1b.signet.authz.v1.AuthMethodR\x06method\x12\x33\n\x05\x61\x63tor\x18\x0f \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\x05\x61\x63tor\x12;\n\ndelegation\x18\x10 \x01(\x0b\x32\x1b.signet.authz.v1.DelegationR\ndelegation\x12/\n\x06\x63laims\x18\x11 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63laims\x12\x1b\n\tdevice_id\x18\x12 \x01(\tR\x08\x64\x65viceId\x12#\n\rgrants_loaded\x18\x13 \x01(\x08R\x0cgrantsLoaded\"R\n\x0cPrincipalRef\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x32\n\x04kind\x18\x02 \x01(\x0e\x32\x1e.signet.authz.v1.PrincipalKindR\x04kind\"\xbf\x01\n\nDelegation\x12\x33\n\x05\x61\x63tor\x18\x01 \x01(\x0b\x32\x1d.signet.authz.v1.PrincipalRefR\x05\x61\x63tor\x12\x15\n\x06job_id\x18\x02 \x01(\tR\x05jobId\x12*\n\x11origin_session_id\x18\x03 \x01(\tR\x0foriginSessionId\x12\x39\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\"\x84\x01\n\x0bResourceRef\x12\x12\n\x04type\x18\x01 \x01(\tR\x04type\x12\x0e\n\x02id\x18\x02 \x01(\tR\x02id\x12\x15\n\x06\x61pp_id\x18\x03 \x01(\tR\x05\x61ppId\x12\x1b\n\ttenant_id\x18\x04 \x01(\tR\x08tenantId\x12\x1d\n\ncontext_id\x18\x05 \x01(\tR\tcontextId*\\\n\rPrincipalKind\x12\x1e\n\x1aPRINCIPAL_KIND_UNSPECIFIED\x10\x00\x12\x08\n\x04USER\x10\x01\x12\x0b\n\x07SERVICE\x10\x02\x12\t\n\x05\x41GENT\x10\x03\x12\t\n\x05\x41\x43TOR\x10\x04*\xa6\x01\n\nAuthMethod\x12\x1b\n\x17\x41UTH_METHOD_UNSPECIFIED\x10\x00\x12\x10\n\x0cUSER_SESSION\x10\x01\x12\x16\n\x12\x43LIENT_CREDENTIALS\x10\x02\x12\x19\n\x15PERSONAL_ACCESS_TOKEN\x10\x03\x12\x10\n\x0cON_BEHALF_OF\x10\x04\x12\x12\n\x0e\x41\x43TOR_ENVELOPE\x10\x05\x12\x10\n\x0cINTERNAL_JOB\x10\x06\x42S\n\x13\x64\x65v.signet.authz.v1B\x0c\x43ontextProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'signet.authz.v1.context_pb2', globals())
@@ -23,16 +23,16 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\n\023dev.signet.authz.v1B\014ContextProtoP\001Z,signet.dev/guard/gen/signet/authz/v1;authzv1'
-  _PRINCIPALKIND._serialized_start=1191
-  _PRINCIPALKIND._serialized_end=1283
-  _AUTHMETHOD._serialized_start=1286
-  _AUTHMETHOD._serialized_end=1452
+  _PRINCIPALKIND._serialized_start=1228
+  _PRINCIPALKIND._serialized_end=1320
+  _AUTHMETHOD._serialized_start=1323
+  _AUTHMETHOD._serialized_end=1489
   _AUTHCONTEXT._serialized_start=114
-  _AUTHCONTEXT._serialized_end=776
-  _PRINCIPALREF._serialized_start=778
-  _PRINCIPALREF._serialized_end=860
-  _DELEGATION._serialized_start=863
-  _DELEGATION._serialized_end=1054
-  _RESOURCEREF._serialized_start=1057
-  _RESOURCEREF._serialized_end=1189
+  _AUTHCONTEXT._serialized_end=813
+  _PRINCIPALREF._serialized_start=815
+  _PRINCIPALREF._serialized_end=897
+  _DELEGATION._serialized_start=900
+  _DELEGATION._serialized_end=1091
+  _RESOURCEREF._serialized_start=1094
+  _RESOURCEREF._serialized_end=1226
 # @@protoc_insertion_point(module_scope)

@@ -21,7 +21,7 @@ USER: PrincipalKind
 USER_SESSION: AuthMethod
 
 class AuthContext(_message.Message):
-    __slots__ = ["actor", "app_id", "audience", "claims", "context_id", "credential_id", "delegation", "device_id", "identity_id", "issuer", "method", "permissions", "principal", "roles", "scopes", "session_id", "tenant_id", "token_id"]
+    __slots__ = ["actor", "app_id", "audience", "claims", "context_id", "credential_id", "delegation", "device_id", "grants_loaded", "identity_id", "issuer", "method", "permissions", "principal", "roles", "scopes", "session_id", "tenant_id", "token_id"]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     APP_ID_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_FIELD_NUMBER: _ClassVar[int]
@@ -30,6 +30,7 @@ class AuthContext(_message.Message):
     CREDENTIAL_ID_FIELD_NUMBER: _ClassVar[int]
     DELEGATION_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_LOADED_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_ID_FIELD_NUMBER: _ClassVar[int]
     ISSUER_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +49,7 @@ class AuthContext(_message.Message):
     credential_id: str
     delegation: Delegation
     device_id: str
+    grants_loaded: bool
     identity_id: str
     issuer: str
     method: AuthMethod
@@ -58,7 +60,7 @@ class AuthContext(_message.Message):
     session_id: str
     tenant_id: str
     token_id: str
-    def __init__(self, principal: _Optional[_Union[PrincipalRef, _Mapping]] = ..., identity_id: _Optional[str] = ..., app_id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., context_id: _Optional[str] = ..., session_id: _Optional[str] = ..., token_id: _Optional[str] = ..., credential_id: _Optional[str] = ..., issuer: _Optional[str] = ..., audience: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ..., permissions: _Optional[_Iterable[str]] = ..., method: _Optional[_Union[AuthMethod, str]] = ..., actor: _Optional[_Union[PrincipalRef, _Mapping]] = ..., delegation: _Optional[_Union[Delegation, _Mapping]] = ..., claims: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., device_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, principal: _Optional[_Union[PrincipalRef, _Mapping]] = ..., identity_id: _Optional[str] = ..., app_id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., context_id: _Optional[str] = ..., session_id: _Optional[str] = ..., token_id: _Optional[str] = ..., credential_id: _Optional[str] = ..., issuer: _Optional[str] = ..., audience: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ..., permissions: _Optional[_Iterable[str]] = ..., method: _Optional[_Union[AuthMethod, str]] = ..., actor: _Optional[_Union[PrincipalRef, _Mapping]] = ..., delegation: _Optional[_Union[Delegation, _Mapping]] = ..., claims: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., device_id: _Optional[str] = ..., grants_loaded: bool = ...) -> None: ...
 
 class Delegation(_message.Message):
     __slots__ = ["actor", "expires_at", "job_id", "origin_session_id"]

@@ -16,7 +16,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from signet.authz.v1 import context_pb2 as signet_dot_authz_dot_v1_dot_context__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!signet/authz/v1/requirement.proto\x12\x0fsignet.authz.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dsignet/authz/v1/context.proto\"\xc5\x05\n\x0f\x41uthRequirement\x12\x18\n\x06public\x18\x01 \x01(\x08H\x00R\x06public\x12\x16\n\x05scope\x18\x02 \x01(\tH\x00R\x05scope\x12\x18\n\x06\x61\x63tion\x18\x03 \x01(\tH\x00R\x06\x61\x63tion\x12J\n\x0fresource_action\x18\x04 \x01(\x0b\x32\x1f.signet.authz.v1.ResourceActionH\x00R\x0eresourceAction\x12\x37\n\x05kinds\x18\x05 \x01(\x0b\x32\x1f.signet.authz.v1.PrincipalKindsH\x00R\x05kinds\x12\x36\n\x06tenant\x18\x06 \x01(\x0b\x32\x1c.signet.authz.v1.TenantBoundH\x00R\x06tenant\x12?\n\tdelegated\x18\x07 \x01(\x0b\x32\x1f.signet.authz.v1.DelegatedActorH\x00R\tdelegated\x12\x33\n\x06\x61ny_of\x18\x08 \x01(\x0b\x32\x1a.signet.authz.v1.CompositeH\x00R\x05\x61nyOf\x12\x33\n\x06\x61ll_of\x18\t \x01(\x0b\x32\x1a.signet.authz.v1.CompositeH\x00R\x05\x61llOf\x12)\n\x0f\x62ody_credential\x18\n \x01(\x08H\x00R\x0e\x62odyCredential\x12\x36\n\x06\x64\x65vice\x18\x0b \x01(\x0b\x32\x1c.signet.authz.v1.DeviceBoundH\x00R\x06\x64\x65vice\x12\x38\n\tfreshness\x18\x0f \x01(\x0b\x32\x1a.signet.authz.v1.FreshnessR\tfreshness\x12/\n\x14max_auth_age_seconds\x18\x10 \x01(\rR\x11maxAuthAgeSeconds\x12\'\n\x0f\x61llow_delegated\x18\x11 \x01(\x08R\x0e\x61llowDelegatedB\x07\n\x05\x63heck\"=\n\tComposite\x12\x30\n\x02of\x18\x01 \x03(\x0b\x32 .signet.authz.v1.AuthRequirementR\x02of\"\x7f\n\x0eResourceAction\x12\x16\n\x06\x61\x63tion\x18\x01 \x01(\tR\x06\x61\x63tion\x12\x12\n\x04type\x18\x02 \x01(\tR\x04type\x12+\n\x04\x66rom\x18\x03 \x01(\x0e\x32\x17.signet.authz.v1.SourceR\x04\x66rom\x12\x14\n\x05\x66ield\x18\x04 \x01(\tR\x05\x66ield\"@\n\x0ePrincipalKinds\x12.\n\x02of\x18\x01 \x03(\x0e\x32\x1e.signet.authz.v1.PrincipalKindR\x02of\"P\n\x0bTenantBound\x12+\n\x04\x66rom\x18\x01 \x01(\x0e\x32\x17.signet.authz.v1.SourceR\x04\x66rom\x12\x14\n\x05\x66ield\x18\x02 \x01(\tR\x05\x66ield\"(\n\x0e\x44\x65legatedActor\x12\x16\n\x06\x61\x63tors\x18\x01 \x03(\tR\x06\x61\x63tors\"#\n\x0b\x44\x65viceBound\x12\x14\n\x05proof\x18\x01 \x01(\x08R\x05proof\"\xd4\x01\n\tFreshness\x12>\n\rmax_staleness\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0cmaxStaleness\x12=\n\x08on_stale\x18\x02 \x01(\x0e\x32\".signet.authz.v1.Freshness.OnStaleR\x07onStale\"H\n\x07OnStale\x12\x18\n\x14ON_STALE_UNSPECIFIED\x10\x00\x12\x08\n\x04\x44\x45NY\x10\x01\x12\x0e\n\nINTROSPECT\x10\x02\x12\t\n\x05\x41LLOW\x10\x03*V\n\x06Source\x12\x16\n\x12SOURCE_UNSPECIFIED\x10\x00\x12\x08\n\x04PATH\x10\x01\x12\x08\n\x04\x42ODY\x10\x02\x12\n\n\x06HEADER\x10\x03\x12\t\n\x05TOKEN\x10\x04\x12\t\n\x05GRAPH\x10\x05:^\n\x08requires\x12\x1e.google.protobuf.MethodOptions\x18\xa9\x8b\x03 \x01(\x0b\x32 .signet.authz.v1.AuthRequirementR\x08requiresBW\n\x13\x64\x65v.signet.authz.v1B\x10RequirementProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!signet/authz/v1/requirement.proto\x12\x0fsignet.authz.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dsignet/authz/v1/context.proto\"\xdb\x05\n\x0f\x41uthRequirement\x12\x18\n\x06public\x18\x01 \x01(\x08H\x00R\x06public\x12\x16\n\x05scope\x18\x02 \x01(\tH\x00R\x05scope\x12\x18\n\x06\x61\x63tion\x18\x03 \x01(\tH\x00R\x06\x61\x63tion\x12J\n\x0fresource_action\x18\x04 \x01(\x0b\x32\x1f.signet.authz.v1.ResourceActionH\x00R\x0eresourceAction\x12\x37\n\x05kinds\x18\x05 \x01(\x0b\x32\x1f.signet.authz.v1.PrincipalKindsH\x00R\x05kinds\x12\x36\n\x06tenant\x18\x06 \x01(\x0b\x32\x1c.signet.authz.v1.TenantBoundH\x00R\x06tenant\x12?\n\tdelegated\x18\x07 \x01(\x0b\x32\x1f.signet.authz.v1.DelegatedActorH\x00R\tdelegated\x12\x33\n\x06\x61ny_of\x18\x08 \x01(\x0b\x32\x1a.signet.authz.v1.CompositeH\x00R\x05\x61nyOf\x12\x33\n\x06\x61ll_of\x18\t \x01(\x0b\x32\x1a.signet.authz.v1.CompositeH\x00R\x05\x61llOf\x12)\n\x0f\x62ody_credential\x18\n \x01(\x08H\x00R\x0e\x62odyCredential\x12\x36\n\x06\x64\x65vice\x18\x0b \x01(\x0b\x32\x1c.signet.authz.v1.DeviceBoundH\x00R\x06\x64\x65vice\x12\x14\n\x04role\x18\x0c \x01(\tH\x00R\x04role\x12\x38\n\tfreshness\x18\x0f \x01(\x0b\x32\x1a.signet.authz.v1.FreshnessR\tfreshness\x12/\n\x14max_auth_age_seconds\x18\x10 \x01(\rR\x11maxAuthAgeSeconds\x12\'\n\x0f\x61llow_delegated\x18\x11 \x01(\x08R\x0e\x61llowDelegatedB\x07\n\x05\x63heck\"=\n\tComposite\x12\x30\n\x02of\x18\x01 \x03(\x0b\x32 .signet.authz.v1.AuthRequirementR\x02of\"\x7f\n\x0eResourceAction\x12\x16\n\x06\x61\x63tion\x18\x01 \x01(\tR\x06\x61\x63tion\x12\x12\n\x04type\x18\x02 \x01(\tR\x04type\x12+\n\x04\x66rom\x18\x03 \x01(\x0e\x32\x17.signet.authz.v1.SourceR\x04\x66rom\x12\x14\n\x05\x66ield\x18\x04 \x01(\tR\x05\x66ield\"@\n\x0ePrincipalKinds\x12.\n\x02of\x18\x01 \x03(\x0e\x32\x1e.signet.authz.v1.PrincipalKindR\x02of\"P\n\x0bTenantBound\x12+\n\x04\x66rom\x18\x01 \x01(\x0e\x32\x17.signet.authz.v1.SourceR\x04\x66rom\x12\x14\n\x05\x66ield\x18\x02 \x01(\tR\x05\x66ield\"(\n\x0e\x44\x65legatedActor\x12\x16\n\x06\x61\x63tors\x18\x01 \x03(\tR\x06\x61\x63tors\"#\n\x0b\x44\x65viceBound\x12\x14\n\x05proof\x18\x01 \x01(\x08R\x05proof\"\xd4\x01\n\tFreshness\x12>\n\rmax_staleness\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0cmaxStaleness\x12=\n\x08on_stale\x18\x02 \x01(\x0e\x32\".signet.authz.v1.Freshness.OnStaleR\x07onStale\"H\n\x07OnStale\x12\x18\n\x14ON_STALE_UNSPECIFIED\x10\x00\x12\x08\n\x04\x44\x45NY\x10\x01\x12\x0e\n\nINTROSPECT\x10\x02\x12\t\n\x05\x41LLOW\x10\x03*V\n\x06Source\x12\x16\n\x12SOURCE_UNSPECIFIED\x10\x00\x12\x08\n\x04PATH\x10\x01\x12\x08\n\x04\x42ODY\x10\x02\x12\n\n\x06HEADER\x10\x03\x12\t\n\x05TOKEN\x10\x04\x12\t\n\x05GRAPH\x10\x05:^\n\x08requires\x12\x1e.google.protobuf.MethodOptions\x18\xa9\x8b\x03 \x01(\x0b\x32 .signet.authz.v1.AuthRequirementR\x08requiresBW\n\x13\x64\x65v.signet.authz.v1B\x10RequirementProtoP\x01Z,signet.dev/guard/gen/signet/authz/v1;authzv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'signet.authz.v1.requirement_pb2', globals())
@@ -25,24 +25,24 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\n\023dev.signet.authz.v1B\020RequirementProtoP\001Z,signet.dev/guard/gen/signet/authz/v1;authzv1'
-  _SOURCE._serialized_start=1497
-  _SOURCE._serialized_end=1583
+  _SOURCE._serialized_start=1519
+  _SOURCE._serialized_end=1605
   _AUTHREQUIREMENT._serialized_start=152
-  _AUTHREQUIREMENT._serialized_end=861
-  _COMPOSITE._serialized_start=863
-  _COMPOSITE._serialized_end=924
-  _RESOURCEACTION._serialized_start=926
-  _RESOURCEACTION._serialized_end=1053
-  _PRINCIPALKINDS._serialized_start=1055
-  _PRINCIPALKINDS._serialized_end=1119
-  _TENANTBOUND._serialized_start=1121
-  _TENANTBOUND._serialized_end=1201
-  _DELEGATEDACTOR._serialized_start=1203
-  _DELEGATEDACTOR._serialized_end=1243
-  _DEVICEBOUND._serialized_start=1245
-  _DEVICEBOUND._serialized_end=1280
-  _FRESHNESS._serialized_start=1283
-  _FRESHNESS._serialized_end=1495
-  _FRESHNESS_ONSTALE._serialized_start=1423
-  _FRESHNESS_ONSTALE._serialized_end=1495
+  _AUTHREQUIREMENT._serialized_end=883
+  _COMPOSITE._serialized_start=885
+  _COMPOSITE._serialized_end=946
+  _RESOURCEACTION._serialized_start=948
+  _RESOURCEACTION._serialized_end=1075
+  _PRINCIPALKINDS._serialized_start=1077
+  _PRINCIPALKINDS._serialized_end=1141
+  _TENANTBOUND._serialized_start=1143
+  _TENANTBOUND._serialized_end=1223
+  _DELEGATEDACTOR._serialized_start=1225
+  _DELEGATEDACTOR._serialized_end=1265
+  _DEVICEBOUND._serialized_start=1267
+  _DEVICEBOUND._serialized_end=1302
+  _FRESHNESS._serialized_start=1305
+  _FRESHNESS._serialized_end=1517
+  _FRESHNESS_ONSTALE._serialized_start=1445
+  _FRESHNESS_ONSTALE._serialized_end=1517
 # @@protoc_insertion_point(module_scope)

@@ -18,7 +18,7 @@ TOKEN: Source
 requires: _descriptor.FieldDescriptor
 
 class AuthRequirement(_message.Message):
-    __slots__ = ["action", "all_of", "allow_delegated", "any_of", "body_credential", "delegated", "device", "freshness", "kinds", "max_auth_age_seconds", "public", "resource_action", "scope", "tenant"]
+    __slots__ = ["action", "all_of", "allow_delegated", "any_of", "body_credential", "delegated", "device", "freshness", "kinds", "max_auth_age_seconds", "public", "resource_action", "role", "scope", "tenant"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     ALLOW_DELEGATED_FIELD_NUMBER: _ClassVar[int]
     ALL_OF_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,7 @@ class AuthRequirement(_message.Message):
     MAX_AUTH_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_ACTION_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     action: str
@@ -45,9 +46,10 @@ class AuthRequirement(_message.Message):
     max_auth_age_seconds: int
     public: bool
     resource_action: ResourceAction
+    role: str
     scope: str
     tenant: TenantBound
-    def __init__(self, public: bool = ..., scope: _Optional[str] = ..., action: _Optional[str] = ..., resource_action: _Optional[_Union[ResourceAction, _Mapping]] = ..., kinds: _Optional[_Union[PrincipalKinds, _Mapping]] = ..., tenant: _Optional[_Union[TenantBound, _Mapping]] = ..., delegated: _Optional[_Union[DelegatedActor, _Mapping]] = ..., any_of: _Optional[_Union[Composite, _Mapping]] = ..., all_of: _Optional[_Union[Composite, _Mapping]] = ..., body_credential: bool = ..., device: _Optional[_Union[DeviceBound, _Mapping]] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., max_auth_age_seconds: _Optional[int] = ..., allow_delegated: bool = ...) -> None: ...
+    def __init__(self, public: bool = ..., scope: _Optional[str] = ..., action: _Optional[str] = ..., resource_action: _Optional[_Union[ResourceAction, _Mapping]] = ..., kinds: _Optional[_Union[PrincipalKinds, _Mapping]] = ..., tenant: _Optional[_Union[TenantBound, _Mapping]] = ..., delegated: _Optional[_Union[DelegatedActor, _Mapping]] = ..., any_of: _Optional[_Union[Composite, _Mapping]] = ..., all_of: _Optional[_Union[Composite, _Mapping]] = ..., body_credential: bool = ..., device: _Optional[_Union[DeviceBound, _Mapping]] = ..., role: _Optional[str] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., max_auth_age_seconds: _Optional[int] = ..., allow_delegated: bool = ...) -> None: ...
 
 class Composite(_message.Message):
     __slots__ = ["of"]

@@ -179,9 +179,11 @@ type AuthContext struct {
 	Audience string `protobuf:"bytes,10,opt,name=audience,proto3" json:"audience,omitempty"`
 	// The token's `scp`.
 	Scopes []string `protobuf:"bytes,11,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// Role keys held in this app, tenant and context.
+	// Keys of the roles held in this app, tenant and context: granted there, or inherited. Nothing is known of them unless
+	// `grants_loaded`.
 	Roles []string `protobuf:"bytes,12,rep,name=roles,proto3" json:"roles,omitempty"`
-	// Permission keys held in this app, tenant and context.
+	// Keys of the permissions held in this app, tenant and context, or on a resource there, as far as the token's scopes let
+	// them be used. Nothing is known of them unless `grants_loaded`.
 	Permissions []string `protobuf:"bytes,13,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How the caller came by the token.
 	Method AuthMethod `protobuf:"varint,14,opt,name=method,proto3,enum=signet.authz.v1.AuthMethod" json:"method,omitempty"`
@@ -192,7 +194,10 @@ type AuthContext struct {
 	// The verified claims, as they are in the token.
 	Claims *structpb.Struct `protobuf:"bytes,17,opt,name=claims,proto3" json:"claims,omitempty"`
 	// `dev_…`: the device that the session is bound to; empty for none.
-	DeviceId      string `protobuf:"bytes,18,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
+	DeviceId string `protobuf:"bytes,18,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
+	// Whether `roles` and `permissions` were read from a permission snapshot. False: they are empty because nobody asked,
+	// and the caller may hold some.
+	GrantsLoaded  bool `protobuf:"varint,19,opt,name=grants_loaded,json=grantsLoaded,proto3" json:"grants_loaded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +356,13 @@ func (x *AuthContext) GetDeviceId() string {
 		return x.DeviceId
 	}
 	return ""
+}
+
+func (x *AuthContext) GetGrantsLoaded() bool {
+	if x != nil {
+		return x.GrantsLoaded
+	}
+	return false
 }
 
 // A principal, by id and kind.
@@ -567,7 +579,7 @@ var File_signet_authz_v1_context_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_context_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsignet/authz/v1/context.proto\x12\x0fsignet.authz.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x05\n" +
+	"\x1dsignet/authz/v1/context.proto\x12\x0fsignet.authz.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x05\n" +
 	"\vAuthContext\x12;\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.signet.authz.v1.PrincipalRefR\tprincipal\x12\x1f\n" +
 	"\videntity_id\x18\x02 \x01(\tR\n" +
@@ -592,7 +604,8 @@ const file_signet_authz_v1_context_proto_rawDesc = "" +
 	"delegation\x18\x10 \x01(\v2\x1b.signet.authz.v1.DelegationR\n" +
 	"delegation\x12/\n" +
 	"\x06claims\x18\x11 \x01(\v2\x17.google.protobuf.StructR\x06claims\x12\x1b\n" +
-	"\tdevice_id\x18\x12 \x01(\tR\bdeviceId\"R\n" +
+	"\tdevice_id\x18\x12 \x01(\tR\bdeviceId\x12#\n" +
+	"\rgrants_loaded\x18\x13 \x01(\bR\fgrantsLoaded\"R\n" +
 	"\fPrincipalRef\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1e.signet.authz.v1.PrincipalKindR\x04kind\"\xbf\x01\n" +

@@ -92,7 +92,7 @@ const (
 	Reason_MISSING_SCOPE Reason = 90
 	// No grant gives the permission.
 	Reason_MISSING_PERMISSION Reason = 91
-	// No grant gives the role.
+	// The caller does not hold the role in the token's app, tenant and context.
 	Reason_MISSING_ROLE Reason = 92
 	// The user signed in too long ago for this call (RFC 9470).
 	Reason_STEP_UP_REQUIRED Reason = 93

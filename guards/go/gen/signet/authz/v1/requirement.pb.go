@@ -165,6 +165,7 @@ type AuthRequirement struct {
 	//	*AuthRequirement_AllOf
 	//	*AuthRequirement_BodyCredential
 	//	*AuthRequirement_Device
+	//	*AuthRequirement_Role
 	Check isAuthRequirement_Check `protobuf_oneof:"check"`
 	// How fresh the revocation state must be that the decision rests on.
 	Freshness *Freshness `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
@@ -312,6 +313,15 @@ func (x *AuthRequirement) GetDevice() *DeviceBound {
 	return nil
 }
 
+func (x *AuthRequirement) GetRole() string {
+	if x != nil {
+		if x, ok := x.Check.(*AuthRequirement_Role); ok {
+			return x.Role
+		}
+	}
+	return ""
+}
+
 func (x *AuthRequirement) GetFreshness() *Freshness {
 	if x != nil {
 		return x.Freshness
@@ -393,6 +403,13 @@ type AuthRequirement_Device struct {
 	Device *DeviceBound `protobuf:"bytes,11,opt,name=device,proto3,oneof"`
 }
 
+type AuthRequirement_Role struct {
+	// The caller holds the role with this key in the token's app, tenant and context: granted there, or inherited. A role
+	// that is granted on a single resource is not held there. The token's scopes do not narrow a role: ask for a scope
+	// beside it, or any token of the caller will do.
+	Role string `protobuf:"bytes,12,opt,name=role,proto3,oneof"`
+}
+
 func (*AuthRequirement_Public) isAuthRequirement_Check() {}
 
 func (*AuthRequirement_Scope) isAuthRequirement_Check() {}
@@ -414,6 +431,8 @@ func (*AuthRequirement_AllOf) isAuthRequirement_Check() {}
 func (*AuthRequirement_BodyCredential) isAuthRequirement_Check() {}
 
 func (*AuthRequirement_Device) isAuthRequirement_Check() {}
+
+func (*AuthRequirement_Role) isAuthRequirement_Check() {}
 
 // Several requirements as one; order decides only which reason is told.
 type Composite struct {
@@ -806,7 +825,7 @@ var File_signet_authz_v1_requirement_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_requirement_proto_rawDesc = "" +
 	"\n" +
-	"!signet/authz/v1/requirement.proto\x12\x0fsignet.authz.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dsignet/authz/v1/context.proto\"\xc5\x05\n" +
+	"!signet/authz/v1/requirement.proto\x12\x0fsignet.authz.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dsignet/authz/v1/context.proto\"\xdb\x05\n" +
 	"\x0fAuthRequirement\x12\x18\n" +
 	"\x06public\x18\x01 \x01(\bH\x00R\x06public\x12\x16\n" +
 	"\x05scope\x18\x02 \x01(\tH\x00R\x05scope\x12\x18\n" +
@@ -819,7 +838,8 @@ const file_signet_authz_v1_requirement_proto_rawDesc = "" +
 	"\x06all_of\x18\t \x01(\v2\x1a.signet.authz.v1.CompositeH\x00R\x05allOf\x12)\n" +
 	"\x0fbody_credential\x18\n" +
 	" \x01(\bH\x00R\x0ebodyCredential\x126\n" +
-	"\x06device\x18\v \x01(\v2\x1c.signet.authz.v1.DeviceBoundH\x00R\x06device\x128\n" +
+	"\x06device\x18\v \x01(\v2\x1c.signet.authz.v1.DeviceBoundH\x00R\x06device\x12\x14\n" +
+	"\x04role\x18\f \x01(\tH\x00R\x04role\x128\n" +
 	"\tfreshness\x18\x0f \x01(\v2\x1a.signet.authz.v1.FreshnessR\tfreshness\x12/\n" +
 	"\x14max_auth_age_seconds\x18\x10 \x01(\rR\x11maxAuthAgeSeconds\x12'\n" +
 	"\x0fallow_delegated\x18\x11 \x01(\bR\x0eallowDelegatedB\a\n" +
@@ -931,6 +951,7 @@ func file_signet_authz_v1_requirement_proto_init() {
 		(*AuthRequirement_AllOf)(nil),
 		(*AuthRequirement_BodyCredential)(nil),
 		(*AuthRequirement_Device)(nil),
+		(*AuthRequirement_Role)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1,10 +1,10 @@
 package dev.signet.guard;
 
-import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -24,8 +24,8 @@ import java.util.Set;
  * @param issuer the claim {@code iss}
  * @param audience the claim {@code aud}: always one
  * @param scopes the claim {@code scp}, in its order
- * @param roles keys of the roles held in this app, tenant and context; empty unless the requirement asked for them
- * @param permissions keys of the permissions held there; empty unless the requirement asked for them
+ * @param grants roles and permissions; empty where nobody has read them, since no token carries them. That is not
+ *     "none": {@link Guard#loadGrants} reads them
  * @param method how the caller came by the token
  * @param actor the service that acts for the principal; null when nobody does
  * @param delegation what the actor was allowed; null when there is no actor
@@ -49,8 +49,7 @@ public record AuthContext(
     String issuer,
     String audience,
     Set<String> scopes,
-    Set<String> roles,
-    Set<String> permissions,
+    Optional<Grants> grants,
     AuthMethod method,
     Principal actor,
     Delegation delegation,
@@ -67,9 +66,22 @@ public record AuthContext(
     Objects.requireNonNull(appId, "appId");
     Objects.requireNonNull(versions, "versions");
     scopes = frozen(scopes);
-    roles = frozen(roles);
-    permissions = frozen(permissions);
+    Objects.requireNonNull(grants, "grants");
     claims = Collections.unmodifiableMap(claims);
+  }
+
+  /**
+   * Keys of what a caller holds in its token's app, tenant and context.
+   *
+   * @param roles held in all of that place: a role on a single resource is not among them
+   * @param permissions held there or on a resource there, as far as the token's scopes let them be used
+   */
+  public record Grants(Set<String> roles, Set<String> permissions) {
+    /** Copies the sets. */
+    public Grants {
+      roles = frozen(roles);
+      permissions = frozen(permissions);
+    }
   }
 
   /** What kind of entity is authorized. */
@@ -134,12 +146,12 @@ public record AuthContext(
     return delegation == null ? null : delegation.originSessionId();
   }
 
-  /** The same caller, with the roles and permissions that it holds. */
-  public AuthContext withAuthority(Collection<String> heldRoles, Collection<String> heldPermissions) {
+  /** The same caller, with its roles and permissions. */
+  public AuthContext withGrants(Grants held) {
     return new AuthContext(
         principal, identityId, appId, tenantId, contextId, sessionId, deviceId, tokenId, credentialId, issuer,
-        audience, scopes, new LinkedHashSet<>(heldRoles), new LinkedHashSet<>(heldPermissions), method, actor,
-        delegation, claims, authTimeMs, issuedAtMs, expiresAtMs, permVer, versions);
+        audience, scopes, Optional.of(held), method, actor, delegation, claims, authTimeMs, issuedAtMs, expiresAtMs,
+        permVer, versions);
   }
 
   /** The principal and its app: nothing of the claims, so that a log line tells no more. */

@@ -93,14 +93,43 @@ public final class Guard {
     }
     var decision = decideWhole(caller, requirement, request, known);
     var wantsFresher = decision instanceof Deny deny && deny.introspect() && options.introspection != null;
-    if (!wantsFresher) return decision;
+    if (!wantsFresher) return withHeld(decision);
     try {
       var fresh = Objects.requireNonNull(options.introspection.introspect(caller.context(), caller.token()));
-      return decideWhole(caller, requirement, request, fresh);
+      return withHeld(decideWhole(caller, requirement, request, fresh));
     } catch (Exception error) {
       keepInterrupt(error);
       return decision;
     }
+  }
+
+  /**
+   * The caller's roles and permissions: from memory, or asked of the issuer. For handlers whose caller does not have
+   * them, since its requirement did not need them.
+   *
+   * @throws Refused PERMISSIONS_STALE, or UNAVAILABLE
+   * @throws IllegalStateException when the guard has no {@link Builder#permissions}
+   */
+  public AuthContext.Grants loadGrants(AuthContext caller) {
+    if (options.permissions == null) throw new IllegalStateException("loadGrants needs the guard's permissions");
+    PermissionSnapshot snapshot;
+    try {
+      snapshot = options.permissions.find(caller);
+    } catch (Exception error) {
+      keepInterrupt(error);
+      throw new Refused(Reason.UNAVAILABLE);
+    }
+    if (snapshot == null) throw new Refused(Reason.PERMISSIONS_STALE);
+    return Grants.heldAt(snapshot, caller, options.clock.millis());
+  }
+
+  /** A caller that is let in is told of the grants that are in memory, where the decision did not need them. */
+  private Decision withHeld(Decision decision) {
+    if (!(decision instanceof Allow allow) || options.permissions == null) return decision;
+    if (allow.context() == null || allow.context().grants().isPresent()) return decision;
+    var snapshot = options.permissions.held(allow.context());
+    if (snapshot == null) return decision;
+    return new Allow(allow.context().withGrants(Grants.heldAt(snapshot, allow.context(), options.clock.millis())));
   }
 
   private Decision decideWhole(Caller caller, Requirement requirement, RequestFacts request, Liveness known) {
@@ -119,8 +148,7 @@ public final class Guard {
       return decide(Caller.unknown(Reason.PERMISSIONS_STALE), requirement, request, known, null);
     }
     var held = Grants.heldAt(snapshot, caller.context(), options.clock.millis());
-    var context = caller.context().withAuthority(held.roles(), held.permissions());
-    return decide(caller.withContext(context), requirement, request, known, snapshot);
+    return decide(caller.withContext(caller.context().withGrants(held)), requirement, request, known, snapshot);
   }
 
   private Decision decide(
@@ -135,7 +163,11 @@ public final class Guard {
   private static boolean asksPermissions(Requirement requirement) {
     return requirement
         .checks()
-        .anyMatch(check -> check instanceof Requirement.Action || check instanceof Requirement.ResourceAction);
+        .anyMatch(
+            check ->
+                check instanceof Requirement.Action
+                    || check instanceof Requirement.Role
+                    || check instanceof Requirement.ResourceAction);
   }
 
   private static void keepInterrupt(Exception error) {

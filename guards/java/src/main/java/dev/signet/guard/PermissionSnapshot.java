@@ -76,5 +76,10 @@ public record PermissionSnapshot(Map<String, Role> roles, Map<String, Set<String
      * @throws Exception when nobody can tell
      */
     PermissionSnapshot find(AuthContext caller) throws Exception;
+
+    /** The snapshot that is in memory, or null where the issuer would have to be asked. */
+    default PermissionSnapshot held(AuthContext caller) {
+      return null;
+    }
   }
 }

@@ -96,6 +96,14 @@ public sealed interface Requirement {
     }
   }
 
+  /** The caller holds the role with this key in the token's app, tenant and context. */
+  record Role(String role, Options options) implements Requirement {
+    @Override
+    public Role with(Options other) {
+      return new Role(role, other);
+    }
+  }
+
   /** The caller is granted this action on the resource that the request names. */
   record ResourceAction(String action, String type, Source from, String field, Options options)
       implements Requirement {
@@ -191,6 +199,14 @@ public sealed interface Requirement {
   /** The caller is granted the action somewhere in the app. */
   static Requirement action(String action) {
     return new Action(action, Options.NONE);
+  }
+
+  /**
+   * The caller holds the role with this key in the token's app, tenant and context. The token's scopes do not narrow a
+   * role: ask for a scope beside it, or any token of the caller will do.
+   */
+  static Requirement role(String key) {
+    return new Role(key, Options.NONE);
   }
 
   /** The caller is granted the action on the resource that the request names. */

@@ -76,8 +76,8 @@ class TokensTest {
     json.put("issuer", of.issuer());
     json.put("audience", of.audience());
     json.put("scopes", List.copyOf(new ArrayList<>(of.scopes())));
-    json.put("roles", List.copyOf(of.roles()));
-    json.put("permissions", List.copyOf(of.permissions()));
+    json.put("roles", of.grants().map(held -> List.copyOf(held.roles())).orElse(null));
+    json.put("permissions", of.grants().map(held -> List.copyOf(held.permissions())).orElse(null));
     json.put("method", of.method().name());
     json.put("actor", of.actor() == null ? null : principal(of.actor()));
     json.put("delegation", of.delegation() == null ? null : delegation(of.delegation()));

@@ -111,6 +111,8 @@ public final class Vectors {
         return Requirement.scope((String) of.get("scope"));
       case "action":
         return Requirement.action((String) of.get("action"));
+      case "role":
+        return Requirement.role((String) of.get("role"));
       case "resourceAction":
         return Requirement.resourceAction(
             (String) of.get("action"), (String) of.get("type"), source(of), (String) of.get("field"));

@@ -32,10 +32,13 @@ public final class ContextMessages {
             .setIssuer(context.issuer())
             .setAudience(context.audience())
             .addAllScopes(context.scopes())
-            .addAllRoles(context.roles())
-            .addAllPermissions(context.permissions())
             .setMethod(AuthMethod.valueOf(context.method().name()))
             .setClaims(struct(context.claims()));
+    context
+        .grants()
+        .ifPresent(
+            held ->
+                message.setGrantsLoaded(true).addAllRoles(held.roles()).addAllPermissions(held.permissions()));
     if (context.actor() != null) message.setActor(principal(context.actor()));
     var delegation = context.delegation();
     if (delegation != null) {

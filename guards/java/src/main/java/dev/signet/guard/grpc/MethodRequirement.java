@@ -60,6 +60,8 @@ public final class MethodRequirement {
         return Requirement.scope(notEmpty("scope", wire.getScope()));
       case ACTION:
         return Requirement.action(actionOf(wire.getAction()));
+      case ROLE:
+        return Requirement.role(notEmpty("role", wire.getRole()));
       case RESOURCE_ACTION:
         var action = wire.getResourceAction();
         return Requirement.resourceAction(

@@ -78,6 +78,12 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
     return known.snapshot();
   }
 
+  @Override
+  public PermissionSnapshot held(AuthContext caller) {
+    var known = remembered(Key.of(caller));
+    return known == null ? null : known.snapshot();
+  }
+
   private static Result<Map<String, Object>> timely(Map<String, Object> payload, long nowMs) {
     var late = Claims.untimely(payload, nowMs);
     return late == null ? Result.of(payload) : Result.refused(late);

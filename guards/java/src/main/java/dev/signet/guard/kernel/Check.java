@@ -88,9 +88,13 @@ final class Check {
       if (context.scopes().contains(scope.scope())) return null;
       return new Failure(6, Reason.MISSING_SCOPE, "scope", scope.scope());
     }
+    var snapshot = call.snapshot();
+    if (check instanceof Requirement.Role role) {
+      if (snapshot != null && Grants.hasRoleAt(snapshot, context, role.role(), call.nowMs())) return null;
+      return new Failure(6, Reason.MISSING_ROLE, "role", role.role());
+    }
     var action = actionOf(check);
     if (action == null) return null;
-    var snapshot = call.snapshot();
     if (snapshot != null && Grants.isHeldAt(snapshot, context, action, call.nowMs())) return null;
     return new Failure(6, Reason.MISSING_PERMISSION, "permission", action);
   }

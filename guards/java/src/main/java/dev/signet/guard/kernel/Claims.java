@@ -16,6 +16,7 @@ import dev.signet.guard.Reason;
 import dev.signet.guard.Result;
 import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /** What the claims of an access token may be, and the AuthContext that they are. */
@@ -161,8 +162,7 @@ public final class Claims {
         text(claims.get("iss")),
         text(claims.get("aud")),
         new LinkedHashSet<>(texts(claims.get("scp"))),
-        Set.of(),
-        Set.of(),
+        Optional.empty(),
         METHODS.get(text(claims.get("gty"))),
         delegation == null ? null : delegation.actor(),
         delegation,

@@ -8,32 +8,33 @@ import dev.signet.guard.Reason;
 import dev.signet.guard.ResourceRef;
 import java.util.LinkedHashSet;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.BiPredicate;
 
 /** What a token is good for: what its scopes let it use of what its principal was granted. */
 public final class Grants {
   private Grants() {}
 
-  /**
-   * Roles and permissions that are held at the token's place.
-   *
-   * @param roles their keys
-   * @param permissions their keys
-   */
-  public record Held(Set<String> roles, Set<String> permissions) {}
-
   /** What an AuthContext says of roles and permissions. */
-  public static Held heldAt(PermissionSnapshot of, AuthContext caller, long nowMs) {
+  public static AuthContext.Grants heldAt(PermissionSnapshot of, AuthContext caller, long nowMs) {
     var roles = new LinkedHashSet<String>();
     var permissions = new LinkedHashSet<String>();
     for (var grant : of.grants()) {
       var role = of.roles().get(grant.roleId());
       if (role == null || !isLive(grant, nowMs) || !reaches(grant, role, caller)) continue;
-      roles.add(role.key());
+      if (reachesWhole(grant, role, caller)) roles.add(role.key());
       for (var permission : role.permissions()) if (isUsable(of, caller, permission)) permissions.add(permission);
     }
-    return new Held(roles, permissions);
+    return new AuthContext.Grants(roles, permissions);
+  }
+
+  /** Whether the role is held in the token's whole place: a role on a resource is not. Scopes do not narrow a role. */
+  static boolean hasRoleAt(PermissionSnapshot of, AuthContext caller, String key, long nowMs) {
+    for (var grant : of.grants()) {
+      var role = of.roles().get(grant.roleId());
+      if (role == null || !role.key().equals(key)) continue;
+      if (isLive(grant, nowMs) && reachesWhole(grant, role, caller)) return true;
+    }
+    return false;
   }
 
   /** Whether the permission is held anywhere that the token reaches. */
@@ -86,6 +87,11 @@ public final class Grants {
     return grant.resource() == null
         && role.inheritable()
         && isAround(grant, of.appId(), of.tenantId(), of.contextId());
+  }
+
+  /** True when the grant holds in all of the caller's place, and not on one resource of it. */
+  private static boolean reachesWhole(Grant grant, Role role, AuthContext of) {
+    return grant.resource() == null && reaches(grant, role, of);
   }
 
   private static boolean isAt(Grant grant, String appId, String tenantId, String contextId) {

@@ -48,6 +48,8 @@ public final class RequirementCheck {
       refuseIf(isEmpty(scope.scope()), "an empty scope");
     } else if (requirement instanceof Requirement.Action action) {
       refuseIf(isEmpty(action.action()), "an empty action");
+    } else if (requirement instanceof Requirement.Role role) {
+      refuseIf(isEmpty(role.role()), "an empty role");
     }
   }
 

@@ -23,6 +23,7 @@ final class WireRequirement {
     else if (of instanceof Requirement.BodyCredential) wire.setBodyCredential(true);
     else if (of instanceof Requirement.Scope scope) wire.setScope(scope.scope());
     else if (of instanceof Requirement.Action action) wire.setAction(action.action());
+    else if (of instanceof Requirement.Role role) wire.setRole(role.role());
     else if (of instanceof Requirement.ResourceAction on) {
       wire.setResourceAction(
           ResourceAction.newBuilder()

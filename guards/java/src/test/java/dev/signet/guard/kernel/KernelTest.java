@@ -72,7 +72,7 @@ class KernelTest {
             told.actor(), told.actorClientId(), told.jobId(), null, told.expiresAtMs(), depth);
     return new AuthContext(
         of.principal(), of.identityId(), of.appId(), of.tenantId(), null, null, null, of.tokenId(), null, of.issuer(),
-        of.audience(), of.scopes(), of.roles(), of.permissions(), of.method(), of.actor(), delegation, of.claims(),
+        of.audience(), of.scopes(), of.grants(), of.method(), of.actor(), delegation, of.claims(),
         of.authTimeMs(), of.issuedAtMs(), of.expiresAtMs(), of.permVer(), of.versions());
   }
 
