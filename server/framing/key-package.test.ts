@@ -73,6 +73,18 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
     can(() => ({ proposals: new Array(65).fill(grease) })),
     "MLS_TOO_LARGE capabilities.proposals",
   ],
+  ["that can do as much as anybody may", can(() => ({ proposals: new Array(64).fill(grease) })), "read"],
+  [
+    "with a leaf extension of the reserved type that it cannot do",
+    leaf({ extensions: [extension(0)] }),
+    "MLS_MALFORMED leaf_node.extensions: not in its capabilities",
+  ],
+  ["with the last default leaf extension", leaf({ extensions: [extension(5)] }), "read"],
+  [
+    "with the first leaf extension that is no default",
+    leaf({ extensions: [extension(6)] }),
+    "MLS_MALFORMED leaf_node.extensions: not in its capabilities",
+  ],
   [
     "with a leaf extension that it cannot do",
     leaf({ extensions: [extension(grease)] }),

@@ -51,6 +51,7 @@ test("a path that is not the tree's leads nowhere", () => {
     const bent = [
       { ...path, nodes: path.nodes.slice(1) },
       { ...path, nodes: [...path.nodes, first] },
+      { ...path, nodes: [...path.nodes, other] },
       { ...path, nodes: [{ ...first, recipients: first.recipients + 1 }, ...path.nodes.slice(1)] },
       { ...path, nodes: [other, ...path.nodes.slice(1)] },
       { ...path, leafNode: { ...path.leafNode, source: { kind: "commit" as const, parentHash: new Uint8Array(32) } } },
@@ -68,6 +69,14 @@ test("a key that is in the tree does not come in again, and a blank leaf does no
       const taken = { ...added, leafNode: { ...added.leafNode, encryptionKey: leaf.encryptionKey } }
       expect(treeAfter(before, { ...commit, adds: [taken] })).toBeUndefined()
       expect(treeAfter(before, { ...commit, adds: [added, added] })).toBeUndefined()
+    }
+    const { path } = commit
+    const another = [...before.leaves].find(([place]) => place !== commit.sender)?.[1]
+    if (path !== undefined && another !== undefined) {
+      for (const key of ["encryptionKey", "signatureKey"] as const) {
+        const leafNode = { ...path.leafNode, [key]: another[key] }
+        expect(treeAfter(before, { ...commit, path: { ...path, leafNode } })).toBeUndefined()
+      }
     }
     const others = new Map([...before.leaves].filter(([place]) => place !== index))
     expect(treeAfter({ ...before, leaves: others }, { ...commit, sender: index })).toBeUndefined()
