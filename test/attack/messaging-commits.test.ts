@@ -3,7 +3,8 @@ import { buildConversationBinding } from "@signet/canonical/conversation-binding
 import { issueMembershipProof } from "@signet/canonical/membership-proof"
 import { ConversationKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
-import { signGroupInfo } from "ts-mls/groupInfo.js"
+import type { GroupContext } from "ts-mls/groupContext.js"
+import { type GroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
 import { signLeafNodeCommit } from "ts-mls/leafNode.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -35,6 +36,8 @@ import {
   server,
   withReceipt,
 } from "./messaging-scene.ts"
+
+const proofExtension = { extensionType: 0xf0a2, extensionData: randomBytes(200) }
 
 beforeAll(openScene, 30_000)
 afterAll(() => server.close())
@@ -230,12 +233,24 @@ describe("a commit", () => {
     expect(await refusal(sending(staged, { tree, groupInfo: await forged(staged) }))).toBe("GHOST_MEMBER")
   })
 
-  test("whose GroupInfo names another tree is refused, or no other member could commit again", async () => {
+  const inContext = (change: Partial<GroupContext>) => (info: GroupInfo) => ({
+    groupContext: { ...info.groupContext, ...change },
+  })
+
+  test.each<[string, (info: GroupInfo) => Partial<GroupInfo>]>([
+    ["names another tree", inContext({ treeHash: randomBytes(32) })],
+    ["is of another group", inContext({ groupId: randomBytes(32) })],
+    ["is of a later epoch", ({ groupContext: { epoch, ...of } }) => ({ groupContext: { ...of, epoch: epoch + 1n } })],
+    ["follows from another history", inContext({ confirmedTranscriptHash: randomBytes(32) })],
+    ["drops the group's extensions", inContext({ extensions: [] })],
+    ["has the confirmation of another epoch", () => ({ confirmationTag: randomBytes(32) })],
+    ["names another signer", () => ({ signer: 1 })],
+    ["has a proof though the commit has none", () => ({ extensions: [proofExtension] })],
+  ])("whose GroupInfo %s is refused, or no other member could commit again", async (_, bend) => {
     const staged = await alice.stageUpdate(room)
     const { groupInfo } = theirs(staged.staged.groupInfo, "mls_group_info")
-    const { signature: _, ...signed } = groupInfo
-    const groupContext = { ...groupInfo.groupContext, treeHash: randomBytes(32) }
-    const again = await signGroupInfo({ ...signed, groupContext }, alice.key.seed, testKit(suite).cs.signature)
+    const { signature: __, ...signed } = { ...groupInfo, ...bend(groupInfo) }
+    const again = await signGroupInfo(signed, alice.key.seed, testKit(suite).cs.signature)
     const forged = encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo: again })
     expect(await refusal(sending(staged, { groupInfo: forged }))).toBe("GROUP_INFO_MISMATCH")
   })

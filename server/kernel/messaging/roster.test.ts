@@ -59,7 +59,18 @@ test("leaves stay where they are, and each index is one leaf's", () => {
 test.each<[string, Parameters<typeof rosterFault>, ReturnType<typeof rosterFault>]>([
   ["members are well", [conversation, conversation.roster], undefined],
   ["too many are", [{ ...conversation, maxLeaves: 2 }, conversation.roster], "LIMIT_EXCEEDED"],
-  ["a device has one leaf", [conversation, [leaf(0, 10), leaf(1, 10)]], "GHOST_MEMBER"],
+  ["as many as may be are", [{ ...conversation, maxLeaves: 3 }, conversation.roster], undefined],
+  [
+    "a device has one leaf",
+    [conversation, [leaf(0, 10), { ...leaf(1, 10), credentialHash: bytes(11) }]],
+    "GHOST_MEMBER",
+  ],
+  [
+    "a credential is in one leaf",
+    [conversation, [leaf(0, 10), { ...leaf(1, 11), credentialHash: bytes(10) }]],
+    "GHOST_MEMBER",
+  ],
+  ["a group may have a third user", [conversation, [leaf(0, 10), leaf(1, 30)]], undefined],
   [
     "a third user of two",
     [{ ...conversation, kind: "DIRECT" }, [leaf(0, 10), leaf(1, 30)]],

@@ -1,5 +1,5 @@
 // A service that says what it likes of the log: the rest of its answers are the real server's.
-import type { Message } from "@bufbuild/protobuf"
+import { create, type Message } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import type { ListConversationsResponse, ListMessagesResponse } from "@signet/proto/messaging/v1/conversation_service"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
@@ -9,6 +9,8 @@ export interface LyingTransport extends Transport {
   lie: { readonly of: string; readonly log: readonly Envelope[] } | undefined
   /** Changes the answer of one method; undefined for the truth. */
   bend: { readonly method: string; readonly answer: (truth: Message) => unknown } | undefined
+  /** Answers a method in the server's place; undefined for the server. */
+  invent: ((method: string) => object | undefined) | undefined
   /** Reports that it was sent, as the messenger made them. */
   readonly reports: unknown[]
 }
@@ -17,9 +19,19 @@ export function lyingTransport(transport: Transport): LyingTransport {
   const lying: LyingTransport = {
     lie: undefined,
     bend: undefined,
+    invent: undefined,
     reports: [],
     async unary(method, signal, timeoutMs, header, input, values) {
       if (method.name === "ReportFork") lying.reports.push(input)
+      const invented = lying.invent?.(method.name)
+      if (invented !== undefined) {
+        // The fields of the answer are the test's, which knows the method by its name alone.
+        const message = Object.assign(create(method.output), invented)
+        return {
+          ...{ stream: false, service: method.parent, method, message },
+          ...{ header: new Headers(), trailer: new Headers() },
+        }
+      }
       const answer = await transport.unary(method, signal, timeoutMs, header, input, values)
       const { lie, bend } = lying
       if (bend?.method === method.name) await bend.answer(answer.message)

@@ -1,0 +1,243 @@
+// A hostile service and a hostile member make a whole welcome up: every paper is well signed, and one thing is wrong.
+import { create } from "@bufbuild/protobuf"
+import { buildConversationBinding } from "@signet/canonical/conversation-binding"
+import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
+import { hash } from "@signet/canonical/hash"
+import { type ConversationId, newId } from "@signet/kernel/ids"
+import type { ProofFacts, ReceiptFacts } from "@signet/kernel/messaging/authority"
+import { ConversationKind as BoundKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
+import {
+  type Conversation,
+  ConversationKind,
+  type Envelope,
+  Envelope_Kind,
+  EnvelopeSchema,
+  type Welcome,
+  WelcomeSchema,
+} from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import { stateTag } from "../../clients/core/messaging/mls.ts"
+import { type HostileWorld, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
+import { bytesOf, engine, hexOf, randomBytes } from "../support/messaging/papers.ts"
+
+let world: HostileWorld
+let conversation: Conversation
+let anns: { readonly keyPackage: Uint8Array; readonly keyPackageRef: Uint8Array; readonly credential: Uint8Array }
+beforeAll(async () => {
+  world = await startHostileWorld()
+})
+afterAll(() => world?.close())
+beforeEach(async () => {
+  world.transport.invent = undefined
+  const { mallory, ann } = world
+  const answer = await mallory.create({ case: "group", value: { userIds: [ann.person.userId] } })
+  conversation = answer.conversation ?? expect.fail("not created")
+  const [claimed] = answer.authorization?.claim?.keyPackages ?? []
+  const { keyPackage, keyPackageRef } = claimed ?? expect.fail("no key package")
+  const { credential } = await engine.inspectKeyPackage(keyPackage)
+  anns = { keyPackage, keyPackageRef, credential }
+})
+
+/** What is wrong with a welcome. */
+interface Fault {
+  readonly proof?: (facts: ProofFacts) => Partial<ProofFacts>
+  /** In the AAD of the commit, in the GroupInfo, in the place of the proof. */
+  readonly proofInAad?: Uint8Array
+  readonly proofInGroupInfo?: Uint8Array
+  readonly receipt?: (facts: ReceiptFacts) => Partial<ReceiptFacts>
+  readonly envelope?: (envelope: Envelope) => Partial<Envelope>
+  readonly welcome?: (welcome: Welcome) => Partial<Welcome>
+  readonly binding?: Partial<Parameters<typeof buildConversationBinding>[0]>
+  readonly groupId?: Uint8Array
+  readonly chunk?: (tree: Uint8Array) => { readonly chunk: Uint8Array; readonly size: number }
+  readonly groupInfo?: (shown: Uint8Array) => Uint8Array
+  readonly shownEpoch?: bigint
+}
+
+const subject = (credential: Uint8Array, keyPackageRef: Uint8Array) => ({
+  credentialHash: hash("device-credential", credential),
+  keyPackageRef,
+})
+
+/** The service's answers when Ann asks for her welcomes. */
+async function madeUp(fault: Fault): Promise<void> {
+  const { mallory, server, transport } = world
+  const { authority, signReceipt } = server.messaging.deps
+  const id = conversation.id as ConversationId
+  const groupId = fault.groupId ?? conversation.mlsGroupId
+  const binding = buildConversationBinding({
+    appId: mallory.place.appId,
+    tenantId: undefined,
+    conversationId: bytesOf("cnv", id),
+    kind: BoundKind.GROUP,
+    ...fault.binding,
+  })
+  const life = { notBefore: 0, notAfter: 4_000_000_000 }
+  const before = await engine.createGroup({ groupId, identity: mallory.identity, binding, ...life })
+  const facts: ProofFacts = {
+    place: { appId: server.app.id, tenantId: null },
+    conversationId: id,
+    mlsGroupId: groupId,
+    op: "CREATE",
+    baseEpoch: 0n,
+    baseStateTag: null,
+    added: [subject(anns.credential, anns.keyPackageRef)],
+    removed: [],
+    requester: hash("device-credential", mallory.identity.credential),
+    decisionId: newId("dcn", Date.now(), randomBytes(10)),
+    issuedAtMs: Date.now(),
+    policyVersion: 1n,
+  }
+  const { bytes: proof } = await authority.issueProof({ ...facts, ...fault.proof?.(facts) }, noPaper)
+  const aad = buildEnvelopeAad({
+    conversationId: bytesOf("cnv", id),
+    kind: EnvelopeKind.COMMIT,
+    membershipProof: fault.proofInAad ?? proof,
+  })
+  const staged = await engine.add(before, [anns.keyPackage], { aad, proof: fault.proofInGroupInfo ?? proof })
+  const { commit, welcome: bytes = expect.fail("no welcome") } = staged
+  const tree = staged.tree()
+  const groupInfo = fault.groupInfo?.(staged.groupInfo) ?? staged.groupInfo
+  const told: ReceiptFacts = {
+    conversationId: id,
+    mlsGroupId: groupId,
+    epoch: 0n,
+    seq: 1n,
+    commitHash: hash("commit", commit),
+    proofHash: hash("membership-proof", proof),
+    groupInfoHash: hash("group-info", groupInfo),
+    treeBlobHash: hash("tree-blob", tree),
+    previousReceiptHash: null,
+    acceptedAtMs: Date.now(),
+    resultingStateTag: stateTag(staged.next),
+  }
+  const receipt = signReceipt({ ...told, ...fault.receipt?.(told) }).bytes
+  const envelope = create(EnvelopeSchema, {
+    ...{ seq: 1n, epoch: 0n, kind: Envelope_Kind.COMMIT, message: commit, contentHash: told.commitHash, receipt },
+    senderDeviceId: mallory.id,
+  })
+  const welcome = create(WelcomeSchema, {
+    id: newId("wel", Date.now(), randomBytes(10)),
+    conversationId: id,
+    mlsGroupId: groupId,
+    conversationKind: ConversationKind.GROUP,
+    ...{ epoch: 1n, commitSeq: 1n, keyPackageRef: anns.keyPackageRef, welcome: bytes, receipt, proof },
+    treeHash: hexOf(hash("tree-blob", tree)),
+    adderDeviceId: mallory.id,
+  })
+  const answers: Record<string, object> = {
+    ListWelcomes: { welcomes: [Object.assign(welcome, fault.welcome?.(welcome))], nextPageToken: "" },
+    ListMessages: { envelopes: [Object.assign(envelope, fault.envelope?.(envelope))], headSeq: 1n },
+    GetTree: fault.chunk?.(tree) ?? { chunk: tree, size: tree.length },
+    GetGroupInfo: { groupInfo, epoch: fault.shownEpoch ?? 1n },
+    ConsumeWelcome: {},
+    ListConversations: { conversations: [], nextPageToken: "" },
+    ReportFork: {},
+  }
+  transport.invent = (method) => answers[method]
+}
+
+/** What Ann makes of it: "joined", or the reason and the code under it. */
+async function joining(fault: Fault): Promise<string> {
+  await madeUp(fault)
+  const { messenger } = world.ann
+  const failures: unknown[] = []
+  const stop = messenger.subscribe((event) => {
+    if (event.is === "failed" && event.conversationId === conversation.id) failures.push(event.error)
+  })
+  await messenger.sync()
+  stop()
+  const status = (await messenger.conversation(conversation.id))?.status
+  if (status !== undefined) return failures.length === 0 ? "joined" : `joined as ${status}`
+  const [error] = failures as { reason?: string; message?: string }[]
+  return error?.message ?? "nothing"
+}
+
+test("a welcome with nothing wrong is followed", async () => {
+  expect(await joining({})).toBe("joined")
+})
+
+test("a welcome into a group that has moved on is followed: who moved it on has compared what is shown", async () => {
+  expect(await joining({ shownEpoch: 2n, receipt: () => ({ groupInfoHash: other }) })).toBe("joined")
+})
+
+const other = randomBytes(32)
+
+test.each<[string, Fault, string | RegExp]>([
+  [
+    "by somebody else than its proof says",
+    { proof: () => ({ requester: hash("device-credential", world.ghost.identity.credential) }) },
+    "somebody else than the proof says let this device in",
+  ],
+  [
+    "with a proof for another key package of this device",
+    { proof: () => ({ added: [subject(anns.credential, other)] }) },
+    "the proof does not name this device",
+  ],
+  [
+    "with a proof for another device",
+    { proof: () => ({ added: [subject(world.ghost.identity.credential, anns.keyPackageRef)] }) },
+    "the proof does not name this device",
+  ],
+  ["with another proof in its commit", { proofInAad: randomBytes(200) }, "commit and welcome have different proofs"],
+  ["with another proof in its group", { proofInGroupInfo: other }, "commit and welcome have different proofs"],
+  ["with a proof of another group", { proof: () => ({ mlsGroupId: other }) }, "PROOF_WRONG_GROUP"],
+  ["with a proof of another epoch", { proof: () => ({ op: "ADD", baseEpoch: 1n, baseStateTag: other }) }, /PROOF_/],
+  [
+    "with a reset of a group",
+    { proof: () => ({ op: "RESET", baseStateTag: other }) },
+    "only a direct conversation is reset",
+  ],
+  ["into another conversation's group", { groupId: other }, "a welcome of another group or epoch"],
+  [
+    "that names another group",
+    {
+      welcome: ({ mlsGroupId }) => ({
+        mlsGroupId: Uint8Array.of(...mlsGroupId.subarray(0, 16), ...other.subarray(16)),
+      }),
+    },
+    "a welcome of another group or epoch",
+  ],
+  ["that names another epoch", { welcome: () => ({ epoch: 2n }) }, "a welcome of another group or epoch"],
+  ["bound to another conversation", { binding: { conversationId: other.subarray(16) } }, /BINDING_/],
+  ["bound as a direct conversation", { binding: { kind: BoundKind.DIRECT } }, /BINDING_/],
+  ["bound to another app", { binding: { appId: other.subarray(16) } }, /BINDING_/],
+  ["bound to a tenant", { binding: { tenantId: other.subarray(16) } }, /BINDING_/],
+  [
+    "whose place has a message",
+    { envelope: () => ({ kind: Envelope_Kind.APPLICATION }) },
+    "the commit of the welcome is not in the log",
+  ],
+  ["whose place is another's", { envelope: () => ({ seq: 2n }) }, "the commit of the welcome is not in the log"],
+  ["with a receipt for another group", { receipt: () => ({ mlsGroupId: other }) }, /RECEIPT_/],
+  ["with a receipt for another epoch", { receipt: () => ({ epoch: 1n, previousReceiptHash: other }) }, /RECEIPT_/],
+  ["with a receipt for another place", { receipt: () => ({ seq: 2n }) }, /RECEIPT_/],
+  ["with a receipt for another commit", { receipt: () => ({ commitHash: other }) }, /RECEIPT_/],
+  ["with a receipt for another proof", { receipt: () => ({ proofHash: other }) }, /RECEIPT_/],
+  ["with a receipt for another state", { receipt: () => ({ resultingStateTag: other }) }, /STATE_TAG_DIFFERS/],
+  ["with a receipt of tomorrow", { receipt: () => ({ acceptedAtMs: Date.now() + 86_400_000 }) }, /RECEIPT_|clock/],
+  [
+    "with a receipt for another GroupInfo than is shown",
+    { receipt: () => ({ groupInfoHash: other }) },
+    /GROUP_INFO_DIFFERS/,
+  ],
+  [
+    "with a GroupInfo, and a receipt for it, that are of another group",
+    { groupInfo: (shown) => shown.with(60, (shown[60] ?? 0) ^ 1) },
+    /GROUP_INFO_DIFFERS/,
+  ],
+  ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is not whole"],
+  ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is not whole"],
+  [
+    "whose tree is another one",
+    { chunk: (tree) => ({ chunk: tree.with(20, (tree[20] ?? 0) ^ 1), size: tree.length }) },
+    "the tree is another one than the welcome names",
+  ],
+  [
+    "whose tree never ends",
+    { chunk: (tree) => ({ chunk: tree.subarray(0, 1), size: 4_000_000 }) },
+    "the tree is not whole",
+  ],
+])("a welcome %s is refused", async (_, fault, expected) => {
+  expect(await joining(fault)).toMatch(expected)
+})
