@@ -38,6 +38,8 @@ beforeEach(async () => {
   anns = { keyPackage, keyPackageRef, credential }
 })
 
+const other = randomBytes(32)
+
 /** What is wrong with a welcome. */
 interface Fault {
   readonly proof?: (facts: ProofFacts) => Partial<ProofFacts>
@@ -49,6 +51,8 @@ interface Fault {
   readonly welcome?: (welcome: Welcome) => Partial<Welcome>
   readonly binding?: Partial<Parameters<typeof buildConversationBinding>[0]>
   readonly groupId?: Uint8Array
+  /** Of the commit that adds Ann; 0 if absent. */
+  readonly baseEpoch?: bigint
   readonly chunk?: (tree: Uint8Array) => { readonly chunk: Uint8Array; readonly size: number }
   readonly groupInfo?: (shown: Uint8Array) => Uint8Array
   readonly shownEpoch?: bigint
@@ -64,7 +68,7 @@ async function madeUp(fault: Fault): Promise<void> {
   const { mallory, server, transport } = world
   const { authority, signReceipt } = server.messaging.deps
   const id = conversation.id as ConversationId
-  const groupId = fault.groupId ?? conversation.mlsGroupId
+  const { groupId = conversation.mlsGroupId, baseEpoch = 0n } = fault
   const binding = buildConversationBinding({
     appId: mallory.place.appId,
     tenantId: undefined,
@@ -73,13 +77,13 @@ async function madeUp(fault: Fault): Promise<void> {
     ...fault.binding,
   })
   const life = { notBefore: 0, notAfter: 4_000_000_000 }
-  const before = await engine.createGroup({ groupId, identity: mallory.identity, binding, ...life })
+  const before = await engine.createGroup({ groupId, identity: mallory.identity, binding, epoch: baseEpoch, ...life })
   const facts: ProofFacts = {
     place: { appId: server.app.id, tenantId: null },
     conversationId: id,
     mlsGroupId: groupId,
     op: "CREATE",
-    baseEpoch: 0n,
+    baseEpoch,
     baseStateTag: null,
     added: [subject(anns.credential, anns.keyPackageRef)],
     removed: [],
@@ -101,19 +105,26 @@ async function madeUp(fault: Fault): Promise<void> {
   const told: ReceiptFacts = {
     conversationId: id,
     mlsGroupId: groupId,
-    epoch: 0n,
+    epoch: baseEpoch,
     seq: 1n,
     commitHash: hash("commit", commit),
     proofHash: hash("membership-proof", proof),
     groupInfoHash: hash("group-info", groupInfo),
     treeBlobHash: hash("tree-blob", tree),
-    previousReceiptHash: null,
+    previousReceiptHash: baseEpoch === 0n ? null : other,
     acceptedAtMs: Date.now(),
     resultingStateTag: stateTag(staged.next),
   }
   const receipt = signReceipt({ ...told, ...fault.receipt?.(told) }).bytes
   const envelope = create(EnvelopeSchema, {
-    ...{ seq: 1n, epoch: 0n, kind: Envelope_Kind.COMMIT, message: commit, contentHash: told.commitHash, receipt },
+    ...{
+      seq: 1n,
+      epoch: baseEpoch,
+      kind: Envelope_Kind.COMMIT,
+      message: commit,
+      contentHash: told.commitHash,
+      receipt,
+    },
     senderDeviceId: mallory.id,
   })
   const welcome = create(WelcomeSchema, {
@@ -121,7 +132,7 @@ async function madeUp(fault: Fault): Promise<void> {
     conversationId: id,
     mlsGroupId: groupId,
     conversationKind: ConversationKind.GROUP,
-    ...{ epoch: 1n, commitSeq: 1n, keyPackageRef: anns.keyPackageRef, welcome: bytes, receipt, proof },
+    ...{ epoch: baseEpoch + 1n, commitSeq: 1n, keyPackageRef: anns.keyPackageRef, welcome: bytes, receipt, proof },
     treeHash: hexOf(hash("tree-blob", tree)),
     adderDeviceId: mallory.id,
   })
@@ -161,8 +172,6 @@ test("a welcome into a group that has moved on is followed: who moved it on has 
   expect(await joining({ shownEpoch: 2n, receipt: () => ({ groupInfoHash: other }) })).toBe("joined")
 })
 
-const other = randomBytes(32)
-
 test.each<[string, Fault, string | RegExp]>([
   [
     "by somebody else than its proof says",
@@ -185,7 +194,7 @@ test.each<[string, Fault, string | RegExp]>([
   ["with a proof of another epoch", { proof: () => ({ op: "ADD", baseEpoch: 1n, baseStateTag: other }) }, /PROOF_/],
   [
     "with a reset of a group",
-    { proof: () => ({ op: "RESET", baseStateTag: other }) },
+    { baseEpoch: 1n, proof: () => ({ op: "RESET", baseStateTag: other }) },
     "only a direct conversation is reset",
   ],
   ["into another conversation's group", { groupId: other }, "a welcome of another group or epoch"],
