@@ -19,6 +19,7 @@ import { messengerMutants } from "./messenger.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
+import { paperMutants } from "./papers.ts"
 import { permissionMutants } from "./permissions.ts"
 import { revocationMutants } from "./revocations.ts"
 import { signInMutants } from "./sign-in.ts"
@@ -55,4 +56,5 @@ export const mutants: readonly Mutant[] = [
   ...localStoreMutants,
   ...movingMutants,
   ...tokenEndpointMutants,
+  ...paperMutants,
 ]

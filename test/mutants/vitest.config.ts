@@ -1,9 +1,25 @@
 import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
-import { mutants } from "./all.ts"
+import { mutated, mutatedFile } from "./chosen.ts"
 
 const root = resolve(import.meta.dirname, "../..")
-const mutant = mutants[Number(process.env.SIGNET_MUTANT)]
+const here = (file: string) => JSON.stringify(resolve(import.meta.dirname, file))
+
+/** What bundles a Worker, and what starts a program, do so with the fault: neither is read by Vitest. */
+const others: Readonly<Record<string, (code: string) => string>> = {
+  [resolve(root, "server/edge/node/build.ts")]: (code) =>
+    `import { bundledMutant } from ${here("bundled.ts")}\n${replaced(code, "[slimRules,", "[bundledMutant, slimRules,")}`,
+  [resolve(root, "test/support/program.ts")]: (code) => {
+    const options = JSON.stringify(`--import ${resolve(import.meta.dirname, "program.ts")}`)
+    const settings = `SIGNET_MUTANT: process.env.SIGNET_MUTANT ?? "", NODE_OPTIONS: ${options}`
+    return replaced(code, "env: { PATH, HOME,", `env: { PATH, HOME, ${settings},`)
+  },
+}
+
+function replaced(code: string, from: string, to: string): string {
+  if (!code.includes(from)) throw new Error(`${from} is not there any more`)
+  return code.replace(from, () => to)
+}
 
 // Puts one fault into one file on its way to the tests. Nothing on disk changes.
 // biome-ignore lint/style/noDefaultExport: Vitest reads the default export
@@ -24,8 +40,8 @@ export default defineConfig({
       name: "mutant",
       enforce: "pre",
       transform(code, id) {
-        if (mutant === undefined || id !== resolve(root, mutant.file)) return undefined
-        return code.replace(mutant.from, () => mutant.to)
+        if (mutatedFile === undefined) return undefined
+        return id === mutatedFile ? mutated(code) : others[id]?.(code)
       },
     },
   ],

@@ -51,7 +51,7 @@ beforeAll(async () => {
   }
   const [first] = recording.commits
   welcome = first?.staged.welcome ?? expect.fail("no welcome")
-  added = first.keyPackages.map((one, i) => {
+  added = (first?.keyPackages ?? []).map((one, i) => {
     const keyPackage = parseKeyPackage(one)
     const credentialHash = credentialHashOf(keyPackage.leafNode)
     const who = { deviceId: device(20 + i), userId: user(2) }
