@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf"
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
-import { type ConversationId, newId } from "@signet/kernel/ids"
-import type { ProofFacts, ReceiptFacts } from "@signet/kernel/messaging/authority"
+import { type ConversationId, idOf, newId } from "@signet/kernel/ids"
+import type { CredentialFacts, ProofFacts, ReceiptFacts } from "@signet/kernel/messaging/authority"
 import { ConversationKind as BoundKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import {
   type Conversation,
@@ -16,9 +16,9 @@ import {
   WelcomeSchema,
 } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
-import { stateTag } from "../../clients/core/messaging/mls.ts"
+import { stateTag, uncheckedEngine } from "../../clients/core/messaging/mls.ts"
 import { type HostileWorld, noPaper, startHostileWorld } from "../support/messaging/hostile.ts"
-import { bytesOf, engine, hexOf, randomBytes } from "../support/messaging/papers.ts"
+import { bytesOf, engine, hexOf, newLeafKey, nowSeconds, randomBytes, suite } from "../support/messaging/papers.ts"
 
 let world: HostileWorld
 let conversation: Conversation
@@ -56,12 +56,40 @@ interface Fault {
   readonly chunk?: (tree: Uint8Array) => { readonly chunk: Uint8Array; readonly size: number }
   readonly groupInfo?: (shown: Uint8Array) => Uint8Array
   readonly shownEpoch?: bigint
+  /** Of a third member: how its credential differs from a good one, and whether the proof names it as new. */
+  readonly third?: (facts: CredentialFacts) => Partial<CredentialFacts>
+  readonly isThirdNamed?: boolean
 }
 
 const subject = (credential: Uint8Array, keyPackageRef: Uint8Array) => ({
   credentialHash: hash("device-credential", credential),
   keyPackageRef,
 })
+
+const minute = 60_000
+/** Lets a hostile member have two leaves of one device. */
+const blind = uncheckedEngine({ suite, nowSeconds, deviceOf: hexOf })
+
+/** A key package of the ghost's, for a credential that is like a good one but for a change. */
+async function thirdPackage(change: (facts: CredentialFacts) => Partial<CredentialFacts>) {
+  const { ghost, server } = world
+  const { publicKey, seed } = newLeafKey()
+  const facts: CredentialFacts = {
+    place: { appId: server.app.id, tenantId: null },
+    userId: idOf("prn", bytesOf("prn", ghost.userId)),
+    deviceId: idOf("dev", bytesOf("dev", ghost.id)),
+    leafKey: publicKey,
+    serial: 9n,
+    notBeforeMs: Date.now() - 10 * minute,
+    notAfterMs: Date.now() + 60 * minute,
+    flags: 0,
+  }
+  const issued = { ...facts, ...change(facts) }
+  const { bytes: credential } = await server.messaging.deps.authority.issueCredential(issued, new Uint8Array())
+  const life = { notBefore: nowSeconds() - 3_600, notAfter: nowSeconds() + 86_400 }
+  const made = await engine.newKeyPackage({ credential, signatureKey: publicKey, key: seed }, life)
+  return { ...subject(credential, made.reference), keyPackage: made.keyPackage }
+}
 
 /** The service's answers when Ann asks for her welcomes. */
 async function madeUp(fault: Fault): Promise<void> {
@@ -78,6 +106,8 @@ async function madeUp(fault: Fault): Promise<void> {
   })
   const life = { notBefore: 0, notAfter: 4_000_000_000 }
   const before = await engine.createGroup({ groupId, identity: mallory.identity, binding, epoch: baseEpoch, ...life })
+  const third = fault.third && (await thirdPackage(fault.third))
+  const named = fault.isThirdNamed && third ? [third] : []
   const facts: ProofFacts = {
     place: { appId: server.app.id, tenantId: null },
     conversationId: id,
@@ -85,7 +115,7 @@ async function madeUp(fault: Fault): Promise<void> {
     op: "CREATE",
     baseEpoch,
     baseStateTag: null,
-    added: [subject(anns.credential, anns.keyPackageRef)],
+    added: [subject(anns.credential, anns.keyPackageRef), ...named],
     removed: [],
     requester: hash("device-credential", mallory.identity.credential),
     decisionId: newId("dcn", Date.now(), randomBytes(10)),
@@ -98,7 +128,10 @@ async function madeUp(fault: Fault): Promise<void> {
     kind: EnvelopeKind.COMMIT,
     membershipProof: fault.proofInAad ?? proof,
   })
-  const staged = await engine.add(before, [anns.keyPackage], { aad, proof: fault.proofInGroupInfo ?? proof })
+  const staged = await blind.add(before, [anns.keyPackage, ...(third ? [third.keyPackage] : [])], {
+    aad,
+    proof: fault.proofInGroupInfo ?? proof,
+  })
   const { commit, welcome: bytes = expect.fail("no welcome") } = staged
   const tree = staged.tree()
   const groupInfo = fault.groupInfo?.(staged.groupInfo) ?? staged.groupInfo
@@ -168,6 +201,11 @@ test("a welcome with nothing wrong is followed", async () => {
   expect(await joining({})).toBe("joined")
 })
 
+test("a member of before may have a credential that has ended since", async () => {
+  expect(await joining({ third: () => ({ notAfterMs: Date.now() - minute }) })).toBe("joined")
+  expect(await joining({ third: () => ({}), isThirdNamed: true })).toMatch("joined")
+})
+
 test("a welcome into a group that has moved on is followed: who moved it on has compared what is shown", async () => {
   expect(await joining({ shownEpoch: 2n, receipt: () => ({ groupInfoHash: other }) })).toBe("joined")
 })
@@ -234,6 +272,35 @@ test.each<[string, Fault, string | RegExp]>([
     "with a GroupInfo, and a receipt for it, that are of another group",
     { groupInfo: (shown) => shown.with(60, (shown[60] ?? 0) ^ 1) },
     /GROUP_INFO_DIFFERS/,
+  ],
+  [
+    "with a member whose credential is for another key",
+    { third: () => ({ leafKey: newLeafKey().publicKey }) },
+    /CRED_/,
+  ],
+  [
+    "with a member of another app",
+    { third: () => ({ place: { appId: idOf("app", randomBytes(16)), tenantId: null } }) },
+    /CRED_WRONG_APP/,
+  ],
+  [
+    "with a newcomer whose credential has ended",
+    { third: () => ({ notAfterMs: Date.now() - minute }), isThirdNamed: true },
+    /CRED_EXPIRED/,
+  ],
+  [
+    "with two leaves of one device",
+    { third: () => ({ deviceId: idOf("dev", bytesOf("dev", world.mallory.id)) }) },
+    "MLS_BAD_TREE",
+  ],
+  [
+    "of two people with a third",
+    {
+      welcome: () => ({ conversationKind: ConversationKind.DIRECT }),
+      binding: { kind: BoundKind.DIRECT },
+      third: () => ({}),
+    },
+    "THIRD_USER",
   ],
   ["whose tree is empty", { chunk: () => ({ chunk: new Uint8Array(), size: 1 }) }, "the tree is not whole"],
   ["whose tree is too large", { chunk: (tree) => ({ chunk: tree, size: 4_194_305 }) }, "the tree is not whole"],

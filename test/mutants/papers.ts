@@ -225,6 +225,27 @@ export const paperMutants: readonly Mutant[] = [
     name: "a welcome with a receipt for another state is refused",
   },
   {
+    ...welcome,
+    fault: "a joiner does not look at the members' credentials",
+    from: 'verifyMember(bench, member, isNew ? atSeconds : "ever")',
+    to: "",
+    name: "a welcome with a member of another app is refused",
+  },
+  {
+    ...welcome,
+    fault: "a newcomer's credential may have ended before it came",
+    from: 'verifyMember(bench, member, isNew ? atSeconds : "ever")',
+    to: 'verifyMember(bench, member, "ever")',
+    name: "a welcome with a newcomer whose credential has ended is refused",
+  },
+  {
+    ...welcome,
+    fault: "a joiner of a direct conversation may find a third user there",
+    from: "checkMembers(bench, members)",
+    to: "",
+    name: "a welcome of two people with a third is refused",
+  },
+  {
     fault: "a joiner takes any GroupInfo that the receipt names",
     file: "clients/core/messaging/joining/group-info.ts",
     from: "!isNamed || !groupInfoFits(state, shown.groupInfo)",
