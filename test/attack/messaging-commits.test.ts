@@ -1,6 +1,7 @@
 // Commits that somebody made who should not, or bent: none is taken, and the room goes on.
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { issueMembershipProof } from "@signet/canonical/membership-proof"
+import { idOf } from "@signet/kernel/ids"
 import { ConversationKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { GroupContext } from "ts-mls/groupContext.js"
@@ -9,7 +10,9 @@ import { signLeafNodeCommit } from "ts-mls/leafNode.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { forgeCommit, testKit } from "../../clients/core/messaging/testing/forge.ts"
+import { parseCommit } from "../../server/framing/commit.ts"
 import { theirs } from "../../server/framing/testing/bent.ts"
+import { nextConfirmedTranscriptHash } from "../../server/framing/transcript.ts"
 import { parseTree } from "../../server/framing/tree.ts"
 import { treeHash } from "../../server/framing/tree-hash.ts"
 import type { StagedAppend } from "../support/messaging/committing.ts"
@@ -166,6 +169,39 @@ describe("a commit", () => {
     expect(await refusal(send(foreign))).toBe("CREDENTIAL_REFUSED")
   })
 
+  test("whose path brings a key that is in the tree is refused: nobody with this tree can follow it", async () => {
+    const { staged, request } = await alice.stageUpdate(room)
+    const bobsLeaf = parseTree(staged.tree()).leaves.get(1) ?? expect.fail("no leaf")
+    const place = { groupId: room.state.groupId, leafIndex: room.state.ownLeaf }
+    const commit = await pathCommit(staged.commit, alice, async ({ signature: _, ...leaf }) => {
+      const changed = { ...leaf, ...place, hpkePublicKey: bobsLeaf.encryptionKey }
+      return signLeafNodeCommit(changed, alice.identity.key, testKit(suite).cs.signature)
+    })
+    const { groupInfo } = theirs(staged.groupInfo, "mls_group_info")
+    const { signature: _, ...signed } = { ...groupInfo, confirmationTag: parseCommit(commit).confirmationTag }
+    const { interimTranscriptHash } = (
+      await server.messaging.deps.store.conversations.find(idOf("cnv", bytesOf("cnv", room.id)))
+    )?.state ?? { interimTranscriptHash: new Uint8Array() }
+    const confirmedTranscriptHash = nextConfirmedTranscriptHash(interimTranscriptHash, parseCommit(commit))
+    const groupContext = { ...groupInfo.groupContext, confirmedTranscriptHash }
+    const again = await signGroupInfo({ ...signed, groupContext }, alice.key.seed, testKit(suite).cs.signature)
+    const forged = encodeMlsMessage({ version: "mls10", wireformat: "mls_group_info", groupInfo: again })
+    const value = { ...request.payload.value, commit, groupInfo: forged }
+    const payload = { case: "commit" as const, value }
+    expect(await refusal(alice.append({ ...request, idempotencyKey: randomBytes(16), payload }))).toBe(
+      "MLS_MALFORMED MLS_WRONG_TREE",
+    )
+  })
+
+  test("that removes a leaf that nobody has is refused", async () => {
+    const { proof } = await alice.authorizeRemove(room, { userIds: [bob.userId] })
+    const staged = await engine.remove(room.state, [1], carrying(proof))
+    const commit = await pathCommit(staged.commit, alice, (leaf) => leaf, [99])
+    const payload = { case: "commit", value: { ...committed(staged), commit } } as const
+    const request = { conversationId: room.id, idempotencyKey: randomBytes(16), expectedEpoch: room.epoch, payload }
+    expect(await refusal(alice.append(request))).toBe("PROOF_REFUSED PROOF_SUBJECTS_MISMATCH")
+  })
+
   test("with a package that was not claimed, or by somebody else, is refused", async () => {
     expect(await refusal(adding(() => ({ claimTickets: [] })))).toBe("KEY_PACKAGE_NOT_CLAIMED")
     const other = await bob.authorizeAdd(bobs, { userIds: [carol.userId] })
@@ -317,6 +353,9 @@ describe("a commit", () => {
     const staged = await alice.stageFirst(conversation, authorization)
     expect(await refusal(erin.append(staged))).toBe("CREDENTIAL_REFUSED")
     expect(await refusal(sending(staged, { tree: new Uint8Array() }))).toBe("GROUP_INFO_MISMATCH")
+    // Before the two tags, each with its length.
+    const unsigned = flipped(staged.staged.commit, -(2 * 33 + 1))
+    expect(await refusal(sending(staged, { commit: unsigned }))).toBe("MLS_MALFORMED MLS_BAD_SIGNATURE")
     expect(await refusal(alice.append(staged))).toBe("taken")
   })
 

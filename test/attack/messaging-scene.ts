@@ -98,11 +98,12 @@ export async function packageOf(device: TestDevice): Promise<Uint8Array> {
   return made?.keyPackage ?? expect.fail("no key package")
 }
 
-/** The commit with another leaf in its path, signed again by its committer. */
+/** The commit with another leaf in its path, and perhaps other removals, signed again by its committer. */
 export async function pathCommit(
   commit: Uint8Array,
   by: TestDevice,
   bend: (leaf: LeafNodeCommit) => LeafNodeCommit | Promise<LeafNodeCommit>,
+  removed: readonly number[] = [],
 ): Promise<Uint8Array> {
   const { content } = theirs(commit, "mls_public_message").publicMessage
   const path = content.contentType === "commit" ? content.commit.path : undefined
@@ -110,10 +111,14 @@ export async function pathCommit(
   const { cs } = testKit(suite)
   const { context, epochSecrets } = opened(room.state)
   const changed = { ...path, leafNode: await bend(path.leafNode) }
+  const proposals = removed.map((leaf) => ({
+    proposalOrRefType: "proposal" as const,
+    proposal: { proposalType: "remove" as const, remove: { removed: leaf } },
+  }))
   const { framedContent, signature } = await createContentCommitSignature(
     context,
     "mls_public_message",
-    { proposals: [], path: changed },
+    { proposals, path: changed },
     content.sender,
     content.authenticatedData,
     by.key.seed,

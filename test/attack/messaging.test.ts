@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import { newId } from "@signet/kernel/ids"
+import { maxBytes } from "@signet/kernel/messaging/limits"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import {
@@ -18,7 +19,7 @@ import { protocols } from "../support/clients.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type CommitPayload, newClaimId, type StagedAppend } from "../support/messaging/committing.ts"
 import { newDevice } from "../support/messaging/device.ts"
-import { bytesOf, engine, randomBytes } from "../support/messaging/papers.ts"
+import { bytesOf, deviceRequest, engine, newLeafKey, randomBytes } from "../support/messaging/papers.ts"
 import { aadOf } from "../support/messaging/room.ts"
 import {
   adding,
@@ -220,6 +221,17 @@ describe("what is too large", () => {
     payload: { case: "application" as const, value: new Uint8Array(length) },
   })
 
+  test("is no attachment", async () => {
+    const make = (size: number) =>
+      refusal(
+        alice.calls.attachments.createAttachment({
+          ...{ conversationId: room.id, size: BigInt(size), sha256: randomBytes(32), idempotencyKey: randomBytes(16) },
+        }),
+      )
+    expect(await make(maxBytes.attachment)).toBe("taken")
+    expect(await make(maxBytes.attachment + 1)).toBe("INVALID_FIELD")
+  })
+
   test("is refused before it is read", async () => {
     expect(await refusal(alice.append(application(256 * 1_024 + 1)))).toBe("INVALID_FIELD")
     const startedMs = performance.now()
@@ -268,6 +280,39 @@ test("a place that no log has is empty, and no commit is there", async () => {
     const fault = ReportForkRequest_Fault.STATE_TAG_MISMATCH
     const report = { conversationId: room.id, epoch: far, seq: far, fault, stateTag: randomBytes(32) }
     expect(await refusal(bob.calls.conversations.reportFork(report))).toBe("INVALID_FIELD")
+  }
+})
+
+test("a report names a commit that its device was there to follow", async () => {
+  const group = await alice.createGroup([bob.userId])
+  await alice.update(group)
+  await alice.add(group, { userIds: [carol.userId] })
+  await carol.join()
+  const { seq: said } = await alice.send(group, "hello")
+  const report = (seq: bigint, epoch: bigint, fault = ReportForkRequest_Fault.COMMIT_UNPROCESSABLE) =>
+    refusal(carol.calls.conversations.reportFork({ conversationId: group.id, epoch, seq, fault }))
+  expect(await report(2n, 1n)).toBe("INVALID_FIELD")
+  expect(await report(3n, 1n)).toBe("INVALID_FIELD")
+  expect(await report(said, 3n)).toBe("INVALID_FIELD")
+  expect(await report(3n, 2n, ReportForkRequest_Fault.FAULT_UNSPECIFIED)).toBe("INVALID_FIELD")
+  expect(await report(3n, 2n)).toBe("taken")
+})
+
+test("of a user with two devices each renews its own papers, and nobody renews another's", async () => {
+  const user = await server.person(crypto.randomUUID())
+  const phone = await registered(user, 0)
+  const laptop = await registered(user, 0)
+  const phones = phone.identity.credential
+  const before = laptop.identity.credential
+  await laptop.renew(newLeafKey())
+  expect(laptop.identity.credential).not.toEqual(before)
+  const { devices } = await phone.calls.devices.listDevices({})
+  const credentialOf = (id: string) => devices.find((one) => one.id === id)?.credential
+  expect(credentialOf(phone.id)).toEqual(phones)
+  expect(credentialOf(laptop.id)).toEqual(laptop.identity.credential)
+  const request = await deviceRequest(newLeafKey(), phone.place, phone.userId)
+  for (const deviceId of [dave.id, "dev_00000000000000000000000000"]) {
+    expect(await refusal(phone.calls.devices.renewCredential({ deviceId, deviceRequest: request }))).not.toBe("taken")
   }
 })
 
