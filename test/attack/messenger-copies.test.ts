@@ -49,6 +49,40 @@ test("what is sent first thing from a store that was put back is not sent under 
   expect(unreadable).toEqual([])
 })
 
+test.each(["tree", "staged"] as const)(
+  "a %s of another moment, put back alone, is found out before anything is written with it",
+  async (table) => {
+    const ann = await messengers.newcomer(`ann with an old ${table}`)
+    const old = new Map<string, Uint8Array>()
+    const noting: MessagingStore = {
+      ...ann.store,
+      transact(space, generation, ops) {
+        for (const op of ops) if (op.table === table && op.op === "put" && !old.has(space)) old.set(space, op.value)
+        return ann.store.transact(space, generation, ops)
+      },
+    }
+    await ann.messenger.close()
+    const noted = await messengers.open(ann.person, { store: noting, box: ann.box })
+    const { id } = await noted.messenger.createGroupConversation([ben.person.userId])
+    await noted.messenger.addMembers(id, [(await messengers.newcomer(`a third beside ${table}`)).person.userId])
+    await noted.messenger.close()
+    const before = old.get(id) ?? expect.fail(`no ${table} was written`)
+    const putBack: MessagingStore = {
+      ...ann.store,
+      async read(space, wanted) {
+        const { generation, values } = await ann.store.read(space, wanted)
+        const isOld = (i: number) => space === id && wanted[i]?.table === table
+        return { generation, values: values.map((value, i) => (isOld(i) ? before : value)) }
+      },
+    }
+    const opened = await messengers.open(ann.person, { store: putBack, box: ann.box })
+    await expect(opened.messenger.send(id, utf8("hello"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+    await opened.messenger.close()
+    const good = await messengers.open(ann.person, { store: ann.store, box: ann.box })
+    await good.messenger.send(id, utf8("hello"))
+  },
+)
+
 test("a name that another script of the page's origin says opens no door", async () => {
   const { person, store, box } = await messengers.newcomer("ann in a tab")
   const said: ((space: string) => void)[] = []
