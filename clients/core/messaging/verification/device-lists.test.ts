@@ -1,5 +1,6 @@
 // Lists of an issuer that tells two stories: signed, every one of them.
 import { createRouterTransport } from "@connectrpc/connect"
+import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { issueDeviceList } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
@@ -29,7 +30,12 @@ const signed = (listVersion: bigint, { previous, entries = [phone, tablet], issu
 const hashOf = (list: Uint8Array) => hash("device-list", list)
 
 /** What the client does with a service that has these lists. */
-function read(lists: ReadonlyMap<bigint, Uint8Array>, seen?: { version: bigint; hash: Uint8Array }, ahead = 0n) {
+function read(
+  lists: ReadonlyMap<bigint, Uint8Array>,
+  seen?: { version: bigint; hash: Uint8Array },
+  ahead = 0n,
+  credential = credentialBytes,
+) {
   const newestVersion = ahead + [...lists.keys()].reduce((newest, version) => (version > newest ? version : newest), 0n)
   const transport = createRouterTransport(({ service }) => {
     service(DeviceService, {
@@ -40,7 +46,7 @@ function read(lists: ReadonlyMap<bigint, Uint8Array>, seen?: { version: bigint; 
           .slice(0, limit)
           .map(([, list]) => list),
       }),
-      listDevices: () => ({ devices: [{ credential: credentialBytes }] }),
+      listDevices: () => ({ devices: [{ credential }] }),
     })
   })
   const clock = { nowMs: () => Number(now) * 1_000, after: () => () => undefined }
@@ -109,6 +115,17 @@ test.each<[string, ReadonlyMap<bigint, Uint8Array>, string]>([
 test("a list that says another credential than the service shows is not believed of the service", async () => {
   const other = await signed(3n, { entries: [{ ...phone, credentialHash: bytes32(7) }] })
   await expect(read(new Map([[3n, other]]))).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test.each([
+  ["device", { deviceId: id(0x68) }],
+  ["user", { userId: world.bob }],
+  ["app", { appId: id(0x99) }],
+  ["tenant", { tenantId: id(0x99) }],
+])("a listed credential of another %s is nobody's of the list", async (_, change) => {
+  const other = await issueDeviceCredential({ ...world.credentialFields, ...change }, world.credentialKey)
+  const list = await signed(3n, { entries: [{ ...phone, credentialHash: hash("device-credential", other) }] })
+  await expect(read(new Map([[3n, list]]), undefined, 0n, other)).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
 test("a service that says that there are more lists, and shows the same again, is not asked for ever", async () => {
