@@ -73,6 +73,19 @@ export function appendSuite(messaging: () => MessagingStore): void {
     })
   })
 
+  test("a key is its device's: another device's message under the same key is another message", async () => {
+    const [creator, second] = devices()
+    const group = await putGroup(messaging(), [creator, second])
+    const idempotencyKey = random(16)
+    const first = newMessage(group, creator, { idempotencyKey })
+    const other = newMessage(group, second, { idempotencyKey })
+    expect((await append(first)).is).toBe("appended")
+    expect((await append(other)).is).toBe("appended")
+    expect((await append(first)).is).toBe("replayed")
+    expect((await append({ ...other, message: random(), contentHash: random() })).is).toBe("mismatch")
+    expect((await append(newMessage(group, creator))).is).toBe("appended")
+  })
+
   test("a page ends before its bytes are too many, and has one at least", async () => {
     const [creator] = devices()
     const group = await putGroup(messaging(), [creator])

@@ -34,6 +34,28 @@ export function deviceSuite(store: () => MessagingStore): void {
     expect((await devices().lists(userId, place, 0n, 10)).map(({ version }) => version)).toEqual([1n, 2n])
   })
 
+  test("are of one place: the same user has other devices, and another list, with a tenant and in another app", async () => {
+    const userId = freshId("prn")
+    const places = [place, { ...place, tenantId: freshId("ten") }, { ...place, appId: freshId("app") }]
+    const put = places.map((at, i) => newDevice(userId, { ...at, createdAtMs: nowMs + i }))
+    const lists = places.map(() => newList(1n))
+    for (const [i, device] of put.entries()) {
+      expect(await devices().change(changeOf(device, { list: lists[i] ?? newList(1n) }))).toBe("done")
+    }
+    for (const [i, at] of places.entries()) {
+      expect(await devices().ofUser(userId, at)).toEqual({ devices: [put[i]], newest: lists[i] })
+      expect(await devices().activeOf([userId], at)).toEqual([put[i]])
+      expect(await devices().lists(userId, at, 0n, 10)).toEqual([lists[i]])
+    }
+    const [first] = put
+    // The next list of one place is that of no other.
+    const renewed = { ...(first ?? expect.fail()), changedAtMs: nowMs + 9 }
+    expect(await devices().change(changeOf(renewed, { list: newList(2n) }))).toBe("done")
+    const [, second] = put
+    expect(await devices().change(changeOf(second ?? expect.fail(), { list: newList(3n) }))).toBe("lost")
+    expect(await devices().lists(userId, places[1] ?? place, 0n, 10)).toHaveLength(1)
+  })
+
   test("change only after the list before, and a change that lost leaves nothing", async () => {
     const { userId } = await putUser(store(), 2)
     const device = newDevice(userId)

@@ -144,6 +144,23 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(elsewhere.claim).toMatchObject({ packages: [], withoutDeviceIds: [] })
   })
 
+  test("run low when few can be given away: none that was, none that is not good now, and no last resort", async () => {
+    const device = await newDevice()
+    const good = Array.from({ length: keyPackagePool.lowWater + 1 }, () =>
+      newKeyPackage(device, { notBeforeMs: nowMs }),
+    )
+    const others = [
+      newKeyPackage(device, { isLastResort: true, notAfterMs: nowMs + 90 * day }),
+      newKeyPackage(device, { notBeforeMs: nowMs + 1 }),
+      newKeyPackage(device, { notBeforeMs: nowMs - day, notAfterMs: nowMs + lifetimeMs.keyPackageReserve }),
+    ]
+    await packages().upload([...good, ...others], nowMs - day)
+    expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: good.length, hasLastResort: true })
+    const of = () => claim(asked({ deviceIds: [device.id] }))
+    expect((await of()).low).toEqual([])
+    expect((await of()).low).toEqual([device.id])
+  })
+
   test("of a claim id are the same for good, and of no other request", async () => {
     const device = await newDevice()
     await packages().upload(
