@@ -310,6 +310,12 @@ test("of a user with two devices each renews its own papers, and nobody renews a
   const credentialOf = (id: string) => devices.find((one) => one.id === id)?.credential
   expect(credentialOf(phone.id)).toEqual(phones)
   expect(credentialOf(laptop.id)).toEqual(laptop.identity.credential)
+  const laptops = laptop.identity.credential
+  await phone.renew(newLeafKey())
+  expect(phone.identity.credential).not.toEqual(phones)
+  expect((await laptop.calls.devices.listDevices({})).devices.find(({ id }) => id === laptop.id)?.credential).toEqual(
+    laptops,
+  )
   const request = await deviceRequest(newLeafKey(), phone.place, phone.userId)
   for (const deviceId of [dave.id, "dev_00000000000000000000000000"]) {
     expect(await refusal(phone.calls.devices.renewCredential({ deviceId, deviceRequest: request }))).not.toBe("taken")

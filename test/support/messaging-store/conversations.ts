@@ -180,6 +180,9 @@ export function conversationSuite(
     const later = await append(newCommit(group, one, group.roster), nowMs + 1_000)
     await append(newMessage(later, one), nowMs + 2_000)
     const end = nowMs + 90 * 86_400_000
+    // Of another group nothing goes with it: its member has read nothing.
+    const beside = await putGroup(messaging(), [one, other])
+    for (let i = 0; i < 3; i++) await append(newMessage(beside, one))
     const ack = (device: MessagingDevice, processedSeq: bigint) =>
       store().ack(group.id, device.id, { processedSeq, processedEpoch: 1n })
     const kept = async () => {
@@ -200,6 +203,20 @@ export function conversationSuite(
     await prune(group.id, end + 3 * 86_400_000, 100)
     expect(await kept()).toEqual([6, 7])
     expect((await store().find(group.id))?.firstSeq).toBe(6n)
+    const left = await store().messages(beside.id, 1n, { limit: 50, maxBytes: 1e6 })
+    expect(left.envelopes.map(({ seq }) => seq)).toEqual([2n, 3n, 4n])
     expect(await append(newMessage(later, one))).toMatchObject({ headSeq: 8n })
+  })
+
+  test("a key package counts as used in the conversation that it came into, and in no other", async () => {
+    const group = await putGroup(messaging(), [one])
+    const beside = await putGroup(messaging(), [one])
+    const commit = newCommit(group, one, leavesOf([one, other]))
+    await append(commit)
+    const ref = commit.commit?.welcomes[0]?.keyPackageRef ?? expect.fail("no welcome")
+    const { welcomes } = messaging()
+    expect(await welcomes.wereUsed(group.id, [random(), ref])).toBe(true)
+    expect(await welcomes.wereUsed(group.id, [random()])).toBe(false)
+    expect(await welcomes.wereUsed(beside.id, [ref])).toBe(false)
   })
 }
