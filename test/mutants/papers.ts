@@ -13,6 +13,11 @@ const stored = {
   test: "test/attack/messenger-copies.test.ts",
   row: "a %s of another moment, put back alone, is found out before anything is written with it",
 }
+const inObjects = {
+  file: "server/store/durable/device/key-packages.ts",
+  test: "server/store/durable/device-objects.test.ts",
+  table: "test/support/messaging-store/key-packages.ts",
+}
 const groupInfo = {
   file: "server/rpc/messaging/append/group-info.ts",
   test: commits,
@@ -495,12 +500,17 @@ export const paperMutants: readonly Mutant[] = [
     table: "test/support/messaging-store/key-packages.ts",
   },
   {
-    fault: "an object of the Worker finds another device's message under the same key",
-    file: "server/store/durable/conversation/log.ts",
-    from: "from log where sender_device_id = ? and idempotency_key = ?`",
-    to: "from log where ? is not null and idempotency_key = ?`",
-    test: "server/store/durable/conversations.test.ts",
-    name: "a key is its device's: another device's message under the same key is another message",
-    table: "test/support/messaging-store/append.ts",
+    ...inObjects,
+    fault: "an object of the Worker gives away key packages that are not good yet",
+    from: "const claimable = \"status = 'AVAILABLE' and not_before <= ? and not_after > ?\"",
+    to: "const claimable = \"status = 'AVAILABLE' and ? is not null and not_after > ?\"",
+    name: "run low when few can be given away: none that was, none that is not good now, and no last resort",
+  },
+  {
+    ...inObjects,
+    fault: "an object of the Worker gives a last resort away first",
+    from: "order by is_last_resort, not_after, ref limit 1",
+    to: "order by is_last_resort desc, not_after, ref limit 1",
+    name: "go soonest end first, each once; then the last resort, again and again; then none",
   },
 ]
