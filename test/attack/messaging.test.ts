@@ -289,8 +289,11 @@ test("a report names a commit that its device was there to follow", async () => 
   await alice.add(group, { userIds: [carol.userId] })
   await carol.join()
   const { seq: said } = await alice.send(group, "hello")
-  const report = (seq: bigint, epoch: bigint, fault = ReportForkRequest_Fault.COMMIT_UNPROCESSABLE) =>
-    refusal(carol.calls.conversations.reportFork({ conversationId: group.id, epoch, seq, fault }))
+  const report = (
+    seq: bigint,
+    epoch: bigint,
+    fault: ReportForkRequest_Fault = ReportForkRequest_Fault.COMMIT_UNPROCESSABLE,
+  ) => refusal(carol.calls.conversations.reportFork({ conversationId: group.id, epoch, seq, fault }))
   expect(await report(2n, 1n)).toBe("INVALID_FIELD")
   expect(await report(3n, 1n)).toBe("INVALID_FIELD")
   expect(await report(said, 3n)).toBe("INVALID_FIELD")
