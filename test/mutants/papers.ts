@@ -511,6 +511,6 @@ export const paperMutants: readonly Mutant[] = [
     fault: "an object of the Worker gives a last resort away first",
     from: "order by is_last_resort, not_after, ref limit 1",
     to: "order by is_last_resort desc, not_after, ref limit 1",
-    name: "go soonest end first, each once; then the last resort, again and again; then none",
+    name: "run low when few can be given away: none that was, none that is not good now, and no last resort",
   },
 ]
