@@ -50,6 +50,13 @@ describe("the summary of a run of .ci/run", () => {
     expect(of([short, report("a.test.ts", { "OpenMLS as a member: no Rust": "skipped" })]).notAllowed).toHaveLength(2)
   })
 
+  test("takes a test that another report ran on another store", () => {
+    const short = report("a.test.ts", { "signing in (PostgreSQL) works": "skipped" })
+    expect(of([short, report("a.test.ts", { "signing in (PGlite) works": "passed" })]).skipped).toEqual([])
+    const missing = report("a.test.ts", { "races (PostgreSQL: skipped, none was found) one wins": "skipped" })
+    expect(of([missing]).notAllowed).toEqual(["a.test.ts: races one wins"])
+  })
+
   test("does not take the same name in another file for it", () => {
     const reports = [report("a.test.ts", { "needs Go": "skipped" }), report("b.test.ts", { "needs Go": "passed" })]
     expect(of(reports).notAllowed).toEqual(["a.test.ts: needs Go"])

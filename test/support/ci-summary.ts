@@ -31,9 +31,9 @@ export interface Summary {
   readonly stale: readonly AllowedSkip[]
 }
 
-/** A title may say why its tests are skipped in one run; in another the same test has none of that. */
-const withoutWhy = (name: string) =>
-  name.replace(/ \((?:skipped: )?[^()]*\b(?:skipped|npm run test:long)\b[^()]*\)/g, "")
+/** Without what differs between the runs: why a test is skipped there, and which store it is on. */
+const commonName = (name: string) =>
+  name.replace(/ \([^()]*\b(?:skipped|npm run test:long)\b[^()]*\)/g, "").replace(/ \((?:PostgreSQL|PGlite)\)/g, "")
 const pointsToLong = /npm run test:long/
 
 /** @param root The repository, which the names of files begin with. */
@@ -45,7 +45,7 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
     for (const { name, assertionResults } of testResults) {
       const file = relative(root, name)
       for (const { fullName, status } of assertionResults) {
-        const key = `${file}: ${withoutWhy(fullName)}`
+        const key = `${file}: ${commonName(fullName)}`
         if (status === "passed" || status === "failed") {
           ran.add(key)
           filesThatRan.add(file)

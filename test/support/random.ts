@@ -1,14 +1,14 @@
-// Random draws of tests, by a seed: the same in every run of a change, others each night. SIGNET_SEED repeats a failure.
+// Random draws of tests, by a seed: the same in every run of a change, others each night. SIGNET_DRAW_SEED repeats a failure.
 // Faults that a test draws come from here, and `seed.ts` prints the seed when a test fails.
 
 /** What one change passes the next does not fail by chance; the nights hunt with seeds of their own. */
 const byDay = 20_261_122
 
 export const seed = Number(
-  process.env.SIGNET_SEED ?? (process.env.SIGNET_NIGHTLY === "1" ? Math.floor(Math.random() * 2 ** 31) : byDay),
+  process.env.SIGNET_DRAW_SEED ?? (process.env.SIGNET_NIGHTLY === "1" ? Math.floor(Math.random() * 2 ** 31) : byDay),
 )
 if (!Number.isSafeInteger(seed))
-  throw new Error(`SIGNET_SEED is ${process.env.SIGNET_SEED}; it is to be a whole number`)
+  throw new Error(`SIGNET_DRAW_SEED is ${process.env.SIGNET_DRAW_SEED}; it is to be a whole number`)
 
 /** mulberry32: the same whole numbers below a bound for the same seed. */
 export function numbers(from: number): (below: number) => number {

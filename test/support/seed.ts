@@ -6,5 +6,5 @@ import { seed } from "./random.ts"
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed })
 
 afterEach(({ task }) => {
-  if (task.result?.state === "fail") console.error(`SIGNET_SEED=${seed} draws the same again: ${task.name}`)
+  if (task.result?.state === "fail") console.error(`SIGNET_DRAW_SEED=${seed} draws the same again: ${task.name}`)
 })
