@@ -22,9 +22,8 @@ test.each<[string, string | null | undefined, string | object]>([
 })
 
 test("a long header is read in time that grows with its length", () => {
-  const began = performance.now()
-  expect(parseBearer(`Bearer ${" ".repeat(100_000)}!`)).toBe("MALFORMED_CREDENTIAL")
-  expect(parseBearer(`Bearer ${"=".repeat(100_000)}!`)).toBe("MALFORMED_CREDENTIAL")
-  expect(parseBearer(`Bearer ${"a".repeat(100_000)}!`)).toBe("MALFORMED_CREDENTIAL")
-  expect(performance.now() - began).toBeLessThan(500)
+  // A pattern that goes back over such a header would not end within the test's time limit.
+  expect(parseBearer(`Bearer ${" ".repeat(1_000_000)}!`)).toBe("MALFORMED_CREDENTIAL")
+  expect(parseBearer(`Bearer ${"=".repeat(1_000_000)}!`)).toBe("MALFORMED_CREDENTIAL")
+  expect(parseBearer(`Bearer ${"a".repeat(1_000_000)}!`)).toBe("MALFORMED_CREDENTIAL")
 })

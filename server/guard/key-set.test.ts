@@ -197,9 +197,7 @@ test("over a real socket: an answer that never ends its headers, or its body, is
   const slow = await serve((_, response) => response.write(JSON.stringify({ keys: [jwk] })))
   for (const url of [silent, slow]) {
     const keySet = createKeySet({ url, crypto: nodeTokenCrypto, clock, fetch, limits: { timeoutMs: 100 } })
-    const began = performance.now()
     expect(await keySet.find("key-1")).toBe("UNAVAILABLE")
-    expect(performance.now() - began).toBeLessThan(3_000)
   }
 })
 

@@ -34,14 +34,13 @@ function dial({ port }: TransportServer): Socket {
 }
 
 /** What arrives until the other side closes, and after how long. */
-async function untilClosed(socket: Socket): Promise<{ text: string; afterMs: number }> {
-  const startedMs = performance.now()
+async function untilClosed(socket: Socket): Promise<{ text: string }> {
   let text = ""
   socket.on("data", (data) => {
     text += data.toString("latin1")
   })
   await new Promise((resolve) => socket.once("close", resolve))
-  return { text, afterMs: performance.now() - startedMs }
+  return { text }
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -73,7 +72,8 @@ describe("a connection", () => {
     const server = await start(quick)
     const socket = dial(server)
     socket.write(sent)
-    expect((await untilClosed(socket)).afterMs).toBeLessThan(3_000)
+    // A listener without time limits would keep the socket for ever.
+    await untilClosed(socket)
   })
 
   test("that says half a body is answered and closed", async () => {
@@ -82,9 +82,8 @@ describe("a connection", () => {
     socket.write(
       "POST /auth/session/logout HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
     )
-    const { text, afterMs } = await untilClosed(socket)
+    const { text } = await untilClosed(socket)
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
-    expect(afterMs).toBeLessThan(4_000)
     expect(server.reached).toEqual([])
   })
 
@@ -224,22 +223,23 @@ describe("a call", () => {
   })
 })
 
+/** Waits for whatever does not end by itself, longer than a test may take. */
+const patient = { drainMs: 600_000, listener: { graceMs: 600_000 } }
+
 describe("closing", () => {
   test.each([
     ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
     ["Connect", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
   ])("tells whoever watches over %s, and ends the stream", async (_, open) => {
-    const server = await start()
+    const server = await start(patient)
     const seen: Status[] = []
     const watching = (async () => {
       for await (const { status } of createClient(Health, open(server.url)).watch({})) seen.push(status)
     })()
     await expect.poll(() => seen).toEqual([Status.SERVING])
-    const startedMs = performance.now()
     await server.app.close()
     await watching
     expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING])
-    expect(performance.now() - startedMs).toBeLessThan(2_000)
   })
 
   test("waits for calls, and takes no new connection", async () => {
@@ -271,15 +271,13 @@ describe("closing", () => {
   })
 
   test("does not wait for idle connections of either version", async () => {
-    const server = await start()
+    const server = await start(patient)
     const session = http2.connect(server.url)
     await statusOf(session)
     dial(server).write(jwks)
     dial(server)
     await pause(50)
-    const startedMs = performance.now()
     await server.app.close()
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
   })
 
   test("cuts a caller that does not read its answer", async () => {
@@ -288,9 +286,7 @@ describe("closing", () => {
     closing.push(() => session.destroy())
     const unread = session.request({ ":path": "/.well-known/jwks.json" })
     await new Promise((resolve) => unread.once("response", resolve))
-    const startedMs = performance.now()
     await server.app.close()
-    expect(performance.now() - startedMs).toBeLessThan(3_000)
   })
 
   test("cuts what does not end by itself", async () => {
@@ -300,9 +296,7 @@ describe("closing", () => {
       "POST /auth/session/logout HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
     )
     await pause(50)
-    const startedMs = performance.now()
     await server.app.close()
-    expect(performance.now() - startedMs).toBeLessThan(3_000)
   })
 })
 
@@ -328,7 +322,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
 
   test("serves both versions by ALPN, and closes", async () => {
     const tls = certificate()
-    const server = await start({ listener: { tls } })
+    const server = await start({ ...patient, listener: { ...patient.listener, tls } })
     const baseUrl = server.url.replace("http:", "https:")
     const nodeOptions = { ca: tls.cert, checkServerIdentity: () => undefined }
     for (const transport of [
@@ -338,9 +332,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     ]) {
       expect((await createClient(TokenService, transport).getJwks({})).keys[0]?.kid).toBe("k1")
     }
-    const startedMs = performance.now()
     await server.app.close()
-    expect(performance.now() - startedMs).toBeLessThan(2_000)
   })
 
   test("does not speak version 1.1 of the protocol", async () => {

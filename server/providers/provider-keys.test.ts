@@ -87,9 +87,7 @@ describe("a key set that is not answered well", () => {
       const own = await startFakeIdp()
       own.behaviour.jwks = behaviour
       const fresh = createProviderKeys({ isLoopbackAllowed: true, clock, fetch: (url, init) => fetch(url, init) })
-      const started = performance.now()
       await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
-      expect(performance.now() - started).toBeLessThan(behaviour === "slow" ? 8_000 : 4_900)
       expect(own.asked).toEqual({ jwks: 1, token: 0, elsewhere: 0 })
 
       own.behaviour.jwks = "well"

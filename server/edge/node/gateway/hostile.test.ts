@@ -275,13 +275,12 @@ describe("a server behind", () => {
 test("a gateway that stops ends its streams with UNAVAILABLE, and lets calls end", async () => {
   const server = await startTransports()
   closing.push(() => server.app.close())
-  const gateway = await startGateway(server.url, { drainMs: 2_000 })
+  const gateway = await startGateway(server.url, { drainMs: 600_000 })
   const watch = async () => {
     for await (const _ of createClient(Health, createGrpcTransport({ baseUrl: gateway.url })).watch({})) {
       void gateway.close()
     }
   }
-  const startedMs = performance.now()
+  // At once: a stream that was drained as calls are would outlast the test.
   expect(await failure(watch())).toBe("Unavailable UNAVAILABLE")
-  expect(performance.now() - startedMs).toBeLessThan(1_500)
 })
