@@ -136,6 +136,7 @@ const restRoutes = [
   "POST /auth/login/idp-a: AuthService.ExternalLogin, public",
   "POST /auth/login/idp-b: AuthService.ExternalLogin, public",
   "POST /auth/login/idp-c: AuthService.ExternalLogin, public",
+  "POST /auth/login/start: AuthService.StartSignIn, public",
   "POST /auth/magic-link/confirm: AuthService.ConfirmMagicLink, public",
   "POST /auth/magic-link/start: AuthService.StartMagicLink, public",
   "POST /auth/pats/exchange: PatService.ExchangePat, bodyCredential",

@@ -58,6 +58,8 @@ export interface ProviderSignIn extends SignInOptions {
   readonly connection?: string
   /** The nonce that went to the provider, before any hashing. */
   readonly nonce?: string
+  /** Of `startSignIn`, whose nonce went to the provider. */
+  readonly transaction?: string
   readonly credential:
     | { readonly idToken: string }
     | { readonly code: string; readonly codeVerifier?: string; readonly redirectUri?: string }
@@ -123,12 +125,24 @@ export interface Signet {
   readonly session: Session
   /** Fresh random text for a provider's `nonce`. */
   newNonce(): string
+  /**
+   * Has the service make the nonce for a provider's SDK: a stolen ID token signs nobody in without the transaction.
+   *
+   * @returns What `login` takes; the transaction stays on this device.
+   */
+  startSignIn(of: {
+    readonly provider: "IDP_A" | "IDP_B"
+    readonly connection?: string
+    /** Where the provider sends a code; leave it out for an ID token. */
+    readonly redirectUri?: string
+  }): Promise<{ readonly nonce: string; readonly transaction: string }>
   /** For a provider's authorization endpoint (RFC 7636, S256). */
   newPkce(): Promise<{ codeVerifier: string; codeChallenge: string }>
   /** How people sign in to the app on this platform. Asked of the service each time. */
   signInOptions(): Promise<readonly SignInOption[]>
   /**
-   * Begins a sign-in at a provider's page: makes state, nonce and PKCE, and keeps them for ten minutes.
+   * Begins a sign-in at a provider's page: makes state and PKCE, has the service make the nonce, and keeps them for ten
+   * minutes.
    *
    * @returns Where to send the browser. Platforms with a browser have a call that does.
    * @throws SignetError CONNECTION_REQUIRED, CONNECTION_UNKNOWN, PROVIDER_NOT_ENABLED, RETURN_PATH_INVALID

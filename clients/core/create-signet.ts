@@ -26,7 +26,7 @@ export function createSignet(config: SignetConfig, platform: Platform): Signet {
     present: (record, wanted) => present(client, { appId, record, audiences: wanted }),
   })
   const signIns = createSignIns({ config, audiences, client, clock, keep, live, lock, random })
-  const redirects = createRedirects({ config, client, clock, keep, random, login: signIns.login })
+  const redirects = createRedirects({ config, client, clock, keep, random, ...signIns })
   const { logout, finish } = createLogout({ config, client, keep, live, lock })
   const session = createSessionOf({ config, authAudience, live, logout, platform })
   void live.ready.then(finish)

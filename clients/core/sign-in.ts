@@ -23,7 +23,7 @@ import { base64url, randomText } from "./text.ts"
 type Answer = ExternalLoginResponse | EmailPasswordLoginResponse | ConfirmMagicLinkResponse
 type SignIns = Pick<
   Signet,
-  "newNonce" | "newPkce" | "login" | "loginWithPassword" | "sendMagicLink" | "confirmMagicLink"
+  "newNonce" | "newPkce" | "startSignIn" | "login" | "loginWithPassword" | "sendMagicLink" | "confirmMagicLink"
 >
 
 export interface SignInDeps extends Pick<Platform, "clock" | "random" | "lock"> {
@@ -86,7 +86,16 @@ export function createSignIns(deps: SignInDeps): SignIns {
     newNonce: () => randomText(random, 192),
     newPkce: () => newPkce(deps),
 
-    async login({ provider, connection, nonce, credential, profileHints, ...options }) {
+    async startSignIn({ provider, connection = "", redirectUri = "" }) {
+      checkEnabled(provider)
+      const { appId, platform } = common({})
+      const { deviceId = "" } = config.device ?? {}
+      const asked = { appId, platform, provider: Provider[provider], connection, deviceId, redirectUri }
+      const { nonce, transaction } = await answered(client.startSignIn(asked, callOptions))
+      return { nonce, transaction }
+    },
+
+    async login({ provider, connection, nonce, transaction, credential, profileHints, ...options }) {
       checkEnabled(provider)
       const note = `profile hints ${provider}`
       const { name, email } = profileHints ?? {}
@@ -102,6 +111,7 @@ export function createSignIns(deps: SignInDeps): SignIns {
             provider: Provider[provider],
             ...(connection !== undefined && { connection }),
             ...(nonce !== undefined && { nonce }),
+            ...(transaction !== undefined && { transaction }),
             ...(hints && { profileHints: hints }),
             credential: credentialOf(credential),
           },

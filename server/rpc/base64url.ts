@@ -4,3 +4,10 @@ export const encode = (bytes: Uint8Array): string =>
     .replaceAll("+", "-")
     .replaceAll("/", "_")
     .replaceAll("=", "")
+
+/** Undefined for what is not base64url without padding. */
+export function decode(text: string): Uint8Array | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length % 4 === 1) return undefined
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}

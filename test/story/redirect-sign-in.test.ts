@@ -56,7 +56,9 @@ describe("a sign-in at a provider's page", () => {
       ...{ response_type: "code", client_id: world.server.client.clientId, redirect_uri: redirectUri, state },
       ...{ scope: "openid email profile", code_challenge_method: "S256", login_hint: "ada", prompt: "consent" },
     })
-    for (const name of ["state", "nonce"]) expect(asked[name]).toMatch(/^[\w-]{32}$/)
+    expect(asked.state).toMatch(/^[\w-]{32}$/)
+    // The service's: a token that carries it signs nobody in without this browser's transaction.
+    expect(asked.nonce).toMatch(/^sgn_[\w-]{32}$/)
     const address = answerOf(url)
     const callback = await signet.openCallback(address)
     expect(callback).toMatchObject({ state, returnTo: "/notes?id=1#top", display: "page" })

@@ -11,6 +11,8 @@ export interface Pending {
   readonly createdAtMs: number
   /** Before any hashing. */
   readonly nonce: string
+  /** Of the service, which made the nonce. */
+  readonly transaction: string
   /** RFC 7636 section 4.1. */
   readonly codeVerifier: string
   readonly connection: string
@@ -70,12 +72,41 @@ function parse(bytes: Uint8Array | undefined): readonly Pending[] {
 /** Undefined for what another version wrote. */
 function parseOne(value: unknown): Pending | undefined {
   const one = objectOf(value)
-  const { state, createdAtMs, nonce, codeVerifier, connection, redirectUri, issuers, requiresIssuer, returnTo } = one
-  if (!isText(state) || typeof createdAtMs !== "number" || !isText(nonce) || !isText(codeVerifier)) return undefined
+  const {
+    state,
+    createdAtMs,
+    nonce,
+    transaction,
+    codeVerifier,
+    connection,
+    redirectUri,
+    issuers,
+    requiresIssuer,
+    returnTo,
+  } = one
+  if (
+    !isText(state) ||
+    typeof createdAtMs !== "number" ||
+    !isText(nonce) ||
+    !isText(transaction) ||
+    !isText(codeVerifier)
+  )
+    return undefined
   if (typeof connection !== "string" || !isText(redirectUri) || !isText(returnTo)) return undefined
   if (!Array.isArray(issuers) || !issuers.every(isText) || typeof requiresIssuer !== "boolean") return undefined
   return {
-    ...{ state, createdAtMs, nonce, codeVerifier, connection, redirectUri, issuers, requiresIssuer, returnTo },
+    ...{
+      state,
+      createdAtMs,
+      nonce,
+      transaction,
+      codeVerifier,
+      connection,
+      redirectUri,
+      issuers,
+      requiresIssuer,
+      returnTo,
+    },
     display: one.display === "popup" ? "popup" : "page",
     options: optionsOf(objectOf(one.options)),
   }

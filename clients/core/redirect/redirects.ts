@@ -1,4 +1,5 @@
-// Signing in at a provider's own page. State, nonce and PKCE are made here and stay here; the service trades the code.
+// Signing in at a provider's own page. State and PKCE are made here and stay here; the service makes the nonce and trades
+// the code.
 import { Provider, Platform as WirePlatform } from "@signet/proto/auth/v1/records"
 import { type AuthClient, answered, callOptions } from "../auth-calls.ts"
 import type {
@@ -23,13 +24,14 @@ interface RedirectDeps extends Pick<Platform, "clock" | "random"> {
   readonly config: SignetConfig
   readonly client: AuthClient
   readonly keep: Keep
+  readonly startSignIn: Signet["startSignIn"]
   readonly login: (signIn: ProviderSignIn) => Promise<SignedIn>
 }
 
 type Listed = Awaited<ReturnType<AuthClient["listSignInOptions"]>>["options"][number]
 
 export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions" | "beginSignIn" | "openCallback"> {
-  const { client, config, random, clock, keep, login } = deps
+  const { client, config, random, clock, keep, login, startSignIn } = deps
   const pendings = createPendingSignIns({ keep, clock })
 
   async function list(): Promise<readonly Listed[]> {
@@ -42,7 +44,9 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
     const { connection, redirectUri, returnTo = "/", display = "page", loginHint, prompt, ...options } = of
     checkReturnPath(returnTo)
     const option = selected(await list(), connection)
-    const [state, nonce, codeVerifier] = [randomText(random, 192), randomText(random, 192), randomText(random, 256)]
+    const started = { provider: "IDP_A", connection: option.connection, redirectUri } as const
+    const { nonce, transaction } = await startSignIn(started)
+    const [state, codeVerifier] = [randomText(random, 192), randomText(random, 256)]
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(codeVerifier))
     const url = authorizationUrl({
       ...{ authorizationEndpoint: option.authorizationEndpoint, clientId: option.clientId, scopes: option.scopes },
@@ -50,7 +54,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
       nonce: await carriedNonce(option.nonceMode, nonce),
     })
     await pendings.put({
-      ...{ state, nonce, codeVerifier, redirectUri, returnTo, display, options },
+      ...{ state, nonce, transaction, codeVerifier, redirectUri, returnTo, display, options },
       ...{ createdAtMs: clock.nowMs(), connection: option.connection },
       ...{ issuers: [...option.issuers], requiresIssuer: option.requiresResponseIssuer },
     })
@@ -62,12 +66,12 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
     if (answer === undefined) return undefined
     const pending = await pendings.take(answer.state)
     if (pending === undefined) throw forged()
-    const { state, returnTo, display, nonce, connection, codeVerifier, redirectUri, options } = pending
+    const { state, returnTo, display, nonce, transaction, connection, codeVerifier, redirectUri, options } = pending
     return {
       ...{ state, returnTo: checkReturnPath(returnTo), display },
       async finish() {
         const credential = { code: codeOf(answer, address, pending), codeVerifier, redirectUri }
-        return login({ ...options, provider: "IDP_A", connection, nonce, credential })
+        return login({ ...options, provider: "IDP_A", connection, nonce, transaction, credential })
       },
     }
   }

@@ -34,6 +34,9 @@ export const dataKeyLabel = (owner: string): SealedLabel => label(`audit-data-ke
 export const stampKeyLabel = ({ id, status }: { id: string; status: string }): SealedLabel =>
   label(`audit-stamp-key|${status}|${id}`)
 
+/** A sign-in transaction, which its client holds for ten minutes: no column, so nothing seals it again. */
+export const transactionLabel: SealedLabel = label("sign-in-transaction")
+
 export interface SealedColumn {
   readonly table: string
   readonly column: string

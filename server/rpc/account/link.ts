@@ -54,11 +54,13 @@ async function limited(deps: Deps, context: HandlerContext, proof: Proof, ask: (
 }
 
 function proofOf({ credential, nonce, codeVerifier }: LinkProviderAccountRequest): Proof {
+  // A link starts no transaction, so a nonce of the service is refused.
+  const direct = { nonce, transaction: "", deviceId: "" }
   switch (credential.case) {
     case "idToken":
-      return { is: "external", credential: { is: "idToken", idToken: credential.value }, nonce }
+      return { is: "external", credential: { is: "idToken", idToken: credential.value }, ...direct }
     case "authorizationCode":
-      return { is: "external", credential: { is: "code", ...credential.value }, nonce }
+      return { is: "external", credential: { is: "code", ...credential.value }, ...direct }
     case "providerSession":
       return { is: "session", accessToken: credential.value }
     case "emailPassword":

@@ -8,6 +8,7 @@ import type { Deps } from "../deps.ts"
 import type { Entry } from "./entry.ts"
 import { isPasswordHeld } from "./held-password.ts"
 import type { Proof } from "./proof.ts"
+import { useTransaction } from "./transaction.ts"
 
 /** As long as providers let a link live at most, in milliseconds. */
 const linkLifeMs = 86_400_000
@@ -61,11 +62,12 @@ export async function useProof(
   proven: Proven,
   proof: Proof,
 ): Promise<"INVALID_CREDENTIALS" | "MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
-  const { tx, vouched } = proven
+  const { deps, tx, vouched } = proven
   const { singleUse } = vouched
   if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
     return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
   }
+  if (!(await useTransaction(deps, tx, proof))) return "PROVIDER_TOKEN_REPLAYED"
   // A session of the project may have begun with the password.
   const isOfPassword = proof.is === "password" || proof.is === "session"
   if (isOfPassword && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"

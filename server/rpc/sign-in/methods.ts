@@ -1,4 +1,5 @@
 // What a page offers, the calls that begin a session, and the one that has a link sent.
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"
@@ -16,14 +17,32 @@ import { rememberRequest } from "./magic-link.ts"
 import { signInOptions } from "./options.ts"
 import { emailProviderOf, type Proof } from "./proof.ts"
 import { commonOf } from "./request.ts"
+import { startTransaction } from "./transaction.ts"
 
-type Methods = "listSignInOptions" | "externalLogin" | "emailPasswordLogin" | "startMagicLink" | "confirmMagicLink"
+type Methods =
+  | "startSignIn"
+  | "listSignInOptions"
+  | "externalLogin"
+  | "emailPasswordLogin"
+  | "startMagicLink"
+  | "confirmMagicLink"
 
 export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>, Methods> {
   return {
     async listSignInOptions(request, context) {
       await limit(deps, context, "sign_in_options", { ip: networkOf(context) })
       return { options: await signInOptions(deps, appIdOf(request), platformOf(request.platform)) }
+    },
+
+    async startSignIn(request, context) {
+      await limit(deps, context, "sign_in_options", { ip: networkOf(context) })
+      const { connection, deviceId, redirectUri } = request
+      const [provider, platform] = [providerOf(request.provider), platformOf(request.platform)]
+      const { client } = await loadConfiguration(deps, { appId: appIdOf(request), provider, platform, connection })
+      // A provider that answers in another way carries no nonce.
+      if (deps.providers[provider] === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+      const { expiresAt, ...started } = startTransaction(deps, client, { deviceId, redirectUri })
+      return { ...started, expiresAt: timestampFromMs(expiresAt * 1_000) }
     },
 
     async externalLogin(request, context) {
@@ -108,13 +127,14 @@ function appIdOf(request: { appId: string }): AppId {
   return appId
 }
 
-function proofOf({ credential, nonce }: ExternalLoginRequest): Proof {
+function proofOf({ credential, nonce, transaction, device }: ExternalLoginRequest): Proof {
+  const started = { nonce, transaction, deviceId: device?.deviceId ?? "" }
   switch (credential.case) {
     case "idToken":
-      return { is: "external", credential: { is: "idToken", idToken: credential.value }, nonce }
+      return { is: "external", credential: { is: "idToken", idToken: credential.value }, ...started }
     case "authorizationCode": {
       const { code, codeVerifier, redirectUri } = credential.value
-      return { is: "external", credential: { is: "code", code, codeVerifier, redirectUri }, nonce }
+      return { is: "external", credential: { is: "code", code, codeVerifier, redirectUri }, ...started }
     }
     case "providerSession":
       return { is: "session", accessToken: credential.value }

@@ -7,9 +7,17 @@ import type { Deps } from "../deps.ts"
 import { audited } from "../refusals.ts"
 import { passwordGuard } from "./held-password.ts"
 import { mayTake } from "./magic-link.ts"
+import { expectedNonce } from "./transaction.ts"
 
 export type Proof =
-  | { readonly is: "external"; readonly credential: ExternalCredential; readonly nonce: string }
+  | {
+      readonly is: "external"
+      readonly credential: ExternalCredential
+      readonly nonce: string
+      /** Empty where the app made the nonce. */
+      readonly transaction: string
+      readonly deviceId: string
+    }
   | { readonly is: "session"; readonly accessToken: string }
   | { readonly is: "password"; readonly email: string; readonly password: string }
   | { readonly is: "magicLink"; readonly tokenHash: string; readonly codeVerifier: string }
@@ -24,7 +32,7 @@ async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<
     case "external": {
       const provider = deps.providers[client.provider]
       if (provider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
-      return provider.verify(client, proof.credential, proof.nonce)
+      return provider.verify(client, proof.credential, expectedNonce(deps, client, proof))
     }
     case "session":
       return emailProviderOf(deps, client).verifySession(client, proof.accessToken)

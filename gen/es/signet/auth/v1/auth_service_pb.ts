@@ -6,6 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_signet_api_v1_wire } from "../../api/v1/wire_pb.ts";
 import type { ProviderClient_NonceMode } from "./provider_clients_pb.ts";
 import { file_signet_auth_v1_provider_clients } from "./provider_clients_pb.ts";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/auth_service.proto.
  */
 export const file_signet_auth_v1_auth_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIoUGChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABIqChBwcm92aWRlcl9zZXNzaW9uGBAgASgJQg6AAQG6SAhyBhABGICAAUgAEiYKCWF1ZGllbmNlcxgHIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYCCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYCSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgKIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgLIAEoCBIzCg1wcm9maWxlX2hpbnRzGAwgASgLMhwuc2lnbmV0LmF1dGgudjEuUHJvZmlsZUhpbnRzEiMKD2ludml0YXRpb25fY29kZRgNIAEoCUIKgAEBukgEcgIYQBIXCg9jYW5jZWxfZGVsZXRpb24YDiABKAgSNwoKY29ubmVjdGlvbhgPIAEoCUIjukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyRCEwoKY3JlZGVudGlhbBIFukgCCAEihwEKGExpc3RTaWduSW5PcHRpb25zUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAAiSgoZTGlzdFNpZ25Jbk9wdGlvbnNSZXNwb25zZRItCgdvcHRpb25zGAEgAygLMhwuc2lnbmV0LmF1dGgudjEuU2lnbkluT3B0aW9uIpgCCgxTaWduSW5PcHRpb24SKgoIcHJvdmlkZXIYASABKA4yGC5zaWduZXQuYXV0aC52MS5Qcm92aWRlchISCgpjb25uZWN0aW9uGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIRCgljbGllbnRfaWQYBCABKAkSHgoWYXV0aG9yaXphdGlvbl9lbmRwb2ludBgFIAEoCRIOCgZzY29wZXMYBiADKAkSDwoHaXNzdWVycxgHIAMoCRIgChhyZXF1aXJlc19yZXNwb25zZV9pc3N1ZXIYCCABKAgSPAoKbm9uY2VfbW9kZRgJIAEoDjIoLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQ2xpZW50Lk5vbmNlTW9kZSJ+ChFBdXRob3JpemF0aW9uQ29kZRIbCgRjb2RlGAEgASgJQg2AAQG6SAdyBRABGIAgEicKDWNvZGVfdmVyaWZpZXIYAiABKAlCEIABAbpICtgBAXIFECsYgAESIwoMcmVkaXJlY3RfdXJpGAMgASgJQg26SArYAQFyBRABGIAQIncKDENsaWVudERldmljZRIbCglkZXZpY2VfaWQYASABKAlCCLpIBXIDGIABEhcKBWxhYmVsGAIgASgJQgi6SAVyAxiAARITCgJvcxgDIAEoCUIHukgEcgIYQBIcCgthcHBfdmVyc2lvbhgEIAEoCUIHukgEcgIYQCLhAwoVRXh0ZXJuYWxMb2dpblJlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBElMKDWFjY2Vzc190b2tlbnMYAiADKAsyNy5zaWduZXQuYXV0aC52MS5FeHRlcm5hbExvZ2luUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiPwoMUHJvZmlsZUhpbnRzEhYKBG5hbWUYASABKAlCCLpIBXIDGMgBEhcKBWVtYWlsGAIgASgJQgi6SAVyAxjAAiKHBAoZRW1haWxQYXNzd29yZExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASGQoFZW1haWwYAyABKAlCCrpIB3IFEAMYwAISHwoIcGFzc3dvcmQYBCABKAlCDYABAbpIB3IFEAEYgAgSJgoJYXVkaWVuY2VzGAUgAygJQhO6SBCSAQ0QCBgBIgdyBRABGIABEjkKCXRlbmFudF9pZBgGIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoKY29udGV4dF9pZBgHIAEoCUImukgj2AEBch4yHF5jdHhfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSLAoGZGV2aWNlGAggASgLMhwuc2lnbmV0LmF1dGgudjEuQ2xpZW50RGV2aWNlEhMKC2Nvb2tpZV9tb2RlGAkgASgIEiMKD2ludml0YXRpb25fY29kZRgKIAEoCUIKgAEBukgEcgIYQBIXCg9jYW5jZWxfZGVsZXRpb24YCyABKAgSIQoMZGV2aWNlX3Rva2VuGAwgASgJQguAAQG6SAVyAxiAAiKGBAoaRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESWAoNYWNjZXNzX3Rva2VucxgCIAMoCzI8LnNpZ25ldC5hdXRoLnYxLkVtYWlsUGFzc3dvcmRMb2dpblJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SLAoJcHJpbmNpcGFsGAggASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEioKCGlkZW50aXR5GAkgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKbWVtYmVyc2hpcBgKIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASDwoHY3JlYXRlZBgLIAEoCBIZCgxkZXZpY2VfdG9rZW4YDCABKAlCA4ABARozChFBY2Nlc3NUb2tlbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvgBChVTdGFydE1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEhkKBWVtYWlsGAMgASgJQgq6SAdyBRADGMACEiAKDHJlZGlyZWN0X3VyaRgEIAEoCUIKukgHcgUQARiAEBI1Cg5jb2RlX2NoYWxsZW5nZRgFIAEoCUIdukga2AEBchUyE15bQS1aYS16MC05Xy1dezQzfSQiGAoWU3RhcnRNYWdpY0xpbmtSZXNwb25zZSLyAwoXQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2CghwbGF0Zm9ybRgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgq6SAeCAQQQASAAEiEKCnRva2VuX2hhc2gYAyABKAlCDYABAbpIB3IFEAEYgAISJwoNY29kZV92ZXJpZmllchgEIAEoCUIQgAEBukgK2AEBcgUQKxiAARImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCCKCBAoYQ29uZmlybU1hZ2ljTGlua1Jlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBElYKDWFjY2Vzc190b2tlbnMYAiADKAsyOi5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIEhkKDGRldmljZV90b2tlbhgMIAEoCUIDgAEBGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3AEKDlJlZnJlc2hSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEkYKCXJldHJ5X2tleRgCIAEoCUIzgAEBukga2AEBchUyE15bQS1aYS16MC05Xy1dezIyfSTa2hgPSWRlbXBvdGVuY3ktS2V5EiYKCWF1ZGllbmNlcxgDIAMoCUITukgQkgENEAgYASIHcgUQARiAARI2CgZhcHBfaWQYBCABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIroCCg9SZWZyZXNoUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESTQoNYWNjZXNzX3Rva2VucxgCIAMoCzIxLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiawoNTG9nb3V0UmVxdWVzdBIiCg1yZWZyZXNoX3Rva2VuGAEgASgJQguAAQG6SAVyAxiAARI2CgZhcHBfaWQYAiABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIhAKDkxvZ291dFJlc3BvbnNlIioKEExvZ291dEFsbFJlcXVlc3QSFgoOZXhjZXB0X2N1cnJlbnQYASABKAgiLQoRTG9nb3V0QWxsUmVzcG9uc2USGAoQcmV2b2tlZF9zZXNzaW9ucxgBIAEoDSILCglNZVJlcXVlc3Qi/QEKCk1lUmVzcG9uc2USKgoIaWRlbnRpdHkYASABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIsCglwcmluY2lwYWwYAiABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSLwoLbWVtYmVyc2hpcHMYAyADKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEigKB3Nlc3Npb24YBCABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEjoKEXByb3ZpZGVyX2FjY291bnRzGAUgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50MusJCgtBdXRoU2VydmljZRLRAQoNRXh0ZXJuYWxMb2dpbhIkLnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlc3BvbnNlInPK2hgCCAGC0+STAmc6ASpaIToBKiIcL2F1dGgvbG9naW4ve3Byb3ZpZGVyPWlkcC1ifVohOgEqIhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWN9IhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWF9EpABChFMaXN0U2lnbkluT3B0aW9ucxIoLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL2F1dGgvc2lnbi1pbi1vcHRpb25zEo8BChJFbWFpbFBhc3N3b3JkTG9naW4SKS5zaWduZXQuYXV0aC52MS5FbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0Giouc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UiIsraGAIIAYLT5JMCFjoBKiIRL2F1dGgvbG9naW4vZW1haWwSiAEKDlN0YXJ0TWFnaWNMaW5rEiUuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXNwb25zZSInytoYAggBgtPkkwIbOgEqIhYvYXV0aC9tYWdpYy1saW5rL3N0YXJ0EpABChBDb25maXJtTWFnaWNMaW5rEicuc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UiKcraGAIIAYLT5JMCHToBKiIYL2F1dGgvbWFnaWMtbGluay9jb25maXJtEnIKB1JlZnJlc2gSHi5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZSImytoYAlABgtPkkwIaOgEqIhUvYXV0aC9zZXNzaW9uL3JlZnJlc2gSbgoGTG9nb3V0Eh0uc2lnbmV0LmF1dGgudjEuTG9nb3V0UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3Nlc3Npb24vbG9nb3V0En4KCUxvZ291dEFsbBIgLnNpZ25ldC5hdXRoLnYxLkxvZ291dEFsbFJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXNwb25zZSIsytoYBSoDCgEBgtPkkwIdOgEqIhgvYXV0aC9zZXNzaW9uL2xvZ291dC1hbGwSYQoCTWUSGS5zaWduZXQuYXV0aC52MS5NZVJlcXVlc3QaGi5zaWduZXQuYXV0aC52MS5NZVJlc3BvbnNlIiSQAgHK2hgFKgMKAQGC0+STAhISEC9hdXRoL3Nlc3Npb24vbWVCVAoSZGV2LnNpZ25ldC5hdXRoLnYxQhBBdXRoU2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_auth_v1_provider_clients, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
+  fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIqcGChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABIqChBwcm92aWRlcl9zZXNzaW9uGBAgASgJQg6AAQG6SAhyBhABGICAAUgAEiYKCWF1ZGllbmNlcxgHIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYCCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYCSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgKIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgLIAEoCBIzCg1wcm9maWxlX2hpbnRzGAwgASgLMhwuc2lnbmV0LmF1dGgudjEuUHJvZmlsZUhpbnRzEiMKD2ludml0YXRpb25fY29kZRgNIAEoCUIKgAEBukgEcgIYQBIXCg9jYW5jZWxfZGVsZXRpb24YDiABKAgSNwoKY29ubmVjdGlvbhgPIAEoCUIjukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyQSIAoLdHJhbnNhY3Rpb24YESABKAlCC4ABAbpIBXIDGIBAQhMKCmNyZWRlbnRpYWwSBbpIAggBIq8CChJTdGFydFNpZ25JblJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2Cghwcm92aWRlchgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQgq6SAeCAQQQASAAEjYKCHBsYXRmb3JtGAMgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASNwoKY29ubmVjdGlvbhgEIAEoCUIjukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyQSGwoJZGV2aWNlX2lkGAUgASgJQgi6SAVyAxiAARIeCgxyZWRpcmVjdF91cmkYBiABKAlCCLpIBXIDGIAQIm4KE1N0YXJ0U2lnbkluUmVzcG9uc2USGAoLdHJhbnNhY3Rpb24YASABKAlCA4ABARINCgVub25jZRgCIAEoCRIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKHAQoYTGlzdFNpZ25Jbk9wdGlvbnNSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgACJKChlMaXN0U2lnbkluT3B0aW9uc1Jlc3BvbnNlEi0KB29wdGlvbnMYASADKAsyHC5zaWduZXQuYXV0aC52MS5TaWduSW5PcHRpb24imAIKDFNpZ25Jbk9wdGlvbhIqCghwcm92aWRlchgBIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyEhIKCmNvbm5lY3Rpb24YAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhEKCWNsaWVudF9pZBgEIAEoCRIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAUgASgJEg4KBnNjb3BlcxgGIAMoCRIPCgdpc3N1ZXJzGAcgAygJEiAKGHJlcXVpcmVzX3Jlc3BvbnNlX2lzc3VlchgIIAEoCBI8Cgpub25jZV9tb2RlGAkgASgOMiguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJDbGllbnQuTm9uY2VNb2RlIn4KEUF1dGhvcml6YXRpb25Db2RlEhsKBGNvZGUYASABKAlCDYABAbpIB3IFEAEYgCASJwoNY29kZV92ZXJpZmllchgCIAEoCUIQgAEBukgK2AEBcgUQKxiAARIjCgxyZWRpcmVjdF91cmkYAyABKAlCDbpICtgBAXIFEAEYgBAidwoMQ2xpZW50RGV2aWNlEhsKCWRldmljZV9pZBgBIAEoCUIIukgFcgMYgAESFwoFbGFiZWwYAiABKAlCCLpIBXIDGIABEhMKAm9zGAMgASgJQge6SARyAhhAEhwKC2FwcF92ZXJzaW9uGAQgASgJQge6SARyAhhAIuEDChVFeHRlcm5hbExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESUwoNYWNjZXNzX3Rva2VucxgCIAMoCzI3LnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI/CgxQcm9maWxlSGludHMSFgoEbmFtZRgBIAEoCUIIukgFcgMYyAESFwoFZW1haWwYAiABKAlCCLpIBXIDGMACIocEChlFbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIZCgVlbWFpbBgDIAEoCUIKukgHcgUQAxjAAhIfCghwYXNzd29yZBgEIAEoCUINgAEBukgHcgUQARiACBImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCBIhCgxkZXZpY2VfdG9rZW4YDCABKAlCC4ABAbpIBXIDGIACIoYEChpFbWFpbFBhc3N3b3JkTG9naW5SZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJYCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjwuc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIEhkKDGRldmljZV90b2tlbhgMIAEoCUIDgAEBGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+AEKFVN0YXJ0TWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASGQoFZW1haWwYAyABKAlCCrpIB3IFEAMYwAISIAoMcmVkaXJlY3RfdXJpGAQgASgJQgq6SAdyBRABGIAQEjUKDmNvZGVfY2hhbGxlbmdlGAUgASgJQh26SBrYAQFyFTITXltBLVphLXowLTlfLV17NDN9JCIYChZTdGFydE1hZ2ljTGlua1Jlc3BvbnNlIvIDChdDb25maXJtTWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASIQoKdG9rZW5faGFzaBgDIAEoCUINgAEBukgHcgUQARiAAhInCg1jb2RlX3ZlcmlmaWVyGAQgASgJQhCAAQG6SArYAQFyBRArGIABEiYKCWF1ZGllbmNlcxgFIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYByABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgIIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgJIAEoCBIjCg9pbnZpdGF0aW9uX2NvZGUYCiABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGAsgASgIIoIEChhDb25maXJtTWFnaWNMaW5rUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESVgoNYWNjZXNzX3Rva2VucxgCIAMoCzI6LnNpZ25ldC5hdXRoLnYxLkNvbmZpcm1NYWdpY0xpbmtSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgSGQoMZGV2aWNlX3Rva2VuGAwgASgJQgOAAQEaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLcAQoOUmVmcmVzaFJlcXVlc3QSIgoNcmVmcmVzaF90b2tlbhgBIAEoCUILgAEBukgFcgMYgAESRgoJcmV0cnlfa2V5GAIgASgJQjOAAQG6SBrYAQFyFTITXltBLVphLXowLTlfLV17MjJ9JNraGA9JZGVtcG90ZW5jeS1LZXkSJgoJYXVkaWVuY2VzGAMgAygJQhO6SBCSAQ0QCBgBIgdyBRABGIABEjYKBmFwcF9pZBgEIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiugIKD1JlZnJlc2hSZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJNCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjEuc2lnbmV0LmF1dGgudjEuUmVmcmVzaFJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24aMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJrCg1Mb2dvdXRSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEjYKBmFwcF9pZBgCIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiEAoOTG9nb3V0UmVzcG9uc2UiKgoQTG9nb3V0QWxsUmVxdWVzdBIWCg5leGNlcHRfY3VycmVudBgBIAEoCCItChFMb2dvdXRBbGxSZXNwb25zZRIYChByZXZva2VkX3Nlc3Npb25zGAEgASgNIgsKCU1lUmVxdWVzdCL9AQoKTWVSZXNwb25zZRIqCghpZGVudGl0eRgBIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EiwKCXByaW5jaXBhbBgCIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIvCgttZW1iZXJzaGlwcxgDIAMoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASKAoHc2Vzc2lvbhgEIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SOgoRcHJvdmlkZXJfYWNjb3VudHMYBSADKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQy5woKC0F1dGhTZXJ2aWNlEtEBCg1FeHRlcm5hbExvZ2luEiQuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5FeHRlcm5hbExvZ2luUmVzcG9uc2Uic8raGAIIAYLT5JMCZzoBKlohOgEqIhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWJ9WiE6ASoiHC9hdXRoL2xvZ2luL3twcm92aWRlcj1pZHAtY30iHC9hdXRoL2xvZ2luL3twcm92aWRlcj1pZHAtYX0SegoLU3RhcnRTaWduSW4SIi5zaWduZXQuYXV0aC52MS5TdGFydFNpZ25JblJlcXVlc3QaIy5zaWduZXQuYXV0aC52MS5TdGFydFNpZ25JblJlc3BvbnNlIiLK2hgCCAGC0+STAhY6ASoiES9hdXRoL2xvZ2luL3N0YXJ0EpABChFMaXN0U2lnbkluT3B0aW9ucxIoLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL2F1dGgvc2lnbi1pbi1vcHRpb25zEo8BChJFbWFpbFBhc3N3b3JkTG9naW4SKS5zaWduZXQuYXV0aC52MS5FbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0Giouc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UiIsraGAIIAYLT5JMCFjoBKiIRL2F1dGgvbG9naW4vZW1haWwSiAEKDlN0YXJ0TWFnaWNMaW5rEiUuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXNwb25zZSInytoYAggBgtPkkwIbOgEqIhYvYXV0aC9tYWdpYy1saW5rL3N0YXJ0EpABChBDb25maXJtTWFnaWNMaW5rEicuc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UiKcraGAIIAYLT5JMCHToBKiIYL2F1dGgvbWFnaWMtbGluay9jb25maXJtEnIKB1JlZnJlc2gSHi5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZSImytoYAlABgtPkkwIaOgEqIhUvYXV0aC9zZXNzaW9uL3JlZnJlc2gSbgoGTG9nb3V0Eh0uc2lnbmV0LmF1dGgudjEuTG9nb3V0UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3Nlc3Npb24vbG9nb3V0En4KCUxvZ291dEFsbBIgLnNpZ25ldC5hdXRoLnYxLkxvZ291dEFsbFJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXNwb25zZSIsytoYBSoDCgEBgtPkkwIdOgEqIhgvYXV0aC9zZXNzaW9uL2xvZ291dC1hbGwSYQoCTWUSGS5zaWduZXQuYXV0aC52MS5NZVJlcXVlc3QaGi5zaWduZXQuYXV0aC52MS5NZVJlc3BvbnNlIiSQAgHK2hgFKgMKAQGC0+STAhISEC9hdXRoL3Nlc3Npb24vbWVCVAoSZGV2LnNpZ25ldC5hdXRoLnYxQhBBdXRoU2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_api_v1_wire, file_signet_auth_v1_provider_clients, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
  * What an app sends when a provider has vouched for a person.
@@ -148,6 +150,13 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
    * @generated from field: string connection = 15;
    */
   connection: string;
+
+  /**
+   * Of StartSignIn, whose nonce went to the provider; empty when the app made the nonce.
+   *
+   * @generated from field: string transaction = 17;
+   */
+  transaction: string;
 };
 
 /**
@@ -156,6 +165,97 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
  */
 export const ExternalLoginRequestSchema: GenMessage<ExternalLoginRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 0);
+
+/**
+ * What a sign-in is started for.
+ *
+ * @generated from message signet.auth.v1.StartSignInRequest
+ */
+export type StartSignInRequest = Message<"signet.auth.v1.StartSignInRequest"> & {
+  /**
+   * `app_…`
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Who is to vouch.
+   *
+   * @generated from field: signet.auth.v1.Provider provider = 2;
+   */
+  provider: Provider;
+
+  /**
+   * Where the app runs.
+   *
+   * @generated from field: signet.auth.v1.Platform platform = 3;
+   */
+  platform: Platform;
+
+  /**
+   * Which of the app's connections; empty for the default, or for the only one.
+   *
+   * @generated from field: string connection = 4;
+   */
+  connection: string;
+
+  /**
+   * The `device.device_id` that the sign-in will say.
+   *
+   * @generated from field: string device_id = 5;
+   */
+  deviceId: string;
+
+  /**
+   * The `redirect_uri` that the code will be sent to; empty when the provider hands out an ID token.
+   *
+   * @generated from field: string redirect_uri = 6;
+   */
+  redirectUri: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.StartSignInRequest.
+ * Use `create(StartSignInRequestSchema)` to create a new message.
+ */
+export const StartSignInRequestSchema: GenMessage<StartSignInRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 1);
+
+/**
+ * A transaction that was started.
+ *
+ * @generated from message signet.auth.v1.StartSignInResponse
+ */
+export type StartSignInResponse = Message<"signet.auth.v1.StartSignInResponse"> & {
+  /**
+   * For the sign-in request; a secret of the device.
+   *
+   * @generated from field: string transaction = 1;
+   */
+  transaction: string;
+
+  /**
+   * For the provider's request, hashed as the provider client's nonce mode says.
+   *
+   * @generated from field: string nonce = 2;
+   */
+  nonce: string;
+
+  /**
+   * When the transaction expires.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 3;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.StartSignInResponse.
+ * Use `create(StartSignInResponseSchema)` to create a new message.
+ */
+export const StartSignInResponseSchema: GenMessage<StartSignInResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_auth_service, 2);
 
 /**
  * For which app.
@@ -183,7 +283,7 @@ export type ListSignInOptionsRequest = Message<"signet.auth.v1.ListSignInOptions
  * Use `create(ListSignInOptionsRequestSchema)` to create a new message.
  */
 export const ListSignInOptionsRequestSchema: GenMessage<ListSignInOptionsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 1);
+  messageDesc(file_signet_auth_v1_auth_service, 3);
 
 /**
  * What a sign-in page offers.
@@ -204,7 +304,7 @@ export type ListSignInOptionsResponse = Message<"signet.auth.v1.ListSignInOption
  * Use `create(ListSignInOptionsResponseSchema)` to create a new message.
  */
 export const ListSignInOptionsResponseSchema: GenMessage<ListSignInOptionsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 2);
+  messageDesc(file_signet_auth_v1_auth_service, 4);
 
 /**
  * One way of signing in.
@@ -281,7 +381,7 @@ export type SignInOption = Message<"signet.auth.v1.SignInOption"> & {
  * Use `create(SignInOptionSchema)` to create a new message.
  */
 export const SignInOptionSchema: GenMessage<SignInOption> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 3);
+  messageDesc(file_signet_auth_v1_auth_service, 5);
 
 /**
  * An authorization code and what it is traded with.
@@ -317,7 +417,7 @@ export type AuthorizationCode = Message<"signet.auth.v1.AuthorizationCode"> & {
  * Use `create(AuthorizationCodeSchema)` to create a new message.
  */
 export const AuthorizationCodeSchema: GenMessage<AuthorizationCode> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 4);
+  messageDesc(file_signet_auth_v1_auth_service, 6);
 
 /**
  * What a client says of the device that it runs on.
@@ -359,7 +459,7 @@ export type ClientDevice = Message<"signet.auth.v1.ClientDevice"> & {
  * Use `create(ClientDeviceSchema)` to create a new message.
  */
 export const ClientDeviceSchema: GenMessage<ClientDevice> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 5);
+  messageDesc(file_signet_auth_v1_auth_service, 7);
 
 /**
  * Tokens for a person who has signed in.
@@ -450,7 +550,7 @@ export type ExternalLoginResponse = Message<"signet.auth.v1.ExternalLoginRespons
  * Use `create(ExternalLoginResponseSchema)` to create a new message.
  */
 export const ExternalLoginResponseSchema: GenMessage<ExternalLoginResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 6);
+  messageDesc(file_signet_auth_v1_auth_service, 8);
 
 /**
  * What a client says of a person.
@@ -478,7 +578,7 @@ export type ProfileHints = Message<"signet.auth.v1.ProfileHints"> & {
  * Use `create(ProfileHintsSchema)` to create a new message.
  */
 export const ProfileHintsSchema: GenMessage<ProfileHints> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 7);
+  messageDesc(file_signet_auth_v1_auth_service, 9);
 
 /**
  * What a person types.
@@ -577,7 +677,7 @@ export type EmailPasswordLoginRequest = Message<"signet.auth.v1.EmailPasswordLog
  * Use `create(EmailPasswordLoginRequestSchema)` to create a new message.
  */
 export const EmailPasswordLoginRequestSchema: GenMessage<EmailPasswordLoginRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 8);
+  messageDesc(file_signet_auth_v1_auth_service, 10);
 
 /**
  * Tokens for a person who has signed in.
@@ -676,7 +776,7 @@ export type EmailPasswordLoginResponse = Message<"signet.auth.v1.EmailPasswordLo
  * Use `create(EmailPasswordLoginResponseSchema)` to create a new message.
  */
 export const EmailPasswordLoginResponseSchema: GenMessage<EmailPasswordLoginResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 9);
+  messageDesc(file_signet_auth_v1_auth_service, 11);
 
 /**
  * Whom a link is sent to.
@@ -725,7 +825,7 @@ export type StartMagicLinkRequest = Message<"signet.auth.v1.StartMagicLinkReques
  * Use `create(StartMagicLinkRequestSchema)` to create a new message.
  */
 export const StartMagicLinkRequestSchema: GenMessage<StartMagicLinkRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 10);
+  messageDesc(file_signet_auth_v1_auth_service, 12);
 
 /**
  * Nothing: if the address can sign in, a link is on its way.
@@ -740,7 +840,7 @@ export type StartMagicLinkResponse = Message<"signet.auth.v1.StartMagicLinkRespo
  * Use `create(StartMagicLinkResponseSchema)` to create a new message.
  */
 export const StartMagicLinkResponseSchema: GenMessage<StartMagicLinkResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 11);
+  messageDesc(file_signet_auth_v1_auth_service, 13);
 
 /**
  * What the link carried.
@@ -831,7 +931,7 @@ export type ConfirmMagicLinkRequest = Message<"signet.auth.v1.ConfirmMagicLinkRe
  * Use `create(ConfirmMagicLinkRequestSchema)` to create a new message.
  */
 export const ConfirmMagicLinkRequestSchema: GenMessage<ConfirmMagicLinkRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 12);
+  messageDesc(file_signet_auth_v1_auth_service, 14);
 
 /**
  * Tokens for a person who has signed in.
@@ -930,7 +1030,7 @@ export type ConfirmMagicLinkResponse = Message<"signet.auth.v1.ConfirmMagicLinkR
  * Use `create(ConfirmMagicLinkResponseSchema)` to create a new message.
  */
 export const ConfirmMagicLinkResponseSchema: GenMessage<ConfirmMagicLinkResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 13);
+  messageDesc(file_signet_auth_v1_auth_service, 15);
 
 /**
  * What a client sends to stay signed in.
@@ -973,7 +1073,7 @@ export type RefreshRequest = Message<"signet.auth.v1.RefreshRequest"> & {
  * Use `create(RefreshRequestSchema)` to create a new message.
  */
 export const RefreshRequestSchema: GenMessage<RefreshRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 14);
+  messageDesc(file_signet_auth_v1_auth_service, 16);
 
 /**
  * The next tokens.
@@ -1036,7 +1136,7 @@ export type RefreshResponse = Message<"signet.auth.v1.RefreshResponse"> & {
  * Use `create(RefreshResponseSchema)` to create a new message.
  */
 export const RefreshResponseSchema: GenMessage<RefreshResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 15);
+  messageDesc(file_signet_auth_v1_auth_service, 17);
 
 /**
  * Which session ends.
@@ -1064,7 +1164,7 @@ export type LogoutRequest = Message<"signet.auth.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 16);
+  messageDesc(file_signet_auth_v1_auth_service, 18);
 
 /**
  * Nothing: the session has ended.
@@ -1079,7 +1179,7 @@ export type LogoutResponse = Message<"signet.auth.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 17);
+  messageDesc(file_signet_auth_v1_auth_service, 19);
 
 /**
  * Which sessions end.
@@ -1100,7 +1200,7 @@ export type LogoutAllRequest = Message<"signet.auth.v1.LogoutAllRequest"> & {
  * Use `create(LogoutAllRequestSchema)` to create a new message.
  */
 export const LogoutAllRequestSchema: GenMessage<LogoutAllRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 18);
+  messageDesc(file_signet_auth_v1_auth_service, 20);
 
 /**
  * What ended.
@@ -1121,7 +1221,7 @@ export type LogoutAllResponse = Message<"signet.auth.v1.LogoutAllResponse"> & {
  * Use `create(LogoutAllResponseSchema)` to create a new message.
  */
 export const LogoutAllResponseSchema: GenMessage<LogoutAllResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 19);
+  messageDesc(file_signet_auth_v1_auth_service, 21);
 
 /**
  * Nothing: the bearer token says who asks.
@@ -1136,7 +1236,7 @@ export type MeRequest = Message<"signet.auth.v1.MeRequest"> & {
  * Use `create(MeRequestSchema)` to create a new message.
  */
 export const MeRequestSchema: GenMessage<MeRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 20);
+  messageDesc(file_signet_auth_v1_auth_service, 22);
 
 /**
  * Who is calling.
@@ -1185,7 +1285,7 @@ export type MeResponse = Message<"signet.auth.v1.MeResponse"> & {
  * Use `create(MeResponseSchema)` to create a new message.
  */
 export const MeResponseSchema: GenMessage<MeResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_auth_service, 21);
+  messageDesc(file_signet_auth_v1_auth_service, 23);
 
 /**
  * Signs people in and out and keeps them signed in.
@@ -1217,6 +1317,24 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ExternalLoginRequestSchema;
     output: typeof ExternalLoginResponseSchema;
+  },
+  /**
+   * Starts a sign-in transaction: the service makes the nonce that goes to the provider, and binds it to the app, its
+   * provider client, the device and the return address. An ID token with such a nonce signs in only together with the
+   * transaction, from the same device, once and within ten minutes. Nothing is stored before the sign-in.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT    CONNECTION_REQUIRED, CONNECTION_UNKNOWN, REDIRECT_NOT_ALLOWED
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
+   *   PERMISSION_DENIED   PROVIDER_DISABLED, TENANT_SUSPENDED
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED
+   *
+   * @generated from rpc signet.auth.v1.AuthService.StartSignIn
+   */
+  startSignIn: {
+    methodKind: "unary";
+    input: typeof StartSignInRequestSchema;
+    output: typeof StartSignInResponseSchema;
   },
   /**
    * Lists how people sign in to an app on a platform: what a sign-in page shows, and what a client needs to send a browser to
