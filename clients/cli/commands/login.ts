@@ -153,7 +153,7 @@ async function loginWithSession(cli: Cli, before: NamedProfile, options: LoginOp
         )
       }
       const how = options.paste ? "paste" : options.browser === false ? "show" : "browser"
-      const asked = await signInWithCode(cli, signet, { browser, how })
+      const asked = await signInWithCode(cli, signet, { browser, how, ...by })
       signedIn = await cli.terminal.during("signing in …", signet.login({ ...asked, ...place, ...by }))
     }
     keepProfile(cli, { ...profile, signIn: "session" })

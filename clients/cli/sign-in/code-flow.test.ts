@@ -38,10 +38,11 @@ beforeEach(async () => {
 })
 
 let made = 0
-const signet = {
+const signet: Pick<Signet, "newNonce" | "newPkce" | "startSignIn"> = {
   newNonce: () => `random-${++made}`,
+  startSignIn: async () => ({ nonce: `sgn_${++made}`, transaction: `transaction-${made}` }),
   newPkce: async () => ({ codeVerifier: "v".repeat(43), codeChallenge: "c".repeat(43) }),
-} as Signet
+}
 
 /** Signs in with a browser that goes where `answer` says. */
 async function signIn(answer: (asked: URL) => string | Promise<unknown>) {
@@ -63,7 +64,7 @@ const answerOf = (asked: URL, change: Record<string, string | undefined> = {}): 
 
 test("the provider is asked with PKCE, state and nonce, and the code goes on with its verifier", async () => {
   let asked = new URL("http://none")
-  const { nonce, credential } = await signIn((url) => {
+  const { nonce, transaction, credential } = await signIn((url) => {
     asked = url
     return answerOf(url)
   })
@@ -76,6 +77,9 @@ test("the provider is asked with PKCE, state and nonce, and the code goes on wit
     nonce,
   })
   expect(asked.searchParams.get("state")).not.toBe(nonce)
+  // It stays on this machine.
+  expect(transaction).toMatch(/^transaction-/)
+  expect(asked.href).not.toContain(transaction)
   expect(credential).toEqual({ code: "code-1", codeVerifier: "v".repeat(43), redirectUri })
 })
 

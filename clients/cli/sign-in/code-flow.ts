@@ -15,15 +15,32 @@ export interface CodeFlow {
   readonly browser: BrowserClient
   /** "browser" opens one; "show" prints the address; "paste" also takes the answer from the terminal. */
   readonly how: "browser" | "show" | "paste"
+  /** The app's connection that the sign-in will name. */
+  readonly connection?: string | undefined
 }
 
+/** The address that a browser is sent to, with what the service made for it. */
+interface Started {
+  readonly address: string
+  readonly nonce: string
+  readonly transaction: string
+}
+
+type Start = (redirectUri: string) => Promise<Started>
+
 /** @returns What the auth service takes. */
-export async function signInWithCode(cli: Cli, signet: Signet, { browser, how }: CodeFlow): Promise<ProviderSignIn> {
+export async function signInWithCode(
+  cli: Cli,
+  signet: Pick<Signet, "newNonce" | "newPkce" | "startSignIn">,
+  { browser, how, connection }: CodeFlow,
+): Promise<ProviderSignIn> {
   const { metadata, authorizationEndpoint } = await discover(cli, browser.issuer)
   if (authorizationEndpoint === undefined) throw usage(`${browser.issuer} signs nobody in with a browser`)
   const { codeVerifier, codeChallenge } = await signet.newPkce()
-  const [state, nonce] = [signet.newNonce(), signet.newNonce()]
-  const addressFor = (redirectUri: string) => {
+  const state = signet.newNonce()
+  const start: Start = async (redirectUri) => {
+    const by = connection === undefined ? {} : { connection }
+    const { nonce, transaction } = await signet.startSignIn({ provider: "IDP_A", redirectUri, ...by })
     const url = new URL(authorizationEndpoint)
     const parameters = {
       response_type: "code",
@@ -36,41 +53,37 @@ export async function signInWithCode(cli: Cli, signet: Signet, { browser, how }:
       nonce,
     }
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-    return url.href
+    return { address: url.href, nonce, transaction }
   }
-  const { redirectUri, answer } =
-    how === "paste" ? await pasted(cli, browser, addressFor) : await cameBack(cli, { browser, how }, addressFor, state)
+  const { redirectUri, answer, nonce, transaction } =
+    how === "paste" ? await pasted(cli, browser, start) : await cameBack(cli, { browser, how }, start, state)
   const code = codeIn(metadata, browser.clientId, answer, state)
-  return { provider: "IDP_A", nonce, credential: { code, codeVerifier, redirectUri } }
+  return { provider: "IDP_A", nonce, transaction, credential: { code, codeVerifier, redirectUri } }
 }
 
-async function cameBack(
-  cli: Cli,
-  { browser, how }: CodeFlow,
-  addressFor: (redirectUri: string) => string,
-  state: string,
-) {
+async function cameBack(cli: Cli, { browser, how }: CodeFlow, start: Start, state: string) {
   await using loopback = await openLoopback({ redirectUris: browser.redirectUris, state, waitMs })
   const { redirectUri } = loopback
-  const address = addressFor(redirectUri)
+  const { address, ...made } = await start(redirectUri)
   if (how === "browser") {
     await cli.openBrowser(address)
     tell(cli, "A browser has opened. Without one: signet login --paste")
   } else {
     tell(cli, `Open this in a browser of this machine:\n\n  ${address}\n`)
   }
-  return { redirectUri, answer: await cli.terminal.during("waiting for the browser …", loopback.answer) }
+  return { ...made, redirectUri, answer: await cli.terminal.during("waiting for the browser …", loopback.answer) }
 }
 
 /** On a machine without a browser: the address that the browser elsewhere ends at is typed in here. */
-async function pasted(cli: Cli, browser: BrowserClient, addressFor: (redirectUri: string) => string) {
+async function pasted(cli: Cli, browser: BrowserClient, start: Start) {
   const [redirectUri] = browser.redirectUris
   if (redirectUri === undefined) throw usage("no redirect address is configured", "See: signet profile add --help")
-  tell(cli, `Open this in a browser, anywhere:\n\n  ${addressFor(redirectUri)}\n`)
+  const { address, ...made } = await start(redirectUri)
+  tell(cli, `Open this in a browser, anywhere:\n\n  ${address}\n`)
   tell(cli, `After the sign-in it ends at a page that does not load, ${redirectUri}?….`)
   const said = await readSecret(cli, "Paste that page's address (it is not shown)")
   if (!URL.canParse(said)) throw usage("that is no address")
-  return { redirectUri, answer: new URL(said) }
+  return { ...made, redirectUri, answer: new URL(said) }
 }
 
 function codeIn(metadata: AuthorizationServer, clientId: string, answer: URL, state: string): string {
