@@ -49,6 +49,8 @@ describe("an app", () => {
     expect(appProblem(before, { ...grounds, before })).toBeUndefined()
     expect(appProblem(before, grounds)?.field).toBe("app.settings.allowed_origins")
     expect(appProblem(before, { ...grounds, isLoopbackAllowed: true })).toBeUndefined()
+    const installation = { ...app, audiences: [...app.audiences, "auth"] }
+    expect(appProblem(installation, { ...grounds, before: installation })).toBeUndefined()
   })
 
   test("has lifetimes where none are asked for, and no retries where they are switched off", () => {
@@ -59,6 +61,8 @@ describe("an app", () => {
       sessionAbsoluteSeconds: 7_776_000,
       retryWindowSeconds: 600,
     })
+    const own = { sessionIdleSecondsWeb: 61, sessionIdleSecondsNative: 62, sessionAbsoluteSeconds: 63 }
+    expect(settingsOf({ ...settings, ...own })).toMatchObject(own)
     expect(settingsOf({ ...settings, retryWindowSeconds: 0 })).toEqual({ ...settings, retryWindowSeconds: 0 })
   })
 })

@@ -7,6 +7,7 @@ import { type Giver, isOfGiver, isStillGiven } from "./giver.ts"
 const scope = "auth.members.write"
 const app = { ...plain, scopes: [...plain.scopes, { key: scope, audience: "auth", isDefault: false }] }
 const tenantId = newId("ten", 7, new Uint8Array(10))
+const contextId = newId("ctx", 7, new Uint8Array(10))
 const invitation = { ...any, tenantId, contextId: null, scopes: [scope, "notes.read"] }
 const ofApp = { ...membership, appId: app.id, tenantId: null, contextId: null, status: "ACTIVE", scopes: [] } as const
 const holding = { ...ofApp, scopes: [scope] }
@@ -25,6 +26,32 @@ describe("an invitation with a scope of this service is given by", () => {
     ["nobody who is gone", giver([], { principal: undefined }), false],
     ["no member who holds it no more", giver([ofApp]), false],
     ["no member who is suspended", giver([{ ...holding, status: "SUSPENDED" }]), false],
+    [
+      "no member who was suspended where it was held",
+      giver([ofApp, { ...holding, tenantId, status: "SUSPENDED" }, { ...holding, status: "REMOVED" }]),
+      false,
+    ],
+    [
+      "no member of the tenant who is suspended in the app",
+      giver([
+        { ...ofApp, status: "SUSPENDED" },
+        { ...holding, tenantId },
+      ]),
+      false,
+    ],
+    [
+      "no member of the tenant, and else of a context alone",
+      giver([
+        { ...ofApp, contextId },
+        { ...holding, tenantId },
+      ]),
+      false,
+    ],
+    [
+      "a service of the tenant",
+      giver([{ ...ofApp, tenantId }], { account: { status: "ACTIVE", scopes: [scope] } }),
+      true,
+    ],
     ["no member of the tenant alone", giver([{ ...holding, tenantId }]), false],
     ["nobody in another tenant", giver([ofApp, { ...holding, tenantId: newId("ten", 8, new Uint8Array(10)) }]), false],
     [

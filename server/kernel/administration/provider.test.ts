@@ -29,6 +29,24 @@ describe("an app's administrator", () => {
     expect(problemOf({ issuers: ["https://idp.example"], tokenEndpoint: null })).toBeUndefined()
   })
 
+  test("leaves out what the provider has, each by itself", () => {
+    const ends = {
+      authorizationEndpoint: "https://idp.example/authorize",
+      revocationEndpoint: "https://idp.example/end",
+    }
+    const full = { ...known, ...ends }
+    expect(problemOf(ends, { known: [full] })).toBeUndefined()
+    for (const name of ["authorizationEndpoint", "revocationEndpoint", "tokenEndpoint"] as const) {
+      expect(problemOf({ ...ends, [name]: null }, { known: [full] })).toBeUndefined()
+    }
+  })
+
+  test("takes a preset for what it is, and is nobody else there either", () => {
+    const preset = { isPreset: true, known: [] }
+    expect(problemOf({ jwksUri: "https://preset.example/keys" }, preset)).toBeUndefined()
+    expect(problemOf({ clientId: known.clientId }, { isPreset: true })).toBe("provider_client.client_id")
+  })
+
   test.each<[Partial<ProviderClient>, string]>([
     [{ jwksUri: "https://evil.example/keys" }, "provider_client.jwks_uri"],
     [{ tokenEndpoint: "https://evil.example/token" }, "provider_client.token_endpoint"],
@@ -58,6 +76,7 @@ describe("an app's administrator", () => {
     const sameTeam = { provider: "IDP_B", providerTenant: "TEAM000001" } as const
     expect(problemOf(sameTeam, { known: [team] })).toBe("provider_client.provider_tenant")
     expect(problemOf(sameTeam, { known: [team], appId: team.appId })).toBeUndefined()
+    expect(problemOf(sameTeam, { known: [team], before: { ...team, ...mine } })).toBeUndefined()
     expect(problemOf({ ...sameTeam, providerTenant: "TEAM000002" }, { known: [team] })).toBeUndefined()
     const project = { ...known, ...mine, provider: "IDP_C", audiences: ["authenticated"] } as const
     expect(problemOf(project, { known: [project] })).toBeUndefined()

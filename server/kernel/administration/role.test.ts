@@ -37,6 +37,7 @@ describe("a role", () => {
     ["names one that is not there", { permissions: ["notes.note.burn"] }, "role.permissions"],
     ["has no key", { key: "" }, "role.key"],
     ["of a tenant is assigned in the tenant", { tenantId, assignableAt: ["TENANT", "CONTEXT"] }, undefined],
+    ["of the app is assigned in the app", { assignableAt: ["APP"] }, undefined],
     ["of a tenant is not assigned in the app", { tenantId, assignableAt: ["APP"] }, "role.assignable_at"],
   ])("%s", (_, change, expected) => {
     expect(roleProblem({ ...role, ...change }, known)?.field).toBe(expected)
@@ -66,6 +67,8 @@ describe("a grant", () => {
     ["is of an archived role", { status: "ARCHIVED" }, inApp, null, "STATE_CONFLICT role_id"],
     ["ends later", {}, inApp, 11, undefined],
     ["ends now", {}, inApp, 10, "INVALID_FIELD expires_at"],
+    ["ends with the year 9999", {}, inApp, 253_402_300_799_999, undefined],
+    ["ends after it", {}, inApp, 253_402_300_800_000, "INVALID_FIELD expires_at"],
     ["ends when no calendar goes", {}, inApp, 1e20, "INVALID_FIELD expires_at"],
     ["ends never that a clock could tell", {}, inApp, Number.NaN, "INVALID_FIELD expires_at"],
   ])("%s", (_, change, node, expiresAtMs, expected) => {

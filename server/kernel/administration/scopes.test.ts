@@ -31,6 +31,13 @@ describe("the scopes of an app", () => {
     ["are this service's for another audience", [notes, scope("auth.introspect")], "INVALID_FIELD"],
     ["are one more of this service's", [notes, introspect, scope("auth.apps.write", "auth")], "SCOPE_NOT_GRANTED"],
     ["are one less of this service's", [notes], "SCOPE_NOT_GRANTED"],
+    ["are the app's own, for this service", [notes, introspect, scope("notes.self", "auth")], undefined],
+    ["copy messages", [notes, introspect, scope("messaging.transfer")], "SCOPE_NOT_GRANTED"],
+    [
+      "let everybody copy messages",
+      [notes, introspect, scope("messaging.transfer", "svc-notes", true)],
+      "INVALID_FIELD",
+    ],
     ["let this service's do more", [notes, { ...introspect, permissions: ["notes.note.edit"] }], "SCOPE_NOT_GRANTED"],
     ["give this service's to everybody", [notes, scope("auth.introspect", "auth", true)], "SCOPE_NOT_GRANTED"],
     ["make everybody an administrator", [notes, introspect, scope("auth.apps.write", "auth", true)], "INVALID_FIELD"],

@@ -81,6 +81,7 @@ describe("a chain", () => {
     ["has what all have in common", { correlationId: "another" }, "ENVELOPE_CHAIN_BROKEN"],
     ["has no context of its own", { contextToken: "token" }, "ENVELOPE_CHAIN_BROKEN"],
     ["does not outlive the one before", { exp: now + 601 }, "ENVELOPE_CHAIN_BROKEN"],
+    ["may come before it by the skew of clocks", { iat: now - 30 }, undefined],
     ["does not come before it", { iat: now - 31 }, "ENVELOPE_CHAIN_BROKEN"],
     ["counts its hops", { hop: 2 }, "ENVELOPE_CHAIN_BROKEN"],
     [
@@ -102,6 +103,7 @@ describe("a chain", () => {
   test("begins with an envelope that follows from none, and lives as long as one may", () => {
     expect(brokenChain([second])).toBe("ENVELOPE_CHAIN_BROKEN")
     expect(brokenChain([{ ...first, parentDigest: "x" }])).toBe("ENVELOPE_CHAIN_BROKEN")
+    expect(brokenChain([{ ...first, exp: now + 604_800 }])).toBeUndefined()
     expect(brokenChain([{ ...first, exp: now + 604_801 }])).toBe("ENVELOPE_TOO_LONG_LIVED")
   })
 

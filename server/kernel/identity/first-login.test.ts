@@ -123,6 +123,12 @@ test.each<[string, Partial<SignInFacts>, SignInPlan | ReturnType<typeof refuse>]
     { ...invited, membership: { ...membership, status: "INVITED" } },
     { ...enter, takes: invitation },
   ],
+  [
+    "not who was asked, by an invitation to another place",
+    { invitation: toTenant, invitedMembership: undefined, membership: { ...membership, status: "INVITED" } },
+    refuse("MEMBERSHIP_INACTIVE"),
+  ],
+  ["nor who asked, without one", { membership: { ...membership, status: "REQUESTED" } }, refuse("MEMBERSHIP_INACTIVE")],
   ["but to its own place only", { ...invited, ...inTenant, innerMembership: undefined }, refuse("MEMBERSHIP_INACTIVE")],
   [
     "into a tenant, too",

@@ -67,7 +67,7 @@ export function parseCertificateClaims(payload: Readonly<Record<string, unknown>
 }
 
 const isJson = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  typeof value === "object" && value !== null
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 

@@ -20,7 +20,10 @@ test.each<[string, { audiences: string[]; scopes: string[] }, string | undefined
   expect(policyFault(policy, of)).toBe(fault)
 })
 
-const within = { policy: { audiences: ["svc-notes"], scopes: ["notes.read", "notes.write"] }, held: ["notes.read"] }
+const within = {
+  policy: { audiences: ["svc-notes"], scopes: ["notes.read", "notes.write"] },
+  held: ["notes.read", "notes.admin"],
+}
 test.each<[string, { audiences: string[]; scopes: string[] }, string | undefined]>([
   ["a delegation stays within both", { audiences: ["svc-notes"], scopes: ["notes.read"] }, undefined],
   ["a delegation names the policy's audiences", { audiences: ["svc-mail"], scopes: [] }, "audiences"],
