@@ -4,6 +4,7 @@ import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addPat, addPolicy, basic } from "../support/machines.ts"
+import { openPlace } from "../support/places.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
   accessTokenType,
@@ -130,6 +131,28 @@ describe("across apps and tenants", () => {
       "400 access_denied TENANT_MISMATCH",
     )
   })
+})
+
+test("a service that is suspended in a tenant gets no token for the tenant's contexts", async () => {
+  const { deps, store, app } = world.server
+  const [tenantId, contextId] = [
+    newId("ten", 9, new Uint8Array(10).fill(5)),
+    newId("ctx", 9, new Uint8Array(10).fill(5)),
+  ]
+  const { account, ...machine } = await addMachine(world.server, { tenantId })
+  await openPlace(deps.store, { appId: app.id, tenantId, contextId })
+  const ask = () => world.token({ ...credentials, context_id: contextId }, basic({ account, ...machine }))
+  // A member of the tenant is none of its contexts.
+  expect(refused(await ask())).toBe("400 access_denied MEMBERSHIP_INACTIVE")
+  await deps.store.transaction(async (tx) => {
+    const [own] = await tx.identities.findMemberships(account.principalId, app.id)
+    if (own === undefined) throw new Error("no membership")
+    await tx.identities.insertMembership({ ...own, id: newId("mem", 9, new Uint8Array(10).fill(5)), contextId })
+  })
+  expect(claimsOf(await ask())).toMatchObject({ tenant_id: tenantId, context_id: contextId })
+  const memberships = store.db.updateTable("membership").where("principal_id", "=", account.principalId)
+  await memberships.set({ status: "SUSPENDED" }).where("context_id", "is", null).execute()
+  expect(refused(await ask())).toBe("400 access_denied MEMBERSHIP_INACTIVE")
 })
 
 describe("actor games", () => {

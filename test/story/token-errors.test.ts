@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver, protocols } from "../support/clients.ts"
-import { addMachine, addPat, basic, type Machine, postForm } from "../support/machines.ts"
+import { addMachine, addPat, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { storyStore } from "../support/postgres.ts"
 import {
   accessTokenType,
@@ -16,14 +16,24 @@ import {
 
 let world: TokenWorld
 let poor: Machine
+let wide: Machine
 beforeAll(async () => {
   world = await startTokenWorld({ store: storyStore })
   poor = await addMachine(world.server, { allowedAudiences: [] })
+  wide = await addMachine(world.server, { scopes: ["notes.read", "gateway.use"] })
 })
 afterAll(() => world?.server.close())
 
 const credentials = { grant_type: "client_credentials", audience: "svc-notes" }
+const tenant = `ten_${"0".repeat(26)}`
+const place = `ctx_${"0".repeat(26)}`
+const asContext = { requested_token_type: "urn:signet:params:oauth:token-type:context" }
+const ofToken = { grant_type: tokenExchange, subject_token: "a.b.c", subject_token_type: accessTokenType }
+const onBehalf = { ...ofToken, audience: "svc-notes", scope: "notes.read", job_id: "j" }
+const context = { ...ofToken, ...asContext }
+const misplaced = "400 invalid_request INVALID_FIELD"
 const unknownPat = "sgpat_000000000000AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA295c7g"
+const pat = { grant_type: "pat", pat: unknownPat }
 
 describe("the token endpoint answers", () => {
   const client = () => basic(world.gateway)
@@ -80,6 +90,21 @@ describe("the token endpoint answers", () => {
     ],
     ["an exchange of nothing", { grant_type: tokenExchange }, client, "400 invalid_request INVALID_FIELD"],
     ["a parameter of another grant", { ...credentials, job_id: "j" }, client, "400 invalid_request INVALID_FIELD"],
+    ["a tenant with a personal access token", { ...pat, tenant_id: tenant }, undefined, misplaced],
+    ["a job with a personal access token", { ...pat, job_id: "j" }, undefined, misplaced],
+    ["a tenant with an exchange", { ...onBehalf, tenant_id: tenant }, client, misplaced],
+    ["a context with an exchange", { ...onBehalf, context_id: place }, client, misplaced],
+    ["a tenant with somebody's context", { ...context, tenant_id: tenant }, client, misplaced],
+    ["a context with somebody's context", { ...context, context_id: place }, client, misplaced],
+    ["an audience with somebody's context", { ...context, audience: "svc-notes" }, client, misplaced],
+    ["a job with somebody's context", { ...context, job_id: "j" }, client, misplaced],
+    ["an audience with its own context", { ...credentials, ...asContext }, client, misplaced],
+    [
+      "a scope of another audience, though it has both",
+      { ...credentials, scope: "gateway.use" },
+      () => basic(wide),
+      "400 invalid_scope SCOPE_NOT_GRANTED",
+    ],
     [
       "a client id that is not the header's",
       { ...credentials, client_id: "other" },
@@ -219,6 +244,37 @@ describe("introspection answers", () => {
   })
 })
 
+test("what is issued, told or ended is kept by nobody, and the metadata for five minutes", async () => {
+  const { tokens, ...user } = await world.signIn()
+  const { token: secret } = await addPat(world.server, user)
+  const own = await world.token(credentials, basic(world.gateway))
+  const token = String(own.body.access_token)
+  const answers = {
+    token: own,
+    "its own context": await world.token({ grant_type: "client_credentials", ...asContext }, basic(world.gateway)),
+    "somebody's context": await world.token(
+      { ...context, subject_token: tokens["svc-gateway"] ?? "" },
+      basic(world.gateway),
+    ),
+    exchange: await world.exchange({ subject_token: tokens["svc-gateway"] }),
+    "personal access token": await world.token({ grant_type: "pat", pat: secret }),
+    introspection: await world.introspect(token),
+    "introspection of nothing": await world.introspect("x"),
+    revocation: await world.revoke({ token }, basic(world.gateway)),
+  }
+  for (const [name, { status, headers }] of Object.entries(answers)) {
+    expect([name, status, headers.get("cache-control")]).toEqual([name, 200, "no-store"])
+  }
+  const exchanged = await fetch(`${world.server.url}/signet.auth.v1.PatService/ExchangePat`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ pat: secret }),
+  })
+  expect([exchanged.status, exchanged.headers.get("cache-control")]).toEqual([200, "no-store"])
+  const metadata = await fetch(`${world.server.url}/.well-known/oauth-authorization-server`)
+  expect([metadata.status, metadata.headers.get("cache-control")]).toEqual([200, "public, max-age=300"])
+})
+
 describe("revocation answers", () => {
   test.each(["x", "", unknownPat, "sgrt_x", "a.b.c"])(
     "%j, which is unknown, with 200 unless it is empty",
@@ -227,6 +283,24 @@ describe("revocation answers", () => {
       expect(answer.status).toBe(token === "" ? 400 : 200)
     },
   )
+  test("a caller that proves itself twice, or with a token that is not for this service, with its own reason", async () => {
+    const { account, secret } = world.gateway
+    const twice = { client_id: account.clientId, client_secret: secret }
+    const token = String((await world.token(credentials, basic(world.gateway))).body.access_token)
+    expect(refused(await world.revoke({ token, ...twice }, basic(world.gateway)))).toBe(
+      "400 invalid_request AMBIGUOUS_CREDENTIAL",
+    )
+    const by = async (value: string) => refused(await world.revoke({ token }, { authorization: `Bearer ${value}` }))
+    expect(await by("x.y.z")).toBe("401 invalid_token MALFORMED_CREDENTIAL")
+    // The service's own token, whose subject it is, but for another audience.
+    expect(await by(token)).toBe("401 invalid_token AUDIENCE_MISMATCH")
+    expect((await world.introspect(token)).body.active).toBe(true)
+    const nowMs = world.server.deps.clock.nowMs()
+    const wrong = assertion(world.gateway, { key: world.notes.privateKey, nowMs })
+    expect(refused(await world.revoke({ token, ...wrong }))).toBe("401 invalid_client CLIENT_INVALID")
+    expect((await world.revoke({ token, ...assertion(world.gateway, { nowMs }) })).status).toBe(200)
+    expect((await world.introspect(token)).body).toEqual({ active: false })
+  })
   test("a wrong client with 401, whatever the token", async () => {
     const answer = await world.revoke({ token: "x" }, basic({ ...world.gateway, secret: world.notes.secret }))
     expect(refused(answer)).toBe("401 invalid_client CLIENT_INVALID")

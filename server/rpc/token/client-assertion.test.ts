@@ -23,6 +23,44 @@ test.each([
   expect(parseAssertion(`${encode(first)}.${encode(second)}.${signature}`, expected)).toBeUndefined()
 })
 
+test.each<[string, object, boolean]>([
+  ["lives for a minute", { exp: 1_060 }, true],
+  ["lives no longer", { exp: 1_061 }, false],
+  ["is taken until the skew of clocks has passed", { iat: 911, exp: 971 }, true],
+  ["is not taken then", { iat: 910, exp: 970 }, false],
+  ["may be ahead by the skew of clocks", { iat: 1_030, exp: 1_060 }, true],
+  ["may not be further ahead", { iat: 1_031, exp: 1_060 }, false],
+  ["may say from when on it is good", { nbf: 1_030 }, true],
+  ["is not taken before", { nbf: 1_031 }, false],
+  ["says it as a number", { nbf: "1000" }, false],
+  ["is for the issuer", { aud: "https://auth.example" }, true],
+  ["is for it and its token endpoint", { aud: ["https://auth.example", "https://auth.example/auth/token"] }, true],
+  ["is for somebody", { aud: [] }, false],
+])("an assertion %s", (_, change, isTaken) => {
+  const text = `${encode(header)}.${encode({ ...payload, ...change })}.${signature}`
+  expect(parseAssertion(text, expected) !== undefined).toBe(isTaken)
+})
+
+test.each<[string, string]>([
+  ["four parts", `${encode(header)}.${encode(payload)}.${signature}.x`],
+  ["no header", `.${encode(payload)}.${signature}`],
+  ["no claims", `${encode(header)}..${signature}`],
+  ["no signature", `${encode(header)}.${encode(payload)}.`],
+  ["half a signature", `${encode(header)}.${encode(payload)}.${Buffer.alloc(32).toString("base64url")}`],
+  ["a key id of another form", `${encode({ ...header, kid: "k k" })}.${encode(payload)}.${signature}`],
+  ["a type of another token", `${encode({ ...header, typ: "at+jwt" })}.${encode(payload)}.${signature}`],
+  ["an id of another form", `${encode(header)}.${encode({ ...payload, jti: "j j" })}.${signature}`],
+  ["an issuer that is no text", `${encode(header)}.${encode({ ...payload, iss: 1, sub: 1 })}.${signature}`],
+])("a text with %s is no assertion", (_, text) => {
+  expect(parseAssertion(text, expected)).toBeUndefined()
+})
+
+test("an assertion is of the client that the request names, if it names one", () => {
+  const text = `${encode({ ...header, typ: "JWT" })}.${encode(payload)}.${signature}`
+  expect(parseAssertion(text, { ...expected, clientId: "c" })).toBeDefined()
+  expect(parseAssertion(text, { ...expected, clientId: "d" })).toBeUndefined()
+})
+
 test("whatever is sent is an assertion or none, and never a fault", () => {
   const part = fc.oneof(fc.string(), fc.json().map(encode), fc.constantFrom(encode(header), encode(payload), signature))
   fc.assert(
