@@ -1,0 +1,131 @@
+// What an administrator of another place, and a user of one, tries with policies and delegations that are not theirs.
+import { newId } from "@signet/kernel/ids"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { bearer, refusal } from "../support/clients.ts"
+import { addMachine, addOtherApp, type Machine } from "../support/machines.ts"
+import { type SignedInPerson, signIn } from "../support/people.ts"
+import { storyStore } from "../support/postgres.ts"
+import { startTokenWorld, type TokenWorld } from "../support/token-world.ts"
+
+const scopes = ["auth.delegation.write", "notes.read"]
+const tenantId = newId("ten", 1, new Uint8Array(10).fill(3))
+const asked = { audiences: ["svc-notes"], scopes: ["notes.read"] }
+
+/** By place: an administrator of it, a service of it, and its policy. */
+const places = ["the app", "a tenant", "another tenant", "another app"] as const
+interface Owner {
+  admin: SignedInPerson
+  machine: Machine
+  policyId: string
+}
+let world: TokenWorld
+const owners: Record<string, Owner> = {}
+
+beforeAll(async () => {
+  world = await startTokenWorld({ store: storyStore })
+  const { server, clients } = world
+  const otherApp = await addOtherApp(server)
+  const client = { ...server.client, id: newId("pcl", 2, new Uint8Array(10).fill(2)), appId: otherApp.id }
+  await server.deps.store.transaction((tx) => tx.apps.putProviderClient(client))
+  const where = {
+    "the app": {},
+    "a tenant": { tenantId },
+    "another tenant": { tenantId: newId("ten", 1, new Uint8Array(10).fill(4)) },
+    "another app": { app: otherApp },
+  }
+  for (const place of places) {
+    const at: { tenantId?: typeof tenantId; app?: typeof otherApp } = where[place]
+    const admin = await signIn(server, clients, "the administrator", { scopes, ...at })
+    const machine = await addMachine(server, { appId: at.app?.id ?? server.app.id, tenantId: at.tenantId ?? null })
+    const of = { actorPrincipalId: machine.account.principalId, allowStanding: true }
+    const { policy } = await clients.delegations.createDelegationPolicy({ ...asked, ...of }, bearer(admin.token))
+    owners[place] = { admin, machine, policyId: policy?.id ?? "" }
+  }
+})
+afterAll(() => world?.server.close())
+
+const owner = (place: string): Owner => {
+  const found = owners[place]
+  if (found === undefined) throw new Error(place)
+  return found
+}
+const pairs = places.flatMap((place) =>
+  places.filter((other) => other !== place).map((other) => [place, other] as const),
+)
+
+describe.each(pairs)("an administrator of %s, and what is of %s", (place, other) => {
+  const by = () => bearer(owner(place).admin.token)
+
+  test("lets no service of there act", async () => {
+    const of = { ...asked, actorPrincipalId: owner(other).machine.account.principalId }
+    expect(await refusal(world.clients.delegations.createDelegationPolicy(of, by()))).toBe(
+      "InvalidArgument INVALID_FIELD",
+    )
+  })
+
+  test("neither sees nor ends its policies", async () => {
+    const { delegations } = world.clients
+    const { policyId } = owner(other)
+    const { policies } = await delegations.listDelegationPolicies({}, by())
+    const ids = policies.map(({ id }) => id)
+    expect(ids).toContain(owner(place).policyId)
+    expect(ids).not.toContain(policyId)
+    expect(await refusal(delegations.revokeDelegationPolicy({ policyId }, by()))).toBe("NotFound NOT_FOUND")
+    const left = await delegations.listDelegationPolicies({}, bearer(owner(other).admin.token))
+    expect(left.policies.find(({ id }) => id === policyId)?.revokedAt).toBeUndefined()
+  })
+})
+
+// A policy of the whole app is for its tenants too.
+describe.each(pairs.filter(([place, other]) => place === "another app" || other !== "the app"))(
+  "a user of %s",
+  (place, other) => {
+    test(`gives no leave under a policy of ${other}`, async () => {
+      const { policyId } = owner(other)
+      const given = world.clients.delegations.createDelegation({ ...asked, policyId }, bearer(owner(place).admin.token))
+      expect(await refusal(given)).toBe("PermissionDenied DELEGATION_NOT_ALLOWED")
+    })
+  },
+)
+
+test("a user sees and takes back what they gave in this app, and nothing of another", async () => {
+  const { delegations } = world.clients
+  const by = (place: string) => bearer(owner(place).admin.token)
+  const give = async (place: string) => {
+    const { delegation } = await delegations.createDelegation({ ...asked, policyId: owner(place).policyId }, by(place))
+    return delegation?.id ?? ""
+  }
+  const ids = { here: await give("the app"), there: await give("another app") }
+  expect((await delegations.listDelegations({}, by("the app"))).delegations.map(({ id }) => id)).toEqual([ids.here])
+  expect((await delegations.listDelegations({}, by("another app"))).delegations.map(({ id }) => id)).toEqual([
+    ids.there,
+  ])
+  const taken = delegations.revokeDelegation({ delegationId: ids.there }, by("the app"))
+  expect(await refusal(taken)).toBe("NotFound NOT_FOUND")
+})
+
+test("a user sees and ends a personal access token in its own app only", async () => {
+  const { pats } = world.clients
+  const by = (place: string) => bearer(owner(place).admin.token)
+  const made = { name: "cli", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+  const { pat, token } = await pats.createPat(made, by("another app"))
+  const patId = pat?.id ?? ""
+  expect((await pats.listPats({}, by("the app"))).pats).toEqual([])
+  expect(await refusal(pats.revokePat({ patId }, by("the app")))).toBe("NotFound NOT_FOUND")
+  expect((await pats.exchangePat({ pat: token })).scopes).toEqual(["notes.read"])
+  await pats.revokePat({ patId }, by("another app"))
+  expect(await refusal(pats.exchangePat({ pat: token }))).toBe("Unauthenticated PAT_INVALID")
+})
+
+test("a policy of a tenant is not one of the app, whatever the request says", async () => {
+  const actorPrincipalId = owner("a tenant").machine.account.principalId
+  const named = { ...asked, actorPrincipalId, tenantId }
+  const { delegations } = world.clients
+  const { policy } = await delegations.createDelegationPolicy(named, bearer(owner("a tenant").admin.token))
+  expect(policy?.tenantId).toBe(tenantId)
+  await delegations.revokeDelegationPolicy({ policyId: policy?.id ?? "" }, bearer(owner("a tenant").admin.token))
+  for (const place of ["the app", "another tenant"]) {
+    const refused = delegations.createDelegationPolicy(named, bearer(owner(place).admin.token))
+    expect(await refusal(refused)).toBe("PermissionDenied TENANT_MISMATCH")
+  }
+})
