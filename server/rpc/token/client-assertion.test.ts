@@ -41,7 +41,14 @@ test.each<[string, object, boolean]>([
   expect(parseAssertion(text, expected) !== undefined).toBe(isTaken)
 })
 
+test("an assertion need not name its key", () => {
+  expect(parseAssertion(`${encode({ alg: "ES256" })}.${encode(payload)}.${signature}`, expected)?.kid).toBeUndefined()
+  expect(parseAssertion(`${encode({ alg: "ES256" })}.${encode(payload)}.${signature}`, expected)).toBeDefined()
+})
+
 test.each<[string, string]>([
+  ["another algorithm", `${encode({ ...header, alg: "none" })}.${encode(payload)}.${signature}`],
+  ["a key of its own", `${encode({ ...header, jwk: {} })}.${encode(payload)}.${signature}`],
   ["four parts", `${encode(header)}.${encode(payload)}.${signature}.x`],
   ["no header", `.${encode(payload)}.${signature}`],
   ["no claims", `${encode(header)}..${signature}`],

@@ -74,6 +74,12 @@ describe("a client proves itself", () => {
     ["by its name alone in no way", { ...nothing, clientId: "a" }, null, { is: "none" }],
     ["by header", nothing, basic, { is: "secret", method: "client_secret_basic", clientId: "a", secret: "b" }],
     [
+      "by header, and by the same name in the body",
+      { ...nothing, clientId: "a" },
+      basic,
+      { is: "secret", method: "client_secret_basic", clientId: "a", secret: "b" },
+    ],
+    [
       "by post",
       { ...nothing, clientId: "a", clientSecret: "b" },
       null,
