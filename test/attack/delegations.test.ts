@@ -119,11 +119,14 @@ test("a user sees and ends a personal access token in its own app only", async (
 
 test("a policy of a tenant is not one of the app, whatever the request says", async () => {
   const actorPrincipalId = owner("a tenant").machine.account.principalId
-  const named = { ...asked, actorPrincipalId, tenantId }
+  const named = { ...asked, actorPrincipalId, tenantId, allowStanding: true }
   const { delegations } = world.clients
   const { policy } = await delegations.createDelegationPolicy(named, bearer(owner("a tenant").admin.token))
   expect(policy?.tenantId).toBe(tenantId)
-  await delegations.revokeDelegationPolicy({ policyId: policy?.id ?? "" }, bearer(owner("a tenant").admin.token))
+  const policyId = policy?.id ?? ""
+  const given = await delegations.createDelegation({ ...asked, policyId }, bearer(owner("a tenant").admin.token))
+  expect(given.delegation?.tenantId).toBe(tenantId)
+  await delegations.revokeDelegationPolicy({ policyId }, bearer(owner("a tenant").admin.token))
   for (const place of ["the app", "another tenant"]) {
     const refused = delegations.createDelegationPolicy(named, bearer(owner(place).admin.token))
     expect(await refusal(refused)).toBe("PermissionDenied TENANT_MISMATCH")
