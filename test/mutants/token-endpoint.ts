@@ -258,7 +258,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   {
     fault: "a suspended principal refreshes",
     file: "server/rpc/refresh.ts",
-    from: 'if (principal?.status !== "ACTIVE") return',
+    from: "if (principal === undefined || inactive !== undefined) return",
     to: "if (principal === undefined) return",
     test: suspended,
     name: "the principal alone, when it is suspended",
