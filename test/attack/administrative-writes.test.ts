@@ -56,7 +56,7 @@ SuspendContext ResumeContext ArchiveContext
 SuspendTenant ResumeTenant ArchiveTenant
 SuspendApp ResumeApp ArchiveApp
 BlockProviderAccount UnblockProviderAccount
-SuspendPrincipal ResumePrincipal DeactivatePrincipal ReactivatePrincipal
+LockPrincipal UnlockPrincipal SuspendPrincipal ResumePrincipal DeactivatePrincipal ReactivatePrincipal
 `
 const steps = order.match(/\w+( -> \w+)?/g)?.map((each) => each.split(" -> ")) ?? []
 /** Again is another one, or there is nothing left. */
