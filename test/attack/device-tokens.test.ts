@@ -113,6 +113,14 @@ test("an address that is used up is answered alike, known or not, from wherever,
   expect(world.idpC.requests.length).toBe(asked)
 })
 
+test("another way of writing an address, which a project takes for the same, brings no attempts", async () => {
+  const email = await person()
+  await useUp(email)
+  for (const same of [email.toUpperCase(), email.replace("i", "\u0130"), ` ${email.replace("d", "\uff24")}`]) {
+    expect((await signIn(same, { password: "wrong", network: elsewhere() })).status).toBe(429)
+  }
+})
+
 test("the owner's device signs in meanwhile, also where strangers locked its network out", async () => {
   const email = await person()
   const deviceToken = await tokenOf(email)

@@ -154,7 +154,7 @@ export const signInMutants: readonly Mutant[] = [
   {
     fault: "capitals make another address of it",
     file: planning,
-    from: 'return email.normalize("NFKC").trim().toLowerCase()',
+    from: 'return Array.from(email.normalize("NFKC").trim(), lowerCased).join("")',
     to: 'return email.normalize("NFKC").trim()',
     test: limits,
     name: "another way of writing the address is no other address",

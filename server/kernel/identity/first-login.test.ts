@@ -202,6 +202,8 @@ test.each([
   ["Ada@Example.COM", "ada@example.com", true],
   [" ada@example.com ", "ada@example.com", true],
   ["ａｄａ@example.com", "ada@example.com", true],
+  ["vİctİm@example.com", "victim@example.com", true],
+  ["ΝΙΚΟΣ@example.com", "νικοσ@example.com", true],
   ["a.da@example.com", "ada@example.com", false],
   ["аda@example.com", "ada@example.com", false],
 ])("the addresses %j and %j are counted together: %j", (a, b, together) => {

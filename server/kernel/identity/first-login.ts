@@ -125,8 +125,14 @@ function judgePlaces({ places }: SignInFacts, plan: SignInPlan): SignInPlan {
 
 /** What an address is counted and looked up by: one for every way of writing it that a provider takes for the same. */
 export function emailKey(email: string): string {
-  return email.normalize("NFKC").trim().toLowerCase()
+  return Array.from(email.normalize("NFKC").trim(), lowerCased).join("")
 }
+
+/**
+ * The simple mapping of Unicode, which providers look addresses up by. JavaScript's own makes two characters of İ (U+0130)
+ * and two letters of Σ by its place, so one address would be counted as several.
+ */
+const lowerCased = (character: string): string => String.fromCodePoint(character.toLowerCase().codePointAt(0) ?? 0)
 
 /**
  * An address as it is kept: NFKC, the domain in lower case; null when it is no address.
