@@ -9,8 +9,7 @@ const mostUnderWay = 32
 
 /**
  * Writes down that a personal access token came as a bearer token, for its owner to see. The caller waits for nothing and
- * learns nothing: what is garbled, unknown and real is refused alike. What is garbled costs no query, and of one token so
- * many are written down as of one caller's denials.
+ * learns nothing: what is garbled, unknown and real is refused alike. What is garbled costs no query.
  */
 export function auditMisusedPats(
   deps: Deps,
@@ -48,5 +47,5 @@ async function record(
     sessionId: null,
     request,
   }
-  await deps.refusals.record(event, { network, misused: pat.id })
+  await deps.refusals.record(event, { network })
 }

@@ -48,6 +48,22 @@ test("an actor has a budget in each network and one in all, whatever strangers d
   expect(written.length - before).toBe(120)
 })
 
+test("refused credentials of a person have a budget of their own, however many there are", async () => {
+  const { written, refuse } = setUp()
+  const subjectPrincipalId = newId("prn", 1, new Uint8Array(10))
+  for (let i = 0; i < 500; i++) await refuse(`network ${i}`)
+  const before = written.length
+  const show = async (network: string, facts: Partial<AuditEvent>) => {
+    for (let i = 0; i < 100; i++) await refuse(network, { subjectPrincipalId, ...facts })
+    return written.length - before
+  }
+  expect(await show("home", { kind: "session.refresh_rejected" })).toBe(20)
+  expect(await show("home", { kind: "pat.rejected", target: { type: "pat", id: "another" } })).toBe(20)
+  expect(await show("work", { kind: "pat.misused" })).toBe(40)
+  // The person's own calls are counted apart.
+  expect(await show("home", { actorPrincipalId: subjectPrincipalId })).toBe(100)
+})
+
 test("a count that could not be written is written later, and the fault is heard", async () => {
   const { faults, state, refusals, refuse, counts } = setUp()
   for (let i = 0; i < 23; i++) await refuse("a")

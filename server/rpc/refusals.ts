@@ -33,8 +33,6 @@ export const causeOf = (refused: Refused): Cause | undefined => causes.get(refus
 export interface Caller {
   readonly network: string | null
   readonly once?: string | undefined
-  /** What strangers misuse, in place of an actor: a credential whose owner is to hear of it. */
-  readonly misused?: string
 }
 
 export interface RefusalAudit {
@@ -79,11 +77,14 @@ export function createRefusalAudit(
   }
 }
 
-/** A limit, then the caller in its network, then the caller everywhere; strangers are one caller. */
-function sharesOf(event: AuditEvent, { network, once, misused }: Caller): Share<Summary>[] {
+/**
+ * A limit, then the caller in its network, then the caller everywhere; strangers are one caller. Whoever shows a credential
+ * that its owner alone had is counted by the owner, apart from the owner's own calls: strangers do not use that up.
+ */
+function sharesOf(event: AuditEvent, { network, once }: Caller): Share<Summary>[] {
   const { reason, appId, actorPrincipalId, subjectPrincipalId, subjectIdentityId } = event
   const { route, ipTruncated } = event.request
-  const who = misused ?? actorPrincipalId
+  const who = actorPrincipalId ?? (subjectPrincipalId && `credential of ${subjectPrincipalId}`)
   const nobody = {
     reason: null,
     appId: null,
