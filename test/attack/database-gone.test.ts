@@ -119,7 +119,7 @@ describeOnPostgres("a database that goes", () => {
     expect((await fetch(`${server.url}/.well-known/jwks.json`, fromPage)).status).toBe(200)
 
     door.turn("open")
-    await expect.poll(ready).toBe(200)
+    await expect.poll(ready, { timeout: 30_000 }).toBe(200)
     expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
     expect((await auth.refresh({ refreshToken: user.refreshToken })).refreshToken).not.toBe("")
     expect((await auth.externalLogin(await server.login(secret))).created).toBe(true)
@@ -142,7 +142,7 @@ describeOnPostgres("a database that goes", () => {
     expect(await ready()).toBe(503)
     door.turn("open")
     await Promise.all(stuck)
-    await expect.poll(ready, { timeout: 10_000 }).toBe(200)
+    await expect.poll(ready, { timeout: 30_000 }).toBe(200)
     expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
   })
 
