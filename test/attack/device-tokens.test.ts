@@ -11,7 +11,7 @@ import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
 const origin = "https://notes.example"
-const [perHour, perDevice] = [12, 4]
+const [perHour, perDevice, perDevices] = [12, 4, 10]
 /** Fewer attempts than by default, so that they are soon used up; many for a network, which every test has the same. */
 const limits: Limits = {
   ...defaultLimits,
@@ -21,6 +21,7 @@ const limits: Limits = {
       ip: { limit: 100_000, seconds: 60 },
       email: { limit: perHour, seconds: 3_600 },
       device_token: { limit: perDevice, seconds: 3_600 },
+      device_tokens: { limit: perDevices, seconds: 3_600 },
     },
   },
 }
@@ -236,4 +237,19 @@ test("a stolen token has few guesses an hour, from however many networks, and lo
   const after: (string | undefined)[] = []
   for (const call of next) after.push((await call()).body.reason)
   expect(after).toEqual(["INVALID_CREDENTIALS", "RATE_LIMITED"])
+})
+
+test("tokens that somebody hoarded while they knew the password bring few guesses together", async () => {
+  const email = await person()
+  const hoard: string[] = []
+  for (let i = 0; i < 5; i++) hoard.push(await tokenOf(email))
+  await useUp(email)
+  const reasons: (string | undefined)[] = []
+  for (const deviceToken of hoard) {
+    for (let i = 0; i < perDevice; i++) {
+      reasons.push((await signIn(email, { password: "wrong", network: elsewhere(), deviceToken })).body.reason)
+    }
+  }
+  expect(reasons.filter((reason) => reason === "INVALID_CREDENTIALS")).toHaveLength(perDevices)
+  expect(new Set(reasons.slice(perDevices))).toEqual(new Set(["RATE_LIMITED"]))
 })

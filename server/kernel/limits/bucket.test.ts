@@ -105,6 +105,7 @@ test("the windows are those of the design", () => {
       ip: a(10),
       email: { limit: 50, seconds: 3_600 },
       device_token: { limit: 10, seconds: 3_600 },
+      device_tokens: { limit: 30, seconds: 3_600 },
     },
     magic_link_start: {
       ip: a(5),

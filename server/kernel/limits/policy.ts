@@ -32,6 +32,8 @@ export const defaultWindows = {
     email: { limit: 50, seconds: 3_600 },
     /** A device where the owner signed in before, whatever strangers do with the address. */
     device_token: { limit: 10, seconds: 3_600 },
+    /** All such devices of the address: whoever knew the password once can have made any number of tokens. */
+    device_tokens: { limit: 30, seconds: 3_600 },
   },
   magic_link_start: {
     ip: minute(5),

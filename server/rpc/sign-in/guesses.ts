@@ -38,7 +38,7 @@ export async function countingGuesses<T>(
   }
 }
 
-/** Returns what the attempt was counted with. A device without attempts left is counted as a stranger. */
+/** Returns what the attempt was counted with. A device is counted as a stranger when it, or all devices, have none left. */
 async function countAttempt(
   deps: Deps,
   context: HandlerContext,
@@ -50,7 +50,7 @@ async function countAttempt(
     await limit(deps, context, "login_email", { ip }, { lock: guessed })
   } else {
     await limit(deps, context, "login_email", { ip })
-    const ofDevice = { device_token: device }
+    const ofDevice = { device_token: device, device_tokens: guessed.subject }
     if ((await limited(deps, context, "login_email", ofDevice)) === undefined) return ofDevice
     await limit(deps, context, "login_email", {}, { lock: guessed })
   }
