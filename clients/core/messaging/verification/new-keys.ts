@@ -20,7 +20,7 @@ import type { Op } from "../store/store.ts"
 import type { DeviceKey } from "./noticing.ts"
 import { putSeenKey, recordsOf, seenKeys } from "./peer-rows.ts"
 
-/** By device id. */
+/** By user and device id: a service may name a device that is known for another user's. */
 type Seen = ReadonlyMap<string, DeviceKey>
 
 /** The keys of one conversation, over the commits of one transaction. */
@@ -37,7 +37,10 @@ export interface KeyWatch {
   written(record: ConversationRecord | undefined): Promise<{ record: typeof record; ops: readonly Op[] }>
 }
 
-type Needs = Pick<Context, "store" | "rows" | "clock" | "device">
+type Needs = Pick<Context, "store" | "rows"> & {
+  readonly clock: Pick<Context["clock"], "nowMs">
+  readonly device: Pick<Context["device"], "id">
+}
 
 export function watchKeys(context: Needs, conversationId: string): KeyWatch {
   const { rows, clock, device } = context
@@ -76,11 +79,13 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
 const keysIn = (group: GroupState): DeviceKey[] =>
   membersOf(group).map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
 
-const byDevice = (keys: readonly DeviceKey[]): Seen => new Map(keys.map((one) => [one.deviceId, one]))
+const nameOf = ({ userId, deviceId }: DeviceKey): string => `${userId} ${deviceId}`
 
-function isIn(seen: Seen, { deviceId, key }: DeviceKey): boolean {
-  const found = seen.get(deviceId)
-  return found !== undefined && equalBytes(found.key, key)
+const byDevice = (keys: readonly DeviceKey[]): Seen => new Map(keys.map((one) => [nameOf(one), one]))
+
+function isIn(seen: Seen, one: DeviceKey): boolean {
+  const found = seen.get(nameOf(one))
+  return found !== undefined && equalBytes(found.key, one.key)
 }
 
 /** Earlier versions wrote no row: for their conversations, the devices of the group before the commit were seen. */
@@ -115,7 +120,8 @@ async function newAmong(context: Needs, known: Seen, unseen: readonly DeviceKey[
     if (record?.acceptedKeys.some((accepted) => equalBytes(accepted, key))) continue
     const wasVerified = record?.status === Verification.VERIFIED || record?.status === Verification.CHANGED
     const isHere = users.has(userId)
-    const seen = isHere ? [...known.values()] : (elsewhere.get(userId) ?? (await seenKeys(context, userId)))
+    const here = isHere ? [...known.values()].filter((one) => one.userId === userId) : undefined
+    const seen = here ?? elsewhere.get(userId) ?? (await seenKeys(context, userId))
     if (!isHere) elsewhere.set(userId, seen)
     const isFirst = !isHere && seen.length === 0 && !wasVerified
     const isSeen = seen.some((one) => one.deviceId === deviceId && equalBytes(one.key, key))

@@ -1,0 +1,69 @@
+// Which keys are announced, of groups whose credentials a dishonest service signed.
+import { create } from "@bufbuild/protobuf"
+import { issueDeviceCredential } from "@signet/canonical/device-credential"
+import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
+import { idOf } from "../ids.ts"
+import type { GroupState } from "../mls.ts"
+import { openMemoryStore } from "../store/memory.ts"
+import { sealedRows } from "../store/sealed-rows.ts"
+import { lifetime, testEngine } from "../testing/our-seat.ts"
+import { testBox } from "../testing/test-box.ts"
+import { type KeyWatch, watchKeys } from "./new-keys.ts"
+
+const suite = makeNodeSuite()
+const { alice, bob, credentialFields, credentialKey, id } = world
+const [first, second] = [id(0x51), id(0x52)]
+const newKey = () => suite.signatureKeyPair()
+
+/** A group whose one member has a credential of this user, device and key. */
+async function groupOf(
+  userId: Uint8Array,
+  deviceId: Uint8Array,
+  { seed, publicKey }: Awaited<ReturnType<typeof newKey>>,
+): Promise<GroupState> {
+  const fields = { ...credentialFields, userId, deviceId, leafSignatureKey: publicKey }
+  const credential = await issueDeviceCredential(fields, credentialKey)
+  const identity = { credential, signatureKey: publicKey, key: seed }
+  return testEngine(suite).createGroup({ groupId: new Uint8Array(32), identity, ...lifetime })
+}
+
+/** What is announced of groups that follow each other in one conversation, as [user, device, what]. */
+async function announced(...groups: readonly GroupState[]) {
+  const [box, scope] = [testBox(), { app: "app", user: "user" }]
+  await box.createKey(scope)
+  const context = {
+    store: openMemoryStore(),
+    rows: sealedRows(box, scope),
+    clock: { nowMs: () => 0 },
+    device: { id: idOf("dev", id(0x59)) },
+  }
+  const keys: KeyWatch = watchKeys(context, idOf("cnv", world.conversationId))
+  const held = { record: create(ConversationRecordSchema), seat: undefined, staged: undefined }
+  const found: [string, string, string][] = []
+  for (const group of groups) {
+    for (const entry of await keys.see(held, group, { seq: 1n, atMs: 0 })) {
+      if (entry.is !== "newKeys") continue
+      for (const { userId, deviceId, what } of entry.devices) found.push([userId, deviceId, what])
+    }
+  }
+  return found
+}
+
+test("a device and key that are signed for another known user are that user's new device", async () => {
+  const [alices, bobs] = [await newKey(), await newKey()]
+  const groups = [groupOf(alice, first, alices), groupOf(bob, second, bobs), groupOf(bob, first, alices)]
+  expect(await announced(...(await Promise.all(groups)))).toEqual([[idOf("prn", bob), idOf("dev", first), "newDevice"]])
+})
+
+test("a device that was another user's meanwhile is compared with its own former key", async () => {
+  const [bobs, alices, others] = [await newKey(), await newKey(), await newKey()]
+  const back = [groupOf(bob, first, bobs), groupOf(alice, first, alices), groupOf(bob, first, bobs)]
+  expect(await announced(...(await Promise.all(back)))).toEqual([])
+  const changed = [...back.slice(0, 2), groupOf(bob, first, others)]
+  expect(await announced(...(await Promise.all(changed)))).toEqual([
+    [idOf("prn", bob), idOf("dev", first), "changedKey"],
+  ])
+})
