@@ -2,6 +2,7 @@
 // conversation goes on in a new group under the same id.
 
 import { afterAll, beforeAll, expect, test } from "vitest"
+import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -101,6 +102,79 @@ test("what was written between two resets, the second of which voids the welcome
   const gap = entries.find(({ is }) => is === "gap")
   expect(gap).toMatchObject({ seq: again?.seq, afterSeq: begun?.seq })
   expect(await textsIn(first, id)).toEqual(["before", "after both"])
+})
+
+/** A device that was away sees a reset in the log and joins by its welcome. Nobody has written in the new group. */
+async function awayAndBack(name: string): Promise<{ ada: Seated; bob: Seated; id: string; away: Seated }> {
+  const { ada, bob, id, lost } = await bothReplaced(name)
+  const [away] = lost
+  if (away === undefined) throw new Error("nobody")
+  await ada.messenger.createDirectConversation(bob.person.userId)
+  await syncAll(away)
+  return { ada, bob, id, away }
+}
+
+/** What is read page by page, each after the place of the last entry. */
+async function readOn({ messenger }: Seated, id: string, read: TimelineEntry[]): Promise<void> {
+  for (;;) {
+    const last = read.at(-1)
+    const page = await messenger.timeline(id, { limit: 1, ...(last && { afterSeq: last.seq }) })
+    if (page.length === 0) return
+    read.push(...page)
+  }
+}
+
+const newDevicesIn = (entries: readonly TimelineEntry[]) =>
+  entries.flatMap((entry) => (entry.is === "newKeys" ? entry.devices.map(({ deviceId }) => deviceId) : [])).sort()
+
+test("an app that reads on after each page misses nothing that follows a reset", async () => {
+  const { ada, bob, id, away } = await awayAndBack("pages")
+  const read: TimelineEntry[] = []
+  await readOn(away, id, read)
+  for (const text of ["first", "second"]) {
+    await ada.messenger.send(id, utf8(text))
+    await syncAll(away)
+    await readOn(away, id, read)
+  }
+  expect(read.map(({ is }) => is)).toEqual(["membership", "message", "reset", "newKeys", "message", "message"])
+  expect(read).toEqual(await away.messenger.timeline(id))
+  expect(newDevicesIn(read)).toEqual([ada.messenger.deviceId, bob.messenger.deviceId].sort())
+})
+
+test("each of two tabs warns once of the keys that a reset brought", async () => {
+  const { ada, bob, id, lost } = await bothReplaced("tabs")
+  const [here] = lost
+  if (here === undefined) throw new Error("nobody")
+  const tabs = [here, await messengers.open(here.person, { ...here, clock })]
+  const heard = await Promise.all(
+    tabs.map(async ({ messenger }) => {
+      await messenger.conversation(id)
+      const entries: string[] = []
+      messenger.subscribe((event) => event.is === "entry" && entries.push(event.entry.is))
+      return entries
+    }),
+  )
+  await ada.messenger.createDirectConversation(bob.person.userId)
+  for (const { messenger } of tabs) await messenger.sync()
+  await ada.messenger.send(id, utf8("hello"))
+  for (const { messenger } of tabs.toReversed()) await messenger.sync()
+  for (const entries of heard) expect(entries).toEqual(["reset", "newKeys", "message"])
+})
+
+test("a reset right after a reset is joined, and brings the warnings of both", async () => {
+  const { ada, bob, id, away } = await awayAndBack("at once")
+  const failures: unknown[] = []
+  away.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+  await away.messenger.rejoin(id)
+  await pass()
+  const third = await replaced(ada)
+  await third.messenger.createDirectConversation(bob.person.userId)
+  await third.messenger.send(id, utf8("hello"))
+  await syncAll(away)
+  expect(failures).toEqual([])
+  expect(await kindsIn(away, id)).toEqual(["membership", "message", "reset", "newKeys", "reset", "message"])
+  const devices = [ada, bob, third].map(({ messenger }) => messenger.deviceId)
+  expect(newDevicesIn(await away.messenger.timeline(id))).toEqual(devices.sort())
 })
 
 test("of two resets at once one counts, and all is delivered once", async () => {

@@ -154,13 +154,13 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
       : { ...at, is: "gap", afterSeq: held.seat?.processedSeq ?? 0n }
     // The log may have told the reset before the welcome came.
     const isTold = former?.resetSeq === at.seq
-    // An app that has read the entry of the reset reads on after it.
-    const newKeys = await keys.see(held, joined.state, isTold ? { ...at, seq: at.seq + 1n } : at)
+    // An app that has read that entry reads on after its place, so the next place has what is new.
+    const newKeys = isTold ? [] : await keys.see(held, joined.state, at)
     // A reset that voided the welcome of the one before it: what was written between the two is lost here.
     const lastSeq = isReset ? await lastPlace(context, conversationId, held) : at.seq
     const lost: TimelineEntry[] = lastSeq + 1n < at.seq ? [{ ...at, is: "gap", afterSeq: lastSeq }] : []
     const entries = former === undefined || isTold ? newKeys : [...lost, ...newKeys, entry]
-    const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one, true)))
+    const entryOps = await Promise.all(entries.map((one) => timelineOp(context.rows, conversationId, one)))
     const after = former && {
       resetSeq: isReset ? at.seq : former.resetSeq,
       asksConfirmation: isReset ? await asksConfirmation(context, former) : former.asksConfirmation,

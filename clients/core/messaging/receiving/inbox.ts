@@ -27,7 +27,7 @@ import type { DueChange } from "../state/due.ts"
 import { type Held, isAway, ownCredential, type Seat } from "../state/held.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
-import { type KeyWatch, watchKeys } from "../verification/new-keys.ts"
+import { isUnannounced, type KeyWatch, watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
 import { checkReceiptSeen } from "./commit-check.ts"
 import { followCommit } from "./follow.ts"
@@ -207,6 +207,7 @@ async function readMessage(
 ) {
   const { seq, message } = envelope
   const at = { seq, atMs: toldMs(envelope) }
+  if (isUnannounced(batch.held)) batch.entries.push(...(await batch.keys.see(batch.held, seat.group, at)))
   const isOwn = envelope.senderDeviceId === context.device.id
   const own = withHash(batch.waiting, hash("content", message))
   const passed = { ...seat, processedSeq: seq }

@@ -8,10 +8,9 @@ import type { MessagingStore, Op, Space } from "../store/store.ts"
 export const keyOfSeq = (seq: bigint): string => seq.toString().padStart(20, "0")
 
 /** A gap and new keys sort after everything of the places before, and before the entry of the same place. */
-function keyOf({ is, seq }: TimelineEntry, isOfWelcome: boolean): string {
+function keyOf({ is, seq }: TimelineEntry): string {
   if (is !== "newKeys" && is !== "gap") return keyOfSeq(seq)
-  const name = isOfWelcome ? "joined" : "keys"
-  return `${keyOfSeq(seq - 1n)}:${is === "gap" ? "gap" : name}`
+  return `${keyOfSeq(seq - 1n)}:${is === "gap" ? "gap" : "keys"}`
 }
 
 const isBeforeEntry = (key: string): boolean => key.includes(":")
@@ -22,15 +21,8 @@ export function seqOfKey(key: string): bigint {
   return isBeforeEntry(key) ? BigInt(seq) + 1n : BigInt(seq)
 }
 
-/** @param isOfWelcome New keys that a welcome showed: a commit at the same place has a row of its own. */
-export async function timelineOp(
-  rows: SealedRows,
-  space: Space,
-  entry: TimelineEntry,
-  isOfWelcome = false,
-): Promise<Op> {
-  const place = { space, table: "timeline", key: keyOf(entry, isOfWelcome) } as const
-  return rows.put(place, TimelineRecordSchema, recordOf(entry))
+export async function timelineOp(rows: SealedRows, space: Space, entry: TimelineEntry): Promise<Op> {
+  return rows.put({ space, table: "timeline", key: keyOf(entry) }, TimelineRecordSchema, recordOf(entry))
 }
 
 export interface Range {

@@ -51,7 +51,7 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
   return {
     async see(before, after, at) {
       const present = keysIn(after)
-      const former = before.seat && byDevice(keysIn(before.seat.group))
+      const former = before.seat && !isUnannounced(before) ? byDevice(keysIn(before.seat.group)) : undefined
       const isWritten = seen !== undefined || (before.record?.seenKeysHash.length ?? 0) > 0
       const isSame = former !== undefined && present.every((one) => isIn(former, one))
       if (isWritten && seen === undefined && isSame) return []
@@ -78,6 +78,13 @@ export function watchKeys(context: Needs, conversationId: string): KeyWatch {
 
 const keysIn = (group: GroupState): DeviceKey[] =>
   membersOf(group).map(({ credential, signatureKey }) => ({ ...personOf(credential), key: signatureKey }))
+
+/**
+ * Whether the group's keys are still to be announced: the log showed the reset before the welcome came, and nothing that
+ * follows the reset was read. The entry of the reset has the place, so the next envelope's place has the announcement.
+ */
+export const isUnannounced = ({ record, seat }: Held): boolean =>
+  seat !== undefined && seat.processedSeq === record?.resetSeq
 
 const nameOf = ({ userId, deviceId }: DeviceKey): string => `${userId} ${deviceId}`
 
