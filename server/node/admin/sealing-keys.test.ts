@@ -256,8 +256,42 @@ describeOnPostgres("a rotation of the sealing key", () => {
     await only.checkpoint()
     expect(await only.reads("one")).toEqual(all("one"))
     expect(await world.verify(newKey)).toEqual([])
-    expect((await world.command("list", newKey)).json).toMatchObject({ underAnotherKey: 0, unopened: {} })
+    expect((await world.command("list", newKey)).json).toEqual(
+      expect.objectContaining({ underAnotherKey: 0, unopened: {} }),
+    )
     for (const server of [both, second, only]) expect(server.faults).toEqual([])
+  })
+
+  test("re-seals what a transaction sealed before it and commits after it", async () => {
+    const world = await startWorld()
+    await world.first.close()
+    const both = await world.start(oldKey, newKey)
+    const [sealed, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [account, identity] = [idOf("pac", "late"), idOf("idn", "late")]
+    const writing = world.db.transaction().execute(async (trx) => {
+      const value = both.opened.secrets.seal(providerTokenLabel(account), Buffer.from("late"))
+      await run(trx, "insert into identity values ($1, 'ACTIVE', null, now(), now())", [identity])
+      await run(
+        trx,
+        `insert into provider_account (id, identity_id, provider, issuer, subject, status, created_at, refresh_token_sealed)
+        values ($1, $2, 'IDP_B', 'https://b.example', 'late', 'LINKED', now(), $3)`,
+        [account, identity, Buffer.from(value)],
+      )
+      sealed.resolve()
+      await held.promise
+    })
+    await sealed.promise
+    let hasEnded = false
+    const rotation = world.command("rotate", oldKey, newKey).finally(() => {
+      hasEnded = true
+    })
+    const waitingText = "select from pg_stat_activity where query like $1 and datname = current_database()"
+    const isWaiting = async () => (await run(world.db, waitingText, ["select virtualxid%"])).length > 0
+    await expect.poll(async () => hasEnded || (await isWaiting()), { timeout: 60_000 }).toBe(true)
+    held.resolve()
+    await Promise.all([writing, rotation])
+    const { json } = await world.command("list", newKey)
+    expect(json).toEqual(expect.objectContaining({ underAnotherKey: 0, unopened: {} }))
   })
 
   test("goes on where it was killed, and half of a table is readable meanwhile", async () => {

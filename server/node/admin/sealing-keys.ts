@@ -15,6 +15,7 @@ import { type Pass, resealAll } from "../../store/postgres/reseal.ts"
 import {
   listHolders,
   listSealingKeys,
+  listTransactions,
   lockHolders,
   markResealed,
   retireSealingKey,
@@ -88,6 +89,7 @@ async function rotate({ db, opened }: At): Promise<Said> {
       return plan
     })
   await everyServerSealsWith(db, to)
+  await openTransactionsEnd(db)
   let resealed = 0
   for (let pass = await resealAll(db, (of, sealed) => sealing.reseal(of.scheme, of.label, sealed)); ; ) {
     requireOpened(pass)
@@ -151,6 +153,12 @@ function requireOpened({ unopened }: Pass): void {
 /** Servers follow at their next look; one that is not seen for a minute has ended. */
 async function everyServerSealsWith(db: Database, id: SealingKeyRecord["id"]): Promise<void> {
   while ((await listHolders(db)).some(({ sealsWith }) => sealsWith !== id)) await sleep(500)
+}
+
+/** A transaction that is open may have sealed under the previous key, and no pass sees its rows before it commits. */
+async function openTransactionsEnd(db: Database): Promise<void> {
+  const open = await listTransactions(db)
+  while ((await listTransactions(db)).some((id) => open.includes(id))) await sleep(100)
 }
 
 async function write(trx: Database, seals: OpenSecrets["seals"], facts: Facts): Promise<void> {

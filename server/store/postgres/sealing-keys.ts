@@ -77,6 +77,15 @@ export async function listHolders(db: Database): Promise<readonly SealingKeyHold
   return rows.map(({ key_ids, seals_with }) => ({ keyIds: key_ids, sealsWith: seals_with }))
 }
 
+// Every transaction locks its own virtual id. Those of the database's own workers have no user.
+const transactionsText = `select virtualxid as id from pg_locks
+where locktype = 'virtualxid' and granted and pid in (select pid from pg_stat_activity
+  where datname = current_database() and usesysid is not null and pid <> pg_backend_pid())`
+
+/** The transactions of others that are open now. */
+export const listTransactions = async (db: Database): Promise<readonly string[]> =>
+  (await run<{ id: string }>(db, transactionsText, [])).map(({ id }) => id)
+
 /** Keeps processes from coming until the transaction ends. */
 export async function lockHolders(trx: Database): Promise<void> {
   await run(trx, "lock table sealing_key_holder in exclusive mode", [])
