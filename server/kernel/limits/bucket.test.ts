@@ -131,7 +131,7 @@ test("the windows are those of the design", () => {
     messaging_commit: { device: { limit: 4, seconds: 2 }, conversation: { limit: 4, seconds: 2 } },
     messaging_change: { device: a(600) },
     messaging_stream: { device: a(60) },
-    messaging_reset: { conversation: { limit: 10, seconds: 86_400 } },
+    messaging_reset: { user: { limit: 10, seconds: 86_400 } },
     messaging_rejoin: { device: { limit: 10, seconds: 3_600 } },
     messaging_fork_report: { device: { limit: 10, seconds: 3_600 } },
     messaging_attachment: { device: a(60) },

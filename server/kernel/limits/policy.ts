@@ -58,7 +58,7 @@ export const defaultWindows = {
   messaging_commit: { device: rates.commit, conversation: rates.commit },
   messaging_change: { device: rates.change },
   messaging_stream: { device: rates.stream },
-  messaging_reset: { conversation: rates.reset },
+  messaging_reset: { user: rates.reset },
   messaging_rejoin: { device: rates.rejoin },
   messaging_fork_report: { device: rates.forkReport },
   messaging_attachment: { device: rates.attachment },

@@ -125,8 +125,9 @@ async function authorizeReset(
     throw new Refused(decision.reason)
   }
   await ensurePeerCanJoin(deps, context, conversation)
-  // Before the claim: a reset that is refused uses up nobody's key packages.
-  await counted(deps, context, "messaging_reset", { conversation: conversation.id })
+  // Before the claim: a reset that is refused uses up nobody's key packages. By user: one of the two could otherwise use
+  // up the resets of the other one, without a commit.
+  await counted(deps, context, "messaging_reset", { user: `${conversation.id} ${device.userId}` })
   const { claim, ticket } = await claimFor(deps, context, {
     id: claimIdOf(claimId),
     conversationId: conversation.id,
