@@ -32,7 +32,7 @@ import { leaveOtherStory } from "../receiving/story.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../receiving/verdict.ts"
 import { treeHashOf } from "../state/door.ts"
 import { type Held, nothingHeld, type Seat } from "../state/held.ts"
-import { keyOfSeq, timelineOp } from "../state/timeline.ts"
+import { keyOfSeq, seqOfKey, timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
 import { watchKeys } from "../verification/new-keys.ts"
@@ -197,7 +197,7 @@ async function lastPlace({ store }: Context, conversationId: string, { record, s
     const newest = page.at(-1)
     if (newest === undefined) return last
     after = newest.key
-    last = BigInt(after.slice(0, keyOfSeq(0n).length))
+    last = seqOfKey(after)
   }
 }
 
