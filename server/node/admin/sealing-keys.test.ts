@@ -214,6 +214,8 @@ async function rotated(world: World) {
   await both.close()
   const after = await world.start(newKey)
   await world.command("finish", newKey)
+  // Until it looks, a server takes stamps of the old key.
+  await expect.poll(() => after.opened.sealing.stampKeys().some(({ until }) => until !== null)).toBe(true)
   return after
 }
 
