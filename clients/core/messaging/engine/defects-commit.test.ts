@@ -55,6 +55,21 @@ test("E1: an empty commit without a path is refused", async () => {
   expect(await answerTo(() => ({}))).toBe("MLS_BAD_PATH")
 })
 
+test("a removal of nobody, of one member twice or of the committer is refused", async () => {
+  for (const leaves of [[9], [2, 2], [0]]) {
+    const answer = await answerTo(async (cast) => ({ proposals: leaves.map(remove), path: await somePath(cast) }))
+    expect(answer, `leaves ${leaves}`).toBe("MLS_BAD_PROPOSALS")
+  }
+  const { seat } = await roomOf(suite, "A", "B")
+  expect(await refusal(seat("A").engine.remove(seat("A").current(), [0], { aad }))).toBe("MLS_BAD_PROPOSALS")
+})
+
+test("a commit in the name of nobody, or of another member, is refused", async () => {
+  const inNameOf = (leafIndex: number) =>
+    answerTo(async (cast) => ({ path: await somePath(cast), sender: { senderType: "member", leafIndex } }))
+  expect([await inNameOf(3), await inNameOf(2)]).toEqual(["MLS_BAD_SENDER", "MLS_BAD_SIGNATURE"])
+})
+
 test("E2: our adds carry no path, and adds with one are refused", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const joining = await ourSeat(suite, "C")

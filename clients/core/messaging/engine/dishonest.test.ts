@@ -19,8 +19,10 @@ const suite = makeNodeSuite()
 const aad = utf8("")
 const accept = () => "accept" as const
 
-async function pathOf(seat: OurSeat): Promise<UpdatePath> {
-  const message = decoded((await seat.engine.update(seat.current(), { aad })).commit)
+const pathOf = async (seat: OurSeat) => pathIn((await seat.engine.update(seat.current(), { aad })).commit)
+
+function pathIn(commit: Uint8Array): UpdatePath {
+  const message = decoded(commit)
   if (message.wireformat !== "mls_public_message" || message.publicMessage.content.contentType !== "commit") {
     throw new Error("not a commit")
   }
@@ -62,6 +64,20 @@ test.each<
     },
     "in use already",
   ],
+  [
+    "with a key of 31 bytes",
+    (path) => ({ ...path, nodes: path.nodes.map((node) => ({ ...node, hpkePublicKey: suite.random(31) })) }),
+    "has 32 bytes",
+  ],
+  [
+    "to the signature key of another member, who lends it",
+    async (_, { seat }) => {
+      const [a, c] = [seat("A"), seat("C")]
+      const identity = { ...c.identity, credential: utf8("A#2") }
+      return pathIn((await a.engine.update(a.current(), { aad, identity })).commit)
+    },
+    "belongs to another member",
+  ],
   ["made for another leaf", (_, { seat }) => pathOf(seat("C")), "not signed by its own key"],
 ])("a path %s is refused", async (_, bend, why) => {
   const cast = await roomOf(suite, "A", "B", "C", "D")
@@ -87,6 +103,17 @@ test("a path that tells one member another secret is refused by that member", as
   expect((await seat("C").engine.process(seat("C").current(), commit, accept)).kind).toBe("next")
   const told = seat("B").engine.process(seat("B").current(), commit, accept)
   await expect(told).rejects.toThrow("does not belong to its public key")
+})
+
+test("a path secret of another length is refused", async () => {
+  const { seat } = await roomOf(suite, "A", "B", "C", "D")
+  const honest = testKit(suite)
+  const kit: Kit = {
+    ...honest,
+    hpke: { ...honest.hpke, seal: (key, info, secret) => honest.hpke.seal(key, info, secret.subarray(1)) },
+  }
+  const { commit } = await stageUpdate(kit, seat("A").current(), { aad })
+  await expect(seat("B").engine.process(seat("B").current(), commit, accept)).rejects.toThrow("a path secret has 32")
 })
 
 /** A tree of which every node is used: A to F, with updates from both sides, and F unmerged. */

@@ -1,9 +1,10 @@
 import type { Capabilities } from "ts-mls/capabilities.js"
 import { type Extension, extensionTypeToNumber } from "ts-mls/extension.js"
 import { type LeafNode, verifyLeafNodeSignature } from "ts-mls/leafNode.js"
-import { decodeRequiredCapabilities } from "ts-mls/requiredCapabilities.js"
+import { decodeRequiredCapabilities, encodeRequiredCapabilities } from "ts-mls/requiredCapabilities.js"
 import { type Kit, suiteName } from "./kit.ts"
 import { demand } from "./refusal.ts"
+import { maxBytes, strictly } from "./strict.ts"
 
 /** GroupContext extension that binds a group to its conversation; private use (RFC 9420 section 17.3). */
 export const conversationBinding = 0xf0a1
@@ -45,7 +46,7 @@ export function ownCapabilities(): Capabilities {
  * Checks what RFC 9420 section 7.3 asks of one leaf by itself: keys, signature, capabilities.
  *
  * @param place the group and the leaf index that a leaf of a commit or an update is signed for.
- * @throws EngineRefused MLS_BAD_LEAF or MLS_BAD_SIGNATURE
+ * @throws EngineRefused MLS_BAD_LEAF or MLS_BAD_SIGNATURE; MLS_MALFORMED or MLS_NON_CANONICAL for what the group requires
  */
 export async function checkLeaf(
   kit: Kit,
@@ -73,8 +74,12 @@ export async function checkLeaf(
 function meetsRequirements(own: Capabilities, extensions: readonly Extension[]): boolean {
   const requirement = extensions.find((extension) => extension.extensionType === "required_capabilities")
   if (requirement === undefined) return true
-  const required = decodeRequiredCapabilities(requirement.extensionData, 0)?.[0]
-  if (required === undefined) return false
+  const required = strictly(
+    requirement.extensionData,
+    maxBytes.keyPackage,
+    decodeRequiredCapabilities,
+    encodeRequiredCapabilities,
+  )
   return (
     required.extensionTypes.every((type) => own.extensions.includes(type)) &&
     required.proposalTypes.every((type) => own.proposals.includes(type)) &&

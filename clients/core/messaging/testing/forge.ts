@@ -1,13 +1,23 @@
 import { createContentCommitSignature, type FramedContentCommit } from "ts-mls/framedContent.js"
+import { extractWelcomeSecret, type GroupInfo, signGroupInfo } from "ts-mls/groupInfo.js"
+import { decodeGroupSecrets, encodeGroupSecrets, type GroupSecrets } from "ts-mls/groupSecrets.js"
+import { type KeyPackage, makeKeyPackageRef, signKeyPackage } from "ts-mls/keyPackage.js"
+import { deriveKeySchedule } from "ts-mls/keySchedule.js"
+import { signLeafNodeKeyPackage } from "ts-mls/leafNode.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
 import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
 import type { Proposal } from "ts-mls/proposal.js"
 import type { ProposalOrRef } from "ts-mls/proposalOrRefType.js"
 import type { Sender } from "ts-mls/sender.js"
 import type { UpdatePath } from "ts-mls/updatePath.js"
+import { encryptGroupInfo, type Welcome } from "ts-mls/welcome.js"
 import type { Suite } from "../crypto/suite.ts"
+import { stageAdd } from "../engine/commit.ts"
+import { type Identity, readKeyPackage } from "../engine/key-package.ts"
 import { type Kit, makeKit } from "../engine/kit.ts"
+import { sealingInfo } from "../engine/path.ts"
 import { type GroupState, opened } from "../engine/state.ts"
+import { decoded } from "./bare-seat.ts"
 import { deviceOf, today } from "./our-seat.ts"
 
 export function testKit(suite: Suite): Kit {
@@ -48,4 +58,78 @@ async function frame(suite: Suite, state: GroupState, content: FramedContentComm
   const whole = { wireformat: "mls_public_message", content, auth } as const
   const publicMessage = await protectPublicMessage(epochSecrets.membership, context, whole, testKit(suite).cs)
   return encodeMlsMessage({ version: "mls10", wireformat: "mls_public_message", publicMessage })
+}
+
+/** A key package with something changed, signed by the identity as a whole and in its leaf. */
+export async function forgeKeyPackage(
+  suite: Suite,
+  bytes: Uint8Array,
+  identity: Identity,
+  bend: (keyPackage: KeyPackage) => Partial<KeyPackage>,
+): Promise<KeyPackage> {
+  const { signature } = testKit(suite).cs
+  const made = readKeyPackage(bytes)
+  const bent = { ...made, ...bend(made) }
+  const leafNode = await signLeafNodeKeyPackage(bent.leafNode, identity.key, signature)
+  return signKeyPackage({ ...bent, leafNode }, identity.key, signature)
+}
+
+export interface WelcomeForgery {
+  /** Signed again, by the adder or by `signedWith`; its confirmation tag is right unless it is among what is bent. */
+  readonly info?: (info: GroupInfo) => Partial<GroupInfo>
+  readonly signedWith?: Uint8Array
+  readonly secrets?: (secrets: GroupSecrets) => Partial<GroupSecrets>
+  readonly welcome?: (welcome: Welcome) => Partial<Welcome>
+}
+
+const noPsk = new Uint8Array(32)
+
+/** A Welcome that a dishonest member can send, which opens and leads where it says; and the tree beside it. */
+export async function forgeWelcome(
+  suite: Suite,
+  state: GroupState,
+  bytes: Uint8Array,
+  { info = () => ({}), signedWith, secrets = () => ({}), welcome = () => ({}) }: WelcomeForgery,
+): Promise<{ readonly welcome: Uint8Array; readonly tree: Uint8Array }> {
+  const kit = testKit(suite)
+  const { cs, hpke } = kit
+  const sealed: Uint8Array[] = []
+  const listening: Kit = {
+    ...kit,
+    hpke: {
+      ...hpke,
+      seal(key, label, plaintext) {
+        sealed.push(plaintext.slice())
+        return hpke.seal(key, label, plaintext)
+      },
+    },
+  }
+  const staged = await stageAdd(listening, state, [bytes], { aad: new Uint8Array() })
+  const honest = decodeGroupSecrets(sealed[0] ?? new Uint8Array(), 0)?.[0]
+  const message = decoded(staged.groupInfo)
+  if (honest === undefined || message.wireformat !== "mls_group_info") throw new Error("no Welcome")
+  const told = { ...honest, ...secrets(honest) }
+  const shown = { ...message.groupInfo, ...info(message.groupInfo) }
+  const [schedule] = await deriveKeySchedule(told.joinerSecret, noPsk, shown.groupContext, cs.kdf)
+  const right = await suite.mac(schedule.confirmationKey, shown.groupContext.confirmedTranscriptHash)
+  const isBent = shown.confirmationTag !== message.groupInfo.confirmationTag
+  const confirmationTag = isBent ? shown.confirmationTag : right
+  const key = signedWith ?? opened(state).identityKey
+  const groupInfo = await signGroupInfo({ ...shown, confirmationTag }, key, cs.signature)
+  const welcomeSecret = await extractWelcomeSecret(told.joinerSecret, noPsk, cs.kdf)
+  const encryptedGroupInfo = await encryptGroupInfo(groupInfo, welcomeSecret, cs)
+  const keyPackage = readKeyPackage(bytes)
+  const label = sealingInfo("Welcome", encryptedGroupInfo)
+  const { enc, ciphertext } = await hpke.seal(keyPackage.initKey, label, encodeGroupSecrets(told))
+  const newMember = await makeKeyPackageRef(keyPackage, cs.hash)
+  const whole: Welcome = {
+    cipherSuite: cs.name,
+    secrets: [{ newMember, encryptedGroupSecrets: { kemOutput: enc, ciphertext } }],
+    encryptedGroupInfo,
+  }
+  const sent = { ...whole, ...welcome(whole) }
+  return {
+    welcome: encodeMlsMessage({ version: "mls10", wireformat: "mls_welcome", welcome: sent }),
+    tree: staged.tree(),
+  }
 }
