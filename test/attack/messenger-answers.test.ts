@@ -23,6 +23,7 @@ import {
   type Attachment,
   type Conversation,
   Conversation_Status,
+  ConversationKind,
   EnvelopeSchema,
 } from "@signet/proto/messaging/v1/records"
 import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
@@ -117,6 +118,16 @@ test("the conversation with one user is never that with another: one that is her
   transport.bend = answering({ ...(await shown(id)), userIds: [eve.person.userId, ben.person.userId] })
   const making = eve.messenger.createDirectConversation(ben.person.userId)
   await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test("a group that is here, of the same two, is not their conversation of two", async () => {
+  const { id } = await mallory.messenger.createGroupConversation([ann.person.userId])
+  await ann.messenger.sync()
+  const userIds = [ann.person.userId, mallory.person.userId]
+  transport.bend = answering({ ...(await shown(id)), kind: ConversationKind.DIRECT, userIds })
+  const making = ann.messenger.createDirectConversation(mallory.person.userId)
+  await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  expect(await ann.messenger.conversation(id)).toMatchObject({ isDirect: false })
 })
 
 test.each([

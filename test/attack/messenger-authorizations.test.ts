@@ -13,6 +13,7 @@ import type { Person } from "../../clients/core/messaging/events.ts"
 import { membersOf, stateTag } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { personOf } from "../../clients/core/messaging/receiving/roster.ts"
+import { firstSeat } from "../../clients/core/messaging/sending/first-seat.ts"
 import { type Authorized, stageCommit } from "../../clients/core/messaging/sending/staging.ts"
 import type { Held, Seat } from "../../clients/core/messaging/state/held.ts"
 import { forgedKeyPackage } from "../support/messaging/forged.ts"
@@ -75,7 +76,7 @@ const removing = async (deviceId: string, change: Partial<ProofFacts> = {}) => (
 })
 
 /** What a service answers that adds the ghost. */
-async function adding(bend?: Parameters<typeof forgedKeyPackage>[2]) {
+async function adding(bend?: Parameters<typeof forgedKeyPackage>[2], change: Partial<ProofFacts> = {}) {
   const made = await newKeyPackage(world.ghost)
   const { identity } = world.ghost
   const keyPackage = bend ? await forgedKeyPackage(made.keyPackage, identity, bend) : made.keyPackage
@@ -83,7 +84,7 @@ async function adding(bend?: Parameters<typeof forgedKeyPackage>[2]) {
   const claimed = { deviceId: world.ghost.id, userId: world.ghost.userId, keyPackage, keyPackageRef: reference }
   const added = [{ credentialHash: hash("device-credential", credential), keyPackageRef: reference }]
   return {
-    proof: await proofOf({ op: "ADD", added }),
+    proof: await proofOf({ op: "ADD", added, ...change }),
     keyPackageRefs: [reference],
     claim: { keyPackages: [claimed], ticket: new Uint8Array(9) },
   }
@@ -123,6 +124,8 @@ test.each<[string, Authorized["does"], Authorized["isAsked"], () => Promise<Answ
   ["somebody who is not in", "remove", isBen, async () => ({ ...(await benGoes()), removedDeviceIds: ["dev_none"] })],
   ["the one who asks to be removed", "remove", () => true, () => removing(context.device.id ?? "")],
   ["a removal of whom it was to add", "add", isBen, () => benGoes()],
+  ["somebody to be added who was to be removed", "remove", isGhost, () => adding()],
+  ["a reset that adds whom it was to add", "add", isGhost, () => adding(undefined, { op: "RESET" })],
   [
     "a removal, and somebody new beside it",
     "remove",
@@ -138,6 +141,7 @@ test.each<[string, Authorized["does"], Authorized["isAsked"], () => Promise<Answ
     async () => ({ ...(await adding()), proof: (await adding()).proof }),
   ],
   ["a key package by another name", "add", isGhost, async () => renamed(await adding())],
+  ["a key package by another reference", "add", isGhost, async () => referred(await adding())],
   ["nothing to be done", "add", isGhost, async () => ({ proof: (await adding()).proof })],
 ])("%s is refused", async (_, does, isAsked, answer) => {
   await expect(stage(does, isAsked, await answer())).rejects.toMatchObject({
@@ -155,6 +159,33 @@ const bent = <Given extends { readonly proof: Uint8Array }>(answer: Given) => ({
 const renamed = ({ claim, ...answer }: Awaited<ReturnType<typeof adding>>): Answer => ({
   ...answer,
   claim: { ...claim, keyPackages: claim.keyPackages.map((one) => ({ ...one, deviceId: ben.messenger.deviceId })) },
+})
+
+const referred = ({ claim, ...answer }: Awaited<ReturnType<typeof adding>>): Answer => {
+  const keyPackageRef = randomBytes(32)
+  const keyPackages = claim.keyPackages.map((one) => ({ ...one, keyPackageRef }))
+  return { ...answer, keyPackageRefs: [keyPackageRef], claim: { ...claim, keyPackages } }
+}
+
+test("what was claimed and is not authorized stays out", async () => {
+  const [asked, more] = [await adding(), await adding()]
+  const claim = { ...asked.claim, keyPackages: [...asked.claim.keyPackages, ...more.claim.keyPackages] }
+  const { welcome } = await stage("add", isGhost, { ...asked, claim })
+  const within = (part: Uint8Array | undefined) =>
+    Buffer.from(welcome).includes(Buffer.from(part ?? expect.fail("no reference")))
+  expect([asked, more].map(({ keyPackageRefs: [reference] }) => within(reference))).toEqual([true, false])
+})
+
+test("only a proof that creates begins a group", async () => {
+  const at = { conversationId: id, mlsGroupId: held.seat.group.groupId, isDirect: false, epoch: 0n, processedSeq: 0n }
+  const begun = { ...held, seat: await firstSeat(context, at) }
+  const begin = async (change: Partial<ProofFacts>) => {
+    const facts = { baseEpoch: 0n, baseStateTag: stateTag(begun.seat.group), ...change }
+    const authorization = create(AuthorizationSchema, await adding(undefined, facts))
+    return stageCommit(context, id, begun, "an intent", { does: "add", isAsked: isGhost, authorization })
+  }
+  expect((await begin({ op: "CREATE", baseStateTag: null })).welcome.length).toBeGreaterThan(100)
+  await expect(begin({})).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
 })
 
 test.each<[string, (made: Conversation) => object]>([

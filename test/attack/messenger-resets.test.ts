@@ -29,6 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
+type Authorization = NonNullable<AuthorizeMembershipResponse["authorization"]>
 type Facts = Parameters<MessagingServer["messaging"]["deps"]["authority"]["issueProof"]>[0]
 
 async function meet(kind: "direct" | "group"): Promise<Room> {
@@ -174,6 +175,8 @@ test("a group of more than two users is never reset", async () => {
 /** Ann waits, and nobody is left who could let her in. */
 async function strandedRoom(): Promise<Room> {
   const room = await meet("direct")
+  await mallory.update(room)
+  await ann.messenger.sync()
   await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
   await ann.messenger.rejoin(room.id)
   expect((await ann.messenger.conversation(room.id))?.status).toBe("stranded")
@@ -181,9 +184,7 @@ async function strandedRoom(): Promise<Room> {
 }
 
 /** What the service answers to the reset that Ann asks for. */
-function answering(
-  change: (authorization: NonNullable<AuthorizeMembershipResponse["authorization"]>) => unknown,
-): void {
+function answering(change: (authorization: Authorization) => unknown): void {
   transport.bend = {
     method: "AuthorizeMembership",
     async answer(truth) {
@@ -193,9 +194,33 @@ function answering(
   }
 }
 
-test.each<[string, (room: Room, authorization: { mlsGroupId: Uint8Array; proof: Uint8Array }) => unknown]>([
+/** Puts another proof of the same reset in the place of what the auth service had signed. */
+async function proven(room: Room, one: Authorization, change: Partial<Facts>): Promise<void> {
+  const claimed = (one.claim?.keyPackages ?? []).map(({ keyPackage }) => engine.inspectKeyPackage(keyPackage))
+  const added = (await Promise.all(claimed)).map(({ credential, reference }) => ({
+    credentialHash: hash("device-credential", credential),
+    keyPackageRef: reference,
+  }))
+  const facts = { ...(await factsFor(room, one.mlsGroupId)), added, ...change }
+  const { bytes } = await server.messaging.deps.authority.issueProof(facts, noPaper)
+  Object.assign(one, { mlsGroupId: facts.mlsGroupId, proof: bytes })
+}
+
+test.each<[string, (room: Room, authorization: Authorization) => unknown]>([
   ["the group that there is", (room, one) => Object.assign(one, { mlsGroupId: room.state.groupId })],
   ["a group of another conversation", (_, one) => Object.assign(one, { mlsGroupId: randomBytes(32) })],
+  [
+    "the group that there is, with a proof for it",
+    (room, one) => proven(room, one, { mlsGroupId: room.state.groupId }),
+  ],
+  [
+    "a group of another conversation, with a proof for it",
+    (room, one) => proven(room, one, { mlsGroupId: randomBytes(32) }),
+  ],
+  [
+    "a state before the one that it was in, with a proof for it",
+    (room, one) => proven(room, one, { baseEpoch: room.epoch - 1n }),
+  ],
   ["another group than the proof's", (room, one) => Object.assign(one, { mlsGroupId: idOfGroup(room) })],
   [
     "a proof that adds",

@@ -16,6 +16,7 @@ import { localStoreMutants } from "./local-stores.ts"
 import { mailboxMutants } from "./mailboxes.ts"
 import { messagingStoreMutants } from "./messaging-store.ts"
 import { messengerMutants } from "./messenger.ts"
+import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
@@ -57,4 +58,5 @@ export const mutants: readonly Mutant[] = [
   ...movingMutants,
   ...tokenEndpointMutants,
   ...paperMutants,
+  ...messengerCheckMutants,
 ]

@@ -4,7 +4,7 @@ import { utf8 } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { UploadKeyPackagesResponse } from "@signet/proto/messaging/v1/key_package_service"
-import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import { uncheckedEngine } from "../../clients/core/messaging/mls.ts"
@@ -77,8 +77,41 @@ test("an envelope that the log does not have changes nothing", async () => {
   const contentHash = hash("content", message)
   await expect(bent({ message, contentHash })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
   await expect(bent({ seq: 0n })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
+  await expect(bent({ contentHash: new Uint8Array(32) })).rejects.toMatchObject({ reason: "ENVELOPE_INVALID" })
   expect(await offline.messenger.conversation(id)).toEqual(before)
   expect(await bent({})).toMatchObject({ is: "processed" })
+})
+
+test("what cannot be this conversation's does not wait for what precedes it", async () => {
+  const [id, other] = [await group(), await group()]
+  await ann.messenger.send(id, utf8("ours"))
+  await ann.messenger.send(other, utf8("theirs"))
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const last = async (of: string) => (await logOf(of)).at(-1) ?? expect.fail("an empty log")
+  const [ours, theirs] = [await last(id), await last(other)]
+  const later = (envelope: Envelope) =>
+    offline.messenger.processIncoming({ conversationId: id, envelope: { ...envelope, seq: 90n } })
+  const { message } = ours
+  const misplaced = [
+    theirs,
+    { ...ours, kind: Envelope_Kind.COMMIT, contentHash: hash("commit", message) },
+    { ...ours, message: new Uint8Array(9), contentHash: hash("content", new Uint8Array(9)) },
+  ]
+  for (const envelope of misplaced) {
+    await expect(later(envelope)).rejects.toMatchObject({ name: "MessagingError", reason: "ENVELOPE_INVALID" })
+  }
+  expect(await later(ours)).toEqual({ is: "queued" })
+})
+
+test("whoever was removed takes no envelope in", async () => {
+  const id = await group()
+  await ann.messenger.send(id, utf8("before"))
+  const [, envelope] = await logOf(id)
+  if (envelope === undefined) throw new Error("no message")
+  await ann.messenger.removeMembers(id, [ben.person.userId])
+  await ben.messenger.sync()
+  const incoming = ben.messenger.processIncoming({ conversationId: id, envelope })
+  await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })
 
 test("without a network messages wait, in order, and are sent once when it is back", async () => {

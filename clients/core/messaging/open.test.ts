@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
+import { StoreHeaderSchema } from "@signet/proto/client/v1/records"
 import { expect, test } from "vitest"
 import { suite, verify } from "../../../test/support/messaging/papers.ts"
 import { idOf } from "./ids.ts"
 import type { MessengerOptions } from "./messenger.ts"
 import { openContext } from "./open.ts"
 import { openMemoryStore } from "./store/memory.ts"
+import { deviceSpace } from "./store/store.ts"
 import { testBox } from "./testing/test-box.ts"
 
 const noTransport = {
@@ -44,4 +47,34 @@ test.each([
 ])("no token goes to %s", async (baseUrl) => {
   const options = optionsWith({ messaging: { baseUrl, issuerRootKeys: [] } })
   await expect(openContext(options, { suite, verify })).rejects.toMatchObject({ reason: "CONFIGURATION_INVALID" })
+})
+
+/** Opens a store that has this header. */
+async function openWith(header: MessageInitShape<typeof StoreHeaderSchema>) {
+  const options = optionsWith({})
+  const { appId, userId } = options.session
+  const own = { formatVersion: 1, storeId: new Uint8Array(16), boxBackend: "test", appId, userId }
+  const value = toBinary(StoreHeaderSchema, create(StoreHeaderSchema, { ...own, ...header }))
+  await options.store.transact(deviceSpace, 0n, [{ op: "create", table: "header", key: "store", value }])
+  return openContext(options, { suite, verify })
+}
+
+test.each<[string, MessageInitShape<typeof StoreHeaderSchema>, string]>([
+  ["another user", { userId: idOf("prn", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
+  ["another app", { appId: idOf("app", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
+  ["a tenant, without one", { tenantId: idOf("ten", new Uint8Array(16).fill(1)) }, "WRONG_USER"],
+  ["another secret box", { boxBackend: "another" }, "SECURE_STORE_CHANGED"],
+  ["a later version", { formatVersion: 2 }, "STATE_NEWER_VERSION"],
+])("a store of %s stays shut", async (_, header, reason) => {
+  await expect(openWith(header)).rejects.toMatchObject({ name: "MessagingError", reason })
+})
+
+test("a token that names no issuer begins no store", async () => {
+  const store = openMemoryStore()
+  const { session } = optionsWith({})
+  for (const token of ["", "no token", `e30.${Buffer.from('{"iss":7}').toString("base64url")}.`]) {
+    const options = optionsWith({ store, session: { ...session, accessToken: async () => token } })
+    await expect(openContext(options, { suite, verify })).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  }
+  expect(await store.spaces()).toEqual([])
 })

@@ -1,19 +1,33 @@
-// Who is let in by a commit, with papers that are signed by whom they must be: credentials that do not belong, and groups
-// that may not be. What a whole service makes of it is in test/attack.
+// Commits with papers that are signed by whom they must be: in a place that is not theirs, with credentials that do not
+// belong, and of groups that may not be. What a whole service makes of it is in test/attack.
 import { create } from "@bufbuild/protobuf"
-import type { CommitReceipt } from "@signet/canonical/commit-receipt"
+import { type CommitReceipt, issueCommitReceipt } from "@signet/canonical/commit-receipt"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import { verifyMembershipProof } from "@signet/canonical/membership-proof"
 import { ConversationRecordSchema } from "@signet/proto/client/v1/records"
+import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
+import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
 import { issueMembershipProof } from "../../../../proto/canonical/membership-proof.ts"
 import * as world from "../../../../proto/canonical/testing/world.ts"
+import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { idOf } from "../ids.ts"
-import type { CommitChange, Member } from "../mls.ts"
-import { type Bench, type CheckedPapers, checkMembers, judgeChange } from "./commit-check.ts"
+import { type CommitChange, type Member, stateTag } from "../mls.ts"
+import type { Seat } from "../state/held.ts"
+import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
+import { openRoom } from "../testing/seat.ts"
+import {
+  type Bench,
+  type CheckedPapers,
+  checkMembers,
+  checkPapers,
+  checkReceiptSeen,
+  judgeChange,
+} from "./commit-check.ts"
 
 const { alice, bob, appId, tenantId, now, day, id, credentialFields, credentialKey, leaf, otherLeaf } = world
 
@@ -151,4 +165,98 @@ test("new keys are of the same device of the same user, and under a good credent
   }
   const ended = await member(0, { notBefore: now - 9n * day, notAfter: now })
   expect(() => renew(ended)).toThrow(expect.objectContaining({ code: "CRED_EXPIRED" }))
+})
+
+const suite = makeNodeSuite()
+const previous = { hash: world.bytes32(0xc4), acceptedAtMs: now * 1_000n }
+
+/** What a case changes of a commit that is in its place. */
+interface Elsewhere {
+  /** In the place of the commit. */
+  readonly message?: (committer: OurSeat, aad: Uint8Array) => Promise<Uint8Array>
+  /** As the service says it, beside the commit. */
+  readonly epoch?: bigint
+  readonly seen?: Uint8Array
+  readonly op?: MembershipOp
+}
+
+/** Papers of a commit of epoch 1, and a receipt for whatever it is. */
+async function check({ message, epoch = 1n, seen = previous.hash, op = MembershipOp.ADD }: Elsewhere) {
+  const [a, b] = [await ourSeat(suite, "A"), await ourSeat(suite, "B")]
+  const room = await openRoom(a, world.mlsGroupId)
+  await room.add("A", [b])
+  const proof = await issueMembershipProof(
+    { ...world.proofFields, baseEpoch: 1n, baseStateTag: stateTag(b.current()), op },
+    world.proofKey,
+  )
+  const aad = buildEnvelopeAad({
+    conversationId: world.conversationId,
+    kind: EnvelopeKind.COMMIT,
+    membershipProof: proof,
+    lastReceiptHash: seen,
+  })
+  const made = message ? await message(a, aad) : (await a.engine.update(a.current(), { aad })).commit
+  const receipt = issueCommitReceipt(
+    {
+      ...world.receiptFields,
+      epoch: 1n,
+      commitHash: hash("commit", made),
+      proofHash: hash("membership-proof", proof),
+    },
+    world.receiptKey,
+  )
+  const seat: Seat = {
+    group: b.current(),
+    processedSeq: 8n,
+    receipt: previous,
+    leafRenewedAt: 0,
+    identityKey: b.identity.signatureKey,
+    treeHash: new Uint8Array(),
+  }
+  return checkPapers(bench, seat, create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt }))
+}
+
+test("a commit in its place passes", async () => {
+  expect(await check({})).toMatchObject({ atSeconds: now, proof: { body: { op: MembershipOp.ADD } } })
+})
+
+test.each<[string, Elsewhere, string]>([
+  [
+    "that is a message",
+    { message: async ({ engine, current }, aad) => (await engine.encrypt(current(), new Uint8Array(), aad)).message },
+    "ENVELOPE_MISPLACED",
+  ],
+  [
+    "of another group",
+    {
+      async message(_, aad) {
+        const stranger = await ourSeat(suite, "A")
+        const room = await openRoom(stranger, world.bytes32(0x12))
+        await room.update("A")
+        return (await stranger.engine.update(stranger.current(), { aad })).commit
+      },
+    },
+    "ENVELOPE_MISPLACED",
+  ],
+  [
+    "of a later epoch, that is said to be of this one",
+    {
+      async message({ engine, current }, aad) {
+        const { next } = await engine.update(current(), { aad })
+        return (await engine.update(next, { aad })).commit
+      },
+    },
+    "EPOCH_MISPLACED",
+  ],
+  ["of this epoch, that is said to be of another", { epoch: 2n }, "EPOCH_MISPLACED"],
+  ["whose sender has seen another receipt", { seen: world.bytes32(0xc5) }, "RECEIPT_SEEN_DIFFERS"],
+  ["with a proof that resets, inside the group", { op: MembershipOp.RESET }, "GROUP_NOT_NEW"],
+])("a commit %s is refused, whatever its receipt says", async (_, elsewhere, reason) => {
+  await expect(check(elsewhere)).rejects.toMatchObject({ name: "Forked", reason })
+})
+
+test("before the first receipt nobody has seen one", () => {
+  checkReceiptSeen(new Uint8Array(), "first")
+  const seen = () => checkReceiptSeen(previous.hash, "first")
+  expect(seen).toThrow(expect.objectContaining({ reason: "RECEIPT_SEEN_DIFFERS" }))
 })

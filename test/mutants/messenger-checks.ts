@@ -1,0 +1,210 @@
+import type { Mutant } from "./mutant.ts"
+
+const client = "clients/core/messaging"
+const inPlace = {
+  file: `${client}/receiving/commit-check.ts`,
+  test: `${client}/receiving/commit-check.test.ts`,
+  row: "a commit %s is refused, whatever its receipt says",
+}
+const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: "a store of %s stays shut" }
+const frame = {
+  file: `${client}/receiving/incoming.ts`,
+  test: "test/story/messenger-envelopes.test.ts",
+  name: "what cannot be this conversation's does not wait for what precedes it",
+}
+const staging = { file: `${client}/sending/staging.ts`, test: "test/attack/messenger-authorizations.test.ts" }
+const reset = {
+  file: `${client}/sending/reset.ts`,
+  test: "test/attack/messenger-resets.test.ts",
+  row: "this device begins no reset by the answer of %s",
+}
+
+/** Faults in what a messenger checks of envelopes, answers and its own store, and the test that notices each. */
+export const messengerCheckMutants: readonly Mutant[] = [
+  {
+    ...inPlace,
+    fault: "a message stands in the place of a commit",
+    from: 'ensure(frame.kind === "commit", "ENVELOPE_MISPLACED")',
+    to: "",
+    name: "a commit that is a message is refused, whatever its receipt says",
+  },
+  {
+    ...inPlace,
+    fault: "a commit may be another group's",
+    from: 'ensure(equalBytes(frame.groupId, group.groupId), "ENVELOPE_MISPLACED")',
+    to: "",
+    name: "a commit of another group is refused, whatever its receipt says",
+  },
+  {
+    ...inPlace,
+    fault: "a commit may be of another epoch than it is said to be",
+    from: "frame.epoch === group.epoch && ",
+    to: "",
+    name: "a commit of a later epoch, that is said to be of this one is refused, whatever its receipt says",
+  },
+  {
+    ...inPlace,
+    fault: "a commit may be said to be of another epoch",
+    from: " && envelope.epoch === group.epoch",
+    to: "",
+    name: "a commit of this epoch, that is said to be of another is refused, whatever its receipt says",
+  },
+  {
+    ...inPlace,
+    fault: "a proof that resets passes inside its group",
+    from: 'ensure((proof?.body.op === MembershipOp.RESET) === isOwnReset, "GROUP_NOT_NEW")',
+    to: "",
+    name: "a commit with a proof that resets, inside the group is refused, whatever its receipt says",
+  },
+  {
+    ...inPlace,
+    fault: "a receipt is seen before the first",
+    from: "if (seen.length === 0) return",
+    to: 'if (seen.length === 0 || previous === "first") return',
+    name: "before the first receipt nobody has seen one",
+    row: "before the first receipt nobody has seen one",
+  },
+  {
+    ...store,
+    fault: "a store opens for every user",
+    from: "header.userId === owner.userId && ",
+    to: "",
+    name: "a store of another user stays shut",
+  },
+  {
+    ...store,
+    fault: "a store opens in every app",
+    from: "header.appId === owner.appId && ",
+    to: "",
+    name: "a store of another app stays shut",
+  },
+  {
+    ...store,
+    fault: "a store opens in every tenant",
+    from: ' && header.tenantId === (owner.tenantId ?? "")',
+    to: "",
+    name: "a store of a tenant, without one stays shut",
+  },
+  {
+    ...store,
+    fault: "a store opens with every secret box",
+    from: "if (header.boxBackend !== box.describe().backend)",
+    to: "if (box === undefined)",
+    name: "a store of another secret box stays shut",
+  },
+  {
+    ...store,
+    fault: "a later version's store is read as this one's",
+    from: "if (header.formatVersion > 1)",
+    to: "if (header.formatVersion < 1)",
+    name: "a store of a later version stays shut",
+  },
+  {
+    ...store,
+    fault: "a store begins without an issuer",
+    from: 'if (issuer === undefined) throw new MessagingError("ANSWER_REFUSED", "the access token names no issuer")',
+    to: "",
+    name: "a token that names no issuer begins no store",
+    row: "a token that names no issuer begins no store",
+  },
+  {
+    ...frame,
+    fault: "an envelope waits by another content hash",
+    from: 'equalBytes(contentHash, hash(isCommit ? "commit" : "content", message))',
+    to: "contentHash.length > 0",
+    name: "an envelope that the log does not have changes nothing",
+  },
+  {
+    ...frame,
+    fault: "another conversation's envelope waits in this one",
+    from: "equalBytes(frame.groupId, group.groupId) && ",
+    to: "",
+  },
+  {
+    ...frame,
+    fault: "a message waits as a commit",
+    from: ' && (frame.kind === "commit") === isCommit',
+    to: "",
+  },
+  {
+    ...frame,
+    fault: "what is no MLS message fails with the engine's error",
+    from: 'throw new MessagingError("ENVELOPE_INVALID", cause.message, { cause })',
+    to: "throw cause",
+  },
+  {
+    ...staging,
+    fault: "whatever was claimed is added",
+    from: ".filter((one) => allowed.has(hex(one.keyPackageRef)))",
+    to: ".filter(() => allowed.size > 0)",
+    name: "what was claimed and is not authorized stays out",
+  },
+  {
+    ...staging,
+    fault: "a key package goes by any reference",
+    from: "equalBytes(reference, claimed.keyPackageRef) && ",
+    to: "",
+    name: "a key package by another reference is refused",
+    row: "a key package by another reference",
+  },
+  {
+    ...staging,
+    fault: "a key package goes by any device's name",
+    from: " && person.deviceId === claimed.deviceId",
+    to: "",
+    name: "a key package by another name is refused",
+    row: "a key package by another name",
+  },
+  {
+    ...staging,
+    fault: "who was to be removed is added",
+    from: "(isLeft || added.length > 0)",
+    to: "isLeft",
+    name: "somebody to be added who was to be removed is refused",
+    row: "somebody to be added who was to be removed",
+  },
+  {
+    ...staging,
+    fault: "a proof that resets adds",
+    from: "(proof.body.op === MembershipOp.RESET) !== resets",
+    to: "resets && proof.body.op !== MembershipOp.RESET",
+    name: "a reset that adds whom it was to add is refused",
+    row: "a reset that adds whom it was to add",
+  },
+  {
+    ...staging,
+    fault: "a group begins with a proof that only adds",
+    from: "if ((proof.body.op === MembershipOp.CREATE) !== (group.epoch === 0n))",
+    to: "if (proof.body.op === MembershipOp.CREATE && group.epoch > 0n)",
+    name: "only a proof that creates begins a group",
+  },
+  {
+    ...reset,
+    fault: "a reset leads into the group that it replaces",
+    from: " &&\n    !equalBytes(mlsGroupId, record.mlsGroupId)",
+    to: "",
+    name: "this device begins no reset by the answer of the group that there is, with a proof for it",
+  },
+  {
+    ...reset,
+    fault: "a reset leads into a group of another conversation",
+    from: 'equalBytes(mlsGroupId.subarray(0, 16), bytesOfId("cnv", conversationId)) &&',
+    to: "",
+    name: "this device begins no reset by the answer of a group of another conversation, with a proof for it",
+  },
+  {
+    ...reset,
+    fault: "a reset goes back to an earlier state",
+    from: "if (baseEpoch === 0n || isBehind)",
+    to: "if (baseEpoch === 0n)",
+    name: "this device begins no reset by the answer of a state before the one that it was in, with a proof for it",
+  },
+  {
+    fault: "a group stands for the conversation of its two users",
+    file: `${client}/sending/creation.ts`,
+    from: "record?.isDirect === true && users.every(",
+    to: "users.every(",
+    test: "test/attack/messenger-answers.test.ts",
+    name: "a group that is here, of the same two, is not their conversation of two",
+  },
+]
