@@ -7,6 +7,17 @@ const masks = { file: "server/rpc/field-mask.ts", test: "server/rpc/field-mask.t
 const moves = { file: `${kernel}/moves.ts`, test: `${kernel}/moves.test.ts` }
 const addresses = { file: `${kernel}/address.ts`, test: `${kernel}/address.test.ts` }
 const writes = "test/attack/administrative-writes.test.ts"
+const removed = {
+  file: "server/rpc/admin/membership.ts",
+  test: "test/attack/removed-members.test.ts",
+  name: "whoever was removed leaves no personal access token and no delegation there to come back to",
+  row: "whoever %s leaves no personal access token and no delegation there to come back to",
+}
+const declined = {
+  file: "server/rpc/account/invitations.ts",
+  test: "test/story/administration-states.test.ts",
+  name: "an invitation that is declined ends with its membership, and is not in the way of the next",
+}
 
 /** Faults in who administers what, and in what they may set and give. */
 export const administrationMutants: readonly Mutant[] = [
@@ -115,5 +126,43 @@ export const administrationMutants: readonly Mutant[] = [
     to: "",
     test: writes,
     name: "SuspendTenant",
+  },
+  {
+    fault: "a delegation outlives the membership that it was given in",
+    from: "for (const { id } of delegations) await tx.delegations.revokeDelegation(id, nowMs)",
+    to: "void delegations",
+    ...removed,
+  },
+  {
+    fault: "a removal ends what its member made elsewhere in the app",
+    from: "one.revokedAtMs === null && isInside(one, membership)",
+    to: "one.revokedAtMs === null",
+    ...removed,
+  },
+  {
+    fault: "tokens of a delegation that ended with a membership are not revoked",
+    from: "[...pats, ...delegations].map",
+    to: "pats.map",
+    ...removed,
+  },
+  {
+    fault: "whoever leaves keeps tokens of the place",
+    ...removed,
+    file: "server/rpc/account/memberships.ts",
+    from: "    await removeInside(self, membership)\n",
+    to: "",
+    name: "whoever left leaves no personal access token and no delegation there to come back to",
+  },
+  {
+    fault: "an invitation that was declined waits for an answer",
+    from: '{ ...invitation, status: "DECLINED", answeredAtMs: nowMs }',
+    to: "{ ...invitation, answeredAtMs: nowMs }",
+    ...declined,
+  },
+  {
+    fault: "a membership outlives the invitation that was declined",
+    from: '{ ...membership, status: "DECLINED", updatedAtMs: nowMs }',
+    to: "{ ...membership, updatedAtMs: nowMs }",
+    ...declined,
   },
 ]

@@ -1,6 +1,8 @@
 // Every state and every administrative move, over the wire; and the sessions that end with what stops.
 import type { DescMethod } from "@bufbuild/protobuf"
 import { newId } from "@signet/kernel/ids"
+import { Invitation_Status } from "@signet/proto/auth/v1/memberships"
+import { Membership_Status } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { administrationMethods, callRaw, type Ids, makeOneOfEach, requestOf } from "../support/administered.ts"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
@@ -303,4 +305,34 @@ test("an invitation that ran out is not in the way of the next", async () => {
     root,
   )
   expect(membership?.status).toBe(8)
+})
+
+test("an invitation that is declined ends with its membership, and is not in the way of the next", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const { principalId, token } = await signIn(server, clients, "declines", { app: world.app })
+  const appId = world.app.id
+  const asked = { appId, tenantId: world.tenant.id, principalId }
+  const first = await clients.admin.inviteMember(asked, root)
+  const decline = () => clients.account.declineInvitation({ code: first.code }, bearer(token))
+  await decline()
+  const membershipId = first.invitation?.membershipId ?? ""
+  const { membership } = await clients.admin.getMembership({ appId, membershipId }, root)
+  expect(membership?.status).toBe(Membership_Status.DECLINED)
+  const { invitations } = await clients.admin.listInvitations({ appId }, root)
+  const declined = invitations.find(({ id }) => id === first.invitation?.id)
+  expect(declined?.status).toBe(Invitation_Status.DECLINED)
+  expect(await refusal(decline())).toBe("PermissionDenied INVITATION_INVALID")
+  const accept = clients.account.acceptInvitation({ code: first.code }, bearer(token))
+  expect(await refusal(accept)).toBe("PermissionDenied INVITATION_INVALID")
+  const written = await server.store.db
+    .selectFrom("audit_event")
+    .select("outcome")
+    .where("kind", "=", "membership.declined")
+    .where("actor_principal_id", "=", principalId)
+    .orderBy("id")
+    .execute()
+  expect(written.map(({ outcome }) => outcome)).toEqual(["SUCCESS", "DENIED"])
+  const second = await clients.admin.inviteMember(asked, root)
+  await clients.account.acceptInvitation({ code: second.code }, bearer(token))
 })

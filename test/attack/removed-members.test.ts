@@ -1,0 +1,83 @@
+// What is left at a place to who was sent away from it, or went: nothing there, and everything elsewhere.
+import { Membership_Status } from "@signet/proto/auth/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
+import { bearer, refusal } from "../support/clients.ts"
+import { addMachine, addPolicy, basic, type Machine, postForm } from "../support/machines.ts"
+import { type SignedInPerson, signIn } from "../support/people.ts"
+
+const asked = { audiences: ["svc-notes"], scopes: ["notes.read"] }
+let all: AdministeredServer
+let machine: Machine
+let policyId = ""
+beforeAll(async () => {
+  all = await startAdministeredServer()
+  machine = await addMachine(all.server)
+  policyId = (await addPolicy(all.server, machine, { ...asked, allowStanding: true })).id
+})
+afterAll(() => all?.server.close())
+
+/** A personal access token and a delegation, made where the person is signed in. */
+async function leave({ token }: SignedInPerson) {
+  const { delegations, pats } = all.clients
+  const made = { name: "laptop", allowedAudiences: asked.audiences, scopes: asked.scopes }
+  const { pat, token: secret } = await pats.createPat(made, bearer(token))
+  const { delegation } = await delegations.createDelegation({ ...asked, policyId }, bearer(token))
+  const [patId = "", delegationId = ""] = [pat?.id, delegation?.id]
+  return {
+    ids: [patId, delegationId].toSorted(),
+    /** How each is answered. */
+    async use() {
+      const exchange = pats.exchangePat({ pat: secret })
+      const exchanged = await exchange.then(
+        () => "served",
+        () => refusal(exchange),
+      )
+      const form = { audience: "svc-notes", scope: "notes.read", job_id: "nightly", delegation_id: delegationId }
+      const answer = await postForm(
+        `${all.server.url}/auth/token`,
+        { ...form, grant_type: "on_behalf_of" },
+        basic(machine),
+      )
+      return [exchanged, answer.status === 200 ? "served" : answer.body.reason]
+    },
+  }
+}
+
+const ways = {
+  "was removed": ({ appId, membershipId }: { appId: string; membershipId: string }) =>
+    all.clients.admin.removeMembership({ appId, membershipId }, all.world.as("admin")),
+  left: ({ membershipId, token }: { membershipId: string; token: string }) =>
+    all.clients.account.leaveMembership({ membershipId }, bearer(token)),
+}
+
+test.each(Object.entries(ways))(
+  "whoever %s leaves no personal access token and no delegation there to come back to",
+  async (way, end) => {
+    const { server, clients, world } = all
+    const appId = world.app.id
+    const [whole, inside] = [
+      await signIn(server, clients, `who ${way}`, { app: world.app }),
+      await signIn(server, clients, `who ${way}`, { app: world.app, tenantId: world.tenant.id }),
+    ]
+    const { principalId, token } = whole
+    const [there, elsewhere] = [await leave(inside), await leave(whole)]
+    const served = ["served", "served"]
+    expect([await there.use(), await elsewhere.use()]).toEqual([served, served])
+
+    const place = { appId, tenantId: world.tenant.id }
+    const { memberships } = await clients.admin.listMemberships({ ...place, principalId }, world.as("root"))
+    await end({ appId, token, membershipId: memberships[0]?.id ?? "" })
+    const revoked = await server.store.db
+      .selectFrom("revocation")
+      .select("key")
+      .where("key", "in", [...there.ids, ...elsewhere.ids])
+      .execute()
+    expect(revoked.map(({ key }) => key).toSorted()).toEqual(there.ids)
+
+    const { membership } = await clients.admin.createMembership({ ...place, principalId }, world.as("root"))
+    expect(membership?.status).toBe(Membership_Status.ACTIVE)
+    expect(await there.use()).toEqual(["Unauthenticated PAT_INVALID", "DELEGATION_EXPIRED"])
+    expect(await elsewhere.use()).toEqual(served)
+  },
+)
