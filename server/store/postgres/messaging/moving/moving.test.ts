@@ -420,6 +420,8 @@ const notMessagings = new Set([
   "revocation_log",
   "role",
   "role_grant",
+  "sealing_key",
+  "sealing_key_holder",
   "service_account",
   "service_key",
   "service_secret",
