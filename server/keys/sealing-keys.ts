@@ -13,7 +13,8 @@ export interface SealingKeys {
   /**
    * Takes over which key seals, which only open, and which stamps count.
    *
-   * @throws Error when a process with these keys cannot read what is there; nothing changes then.
+   * @throws Error when a process with these keys cannot read what is there. Until a later look finds it otherwise, nothing
+   *   is sealed and stamped: a process that was away during a rotation would do so under a key that has ended.
    */
   follow(records: readonly SealingKeyRecord[]): void
   seal(scheme: SealingScheme, label: SealedLabel, plaintext: Uint8Array): Uint8Array
@@ -52,6 +53,11 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
   let current = first
   let opening: readonly HeldKey[] = held
   let stamps: readonly Stamping[] = [stampingOf(first.id, first.stampKey, null)]
+  let unfit: string | undefined
+
+  const requireFit = () => {
+    if (unfit !== undefined) throw new Error(unfit)
+  }
 
   const open: SealingKeys["open"] = (scheme, label, sealed) => {
     for (const { keys } of opening) {
@@ -68,8 +74,8 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
     follow(records) {
       if (records.length === 0) return
       const ids = held.map(({ id }) => id)
-      const wrong = judgeHeld(records, ids)
-      if (wrong !== undefined) throw new Error(wrong)
+      unfit = judgeHeld(records, ids)
+      requireFit()
       const used = records.find(({ status }) => status === "CURRENT")
       if (used === undefined) throw new Error("the database names no sealing key in use")
       const next = heldKey(held, used.id)
@@ -81,7 +87,10 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
       current = next
     },
 
-    seal: (scheme, label, plaintext) => sealUnder(current.keys[scheme], label, plaintext),
+    seal(scheme, label, plaintext) {
+      requireFit()
+      return sealUnder(current.keys[scheme], label, plaintext)
+    },
     open,
 
     reseal(scheme, label, sealed) {
@@ -98,7 +107,10 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
       return sealUnder(heldKey(held, to).keys.service, stampKeyLabel({ id, status }), text)
     },
 
-    stamp: (text) => hmac(stamps[0]?.key, text),
+    stamp(text) {
+      requireFit()
+      return hmac(stamps[0]?.key, text)
+    },
     stampedBy: (text, stamp) => stamps.find(({ key }) => isEqual(hmac(key, text), stamp)),
     stampKeys: () => stamps,
   }

@@ -362,6 +362,18 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(await world.verify(newKey)).toEqual([])
   })
 
+  test("stops a server with the old key that was away and comes back, as soon as it looks", async () => {
+    const world = await startWorld()
+    const away = await world.open(oldKey)
+    await rotated(world)
+    const records = await listSealingKeys(world.db)
+    expect(() => away.sealing.follow(records)).toThrow("is retired")
+    const label = clientSecretLabel(idOf("pcl", "late"))
+    expect(() => away.secrets.seal(label, Buffer.from("late"))).toThrow("is retired")
+    expect(() => away.seals.newDataKey("late")).toThrow("is retired")
+    expect(() => away.seals.stamp("late")).toThrow("is retired")
+  })
+
   test("may be followed by another, and stamps under all keys verify", async () => {
     const world = await startWorld()
     const second = await rotated(world)
