@@ -129,6 +129,24 @@ describe("in a folder", () => {
     }
   })
 
+  test.each<[string, (key: string) => Promise<unknown>]>([
+    ["lost", (key) => blobs().delete(key)],
+    ["cut short", (key) => blobs().put(key, small.subarray(1))],
+  ])("a part that was %s since it came is missing, and is not given out", async (_, change) => {
+    const { attachments } = scene.alice.calls
+    const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
+    await attachments.uploadPart({ attachmentId, index: 0, data: small })
+    await change(keyOf(attachmentId, 0))
+    expect(await refusal(attachments.completeAttachment({ attachmentId }))).toBe(
+      "FailedPrecondition ATTACHMENT_INCOMPLETE",
+    )
+    await attachments.uploadPart({ attachmentId, index: 0, data: small })
+    await attachments.completeAttachment({ attachmentId })
+    await change(keyOf(attachmentId, 0))
+    const download = scene.bob.calls.attachments.downloadPart({ attachmentId, index: 0 })
+    expect(await refusal(download)).toBe("Unavailable UNAVAILABLE")
+  })
+
   test("other bytes than were announced are not completed, until they are put right", async () => {
     const { attachments } = scene.alice.calls
     const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
@@ -253,6 +271,7 @@ describe("in a bucket", () => {
   let scene: Scene
   /** Called when a part is to be put. */
   let onPut: (() => Promise<unknown>) | undefined
+  let onRead: (() => Promise<unknown>) | undefined
   beforeAll(async () => {
     s3 = await startTestS3(() => Date.now())
     const withHook = (store: BlobStore): BlobStore => ({
@@ -260,6 +279,14 @@ describe("in a bucket", () => {
       async put(key, bytes) {
         await onPut?.()
         return store.put(key, bytes)
+      },
+      async get(key) {
+        await onRead?.()
+        return store.get(key)
+      },
+      async size(key) {
+        await onRead?.()
+        return store.size(key)
       },
     })
     const place = { ...credentials, endpoint: s3.url, presignedSeconds: 900, timeoutMs: 2_000, nowMs: Date.now }
@@ -320,6 +347,27 @@ describe("in a bucket", () => {
     expect(await refusal(late)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
     expect([...s3.objects.keys()].filter((key) => key.includes(attachmentId))).toEqual([])
   })
+
+  test.each(["through the service", "straight to the store"])(
+    "an attachment that is deleted while it is completed is gone, with its part put %s",
+    async (way) => {
+      const { attachments } = scene.alice.calls
+      const { id: attachmentId } = await created(scene.alice.calls, wanted(scene.room.id, small))
+      if (way === "through the service") await attachments.uploadPart({ attachmentId, index: 0, data: small })
+      else {
+        const { url } = await attachments.presignPart({ attachmentId, index: 0 })
+        expect((await fetch(url, { method: "PUT", body: new Uint8Array(small) })).status).toBe(200)
+      }
+      onRead = async () => {
+        onRead = undefined
+        await attachments.deleteAttachment({ attachmentId })
+      }
+      const completed = attachments.completeAttachment({ attachmentId })
+      expect(await refusal(completed)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+      expect(await refusal(attachments.getAttachment({ attachmentId }))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+      await sweepAttachments(scene.server.messaging.deps)
+    },
+  )
 
   test("what cannot be erased is tried again, and keeps nothing else from being erased", async () => {
     const ids = [await completed(scene.alice, scene.room), await completed(scene.alice, scene.room)]

@@ -1,5 +1,5 @@
 // What a device keeps for others, on the real runtime: key packages, claims and welcomes.
-import { newId } from "@signet/kernel/ids"
+import { idOf, newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { chooseKeyPackage } from "@signet/kernel/messaging/key-package"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
@@ -188,6 +188,55 @@ describe("a claim", () => {
   })
 })
 
+describe("the alarm of a device", () => {
+  test("leaves what has not ended: a nonce, a package, a claim and what it took", async () => {
+    const [requester, target] = await devicesOf(2)
+    const DEVICES = objects.env.DEVICES
+    const late = { notAfterMs: nowMs + 80 * day }
+    await store.keyPackages.upload([newKeyPackage(target, late), newKeyPackage(target, late)], nowMs)
+    const claim = (atMs: number) => {
+      const of = {
+        id: newId("clm", nowMs, random(10)),
+        requester: { deviceId: requester.id, userId: requester.userId },
+        conversationId: newId("cnv", nowMs, random(10)),
+        targets: { userIds: [], deviceIds: [target.id] },
+        place,
+        requestHash: random(),
+      }
+      return store.keyPackages.claim(of, atMs, newAudit())
+    }
+    await claim(nowMs)
+    await claim(nowMs + 10 * day)
+    const [ended, kept] = [random(16), random(16)]
+    await store.proofNonces.use(target.id, ended, nowMs + day)
+    await store.proofNonces.use(target.id, kept, nowMs + 60 * day)
+    await objects.world({ passedMs: 15 * day })
+    await Promise.all([requester, target].map(({ id }) => DEVICES.getByName(id).wake()))
+    const stored = async (one: MessagingDevice, table: string) =>
+      (await DEVICES.getByName(one.id).rowsOf(`select 1 from ${table}`)).length
+    expect([await stored(requester, "claim"), await stored(requester, "claim_package")]).toEqual([1, 1])
+    expect([await stored(target, "taken"), await stored(target, "key_package")]).toEqual([1, 2])
+    expect(await store.proofNonces.use(target.id, kept, nowMs + 60 * day)).toBe(false)
+    expect(await store.proofNonces.use(target.id, ended, nowMs + 60 * day)).toBe(true)
+    await reset()
+  })
+})
+
+describe("a key of an attachment", () => {
+  test("is freed by the attachment that it names, and by no other", async () => {
+    const object = objects.env.DEVICES.getByName((await device()).id)
+    const [key, beside] = [random(16), random(16)]
+    const [first, second] = [idOf("att", random(16)), idOf("att", random(16))]
+    await object.takeAttachmentKey(key, first)
+    await object.takeAttachmentKey(beside, first)
+    await object.freeAttachmentKey(key, second)
+    expect(await object.takeAttachmentKey(key, second)).toBe(first)
+    await object.freeAttachmentKey(key, first)
+    expect(await object.takeAttachmentKey(key, second)).toBe(second)
+    expect(await object.takeAttachmentKey(beside, second)).toBe(first)
+  })
+})
+
 describe("a welcome", () => {
   const welcomeOf = (one: MessagingDevice, change: Partial<WelcomeRecord> = {}): WelcomeRecord => ({
     id: newId("wel", nowMs, random(10)),
@@ -241,10 +290,13 @@ describe("a welcome", () => {
     expect(await list(one, { maxBytes: 400 })).toEqual(all.slice(0, 2))
     expect(await list(one, { after: second })).toEqual(all.slice(2))
     expect(await store.welcomes.listPending(one.id, nowMs + day, { size: 1, maxBytes: 1, after: null })).toEqual([])
-    expect(await store.welcomes.findPending(one.id, first.conversationId)).toEqual(first)
-    await consume(first)
+    for (const each of all) expect(await store.welcomes.findPending(one.id, each.conversationId)).toEqual(each)
+    const key = random(16)
+    const consumed = await consume(first, key)
+    expect(await store.welcomes.findPending(one.id, first.conversationId)).toBeUndefined()
     await store.welcomes.voidAll(one.id)
     await store.welcomes.voidAll(one.id)
+    expect(await consume(first, key)).toEqual(consumed)
     for (const each of all) await put(each)
     expect(await list(one)).toEqual([])
     expect(await consume(second)).toBe("NOT_FOUND")
@@ -278,6 +330,28 @@ describe("a welcome", () => {
     expect(await consume(old)).toBe("NOT_FOUND")
   })
 
+  test("is void by the end of a leaf of its own conversation and of before that, and by no other", async () => {
+    const one = await device()
+    const [old, beside, after] = [welcomeOf(one), welcomeOf(one), welcomeOf(one)]
+    const newer = welcomeOf(one, { conversationId: old.conversationId, commitSeq: 6n })
+    for (const each of [old, beside, newer]) await put(each)
+    await tell(old, { voidBeforeSeq: 6n })
+    await put(after)
+    const ids = (await list(one)).map(({ id }) => id).toSorted()
+    expect(ids).toEqual([beside, newer, after].map(({ id }) => id).toSorted())
+  })
+
+  test("is erased when its time has come, and not before", async () => {
+    const one = await device()
+    const [ended, kept] = [welcomeOf(one), welcomeOf(one, { expiresAtMs: nowMs + 20 * day })]
+    for (const each of [ended, kept]) await put(each)
+    await objects.world({ passedMs: 2 * day })
+    await objects.env.DEVICES.getByName(one.id).wake()
+    await reset()
+    const rows = await objects.env.DEVICES.getByName(one.id).rowsOf("select id from welcome")
+    expect(rows).toEqual([{ id: kept.id }])
+  })
+
   test("that is used up lets its conversation forget it", async () => {
     const devices = await devicesOf(3)
     const [creator, one, other] = devices
@@ -291,6 +365,7 @@ describe("a welcome", () => {
     const [welcome] = await list(one)
     await consume(there(welcome))
     await until(async () => (await statuses()).includes("ENDED"))
+    expect((await statuses()).toSorted()).toEqual(["ENDED", "SENT"])
     await store.welcomes.voidAll(there(other).id)
     await until(async () => (await statuses()).every((status) => status === "ENDED"))
   })

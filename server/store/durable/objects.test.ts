@@ -141,6 +141,18 @@ describe("a device's key", () => {
   })
 })
 
+test("a name is given up, or passed on, by its owner alone", async () => {
+  const name = objects.env.NAMES.getByName(keyName(random()))
+  const of = (owner: string) => ({ owner, at: "" })
+  await name.take(of("owner"))
+  expect(await name.take(of("stranger"))).toMatchObject({ owner: "owner" })
+  await name.release("stranger")
+  expect(await name.replace("stranger", of("heir"))).toMatchObject({ owner: "owner" })
+  expect(await name.replace("owner", of("heir"))).toMatchObject({ owner: "heir" })
+  await name.release("heir")
+  expect(await name.holder()).toBeUndefined()
+})
+
 describe("a user", () => {
   const user = ({ userId }: MessagingDevice) => objects.env.USERS.getByName(userName(userId, place))
   const revoke = async (one: MessagingDevice) => {
@@ -209,6 +221,20 @@ describe("a user", () => {
     await objects.world({ passedMs: 18_000 })
     await user(one).wake()
     expect(await carried()).toHaveLength(2)
+    await reset()
+  })
+
+  test("has one revocation carried out after another is done", async () => {
+    const [one, other] = (await putUser(store, 2)).devices
+    if (one === undefined || other === undefined) return expect.fail("no devices")
+    const devices = [one, other].map((each): MessagingDevice => ({ ...each, status: "REVOKED", revokedAtMs: nowMs }))
+    const change = changeOf(one, { devices, list: newList(3n), revoked: [one.id, other.id] })
+    expect(await store.devices.change(change)).toBe("done")
+    await store.devices.effectsDone(one.id)
+    await objects.world({ passedMs: 6_000 })
+    await user(one).wake()
+    const carried = (await objects.world()).carriedOut.filter(({ userId }) => userId === one.userId)
+    expect(carried).toEqual([{ deviceId: other.id, userId: one.userId }])
     await reset()
   })
 

@@ -87,6 +87,21 @@ export function conversationSuite(
     expect(await list(one)).toEqual([second, { ...begun, roster: [] }])
   })
 
+  test("a device is in those that have a leaf of it, until the leaf goes or the conversation is closed", async () => {
+    const [left, closed] = [await putGroup(messaging(), [one, other]), await putGroup(messaging(), [one, other])]
+    const kept = await putGroup(messaging(), [one, other])
+    await putGroup(messaging(), [one])
+    await create(newConversation([other.userId]), creatorOf(other.id))
+    const ids = () => expect.poll(() => store().withDevice(other.id), { timeout: 30_000 })
+    await ids().toEqual([left, closed, kept].map(({ id }) => id).toSorted())
+    const removal = { op: "REMOVE", isDirected: false, proof: random(), proofHash: random() } as const
+    await append(newCommit(left, one, leavesOf([one]), { membership: removal }))
+    await ids().toEqual([closed, kept].map(({ id }) => id).toSorted())
+    const event = () => newAudit("conversation.closed")
+    await store().direct(closed.id, () => ({ is: "close" }), event)
+    await ids().toEqual([kept.id])
+  })
+
   test("a cursor only rises, and not beyond the log", async () => {
     const group = await putGroup(messaging(), [one, other])
     await append(newMessage(group, one))

@@ -54,6 +54,30 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 0, hasLastResort: false })
   })
 
+  test("are retired by their names, of one device", async () => {
+    const [device, beside] = [await newDevice(), await newDevice()]
+    const [retired, kept] = [newKeyPackage(device), newKeyPackage(device)]
+    await packages().upload([retired, kept], nowMs)
+    await packages().upload([newKeyPackage(beside)], nowMs)
+    await packages().retire(device.id, [retired.ref])
+    await packages().retire(beside.id, [kept.ref])
+    expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 1 })
+    expect((await claimOf(device))?.ref).toEqual(kept.ref)
+    await packages().retire(device.id, "all")
+    expect(await packages().inventory(beside.id, nowMs)).toMatchObject({ available: 1 })
+  })
+
+  test("make room for a new last resort: the one before is retired, and no other", async () => {
+    const device = await newDevice()
+    const lastResort = () => newKeyPackage(device, { isLastResort: true, notAfterMs: nowMs + 90 * day })
+    const [before, after] = [lastResort(), lastResort()]
+    await packages().upload([newKeyPackage(device), before], nowMs)
+    await packages().upload([after], nowMs)
+    expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 1, hasLastResort: true })
+    expect((await claimOf(device))?.isLastResort).toBe(false)
+    expect((await claimOf(device))?.ref).toEqual(after.ref)
+  })
+
   test("uploaded again are left as they are; an init key of another package is refused, with all of them", async () => {
     const device = await newDevice()
     const one = newKeyPackage(device)

@@ -1,0 +1,138 @@
+// The messaging services at their limits: a pruned log, a claim for more devices than a commit adds, a user with the most
+// conversations, and a stream whose session has ended.
+import { ConnectError } from "@connectrpc/connect"
+import { newId, parseId } from "@signet/kernel/ids"
+import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { newClaimId } from "../../../test/support/messaging/committing.ts"
+import type { TestDevice } from "../../../test/support/messaging/device.ts"
+import { randomBytes } from "../../../test/support/messaging/papers.ts"
+import { claimsOf } from "../../../test/support/people.ts"
+import { changeOf, newDevice } from "../../store/postgres/messaging/testing/world.ts"
+import { run } from "../../store/postgres/sql.ts"
+import { putPerson } from "../../store/postgres/testing/people.ts"
+import { endingOf } from "./subscribe/alive.ts"
+import { eventOf } from "./subscribe/told.ts"
+import { type MessagingWorld, openMessagingWorld } from "./testing/world.ts"
+
+let world: MessagingWorld
+let alice: TestDevice
+let bob: TestDevice
+beforeAll(async () => {
+  world = await openMessagingWorld()
+  alice = await world.newDevice({ packages: 30 })
+  bob = await world.newDevice({ packages: 30 })
+})
+afterAll(async () => {
+  expect(world.faults).toEqual([])
+  await world.close()
+})
+
+async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
+  try {
+    await call
+  } catch (error) {
+    return ConnectError.from(error)
+  }
+  return expect.fail("was taken")
+}
+
+const reasonOf = (error: ConnectError) => error.findDetails(ErrorInfoSchema)[0]?.reason
+const limitOf = (error: ConnectError) => error.findDetails(LimitExceededSchema)[0]
+const there = <T>(value: T | undefined): T => value ?? expect.fail("nothing is there")
+
+test("a log is read from where it begins, and a device that asks for what was pruned is told so", async () => {
+  const room = await alice.createGroup([bob.userId])
+  await bob.join()
+  for (const text of ["one", "two"]) await alice.send(room, text)
+  await alice.update(room)
+  await alice.send(room, "three")
+  for (const { calls } of [alice, bob]) {
+    await calls.conversations.ackMessages({ conversationId: room.id, processedSeq: 5n, processedEpoch: 2n })
+  }
+  const { conversations } = world.deps.store
+  await conversations.prune(world.deps.clock.nowMs() + 91 * 86_400_000, 1_000)
+  const listed = (afterSeq: bigint) => bob.calls.conversations.listMessages({ conversationId: room.id, afterSeq })
+  expect((await listed(3n)).envelopes.map(({ seq }) => seq)).toEqual([4n, 5n])
+  for (const afterSeq of [0n, 2n]) expect(reasonOf(await errorOf(listed(afterSeq)))).toBe("LOG_PRUNED")
+
+  // A stream that is that far behind says where the log stands, and the list says the rest.
+  const conversationId = there(parseId("cnv", room.id))
+  const deviceId = there(parseId("dev", bob.id))
+  const told = (afterSeq: bigint) => {
+    const listener = { deviceId, includeEnvelopes: true, told: new Map([[conversationId, afterSeq]]) }
+    return eventOf(world.deps, listener, { is: "envelopes", conversationId, headSeq: 5n })
+  }
+  expect(await told(0n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })
+  expect(await told(4n)).toMatchObject({ value: { headSeq: 5n, envelopes: [{ seq: 5n }] } })
+  // No larger than what a hint may bring along.
+  await alice.send(room, "x".repeat(maxBytes.inlineEnvelope))
+  expect(await told(5n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })
+})
+
+test("a claim is for no more devices than a commit adds, whatever they have", async () => {
+  const room = await alice.createGroup([bob.userId])
+  const own = there(await world.deps.store.devices.find(there(parseId("dev", alice.id))))
+  const place = { appId: own.appId, tenantId: own.tenantId }
+  const crowd = await Promise.all(
+    Array.from({ length: maxCount.subjectsPerCommit / maxCount.devicesPerUser }, async () => {
+      const { principal } = await putPerson(world.store.store)
+      const devices = Array.from({ length: maxCount.devicesPerUser }, () => newDevice(principal.id, place))
+      const [first] = devices
+      await world.deps.store.devices.change(changeOf(there(first), { devices }))
+      return principal.id
+    }),
+  )
+  const claim = (userIds: string[], deviceIds: string[] = []) =>
+    errorOf(
+      alice.calls.keyPackages.claimKeyPackages({
+        ...{ conversationId: room.id, claimId: newClaimId(), userIds, deviceIds },
+      }),
+    )
+  expect(reasonOf(await claim(crowd))).toBe("NO_KEY_PACKAGE")
+  const refused = await claim(crowd, [bob.id])
+  expect([reasonOf(refused), limitOf(refused)?.limit, limitOf(refused)?.max]).toEqual([
+    ...["LIMIT_EXCEEDED", "subjects_per_commit", BigInt(maxCount.subjectsPerCommit)],
+  ])
+})
+
+test("a user makes no more conversations than one may have", async () => {
+  const carol = await world.newDevice({ packages: 1 })
+  const create = () =>
+    carol.calls.conversations.createConversation({
+      kind: { case: "group", value: { userIds: [bob.userId] } },
+      ...{ idempotencyKey: randomBytes(16), claimId: newClaimId() },
+    })
+  const { conversation } = await create()
+  const many = `insert into conversation (id, app_id, tenant_id, mls_group_id, kind, status, creator_user_id, user_ids,
+      creator_device_id, creator_key, request_hash, epoch, head_seq, first_seq, head_at, directives, fork_reports,
+      max_leaves, created_at)
+    select 'crowd' || i, app_id, tenant_id, decode(lpad(to_hex(i), 64, '0'), 'hex'), kind, status, creator_user_id,
+      user_ids, creator_device_id, decode(lpad(to_hex(i), 32, '0'), 'hex'), request_hash, 0, 0, 1, head_at, '[]', '[]',
+      max_leaves, created_at
+    from conversation, generate_series(1, $2::integer - 2) i where id = $1`
+  await run(world.store.db, many, [conversation?.id, maxCount.conversationsPerUser])
+  const asked = "insert into conversation_asked select id, $1 from conversation where id like 'crowd%'"
+  await run(world.store.db, asked, [carol.userId])
+  await create()
+  const refused = await errorOf(create())
+  expect([reasonOf(refused), limitOf(refused)?.limit, limitOf(refused)?.max]).toEqual([
+    ...["LIMIT_EXCEEDED", "conversations_per_user", BigInt(maxCount.conversationsPerUser)],
+  ])
+})
+
+test("a stream goes on while its device and its session do, and says which of them has ended", async () => {
+  const device = await world.newDevice({ packages: 0 })
+  const deviceId = there(parseId("dev", device.id))
+  const sessionId = there(parseId("ses", String(claimsOf(device.session.accessToken).sid)))
+  const reason = async (of: Parameters<typeof endingOf>[1]) => (await endingOf(world.deps, of))?.reason
+  expect(await reason({ deviceId, sessionId })).toBeUndefined()
+  // A token of a program has no session.
+  expect(await reason({ deviceId, sessionId: null })).toBeUndefined()
+  const none = newId("ses", world.deps.clock.nowMs(), randomBytes(10))
+  expect(await reason({ deviceId, sessionId: none })).toBe("SESSION_REVOKED")
+  world.advance(2 * 86_400_000)
+  expect(await reason({ deviceId, sessionId })).toBe("SESSION_EXPIRED")
+})
