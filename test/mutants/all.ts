@@ -20,6 +20,7 @@ import { messengerCheckMutants } from "./messenger-checks.ts"
 import { messengerFileMutants } from "./messenger-files.ts"
 import { movingMutants } from "./moving.ts"
 import type { Mutant } from "./mutant.ts"
+import { objectMutants } from "./objects.ts"
 import { paperMutants } from "./papers.ts"
 import { permissionMutants } from "./permissions.ts"
 import { revocationMutants } from "./revocations.ts"
@@ -52,6 +53,7 @@ export const mutants: readonly Mutant[] = [
   ...tabMutants,
   ...messengerFileMutants,
   ...authorityMutants,
+  ...objectMutants,
   ...simulationMutants,
   ...simulatedTabMutants,
   ...localStoreMutants,

@@ -5,6 +5,7 @@ const attacks = "test/attack/messaging.test.ts"
 const commits = "test/attack/messaging-commits.test.ts"
 const appends = "server/rpc/messaging/append/append.test.ts"
 const service = "server/rpc/messaging/conversation-service.test.ts"
+const bounds = "server/rpc/messaging/bounds.test.ts"
 const streams = "server/rpc/messaging/subscribe/subscribe.test.ts"
 
 /** Faults in what is taken into a conversation, and in who reads it. */
@@ -192,5 +193,93 @@ export const conversationMutants: readonly Mutant[] = [
     to: "",
     test: commits,
     name: "whose path has a leaf that nobody signed, or another device's, is refused",
+  },
+  {
+    fault: "a log that was pruned is read with a gap",
+    file: "server/rpc/messaging/reads.ts",
+    from: 'if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")',
+    to: "",
+    test: bounds,
+    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+  },
+  {
+    fault: "a log is told to be pruned where it is not",
+    file: "server/rpc/messaging/reads.ts",
+    from: "if (afterSeq + 1n < firstSeq)",
+    to: "if (afterSeq < firstSeq)",
+    test: bounds,
+    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+  },
+  {
+    fault: "a stream ends where a log was pruned",
+    file: "server/rpc/messaging/subscribe/told.ts",
+    from: 'if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined',
+    to: "",
+    test: bounds,
+    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+  },
+  {
+    fault: "a hint brings along what is too large",
+    file: "server/rpc/messaging/subscribe/told.ts",
+    from: "return size <= maxBytes.inlineEnvelope",
+    to: "return size > 0",
+    test: bounds,
+    name: "a log is read from where it begins, and a device that asks for what was pruned is told so",
+  },
+  {
+    fault: "a claim is for as many devices as there are",
+    file: "server/rpc/messaging/claiming.ts",
+    from: "  await ensureFew(deps, device, targets)\n",
+    to: "",
+    test: bounds,
+    name: "a claim is for no more devices than a commit adds, whatever they have",
+  },
+  {
+    fault: "devices that are named do not count in a claim",
+    file: "server/rpc/messaging/claiming.ts",
+    from: "...active.map(({ id }) => id), ...deviceIds]",
+    to: "...active.map(({ id }) => id)]",
+    test: bounds,
+    name: "a claim is for no more devices than a commit adds, whatever they have",
+  },
+  {
+    fault: "a claim is for one device less than a commit adds",
+    file: "server/rpc/messaging/claiming.ts",
+    from: "if (asked.size > maxCount.subjectsPerCommit)",
+    to: "if (asked.size >= maxCount.subjectsPerCommit)",
+    test: bounds,
+    name: "a claim is for no more devices than a commit adds, whatever they have",
+  },
+  {
+    fault: "a user who has too many conversations gets one that is not there",
+    file: "server/rpc/messaging/create.ts",
+    from: 'if (created.is === "full") {',
+    to: 'if (created.is === "full" && request.kind.case === "direct") {',
+    test: bounds,
+    name: "a user makes no more conversations than one may have",
+  },
+  {
+    fault: "a stream outlives a session that is not there",
+    file: "server/rpc/messaging/subscribe/alive.ts",
+    from: '?.state ?? "REVOKED"',
+    to: '?.state ?? "ACTIVE"',
+    test: bounds,
+    name: "a stream goes on while its device and its session do, and says which of them has ended",
+  },
+  {
+    fault: "every session that has ended was revoked",
+    file: "server/rpc/messaging/subscribe/alive.ts",
+    from: 'state === "EXPIRED" ? "SESSION_EXPIRED" : "SESSION_REVOKED"',
+    to: '"SESSION_REVOKED"',
+    test: bounds,
+    name: "a stream goes on while its device and its session do, and says which of them has ended",
+  },
+  {
+    fault: "a stream without a session ends",
+    file: "server/rpc/messaging/subscribe/alive.ts",
+    from: "if (sessionId === null) return undefined",
+    to: 'if (sessionId === null) return new Refused("SESSION_REVOKED")',
+    test: bounds,
+    name: "a stream goes on while its device and its session do, and says which of them has ended",
   },
 ]

@@ -9,7 +9,16 @@ import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { keyPackageSuite } from "../../../test/support/messaging-store/key-packages.ts"
 import { claimRaceSuite } from "../../../test/support/messaging-store/races.ts"
-import { newAudit, newKeyPackage, putGroup, putUser, random } from "../postgres/messaging/testing/world.ts"
+import {
+  leavesOf,
+  newAudit,
+  newCommit,
+  newKeyPackage,
+  putGroup,
+  putUser,
+  random,
+  signReceipt,
+} from "../postgres/messaging/testing/world.ts"
 import type { DeviceNotice } from "./conversation/told.ts"
 import type { DurableEnv } from "./env.ts"
 import { createDurableStore } from "./store.ts"
@@ -350,6 +359,18 @@ describe("a welcome", () => {
     await reset()
     const rows = await objects.env.DEVICES.getByName(one.id).rowsOf("select id from welcome")
     expect(rows).toEqual([{ id: kept.id }])
+  })
+
+  test("is ended by the removal of its device, in its conversation, and no other's is", async () => {
+    const devices = await devicesOf(3)
+    const [creator, stays, removed] = devices
+    const group = await putGroup(store, devices)
+    const membership = { op: "REMOVE", isDirected: false, proof: random(), proofHash: random() } as const
+    const commit = newCommit(group, creator, leavesOf([creator, stays]), { membership })
+    expect((await store.conversations.append(commit, signReceipt, nowMs, [])).is).toBe("appended")
+    const rows = await objects.env.CONVERSATIONS.getByName(group.id).rowsOf("select device_id, status from welcome")
+    const statuses = Object.fromEntries(rows.map(({ device_id, status }) => [String(device_id), status]))
+    expect(statuses).toEqual({ [stays.id]: "SENT", [there(removed).id]: "ENDED" })
   })
 
   test("that is used up lets its conversation forget it", async () => {

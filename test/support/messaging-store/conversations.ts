@@ -129,6 +129,9 @@ export function conversationSuite(
     expect(await store().online(group.id, nowMs + 1)).toEqual([{ deviceId: one.id, userId: one.userId }])
     expect(await store().online(group.id, nowMs)).toHaveLength(2)
     expect((await store().open(group.id, other.id))?.cursor.processedSeq).toBe(0n)
+    const removal = { op: "REMOVE", isDirected: false, proof: random(), proofHash: random() } as const
+    await append(newCommit(group, one, leavesOf([one]), { membership: removal }))
+    expect(await store().online(group.id, nowMs)).toEqual([{ deviceId: one.id, userId: one.userId }])
   })
 
   test("a directive is issued once, is leased to one, and is done by the commit that removes its device", async () => {
