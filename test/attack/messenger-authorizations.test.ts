@@ -210,6 +210,32 @@ test.each<[string, (made: Conversation) => object]>([
   expect(await ann.store.spaces()).toEqual(before)
 })
 
+test("a new group is named after its conversation, whatever there is a proof for", async () => {
+  const { transport, ann } = world
+  const mlsGroupId = randomBytes(32)
+  transport.bend = {
+    method: "CreateConversation",
+    async answer(truth) {
+      const { conversation, authorization } = truth as CreateConversationResponse
+      const claimed = authorization?.claim?.keyPackages ?? []
+      const looked = claimed.map(({ keyPackage }) => context.engine.inspectKeyPackage(keyPackage))
+      const added = (await Promise.all(looked)).map(({ credential, reference }) => ({
+        credentialHash: hash("device-credential", credential),
+        keyPackageRef: reference,
+      }))
+      const creates = { op: "CREATE", baseEpoch: 0n, baseStateTag: null } as const
+      const of = { conversationId: conversation?.id as ConversationId, mlsGroupId, added }
+      Object.assign(authorization ?? {}, { proof: await proofOf({ ...creates, ...of }) })
+      Object.assign(conversation ?? {}, { mlsGroupId })
+    },
+  }
+  const before = await ann.store.spaces()
+  const making = ann.messenger.createGroupConversation([ben.person.userId])
+  await expect(making).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
+  transport.bend = undefined
+  expect(await ann.store.spaces()).toEqual(before)
+})
+
 test("a conversation of two is with the one that was asked for, whatever the service calls it", async () => {
   const { transport, ann, mallory } = world
   const userIds = [ann.person.userId, mallory.userId]

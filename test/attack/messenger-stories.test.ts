@@ -186,9 +186,15 @@ test("a change that is asked for shows it too, and is refused", async () => {
 
 test("a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent", async () => {
   const room = await meet()
+  // Before the commit that counts: one of another epoch, and a message of the same.
+  await mallory.update(room)
+  await mallory.send(room, "of the epoch before")
+  await mallory.update(room)
+  await ann.messenger.sync()
   const before = transport.reports.length
   refusal = otherReceipt
-  await expect(ann.messenger.send(room.id, text("patience"))).rejects.toMatchObject({ reason: "QUEUED" })
+  const sending = ann.messenger.send(room.id, text("patience"))
+  await expect(sending).rejects.toMatchObject({ reason: "QUEUED", cause: { name: "ConnectError" } })
   await ann.messenger.sync()
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "active", quarantine: undefined })
   expect(transport.reports).toHaveLength(before)
@@ -196,13 +202,14 @@ test("a refusal alone moves nobody: where the log has what was followed, what wa
   expect(directives).toEqual([])
   refusal = undefined
   await ann.messenger.sync()
-  expect(await written(room)).toEqual(["patience"])
+  expect(await written(room)).toEqual(["of the epoch before", "patience"])
 })
 
 test.each<[string, (other: Envelope) => Envelope[]]>([
   ["a receipt that nobody signed", (other) => [{ ...other, receipt: other.receipt.slice().fill(0, -64) }]],
   ["a commit that its receipt is not of", (other) => [{ ...other, message: other.message.slice().fill(1, -8) }]],
   ["no commit at all", () => []],
+  ["the same of long before, page after page,", (other) => [{ ...other, seq: 1n, epoch: 0n }]],
 ])("a log that has %s in the place of what was followed moves nobody either", async (_, lie) => {
   const room = await meet()
   await mallory.update(room)

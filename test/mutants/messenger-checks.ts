@@ -19,6 +19,10 @@ const reset = {
   row: "this device begins no reset by the answer of %s",
 }
 
+const story = { file: `${client}/receiving/story.ts`, test: "test/attack/messenger-stories.test.ts" }
+const alone = "a refusal alone moves nobody: where the log has what was followed, what was written waits and is sent"
+const verification = { file: `${client}/verification/verification.ts` }
+
 /** Faults in what a messenger checks of envelopes, answers and its own store, and the test that notices each. */
 export const messengerCheckMutants: readonly Mutant[] = [
   {
@@ -206,5 +210,68 @@ export const messengerCheckMutants: readonly Mutant[] = [
     to: "users.every(",
     test: "test/attack/messenger-answers.test.ts",
     name: "a group that is here, of the same two, is not their conversation of two",
+  },
+  {
+    fault: "a new group goes by any name",
+    file: `${client}/sending/creation.ts`,
+    from: 'equalBytes(made.mlsGroupId.subarray(0, 16), bytesOfId("cnv", made.id)) &&',
+    to: "",
+    test: staging.test,
+    name: "a new group is named after its conversation, whatever there is a proof for",
+  },
+  {
+    ...story,
+    fault: "a commit of any epoch is what the log has in the place of one",
+    from: " && epoch === group.epoch - 1n)",
+    to: ")",
+    name: alone,
+  },
+  {
+    ...story,
+    fault: "a message is what the log has in the place of a commit",
+    from: "kind === Envelope_Kind.COMMIT && epoch",
+    to: "kind > 0 && epoch",
+    name: alone,
+  },
+  {
+    ...story,
+    fault: "a log that goes backwards is read for ever",
+    from: "afterSeq = last > afterSeq ? last : upTo",
+    to: "afterSeq = last",
+    name: "a log that has the same of long before, page after page, in the place of what was followed moves nobody either",
+    row: "a log that has %s in the place of what was followed moves nobody either",
+  },
+  {
+    ...verification,
+    fault: "a comparison with anybody answers every reset",
+    from: "!seen?.asksConfirmation || !seen.directUserIds.includes(userId)",
+    to: "!seen?.asksConfirmation",
+    test: "test/story/messenger-first-contact.test.ts",
+    name: "a reset asks for a new comparison with a person who was verified, and the careful send nothing before it",
+  },
+  {
+    ...verification,
+    fault: "keys that nobody compared have changed",
+    from: "status: before.status === Status.VERIFIED ? Status.CHANGED : before.status,",
+    to: "status: Status.CHANGED,",
+    test: "test/story/messenger-verification.test.ts",
+    name: "a service that goes back to an older list of somebody who was not is refused, and that is remembered",
+    row: "a service that goes back to an older list of somebody %s is refused, and that is remembered",
+  },
+  {
+    ...verification,
+    fault: "a conversation that one is not in has a code",
+    from: "if (seat === undefined) throw",
+    to: "if (seat !== undefined && seat.processedSeq < 0n) throw",
+    test: frame.test,
+    name: "whoever was removed takes no envelope in, and has no code to compare",
+  },
+  {
+    fault: "whoever was removed takes envelopes in",
+    file: frame.file,
+    from: "if (seat !== undefined && isReading(record)) return seat",
+    to: "if (record !== undefined) return seat as Seat",
+    test: frame.test,
+    name: "whoever was removed takes no envelope in, and has no code to compare",
   },
 ]

@@ -103,7 +103,7 @@ test("what cannot be this conversation's does not wait for what precedes it", as
   expect(await later(ours)).toEqual({ is: "queued" })
 })
 
-test("whoever was removed takes no envelope in", async () => {
+test("whoever was removed takes no envelope in, and has no code to compare", async () => {
   const id = await group()
   await ann.messenger.send(id, utf8("before"))
   const [, envelope] = await logOf(id)
@@ -112,6 +112,8 @@ test("whoever was removed takes no envelope in", async () => {
   await ben.messenger.sync()
   const incoming = ben.messenger.processIncoming({ conversationId: id, envelope })
   await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+  const code = ben.messenger.verification.groupCode(id)
+  await expect(code).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
 })
 
 test("without a network messages wait, in order, and are sent once when it is back", async () => {

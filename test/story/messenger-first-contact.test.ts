@@ -203,6 +203,9 @@ test("a reset asks for a new comparison with a person who was verified, and the 
   expect(await bob.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: false })
   const [options, primitives] = messengers.optionsFor(ada.person, ada)
   const strict = await createMessengerWith({ ...options, whenKeysChange: "refuse" }, primitives)
+  const other = (await newcomer("somebody else v")).person.userId
+  await strict.verification.markVerified(other, await numberOf(other))
+  expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: true })
   await expect(strict.send(id, utf8("too early"))).rejects.toMatchObject({ reason: "KEYS_CHANGED" })
   await strict.verification.markVerified(userId, await numberOf(userId))
   expect(await strict.conversation(id)).toMatchObject({ asksConfirmation: false })

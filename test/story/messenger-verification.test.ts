@@ -233,30 +233,37 @@ test("a device that is in a conversation and in no list is a ghost: there is not
   expect(await statusOfBen()).toBe("unverified")
 })
 
-test("a service that goes back to an older list is refused, and that is remembered", async () => {
-  await messengers.open(await ben.person.again())
-  await compare(ann, ben)
-  lying.bend = {
-    method: "ListDeviceLists",
-    answer(answer) {
-      if (!isLists(answer) || !isOf(answer, ben)) return
-      answer.deviceLists = []
-      answer.newestVersion = 1n
-    },
-  }
-  await expect(ann.messenger.verification.of(ben.person.userId)).rejects.toMatchObject({
-    reason: "DEVICE_LIST_REFUSED",
-    cause: { code: "LIST_ROLLBACK" },
-  })
-  expect(told).toEqual([{ is: "keysChanged", userId: ben.person.userId, deviceIds: [], listFault: "LIST_ROLLBACK" }])
-  expect(await statusOfBen()).toBe("changed")
-  lying.bend = undefined
-  expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
-    status: "changed",
-    listFault: "LIST_ROLLBACK",
-  })
-  expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
-})
+test.each([
+  ["who was compared", "changed", true],
+  ["who was not", "unverified", false],
+])(
+  "a service that goes back to an older list of somebody %s is refused, and that is remembered",
+  async (_, status, isCompared) => {
+    await messengers.open(await ben.person.again())
+    if (isCompared) await compare(ann, ben)
+    else await ann.messenger.verification.of(ben.person.userId)
+    lying.bend = {
+      method: "ListDeviceLists",
+      answer(answer) {
+        if (!isLists(answer) || !isOf(answer, ben)) return
+        answer.deviceLists = []
+        answer.newestVersion = 1n
+      },
+    }
+    await expect(ann.messenger.verification.of(ben.person.userId)).rejects.toMatchObject({
+      reason: "DEVICE_LIST_REFUSED",
+      cause: { code: "LIST_ROLLBACK" },
+    })
+    expect(told).toEqual([{ is: "keysChanged", userId: ben.person.userId, deviceIds: [], listFault: "LIST_ROLLBACK" }])
+    expect(await statusOfBen()).toBe(status)
+    lying.bend = undefined
+    expect(await ann.messenger.verification.of(ben.person.userId)).toMatchObject({
+      status,
+      listFault: "LIST_ROLLBACK",
+    })
+    expect(await compare(ann, ben)).toMatchObject({ status: "verified", listFault: undefined })
+  },
+)
 
 test.each<[string, (answer: ListDeviceListsResponse) => void, string]>([
   ["that is not signed", ({ deviceLists }) => flip(deviceLists.at(-1)), "LIST_"],
