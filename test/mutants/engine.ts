@@ -289,6 +289,14 @@ export const engineMutants: readonly Mutant[] = [
     row: "a Welcome %s is refused",
   },
   {
+    fault: "one joins under another name",
+    file: `${engine}/join.ts`,
+    from: " && sameLeaf(node, leafNode)",
+    to: "",
+    test: `${engine}/forged.test.ts`,
+    name: "whoever is welcomed under another name, with its own key, does not join",
+  },
+  {
     fault: "whoever signs the GroupInfo joins by it",
     file: `${engine}/join.ts`,
     from: "demand(ownLeaf !== info.signer,",

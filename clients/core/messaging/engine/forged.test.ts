@@ -121,6 +121,23 @@ test("nobody adds itself, and nobody joins with another key package's secret", a
   expect(await refusal(join(honest))).toBe("accepted")
 })
 
+test("whoever is welcomed under another name, with its own key, does not join", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const [joining, other] = [await ourSeat(suite, "C"), await ourSeat(suite, "Z")]
+  const bytes = await joining.keyPackage()
+  const { credential, signatureKey } = other.identity
+  const named = {
+    signaturePublicKey: signatureKey,
+    credential: { credentialType: "basic" as const, identity: credential },
+  }
+  const keyPackage = await forgeKeyPackage(suite, bytes, other.identity, ({ leafNode }) => ({
+    leafNode: { ...leafNode, ...named },
+  }))
+  const added = encodeMlsMessage({ version: "mls10", wireformat: "mls_key_package", keyPackage })
+  const { welcome, tree } = await forgeWelcome(suite, seat("A").current(), bytes, { added })
+  await expect(joining.join(welcome, tree)).rejects.toThrow("our key package is not in the tree")
+})
+
 /** What B answers to a commit of A that adds this key package. */
 async function answerTo(bend: (keyPackage: KeyPackage) => Partial<KeyPackage>) {
   const { seat } = await roomOf(suite, "A", "B")

@@ -80,6 +80,8 @@ export interface WelcomeForgery {
   readonly signedWith?: Uint8Array
   readonly secrets?: (secrets: GroupSecrets) => Partial<GroupSecrets>
   readonly welcome?: (welcome: Welcome) => Partial<Welcome>
+  /** The key package that comes into the tree, in the place of the one that the Welcome is for. */
+  readonly added?: Uint8Array
 }
 
 const noPsk = new Uint8Array(32)
@@ -89,7 +91,7 @@ export async function forgeWelcome(
   suite: Suite,
   state: GroupState,
   bytes: Uint8Array,
-  { info = () => ({}), signedWith, secrets = () => ({}), welcome = () => ({}) }: WelcomeForgery,
+  { info = () => ({}), signedWith, secrets = () => ({}), welcome = () => ({}), added = bytes }: WelcomeForgery,
 ): Promise<{ readonly welcome: Uint8Array; readonly tree: Uint8Array }> {
   const kit = testKit(suite)
   const { cs, hpke } = kit
@@ -104,7 +106,7 @@ export async function forgeWelcome(
       },
     },
   }
-  const staged = await stageAdd(listening, state, [bytes], { aad: new Uint8Array() })
+  const staged = await stageAdd(listening, state, [added], { aad: new Uint8Array() })
   const honest = decodeGroupSecrets(sealed[0] ?? new Uint8Array(), 0)?.[0]
   const message = decoded(staged.groupInfo)
   if (honest === undefined || message.wireformat !== "mls_group_info") throw new Error("no Welcome")
