@@ -489,6 +489,14 @@ export const engineMutants: readonly Mutant[] = [
     name: "a message of a leaf where nobody is, or with no sender, does not open",
   },
   {
+    fault: "one reads one's own message",
+    file: `${engine}/message.ts`,
+    from: "demand(leafIndex !== ownLeaf,",
+    to: "demand(true,",
+    test: `${engine}/forged.test.ts`,
+    name: "one's own message is not read, by a state of before it either",
+  },
+  {
     fault: "sender data have any length",
     file: `${engine}/message.ts`,
     from: "demand(encryptedSenderData.length === sealedSenderBytes,",

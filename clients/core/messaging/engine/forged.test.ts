@@ -274,6 +274,13 @@ test("a message of a leaf where nobody is, or with no sender, does not open", as
   expect(await refusal(b.engine.decrypt(b.current(), cut))).toBe("MLS_MALFORMED")
 })
 
+test("one's own message is not read, by a state of before it either", async () => {
+  const { seat } = await roomOf(suite, "A", "B")
+  const { engine, current } = seat("A")
+  const { message } = await engine.encrypt(current(), utf8("hello"), aad)
+  expect(await refusal(engine.decrypt(current(), message))).toBe("REPLAY")
+})
+
 test("a GroupInfo is of a state by its context and its confirmation tag", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const a = seat("A")
