@@ -112,7 +112,7 @@ test("stale facts send the question to the issuer, whose answer counts", async (
   pass(10_001)
   expect(await call(header, stale)).toBe("allow")
   introspected = { ...active, principal: "LOCKED" }
-  expect(await call(header, stale)).toBe("PRINCIPAL_INACTIVE")
+  expect(await call(header, stale)).toBe("PRINCIPAL_LOCKED")
   introspected = new Error("issuer down")
   expect(await call(header, stale)).toBe("REVOCATION_STATE_STALE")
   expect(await call(header, { ...stale, freshness: { maxStalenessMs: 10_000, onStale: "DENY" } })).toBe(

@@ -1,5 +1,6 @@
 // What ends at the issuer ends at a service that asks nobody: it follows the revocation feed.
 import { Code } from "@connectrpc/connect"
+import { anyApp } from "@signet/guard/guard"
 import { newId, parseId } from "@signet/kernel/ids"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { Tx } from "@signet/kernel/ports"
@@ -21,7 +22,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
     const { app } = server
     await server.deps.store.transaction((tx) => tx.apps.putApp({ ...app, audiences: ["svc-notes", "svc-gateway"] }))
     clients = clientsOver((protocols["Connect JSON over HTTP/1.1"] ?? expect.unreachable)(server.url))
-    follower = follow(server, await addReader(server))
+    follower = follow(server, await addReader(server), { guard: { appId: anyApp } })
     gateway = await addMachine(server, { ownedAudiences: ["svc-gateway"], allowedAudiences: ["svc-notes", "auth"] })
     await addPolicy(server, gateway)
   })
