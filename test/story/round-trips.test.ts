@@ -6,6 +6,13 @@ import { describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 import { roundTrips } from "../support/statements.ts"
 
+/** Returns the fewest of three calls: a statement of a background job may fall into one of them, and takes nothing away. */
+async function fewestRoundTrips(call: () => Promise<unknown>): Promise<number> {
+  const counts: number[] = []
+  while (counts.length < 3) counts.push((await roundTrips(call)).length)
+  return Math.min(...counts)
+}
+
 describeOnPostgres("round trips to the database", () => {
   let server: TestServer
   let notes: Machine
@@ -28,23 +35,23 @@ describeOnPostgres("round trips to the database", () => {
   const token = () => post("token", grant, basic(machine))
 
   test("a client's own token", async () => {
-    expect(await roundTrips(token)).toHaveLength(2)
+    expect(await fewestRoundTrips(token)).toBe(2)
   })
 
   test("a client's own token, by assertion", async () => {
-    expect(await roundTrips(() => post("token", { ...grant, ...assertion(machine) }))).toHaveLength(3)
+    expect(await fewestRoundTrips(() => post("token", { ...grant, ...assertion(machine) }))).toBe(3)
   })
 
   test("an introspection", async () => {
     const { access_token } = await token()
     const ask = () => post("token/introspect", { token: String(access_token) }, basic(notes))
-    expect(await roundTrips(ask)).toHaveLength(3)
+    expect(await fewestRoundTrips(ask)).toBe(3)
   })
 
   test("a sign-in of who was here before", async () => {
     const signIn = async () => clients.auth.externalLogin(await server.login("ada"))
     await signIn()
-    expect(await roundTrips(signIn)).toHaveLength(20)
+    expect(await fewestRoundTrips(signIn)).toBe(20)
   })
 
   test("a refresh", async () => {
@@ -53,6 +60,6 @@ describeOnPostgres("round trips to the database", () => {
       refreshToken = (await clients.auth.refresh({ refreshToken })).refreshToken
     }
     await refresh()
-    expect(await roundTrips(refresh)).toHaveLength(6)
+    expect(await fewestRoundTrips(refresh)).toBe(6)
   })
 })
