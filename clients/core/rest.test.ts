@@ -31,7 +31,7 @@ describe("a message becomes a request", () => {
     })
     expect(of(Provider.IDP_B).target).toBe("/auth/login/idp-b")
     expect(of(Provider.IDP_C).target).toBe("/auth/login/idp-c")
-    expect(() => of(Provider.UNSPECIFIED)).toThrow(/no REST path/)
+    expect(() => of(Provider.PROVIDER_UNSPECIFIED)).toThrow(/no REST path/)
   })
 
   test("with a query where there is no body, and what is not said is not in it", () => {
