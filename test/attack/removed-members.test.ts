@@ -1,4 +1,5 @@
 // What is left at a place to who was sent away from it, or went: nothing there, and everything elsewhere.
+import { Grant_Status } from "@signet/proto/auth/v1/grants"
 import { Membership_Status } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
@@ -66,6 +67,10 @@ test.each(Object.entries(ways))(
     expect([await there.use(), await elsewhere.use()]).toEqual([served, served])
 
     const place = { appId, tenantId: world.tenant.id }
+    const { role } = await clients.admin.createRole({ appId, role: { key: `keeper${way.length}` } }, world.as("root"))
+    const roleId = role?.id ?? ""
+    const { grant } = await clients.admin.createGrant({ appId, principalId, roleId }, world.as("root"))
+    await clients.admin.createGrant({ ...place, principalId, roleId }, world.as("root"))
     const { memberships } = await clients.admin.listMemberships({ ...place, principalId }, world.as("root"))
     await end({ appId, token, membershipId: memberships[0]?.id ?? "" })
     const revoked = await server.store.db
@@ -74,6 +79,9 @@ test.each(Object.entries(ways))(
       .where("key", "in", [...there.ids, ...elsewhere.ids])
       .execute()
     expect(revoked.map(({ key }) => key).toSorted()).toEqual(there.ids)
+    const { grants } = await clients.admin.listGrants({ appId, principalId }, world.as("root"))
+    expect(grants.filter(({ status }) => status === Grant_Status.ACTIVE).map(({ id }) => id)).toEqual([grant?.id])
+    await clients.admin.archiveRole({ appId, roleId }, world.as("root"))
 
     const { membership } = await clients.admin.createMembership({ ...place, principalId }, world.as("root"))
     expect(membership?.status).toBe(Membership_Status.ACTIVE)

@@ -140,6 +140,18 @@ export const administrationMutants: readonly Mutant[] = [
     ...removed,
   },
   {
+    fault: "a removal ends what its member was granted elsewhere in the app",
+    from: "if (isInside(grant, membership)) await",
+    to: "await",
+    ...removed,
+  },
+  {
+    fault: "a removal ends memberships that are not inside",
+    from: " || !isInside(inner, membership)",
+    to: "",
+    ...removed,
+  },
+  {
     fault: "tokens of a delegation that ended with a membership are not revoked",
     from: "[...pats, ...delegations].map",
     to: "pats.map",
