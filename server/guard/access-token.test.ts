@@ -20,16 +20,21 @@ describe.each(cryptos)("with %s", (_, crypto) => {
 
   function setUp(cacheSize = 0) {
     const issuer = createIssuer()
+    let fetches = 0
     let published: readonly object[] = [issuer.jwk, p384, otherCurve, notForSigning, forES512]
     const keySet = createKeySet({
       url: "https://auth.example/.well-known/jwks.json",
       crypto,
       clock: issuer.clock,
-      fetch: async () => Response.json({ keys: published }),
+      fetch: async () => {
+        fetches++
+        return Response.json({ keys: published })
+      },
     })
     const { issuer: iss, audience, clock } = issuer
     return {
       ...issuer,
+      fetches: () => fetches,
       verify: createVerifier({ issuer: iss, audience, clock, keySet, crypto, cacheSize }),
       publish(keys: readonly object[]) {
         published = keys
@@ -172,6 +177,18 @@ describe.each(cryptos)("with %s", (_, crypto) => {
     ])("kid: %s", async (_, kid) => {
       const { verify, token: ours } = setUp()
       expect(await verify(ours({}, { kid }))).toBe("KEY_UNKNOWN")
+    })
+
+    test("a kid that no issuer of ours writes leads to no fetch, however old the keys are", async () => {
+      const { verify, token: ours, pass, fetches } = setUp()
+      expect(typeof (await verify(ours()))).toBe("object")
+      for (const kid of ["../key-1", "k".repeat(129), "", " key-1", ["key-1"], 1, undefined]) {
+        pass(30_000)
+        expect(await verify(ours({}, { kid }))).toBe("KEY_UNKNOWN")
+      }
+      expect(fetches()).toBe(1)
+      expect(await verify(ours({}, { kid: "k".repeat(128) }))).toBe("KEY_UNKNOWN")
+      expect(fetches()).toBe(2)
     })
 
     test.each([

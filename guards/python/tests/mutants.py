@@ -136,7 +136,7 @@ VECTORS = [
     ("check.py", "if problem is not None:", "if False:"),
     ("grants.py", "if role is None or role.key != key:", "if role is None:"),
     ("grants.py", "return grant.resource is None and _reaches(", "return _reaches("),
-    ("guard.py", "caller.roles is not NOT_LOADED or ", ""),
+    ("guard.py", "caller.roles is not NOT_LOADED or ", "True or "),
     ("grants.py", "if resource.app_id != context.app_id:", "if False:"),
     ("grants.py", "if resource.tenant_id != context.tenant_id:", "if False:"),
     ("grants.py", "return None if resource.context_id == context.context_id else", "return None if True else"),
