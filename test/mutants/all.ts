@@ -9,6 +9,7 @@ import { conversationMutants } from "./conversations.ts"
 import { deviceMutants } from "./devices.ts"
 import { engineMutants } from "./engine.ts"
 import { framingMutants } from "./framing.ts"
+import { guardCheckMutants } from "./guard-checks.ts"
 import { identityClientMutants } from "./identity-client.ts"
 import { idpBMutants } from "./idp-b.ts"
 import { idpCMutants } from "./idp-c.ts"
@@ -60,5 +61,6 @@ export const mutants: readonly Mutant[] = [
   ...movingMutants,
   ...tokenEndpointMutants,
   ...paperMutants,
+  ...guardCheckMutants,
   ...messengerCheckMutants,
 ]

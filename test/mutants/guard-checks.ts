@@ -91,7 +91,7 @@ export const guardCheckMutants: readonly Mutant[] = [
     from: 'else if (part === "}" || part === "]") open.pop()',
     to: 'else if (part === "]") open.pop()',
     test: json,
-    name: "no text that JSON.stringify writes has a name twice",
+    name: "a name again after an object",
   },
   {
     fault: "a certificate of any issuer counts",
