@@ -84,7 +84,8 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     from: "policy.id === delegation.policyId && ",
     to: "",
     test: exchanges,
-    name: "under a standing delegation that the policy no longer takes",
+    name: "under a standing delegation under a policy that has ended: one answer for all",
+    row: "under a policy that has ended",
   },
   {
     fault: "a service exchanges under another service's policy",
