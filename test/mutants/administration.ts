@@ -177,4 +177,18 @@ export const administrationMutants: readonly Mutant[] = [
     to: "{ ...membership, updatedAtMs: nowMs }",
     ...declined,
   },
+  {
+    ...declined,
+    fault: "an invitation is declined from another app",
+    from: "const answering = { invitation, appId: user.appId,",
+    to: "const answering = { invitation, appId: invitation?.appId ?? user.appId,",
+    name: "an invitation is answered in its own app, and accepted while its tenant is active",
+  },
+  {
+    ...declined,
+    fault: "an invitation is accepted from another app",
+    from: "{ invitation, appId: user.appId, principalId: principal.id, membership, tenantMembership, nowMs }",
+    to: "{ invitation, appId: invitation.appId, principalId: principal.id, membership, tenantMembership, nowMs }",
+    name: "an invitation is answered in its own app, and accepted while its tenant is active",
+  },
 ]

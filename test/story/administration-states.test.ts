@@ -336,3 +336,27 @@ test("an invitation that is declined ends with its membership, and is not in the
   const second = await clients.admin.inviteMember(asked, root)
   await clients.account.acceptInvitation({ code: second.code }, bearer(token))
 })
+
+test("an invitation is answered in its own app, and accepted while its tenant is active", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const appId = world.app.id
+  const { principalId, token } = await signIn(server, clients, "of two apps", { app: world.app })
+  const elsewhere = await signIn(server, clients, "of two apps", { app: world.other })
+  expect(elsewhere.principalId).toBe(principalId)
+  const { tenant } = await clients.admin.createTenant({ appId, tenant: { name: "Closing" } }, root)
+  const tenantId = tenant?.id ?? ""
+  const { code, invitation } = await clients.admin.inviteMember({ appId, tenantId, principalId }, root)
+  const { account } = clients
+  for (const answer of [account.acceptInvitation, account.declineInvitation]) {
+    expect(await refusal(answer({ code }, bearer(elsewhere.token)))).toBe("PermissionDenied INVITATION_INVALID")
+  }
+  await clients.admin.suspendTenant({ appId, tenantId }, root)
+  const accept = () => account.acceptInvitation({ code }, bearer(token))
+  expect(await refusal(accept())).toBe("PermissionDenied TENANT_SUSPENDED")
+  await clients.admin.resumeTenant({ appId, tenantId }, root)
+  await accept()
+  const { invitations } = await clients.admin.listInvitations({ appId, tenantId }, root)
+  const { status } = invitations.find(({ id }) => id === invitation?.id) ?? {}
+  expect(status).toBe(Invitation_Status.ACCEPTED)
+})
