@@ -61,8 +61,9 @@ describeOnEachStore("members and invitations", (kind) => {
     })
   })
 
-  test("who is gone from a place is told from who is suspended there", async () => {
-    const [ada, suspended, removed, deleted] = [
+  test("who is gone from a place is told from who is suspended or locked there", async () => {
+    const [ada, locked, suspended, removed, deleted] = [
+      await putPerson(store),
       await putPerson(store),
       await putPerson(store),
       await putPerson(store),
@@ -75,6 +76,9 @@ describeOnEachStore("members and invitations", (kind) => {
         tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId, ...change })
       await put(ada)
       await put(ada, { tenantId })
+      await put(locked)
+      await put(locked, { tenantId })
+      expect(await tx.principals.lockUntil(locked.principal.id, { expiresAtMs: 9, reason: "" }, 5)).toBe(true)
       await put(suspended)
       await put(suspended, { tenantId, status: "SUSPENDED" })
       await put(removed)
@@ -83,11 +87,11 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(deleted, { tenantId })
       await tx.principals.end(deleted.principal.id, "DEACTIVATED", 5)
       const stranger = freshId("prn")
-      const ids = [ada, suspended, removed, deleted].map(({ principal }) => principal.id)
+      const ids = [ada, locked, suspended, removed, deleted].map(({ principal }) => principal.id)
       const gone = async (place: { appId: typeof appId; tenantId: typeof tenantId | null }) =>
         (await tx.members.goneUsers([...ids, stranger], place)).toSorted()
-      expect(await gone({ appId, tenantId })).toEqual([...ids.slice(2), stranger].toSorted())
-      expect(await gone({ appId, tenantId: null })).toEqual([...ids.slice(3), stranger].toSorted())
+      expect(await gone({ appId, tenantId })).toEqual([...ids.slice(3), stranger].toSorted())
+      expect(await gone({ appId, tenantId: null })).toEqual([...ids.slice(4), stranger].toSorted())
       expect(await tx.members.goneUsers([], { appId, tenantId })).toEqual([])
     })
   })

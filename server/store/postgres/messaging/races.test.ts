@@ -222,6 +222,17 @@ describeOnPostgres("messaging calls that meet", () => {
       expect(uses.filter(Boolean)).toHaveLength(1)
     })
 
+    test("a sweep keeps a nonce until its time, and no longer", async () => {
+      const device = await newcomer()
+      const nonce = random(16)
+      const use = () => store().proofNonces.use(device.id, nonce, nowMs)
+      expect(await use()).toBe(true)
+      await sweepMessaging(opened.db, nowMs - 1)
+      expect(await use()).toBe(false)
+      await sweepMessaging(opened.db, nowMs)
+      expect(await use()).toBe(true)
+    })
+
     test("pruning, sweeping and appending do not stop each other", async () => {
       const device = await newcomer()
       const group = await putGroup(store(), [device])
