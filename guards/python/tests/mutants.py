@@ -229,7 +229,7 @@ VECTORS = [
 UNITS = [
     ("jwt.py", "not isinstance(kid, str) or KID.fullmatch(kid) is None", "not isinstance(kid, str)"),
     ("jwks.py", "or KID.fullmatch(kid) is None", ""),
-    ("authorize.py", "mismatch is None and (context.actor is None or requirement.allow_delegated)", "mismatch is None"),
+    ("authorize.py", "is_taken = context.actor is None or requirement.allow_delegated", "is_taken = True"),
     ("target.py", 'if isinstance(self.requirement.check, Public):', "if False:"),
     ("fetch.py", "if response.status != 200:", "if False:"),
     ("fetch.py", "if len(data) > request.max_bytes:", "if False:"),

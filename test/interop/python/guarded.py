@@ -10,6 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 sys.path.insert(0, sys.argv[1])
 
 from signet_guard import (  # noqa: E402
+    NOT_LOADED,
     PATH,
     Freshness,
     Guard,
@@ -62,7 +63,8 @@ guard = Guard(
 def app(environ, start_response):
     start_response("200 OK", [("content-type", "application/json")])
     caller = call_of(environ).caller
-    return [json.dumps({"caller": caller.principal.id, "roles": None if caller.roles is NOT_LOADED else sorted(caller.roles)}).encode("ascii")]
+    roles = None if caller.roles is NOT_LOADED else sorted(caller.roles)
+    return [json.dumps({"caller": caller.principal.id, "roles": roles}).encode("ascii")]
 
 
 edit = resource_action("notes.note.edit", type="note", source=PATH, field="note_id")
