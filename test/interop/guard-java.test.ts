@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -34,11 +34,12 @@ if (missing !== undefined) test.skip(`the guard for Java: ${missing}`, () => {})
 else
   describe("the guard for Java", () => {
     let classPath = ""
-    const java = (...program: string[]) =>
-      execFileSync("java", [`-Dvectors=${join(root, "server/guard/vectors")}`, "-cp", classPath, ...program], {
-        encoding: "utf8",
-        stdio: ["ignore", "pipe", "pipe"],
-      })
+    const java = (...program: string[]) => {
+      const options = [`-Dvectors=${join(root, "server/guard/vectors")}`, "-cp", classPath]
+      const { status, stdout, stderr } = spawnSync("java", [...options, ...program], { encoding: "utf8" })
+      if (status !== 0) throw new Error(`java ${program[0]}: ${(stdout + stderr).slice(-2_000)}`)
+      return stdout
+    }
     beforeAll(() => {
       maven(guard, "test-compile")
       const written = join(guard, "target/class-path")

@@ -1,6 +1,7 @@
 package dev.signet.guard;
 
 import java.io.IOException;
+import java.lang.annotation.Annotation;
 import java.lang.reflect.InvocationTargetException;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -9,10 +10,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ForkJoinPool;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -25,6 +31,9 @@ import org.junit.jupiter.api.TestFactory;
  * them, the test. The exit status is 1 when a mutant survives.
  */
 public final class Mutants {
+  /** Some vectors wait: more threads than processors. */
+  private static final int THREADS = 6;
+
   private final Path sources;
   private final Path classes;
   private final Path tests;
@@ -39,19 +48,11 @@ public final class Mutants {
 
   public static void main(String[] args) throws Exception {
     var mutants = new Mutants(Path.of(args[0]), Path.of(args[1]), Path.of(args[2]));
-    var survivors = new ArrayList<String>();
+    var survivors = new ConcurrentLinkedQueue<String>();
     var all = read().stream().filter(one -> args.length < 4 || one.test().equals(args[3])).toList();
-    for (var mutant : all) {
-      String failed = null;
-      try {
-        failed = mutants.run(mutant);
-      } catch (IllegalArgumentException error) {
-        survivors.add(error.getMessage());
-        continue;
-      }
-      if (failed == null) survivors.add(mutant.test() + ": " + mutant.name());
-      else System.out.println(mutant.name() + " -> " + mutant.test() + ": " + failed);
-    }
+    new ForkJoinPool(THREADS)
+        .submit(() -> all.parallelStream().forEach(mutant -> report(mutants, mutant, survivors)))
+        .get();
     for (var test : all.stream().map(Mutant::test).distinct().toList()) {
       var failed = mutants.vectors(test, mutants.classes);
       if (failed != null) survivors.add(test + " fails without a mutant: " + failed);
@@ -59,6 +60,16 @@ public final class Mutants {
     System.out.println(all.size() + " mutants, survivors: " + survivors.size());
     survivors.forEach(System.out::println);
     System.exit(survivors.isEmpty() ? 0 : 1);
+  }
+
+  private static void report(Mutants mutants, Mutant mutant, Collection<String> survivors) {
+    try {
+      var failed = mutants.run(mutant);
+      if (failed == null) survivors.add(mutant.test() + ": " + mutant.name());
+      else System.out.println(mutant.name() + " -> " + mutant.test() + ": " + failed);
+    } catch (Exception error) {
+      survivors.add(error instanceof IllegalArgumentException ? error.getMessage() : mutant.name() + ": " + error);
+    }
   }
 
   private static List<Mutant> read() throws IOException {
@@ -108,24 +119,40 @@ public final class Mutants {
   private String vectors(String test, Path first) throws Exception {
     try (var loader = new First(first, classes, tests)) {
       var type = loader.loadClass("dev.signet.guard." + test);
-      var constructor = type.getDeclaredConstructor();
-      constructor.setAccessible(true);
-      var instance = constructor.newInstance();
-      for (var method : type.getDeclaredMethods()) {
-        if (!method.isAnnotationPresent(TestFactory.class)) continue;
-        method.setAccessible(true);
-        var vectors = ((Stream<?>) method.invoke(instance)).map(DynamicTest.class::cast).toList();
-        for (var vector : vectors) {
-          try {
-            vector.getExecutable().execute();
-          } catch (Throwable error) {
-            return vector.getDisplayName();
-          }
+      try {
+        invokeStatic(type, BeforeAll.class);
+        return firstFailed(type);
+      } catch (InvocationTargetException error) {
+        return "" + error.getCause();
+      } finally {
+        invokeStatic(type, AfterAll.class);
+      }
+    }
+  }
+
+  private static String firstFailed(Class<?> type) throws Exception {
+    var constructor = type.getDeclaredConstructor();
+    constructor.setAccessible(true);
+    var instance = constructor.newInstance();
+    for (var method : type.getDeclaredMethods()) {
+      if (!method.isAnnotationPresent(TestFactory.class)) continue;
+      method.setAccessible(true);
+      for (var vector : ((Stream<?>) method.invoke(instance)).map(DynamicTest.class::cast).toList()) {
+        try {
+          vector.getExecutable().execute();
+        } catch (Throwable error) {
+          return vector.getDisplayName();
         }
       }
-      return null;
-    } catch (InvocationTargetException error) {
-      return "" + error.getCause();
+    }
+    return null;
+  }
+
+  private static void invokeStatic(Class<?> type, Class<? extends Annotation> mark) throws Exception {
+    for (var method : type.getDeclaredMethods()) {
+      if (!method.isAnnotationPresent(mark)) continue;
+      method.setAccessible(true);
+      method.invoke(null);
     }
   }
 
