@@ -281,9 +281,9 @@ describe("a reason", () => {
     expect(Object.keys(refusals).toSorted()).toEqual(names.toSorted())
   })
 
-  const rows = [...read("docs/errors.md").matchAll(/^\| `([A-Z_]+)` \| (\w+) \| (\d+) \| (.+) \|$/gm)]
+  const rows = [...read("docs/reference/errors.md").matchAll(/^\| `([A-Z_]+)` \| (\w+) \| (\d+) \| (.+) \|$/gm)]
 
-  test("has one line in docs/errors.md, in the order of the code", () => {
+  test("has one line in docs/reference/errors.md, in the order of the code", () => {
     expect(rows.map((row) => row[1])).toEqual(Object.keys(refusals))
   })
 

@@ -3,16 +3,16 @@ import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { settings } from "../server/node/config.ts"
 
-const operations = readFileSync(new URL("../docs/operations.md", import.meta.url), "utf8")
+const operations = readFileSync(new URL("../docs/reference/operations.md", import.meta.url), "utf8")
 
 test.each(settings.map((setting) => [setting.name, setting] as const))(
-  "docs/operations.md has the setting %s as it is",
+  "docs/reference/operations.md has the setting %s as it is",
   (_, setting) => {
     expect(operations).toContain(`| \`${setting.name}\` | ${setting.default} | ${setting.what} |`)
   },
 )
 
-test("docs/operations.md names no setting that does not exist", () => {
+test("docs/reference/operations.md names no setting that does not exist", () => {
   const named = [...operations.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1])
   expect(named).toEqual(settings.map(({ name }) => name))
 })
@@ -30,8 +30,8 @@ test.each(pages)("every file that %s links to is there", (page) => {
   expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([])
 })
 
-describe("docs/security.md", () => {
-  const page = readFileSync(join(root, "docs/security.md"), "utf8")
+describe("docs/reference/security.md", () => {
+  const page = readFileSync(join(root, "docs/reference/security.md"), "utf8")
   const rows = [...page.matchAll(/^\| claim \| tests \|\n\|---\|---\|\n((?:\|.*\n)+)/gm)].flatMap(([, body = ""]) =>
     body.trimEnd().split("\n"),
   )
@@ -45,7 +45,7 @@ describe("docs/security.md", () => {
   })
 
   test.each(claims)("%s: each named test exists", (_, tests) => {
-    const named = [...tests.matchAll(/\[([^\]]+)\]\(\.\.\/([^)]+\.test\.ts)\)/g)]
+    const named = [...tests.matchAll(/\[([^\]]+)\]\(\.\.\/\.\.\/([^)]+\.test\.ts)\)/g)]
     expect(named.length).toBeGreaterThan(0)
     // The name is a whole string of the file: the title that it passes to `test`, `describe` or a wrapper of either.
     const missing = named.filter(([, title = "", path = ""]) => {

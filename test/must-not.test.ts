@@ -205,7 +205,7 @@ test("what is signed is made of bytes: no JSON is near a signature", () => {
 })
 
 test("the documents claim no more privacy than what the server sees leaves", () => {
-  const section = read("docs/messaging.md").match(/## What the server sees\n(.*?)\n## /s)?.[1] ?? ""
+  const section = read("docs/reference/messaging.md").match(/## What the server sees\n(.*?)\n## /s)?.[1] ?? ""
   for (const seen of [
     ...["ids of tenants, apps, users and devices", "public keys", "who is in which conversation", "when that changed"],
     ...["who commits", "size of messages", "their time", "which device sent", "sizes and locations of attachments"],

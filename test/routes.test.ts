@@ -93,8 +93,8 @@ test("the development profile adds reflection", async () => {
 /** What the specification makes public. */
 const specified = /^(POST \/auth\/login\/|POST \/auth\/magic-link\/|GET \/\.well-known\/jwks\.json$)/
 
-test("docs/deviations.md has every public route that the specification has not, and no other", async () => {
-  const page = readFileSync(new URL("../docs/deviations.md", import.meta.url), "utf8")
+test("docs/reference/deviations.md has every public route that the specification has not, and no other", async () => {
+  const page = readFileSync(new URL("../docs/reference/deviations.md", import.meta.url), "utf8")
   const section = page.slice(page.indexOf("## Public routes"), page.indexOf("## Messaging"))
   const documented = [...section.matchAll(/^\| `((?:GET|POST) [^`]+)` \| ([^|]+) \|/gm)].map(([, route, caller]) => ({
     route,

@@ -1,4 +1,4 @@
-/** What may be said in the environment: docs/cli.md has each. */
+/** What may be said in the environment: docs/reference/cli.md has each. */
 export const variables = [
   "SIGNET_HOME",
   "SIGNET_PROFILE_NAME",

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import type { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { type ErrorInfo, ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 
-/** Why a service refused: docs/errors.md has each. */
+/** Why a service refused: docs/reference/errors.md has each. */
 export type ServiceReason = Exclude<keyof typeof WireReason, "UNSPECIFIED">
 
 export const clientReasons = [

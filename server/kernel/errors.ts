@@ -1,5 +1,5 @@
 // Every refusal that a caller can meet. The contract is proto/signet/authz/v1/reason.proto; what to do about each is in
-// docs/errors.md. A test holds the three together.
+// docs/reference/errors.md. A test holds the three together.
 
 /** A canonical status code, by its name in Connect (https://connectrpc.com/docs/protocol#error-codes). */
 export type StatusCode =

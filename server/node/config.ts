@@ -1,4 +1,4 @@
-// Every setting of the server program: what it is, its unit, its default and why. docs/operations.md repeats the table
+// Every setting of the server program: what it is, its unit, its default and why. docs/reference/operations.md repeats the table
 // and a test holds the two together.
 import { isIP } from "node:net"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"

@@ -213,8 +213,8 @@ describe("the metrics", () => {
   const metrics = createMetrics()
   const measuredAt = async (name: string, labels: Record<string, string>) => measured(metrics, name, labels)
 
-  test("are those of docs/operations.md, each by its name, its type and its labels", async () => {
-    const page = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8")
+  test("are those of docs/reference/operations.md, each by its name, its type and its labels", async () => {
+    const page = await readFile(new URL("../../docs/reference/operations.md", import.meta.url), "utf8")
     const documented = [...page.matchAll(/^\| `(signet_\w+)` \| (\w+) \| ([\w, –]+) \|/gm)].map(
       ([, name, type, labels]) => `${name} ${type} ${labels}`,
     )

@@ -7,7 +7,7 @@ import type { Kept } from "./service/conversations.ts"
 
 /** A hint that was lost is made up for when the stream ends with its token, if not before. */
 const tokenMs = 600_000
-/** Nothing was heard for so long: the stream is dead, and another is opened. What docs/messaging.md promises. */
+/** Nothing was heard for so long: the stream is dead, and another is opened. What docs/reference/messaging.md promises. */
 const deafMs = 60_000
 /** To open another, to read what there is, and to write. */
 const settlingMs = 15_000

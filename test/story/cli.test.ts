@@ -1,4 +1,4 @@
-// signet against the program as npm start runs it. What docs/cli.md tells people to type is run as it stands there, in bash
+// signet against the program as npm start runs it. What docs/reference/cli.md tells people to type is run as it stands there, in bash
 // and with the system's own credential store where there is one.
 import { spawn } from "node:child_process"
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
@@ -24,7 +24,7 @@ import { createTestDatabase, describeOnPostgres, programDatabase } from "../supp
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
 const root = join(import.meta.dirname, "../..")
-const docs = readFileSync(join(root, "docs/cli.md"), "utf8")
+const docs = readFileSync(join(root, "docs/reference/cli.md"), "utf8")
 const blocks = (info: string) =>
   [...docs.matchAll(/^```(.*)\n([\s\S]*?)\n```$/gm)].flatMap(([, said, text]) => (said === info ? [text ?? ""] : []))
 const tour = blocks("sh")
@@ -62,7 +62,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-describe.skipIf(missing !== undefined)(`docs/cli.md${missing ? ` (skipped: no ${missing})` : ""}`, () => {
+describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skipped: no ${missing})` : ""}`, () => {
   let keyring: SecretService | undefined
   let signet: Installed
   beforeAll(async () => {
@@ -182,7 +182,7 @@ describe.skipIf(!isThorough || missing !== undefined)(
   },
 )
 
-describeOnPostgres("docs/cli.md for operators", () => {
+describeOnPostgres("docs/reference/cli.md for operators", () => {
   test("its commands run the server's own programs, with their settings", async () => {
     const database = await createTestDatabase()
     const settings = {

@@ -13,7 +13,7 @@ interface ServeOptions {
 export function serveCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("serve")
-      .description("Run the server, with the settings of the environment (docs/operations.md).")
+      .description("Run the server, with the settings of the environment (docs/reference/operations.md).")
       .option("--host <address>", "Where to listen: HOST.")
       .option("--port <number>", "PORT; 0 takes a free one.")
       .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")

@@ -1,4 +1,4 @@
-// A file of policy tests: docs/policy-tests.md says what is in it.
+// A file of policy tests: docs/how-to/policy-tests.md says what is in it.
 import type { Question } from "@signet/kernel/authz/authorize"
 import { checksIn, type Requirement, resourceKey, tenantKey } from "@signet/kernel/authz/requirement"
 import { refusals } from "@signet/kernel/errors"
@@ -105,5 +105,5 @@ function target(of: ReadonlyMap<string, Value>): Pick<Question["request"], "appI
 function expectedOf(value: Value): string {
   const [decision = ""] = value.text().split(" ")
   if (decision === "allow" ? value.text() === decision : Object.hasOwn(refusals, decision)) return value.text()
-  return value.fail(`"${value.text()}" is neither allow nor a reason of docs/errors.md`)
+  return value.fail(`"${value.text()}" is neither allow nor a reason of docs/reference/errors.md`)
 }

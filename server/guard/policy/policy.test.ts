@@ -34,7 +34,11 @@ function policyTest(files: string | Readonly<Record<string, string | Uint8Array>
 
 test.each([
   ["example", readFileSync(join(root, example), "utf8"), 17],
-  ["page", /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy-tests.md"), "utf8"))?.[1] ?? "", 2],
+  [
+    "page",
+    /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/how-to/policy-tests.md"), "utf8"))?.[1] ?? "",
+    2,
+  ],
 ])("the %s in docs is decided as it says", (_, text, count) => {
   const results = runPolicyFile(text, methodsOf([]))
   expect(results.filter(({ passed }) => !passed)).toEqual([])

@@ -161,7 +161,7 @@ export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse
  *   entries            {seq, kind, key, exp, issued_before?, app_id?, min_version?}, times in seconds
  *
  * A reader stores seq_to and requests what follows. A head below the stored number means that the log lost entries: the
- * reader discards the statement and is stale. docs/guard.md lists what each kind refuses.
+ * reader discards the statement and is stale. docs/reference/guard.md lists what each kind refuses.
  *
  * @generated from service signet.auth.v1.RevocationService
  */

@@ -14,7 +14,7 @@ export const file_signet_authz_v1_reason: GenFile = /*@__PURE__*/
 
 /**
  * Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
- * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/errors.md says what to do about each.
+ * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
  *
  * @generated from enum signet.authz.v1.Reason
  */
@@ -1107,7 +1107,7 @@ export const Reason = {
 
 /**
  * Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
- * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/errors.md says what to do about each.
+ * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
  *
  * @generated from enum signet.authz.v1.Reason
  */

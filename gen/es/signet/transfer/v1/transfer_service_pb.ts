@@ -482,7 +482,7 @@ export const StepSchema: GenEnum<Step> = /*@__PURE__*/
 /**
  * Moves a place (an app, or one tenant of it) from one messaging backend to another. Both serve this; who moves calls
  * both: HOLD and export at the source, RECEIVE and import at the target, the same digest from both, then FINISH at the
- * source, FINISH at the target and RELEASE at the source. docs/decisions/0023-moving-a-tenant.md says why, docs/operations.md how.
+ * source, FINISH at the target and RELEASE at the source. docs/decisions/0023-moving-a-tenant.md says why, docs/reference/operations.md how.
  *
  * For a service of the app itself, not of a tenant; of another app's places it is told APP_MISMATCH.
  *

@@ -22,7 +22,7 @@ const (
 )
 
 // Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
-// "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/errors.md says what to do about each.
+// "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
 type Reason int32
 
 const (
