@@ -13,8 +13,9 @@ import {
   stageUpdate,
   wipeState,
 } from "./engine/commit.ts"
+import type { Engine } from "./engine/engine.ts"
 import { createGroup, type NewGroup } from "./engine/group.ts"
-import { frameOf, groupInfoIsOf, inspectKeyPackage, type KeyPackageView } from "./engine/inspect.ts"
+import { frameOf, groupInfoIsOf, inspectKeyPackage } from "./engine/inspect.ts"
 import { type Joined, type JoinInput, join } from "./engine/join.ts"
 import { type Identity, type KeyPackageLife, type NewKeyPackage, newKeyPackage } from "./engine/key-package.ts"
 import { type DeviceOf, makeKit } from "./engine/kit.ts"
@@ -26,6 +27,7 @@ import { type GroupState, opened } from "./engine/state.ts"
 import { leaves } from "./engine/tree.ts"
 import { encodeTree } from "./engine/tree-bytes.ts"
 
+export type { Engine } from "./engine/engine.ts"
 export type { Frame, KeyPackageView } from "./engine/inspect.ts"
 export type { CommitChange } from "./engine/process.ts"
 export type { EngineReason } from "./engine/refusal.ts"
@@ -57,36 +59,6 @@ export interface EngineOptions {
   readonly nowSeconds: () => number
   /** Which device a credential names; throws for bytes that are no credential. */
   readonly deviceOf: DeviceOf
-}
-
-/**
- * MLS (RFC 9420) over opaque values, cipher suite 1 only. Nothing here is exported from the package.
- *
- * States are values: an operation that throws changes nothing, and a state that an operation returned can be dropped.
- * What an operation consumed is wiped by its `finish`, which follows durable storage.
- */
-export interface Engine {
-  newKeyPackage(identity: Identity, lifetime: KeyPackageLife): Promise<NewKeyPackage>
-  /** Looks at somebody's key package before it is used; verify its credential. */
-  inspectKeyPackage(keyPackage: Uint8Array): Promise<KeyPackageView>
-  createGroup(group: NewGroup): Promise<GroupState>
-  join(input: JoinInput): Promise<Joined>
-  /** Adds devices by their key packages; carries no path. */
-  add(state: GroupState, keyPackages: readonly Uint8Array[], options: CommitOptions): Promise<StagedCommit>
-  /** Removes leaves; always carries a path. */
-  remove(state: GroupState, leaves: readonly number[], options: CommitOptions): Promise<StagedCommit>
-  /** Renews the own keys and, if an identity is given, credential and signature key. */
-  update(state: GroupState, options: CommitOptions & { readonly identity?: Identity }): Promise<StagedCommit>
-  /**
-   * Follows a commit. What the judge cannot settle at once, above all credentials, is checked against `change`
-   * before `next` is stored; a `next` that is dropped leaves nothing behind.
-   *
-   * @param atSeconds signed time of acceptance; now if absent.
-   */
-  process(state: GroupState, commit: Uint8Array, judge: Judge, atSeconds?: number): Promise<Processed>
-  encrypt(state: GroupState, plaintext: Uint8Array, aad: Uint8Array): Promise<Encrypted>
-  decrypt(state: GroupState, message: Uint8Array): Promise<Decrypted>
-  decodeState(encoded: EncodedState, identityKey: Uint8Array): Promise<GroupState>
 }
 
 /** @throws EngineRefused ENGINE_UNSAFE if the engine does not pass its proof on this machine. */

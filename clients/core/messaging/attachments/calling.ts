@@ -1,5 +1,5 @@
 import { failureOf, isFailure } from "../../errors.ts"
-import type { Context } from "../context.ts"
+import type { Ambient } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 
@@ -11,7 +11,7 @@ const maxTries = 3
  * @throws MessagingError ATTACHMENT_INTERRUPTED, ATTACHMENT_GONE
  */
 export async function calling<T>(
-  { clock, random }: Pick<Context, "clock" | "random">,
+  { clock, random }: Ambient,
   signal: AbortSignal | undefined,
   call: () => Promise<T>,
 ): Promise<T> {

@@ -1,8 +1,8 @@
 import { type UploadRecord, UploadRecordSchema } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import type { Op, Space } from "../store/store.ts"
 
-type Needs = Pick<Context, "store" | "rows">
+type Needs = Storage
 
 const placeOf = (space: Space, key: string) => ({ space, table: "upload", key }) as const
 

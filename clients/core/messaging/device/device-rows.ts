@@ -1,11 +1,11 @@
-import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 
 const maxRaces = 100
 
 /** Writes rows of the device that nothing else depends on. */
-export async function writeDeviceRows({ store }: Pick<Context, "store">, ops: readonly Op[]): Promise<void> {
+export async function writeDeviceRows({ store }: Pick<Storage, "store">, ops: readonly Op[]): Promise<void> {
   for (let race = 0; race < maxRaces; race++) {
     const { generation } = await store.read(deviceSpace, [])
     const done = await store.transact(deviceSpace, generation, ops)

@@ -12,10 +12,10 @@ import type { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { Device } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Calls, DeviceSigner } from "../calls.ts"
-import { type Context, nowSeconds } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import type { Signer } from "../crypto/identity.ts"
 import type { Suite } from "../crypto/suite.ts"
+import { type Ambient, nowSeconds, type Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
 import type { Identity } from "../mls.ts"
@@ -87,9 +87,10 @@ export interface DeviceOptions {
   readonly renewToken: () => Promise<string>
 }
 
-type Papers = Pick<Context, "clock" | "random" | "owner" | "issuer" | "verify"> & {
-  readonly calls: Pick<Calls, "devices">
-}
+type Papers = Ambient &
+  Trust & {
+    readonly calls: Pick<Calls, "devices">
+  }
 
 export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
   const { store, rows, suite } = options

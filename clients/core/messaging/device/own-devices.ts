@@ -1,6 +1,7 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Device, Device_Status } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
+import type { Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { idOf } from "../ids.ts"
 import { credentialIn, rosterOf, verifyMember } from "../receiving/roster.ts"
@@ -96,7 +97,7 @@ async function ensureTheirs(context: Context, userId: string, { id, credential }
   if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "a device that is somebody else's")
 }
 
-async function withFreshKeys<T>({ issuer }: Pick<Context, "issuer">, work: () => T): Promise<T> {
+async function withFreshKeys<T>({ issuer }: Pick<Trust, "issuer">, work: () => T): Promise<T> {
   try {
     return work()
   } catch (error) {

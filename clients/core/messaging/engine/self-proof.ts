@@ -1,7 +1,7 @@
 import { equal, utf8 } from "../crypto/bytes.ts"
 import type { Suite } from "../crypto/suite.ts"
-import type { Engine } from "../mls.ts"
 import { acceptCommit, type StagedCommit } from "./commit.ts"
+import type { Engine } from "./engine.ts"
 import type { Identity } from "./key-package.ts"
 import type { Judge } from "./process.ts"
 import { EngineRefused } from "./refusal.ts"

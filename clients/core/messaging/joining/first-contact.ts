@@ -1,6 +1,7 @@
 // A conversation that waits is brought one step further: by its creation, by a welcome, or by a reset.
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
+import type { Ambient } from "../deps.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutCreationOf, isWaitingForKeyPackages } from "../sending/creation.ts"
 import { flushIfActive } from "../sending/queue.ts"
@@ -50,7 +51,7 @@ export async function keepAdvancing(context: Context, signal: AbortSignal): Prom
 }
 
 /** Ends with the signal: no timer outlives it. */
-function pauseUnless({ clock }: Pick<Context, "clock">, signal: AbortSignal, ms: number): Promise<void> {
+function pauseUnless({ clock }: Pick<Ambient, "clock">, signal: AbortSignal, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const cancel = clock.after(ms, end)
     signal.addEventListener("abort", end, { once: true })

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf"
 import { type KeyPackageRecord, KeyPackageRecordSchema } from "@signet/proto/client/v1/records"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
-import { type Context, nowSeconds } from "../context.ts"
+import type { Context } from "../context.ts"
 import { equal, hex } from "../crypto/bytes.ts"
+import { nowSeconds, type Storage } from "../deps.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import type { GroupState } from "../mls.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
@@ -27,7 +28,7 @@ interface Kept {
   readonly record: KeyPackageRecord
 }
 
-async function kept({ store, rows }: Pick<Context, "store" | "rows">): Promise<Kept[]> {
+async function kept({ store, rows }: Storage): Promise<Kept[]> {
   const found = await store.list(deviceSpace, "keyPackage")
   return Promise.all(
     found.map(async ({ key, value }) => ({
@@ -39,7 +40,7 @@ async function kept({ store, rows }: Pick<Context, "store" | "rows">): Promise<K
 
 /** The private half for a welcome, if it is there still. */
 export async function findKeyPackage(
-  { store, rows }: Pick<Context, "store" | "rows">,
+  { store, rows }: Storage,
   { keyPackageRef, id }: Pick<Welcome, "keyPackageRef" | "id">,
 ): Promise<KeyPackageRecord | undefined> {
   const key = hex(keyPackageRef)

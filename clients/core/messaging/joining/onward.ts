@@ -1,6 +1,6 @@
 import { equalBytes } from "@signet/canonical/bytes"
 import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/records"
-import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { Joined } from "../mls.ts"
 import { checkMembers } from "../receiving/commit-check.ts"
@@ -15,7 +15,7 @@ import { keyOfSeq } from "../state/timeline.ts"
  * @throws MessagingError WELCOME_REFUSED; Forked
  */
 export async function checkOnward(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Storage, "store">,
   { conversationId, conversationKind, commitSeq, mlsGroupId }: Welcome,
   { record, seat }: Held,
   { members }: Pick<Joined, "members">,

@@ -17,8 +17,9 @@ import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/cre
 import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import { ConversationKind, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
-import { type Context, nowSeconds } from "../context.ts"
+import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
+import { nowSeconds, type Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
@@ -179,7 +180,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
 
 /** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
 async function isBreak(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Storage, "store">,
   { conversationId, mlsGroupId }: Welcome,
   { record }: Held,
 ): Promise<boolean> {

@@ -14,7 +14,7 @@ import {
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
-import type { Context } from "../context.ts"
+import type { Storage, Trust } from "../deps.ts"
 import type { TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { frameOf, stateTag, wipeState } from "../mls.ts"
@@ -37,7 +37,7 @@ export const isOfOtherGroup = ({ group }: Seat, { message }: Envelope): boolean 
  * @throws CanonicalError, EngineRefused, Forked for anything else: nothing has changed then.
  */
 export async function followReset(
-  context: Pick<Context, "store" | "rows" | "owner">,
+  context: Storage & Pick<Trust, "owner">,
   bench: Bench,
   seat: Seat,
   envelope: Envelope,
@@ -91,7 +91,7 @@ export async function followReset(
 
 /** Whether a reset asks for a new comparison: a user whose keys were compared is in the conversation. */
 export async function asksConfirmation(
-  context: Pick<Context, "store" | "rows" | "owner">,
+  context: Storage & Pick<Trust, "owner">,
   { directUserIds, asksConfirmation: isAsked }: ConversationRecord,
 ): Promise<boolean> {
   if (isAsked) return true

@@ -1,6 +1,7 @@
 import { buildConversationBinding } from "@signet/canonical/conversation-binding"
 import { ConversationKind as BindingKind } from "@signet/proto/credential/v1/envelope_aad"
-import { type Context, nowSeconds } from "../context.ts"
+import type { Context } from "../context.ts"
+import { nowSeconds } from "../deps.ts"
 import { bytesOfId } from "../ids.ts"
 import { treeHashOf } from "../state/door.ts"
 import type { Seat } from "../state/held.ts"

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
 import {
   ConversationRecordSchema,
   type IntentRecord,
@@ -9,50 +9,24 @@ import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
-import { idOf } from "../ids.ts"
 import { type GroupState, stateTag } from "../mls.ts"
 import { rosterOf, usersIn } from "../receiving/roster.ts"
-import { type DueChange, dueIn } from "../state/due.ts"
+import { dueIn } from "../state/due.ts"
 import { deviceSpace } from "../store/store.ts"
 import { commit, seatToCommit } from "./commits.ts"
-import { nextId } from "./ordered-id.ts"
+import {
+  creationPlace,
+  type Intent,
+  type IntentChange,
+  newClaimId,
+  newIntent,
+  putIntent,
+  removeIntent,
+} from "./intent-rows.ts"
 import type { Plan } from "./staging.ts"
 
-/** Something that was asked for and is not done yet. */
-export interface Intent {
-  readonly id: string
-  readonly record: IntentRecord
-}
-
-export const newClaimId = ({ random }: Pick<Context, "random">): string => idOf("clm", random.bytes(16))
-
-export function newIntent(
-  context: Pick<Context, "random" | "clock">,
-  change: NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>,
-  last?: string,
-): Intent {
-  const record = create(IntentRecordSchema, {
-    change,
-    claimId: newClaimId(context),
-    askedAtMs: BigInt(context.clock.nowMs()),
-  })
-  return { id: nextId(last, context.random), record }
-}
-
-export const putIntent = ({ id, record }: Intent): DueChange => ({
-  table: "intent",
-  key: id,
-  bytes: toBinary(IntentRecordSchema, record),
-})
-
-export const removeIntent = (id: string): DueChange => ({ table: "intent", key: id })
-
 /** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
-export async function ask(
-  context: Context,
-  conversationId: string,
-  change: NonNullable<MessageInitShape<typeof IntentRecordSchema>["change"]>,
-): Promise<void> {
+export async function ask(context: Context, conversationId: string, change: IntentChange): Promise<void> {
   const asked = await context.door(conversationId).change(async (held) => {
     seatToCommit(held)
     const intent = newIntent(context, change, dueIn(held.record, "intent").at(-1)?.key)
@@ -93,9 +67,6 @@ async function carryOutIntent(context: Context, conversationId: string, { id, re
   })
   if (done === "nothing") await giveUp(context, conversationId, { id, record })
 }
-
-/** Where a creation is kept that no conversation has begun yet. */
-export const creationPlace = (key: string) => ({ space: deviceSpace, table: "creation", key }) as const
 
 /**
  * Forgets an intent. A group that this device began, and that nobody else is in, goes with it: the conversation waits

@@ -2,6 +2,7 @@ import { toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { type OutboxRecord, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import { type DueChange, readDue } from "../state/due.ts"
 import type { Held } from "../state/held.ts"
 import type { Space } from "../store/store.ts"
@@ -18,11 +19,8 @@ export const waitingIn = (context: Pick<Context, "door">, conversationId: string
   context.door(conversationId).due("outbox", OutboxRecordSchema)
 
 /** The same inside a change. */
-export const waitingHere = (
-  context: Pick<Context, "store" | "rows">,
-  space: Space,
-  { record }: Held,
-): Promise<Waiting[]> => readDue(context, space, record, "outbox", OutboxRecordSchema)
+export const waitingHere = (context: Storage, space: Space, { record }: Held): Promise<Waiting[]> =>
+  readDue(context, space, record, "outbox", OutboxRecordSchema)
 
 export const putWaiting = ({ id, record }: Waiting): DueChange => ({
   table: "outbox",

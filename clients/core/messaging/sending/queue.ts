@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf"
 import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { contentOfText, parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
+import type { Reports } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { maxPlaintextBytes } from "../mls.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
@@ -93,7 +94,7 @@ export async function listOutbox(context: Pick<Context, "door">, conversationId:
 
 /** Drops all that waits, for a conversation that is refused for good. */
 export function dropAll(
-  context: Pick<Context, "emit">,
+  context: Reports,
   conversationId: string,
   record: Held["record"],
   error: unknown,

@@ -16,7 +16,8 @@ import { refusingAs } from "../refusing.ts"
 import { dueIn } from "../state/due.ts"
 import { type Held, isAway } from "../state/held.ts"
 import { firstSeat } from "./first-seat.ts"
-import { carryOutIntents, type Intent, newClaimId, newIntent, putIntent } from "./intents.ts"
+import { type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
+import { carryOutIntents } from "./intents.ts"
 import { isStaleClaim, stageCommit } from "./staging.ts"
 
 /** Whether this device waits for somebody to let it in, and a reset could help. */

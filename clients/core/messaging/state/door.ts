@@ -11,9 +11,10 @@ import {
   type StagedCommit,
   StagedCommitSchema,
 } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Reports, Storage, Trust } from "../deps.ts"
+import type { OwnDevice } from "../device/device.ts"
 import { MessagingError } from "../errors.ts"
-import { encodeEpoch, wipeState } from "../mls.ts"
+import { type Engine, encodeEpoch, wipeState } from "../mls.ts"
 import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
@@ -58,7 +59,7 @@ export interface Door {
   follow(): Promise<void>
 }
 
-type Needs = Pick<Context, "store" | "rows" | "engine" | "owner" | "device" | "emit">
+type Needs = Storage & Reports & Pick<Trust, "owner"> & { readonly engine: Engine; readonly device: OwnDevice }
 
 const keys = { record: "record", state: "snapshot", tree: "current", members: "members", staged: "commit" } as const
 /** Tabs that write at the same moment: more than so many times in a row is no accident. */

@@ -8,7 +8,7 @@ import {
   type ConversationRecord_Due,
   ConversationRecord_DueSchema,
 } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { Place } from "../store/sealed-rows.ts"
 import type { Op, Space } from "../store/store.ts"
@@ -29,7 +29,7 @@ export interface DueRow<Shape> {
   readonly record: Shape
 }
 
-type Needs = Pick<Context, "store" | "rows">
+type Needs = Storage
 
 export const dueIn = (record: ConversationRecord | undefined, table: DueTable): ConversationRecord_Due[] =>
   record?.due.filter((one) => one.table === table) ?? []
@@ -64,7 +64,7 @@ export async function readDue<Desc extends DescMessage>(
 
 /** What is due after some changes, and their writes. */
 export async function changeDue(
-  { rows }: Pick<Context, "rows">,
+  { rows }: Pick<Storage, "rows">,
   { space, generation }: Pick<Place, "space"> & { readonly generation: bigint },
   before: readonly ConversationRecord_Due[],
   changes: readonly DueChange[],
@@ -86,7 +86,7 @@ export async function changeDue(
 const nameOf = ({ table, key }: { table: string; key: string }) => `${table} ${key}`
 
 /** What is due where nothing was bound yet: all that is there. */
-export async function unboundDue({ store }: Pick<Context, "store">, space: Space): Promise<ConversationRecord_Due[]> {
+export async function unboundDue({ store }: Pick<Storage, "store">, space: Space): Promise<ConversationRecord_Due[]> {
   const found = await Promise.all(
     tables.map(async (table) =>
       (await store.list(space, table)).map(({ key }) => create(ConversationRecord_DueSchema, { table, key })),

@@ -1,5 +1,5 @@
 // What is told of a conversation as it happens: each entry once, in order, whichever tab took it in.
-import type { Context } from "../context.ts"
+import type { Reports, Storage } from "../deps.ts"
 import type { ConversationStatus } from "../events.ts"
 import type { Op } from "../store/store.ts"
 import { type Held, statusOf } from "./held.ts"
@@ -25,7 +25,7 @@ export interface Telling {
   status(record: Held["record"]): void
 }
 
-type Needs = Pick<Context, "store" | "rows" | "emit">
+type Needs = Storage & Reports
 
 export function createTelling({ store, rows, emit }: Needs, conversationId: string): Telling {
   let told: Told | undefined

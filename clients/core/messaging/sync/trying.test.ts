@@ -1,12 +1,12 @@
 import { expect, test } from "vitest"
-import type { Context } from "../context.ts"
+import type { Reports } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent } from "../events.ts"
 import { inBackground, trying } from "./trying.ts"
 
 function listening() {
   const told: MessengerEvent[] = []
-  const context: Pick<Context, "emit"> = { emit: (event) => told.push(event) }
+  const context: Reports = { emit: (event) => told.push(event) }
   return { told, context }
 }
 const failing = (error: unknown) => async () => Promise.reject(error)

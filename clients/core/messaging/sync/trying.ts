@@ -1,9 +1,9 @@
-import type { Context } from "../context.ts"
+import type { Reports } from "../deps.ts"
 import { isMessagingError } from "../errors.ts"
 
 /** Does what can be done again later: what fails is told, and ends nothing else. */
 export async function trying(
-  context: Pick<Context, "emit">,
+  context: Reports,
   conversationId: string | undefined,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -17,7 +17,7 @@ export async function trying(
 
 /** The same beside everything else, where what ends the messenger ends it in silence. Never rejects. */
 export async function tryingAlone(
-  context: Pick<Context, "emit">,
+  context: Reports,
   conversationId: string | undefined,
   work: () => Promise<void>,
 ): Promise<void> {

@@ -11,8 +11,9 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
 import { type DeviceListBodyV1, DeviceListBodyV1Schema, DeviceStatus } from "@signet/proto/credential/v1/device_list"
-import { type Context, nowSeconds } from "../context.ts"
+import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
+import { type Ambient, nowSeconds, type Trust } from "../deps.ts"
 import { listDevices } from "../device/own-devices.ts"
 import { MessagingError } from "../errors.ts"
 import { bytesOfId, idOf } from "../ids.ts"
@@ -27,7 +28,7 @@ export interface ListedDevices {
   readonly active: readonly DeviceKey[]
 }
 
-type Needs = Pick<Context, "calls" | "owner" | "issuer" | "verify" | "clock">
+type Needs = Trust & Pick<Ambient, "clock"> & Pick<Context, "calls">
 
 /**
  * Reads on from the list that was seen: each names the one before it, and none takes back what one before it said. Where

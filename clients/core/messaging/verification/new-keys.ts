@@ -11,6 +11,7 @@ import {
   VerificationRecord_Status as Verification,
 } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
+import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { NewKey, TimelineEntry } from "../events.ts"
 import { type GroupState, membersOf } from "../mls.ts"
@@ -37,7 +38,7 @@ export interface KeyWatch {
   written(record: ConversationRecord | undefined): Promise<{ record: typeof record; ops: readonly Op[] }>
 }
 
-type Needs = Pick<Context, "store" | "rows"> & {
+type Needs = Storage & {
   readonly clock: Pick<Context["clock"], "nowMs">
   readonly device: Pick<Context["device"], "id">
 }

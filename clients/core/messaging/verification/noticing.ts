@@ -3,6 +3,7 @@
 import { type ConversationRecord, VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
+import type { Ambient, Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, Person } from "../events.ts"
 import { type GroupState, membersOf } from "../mls.ts"
@@ -33,7 +34,7 @@ export function deviceKeysIn(context: Pick<Context, "device">, group: GroupState
  * they say: a user whose keys have changed is so until somebody compares anew.
  */
 export async function noticeKeys(
-  context: Pick<Context, "store" | "rows" | "clock">,
+  context: Storage & Pick<Ambient, "clock">,
   keys: readonly DeviceKey[],
 ): Promise<Noticed> {
   const users = [...new Set(keys.map(({ userId }) => userId))]
@@ -61,7 +62,7 @@ export async function noticeKeys(
  *   replaced since they were.
  */
 export async function ensureCompared(
-  context: Pick<Context, "store" | "rows" | "device">,
+  context: Storage & Pick<Context, "device">,
   record: ConversationRecord | undefined,
   group: GroupState,
 ): Promise<void> {

@@ -9,12 +9,12 @@ import {
   type VerificationRecord,
   VerificationRecordSchema,
 } from "@signet/proto/client/v1/records"
-import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
+import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 
-type Needs = Pick<Context, "store" | "rows">
+type Needs = Storage
 
 export type VerificationStatus = "unverified" | "verified" | "changed"
 
