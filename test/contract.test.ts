@@ -9,7 +9,7 @@ import { ReasonSchema } from "@signet/proto/authz/v1/reason"
 import { http } from "@signet/proto/google/api/annotations"
 import { describe, expect, test } from "vitest"
 import { services } from "../server/node/routes.ts"
-import { bindingsOf, routeOf } from "../server/rest/http-rule.ts"
+import { bindingsOf, routeOf } from "../server/serving/rest/http-rule.ts"
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
 const methods: DescMethod[] = services.flatMap((service) => service.methods)

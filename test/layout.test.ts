@@ -32,13 +32,24 @@ const layout: Record<string, Row> = {
     ours: ["gen/es", "server/kernel", "proto/canonical", "proto/canonical/node"],
     npm: ["jose", "node:"],
   },
-  "server/rpc": {
-    ours: ["gen/es", "proto/canonical", "server/framing", "server/kernel", "server/guard"],
-    npm: [...protobuf, ...connect, "@bufbuild/protovalidate", "@noble/hashes"],
+  // The protocols: from what arrives to the handler's message, and back.
+  "server/serving": {
+    ours: ["gen/es", "proto/canonical", "server/kernel", "server/guard", "server/serving/call"],
+    npm: [...protobuf, ...connect, "@bufbuild/protovalidate"],
   },
-  "server/rest": {
-    ours: ["gen/es", "server/kernel", "server/rpc", "server/guard"],
-    npm: [...protobuf, ...connect, "fastify", "node:"],
+  // What a handler knows of its call.
+  "server/serving/call": { ours: ["server/kernel", "server/guard"], npm: [...protobuf, ...connect] },
+  "server/rpc": {
+    ours: [
+      "gen/es",
+      "proto/canonical",
+      "server/framing",
+      "server/kernel",
+      "server/guard",
+      "server/serving",
+      "server/serving/call",
+    ],
+    npm: [...protobuf, ...connect, "@noble/hashes"],
   },
   "server/node": {
     ours: [
@@ -54,7 +65,8 @@ const layout: Record<string, Row> = {
       "server/providers",
       "server/keys",
       "server/rpc",
-      "server/rest",
+      "server/serving",
+      "server/serving/call",
     ],
     npm: ["*"],
   },
@@ -69,7 +81,8 @@ const layout: Record<string, Row> = {
       "server/keys",
       "server/blobs",
       "server/rpc",
-      "server/rest",
+      "server/serving",
+      "server/serving/call",
       "server/store/durable",
     ],
     npm: [...protobuf, ...connect, "cloudflare:workers", "node:"],
@@ -83,7 +96,8 @@ const layout: Record<string, Row> = {
       "server/kernel",
       "server/keys",
       "server/rpc",
-      "server/rest",
+      "server/serving",
+      "server/serving/call",
       "server/node",
     ],
     npm: ["*"],
@@ -134,7 +148,7 @@ const closesCycle: readonly string[] = [
   "server/kernel/admin-ports.ts -> server/kernel/machine-ports.ts",
   "server/kernel/authz/check.ts -> server/kernel/authz/authorize.ts",
   "server/node/fast-unary.ts -> server/node/rpc-plugin.ts",
-  "server/rest/etag.ts -> server/rest/rest.ts",
+  "server/serving/rest/etag.ts -> server/serving/rest/rest.ts",
   "server/rpc/deps.ts -> server/rpc/limit.ts",
   "server/rpc/deps.ts -> server/rpc/refusals.ts",
   "server/rpc/sign-in/magic-link.ts -> server/rpc/sign-in/proof.ts",

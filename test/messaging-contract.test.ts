@@ -21,7 +21,7 @@ import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
 import { expect, test } from "vitest"
 import { requirementOf } from "../server/guard/requirement.ts"
 import { checksIn, describe as told } from "../server/kernel/authz/requirement.ts"
-import { bindingsOf } from "../server/rest/http-rule.ts"
+import { bindingsOf } from "../server/serving/rest/http-rule.ts"
 
 const services = [DeviceService, KeyPackageService, ConversationService, WelcomeService, AttachmentService]
 const methods = services.flatMap((service) => service.methods)

@@ -9,7 +9,7 @@ import { createApp } from "../server/node/app.ts"
 import { routeTable } from "../server/node/http.ts"
 import { createMetrics } from "../server/node/metrics.ts"
 import { services } from "../server/node/routes.ts"
-import { bindingsOf, routeOf } from "../server/rest/http-rule.ts"
+import { bindingsOf, routeOf } from "../server/serving/rest/http-rule.ts"
 import { storyStore } from "./support/postgres.ts"
 import { startTestServer, type TestServer } from "./support/server.ts"
 

@@ -1,7 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect"
 import { isSpanContextValid, trace } from "@opentelemetry/api"
 import type { FastifyBaseLogger } from "fastify"
-import { callLines } from "../rpc/call-log.ts"
+import { callLines } from "../serving/call-log.ts"
 
 /** Each call's line, with the trace that it belongs to. Inside of the tracing. */
 export function callLog(log: FastifyBaseLogger): Interceptor {

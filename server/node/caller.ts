@@ -1,7 +1,7 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect"
 import type { FastifyRequest } from "fastify"
-import { networkOf, truncateAddress } from "../rpc/address.ts"
-import { kCall } from "../rpc/call.ts"
+import { networkOf, truncateAddress } from "../serving/address.ts"
+import { kCall } from "../serving/call/call.ts"
 
 /** What handlers may know of the connection. */
 export function contextValuesOf(request: FastifyRequest): ContextValues {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify"
-import { crossOrigin } from "../rest/cross-origin.ts"
+import { crossOrigin } from "../serving/rest/cross-origin.ts"
 
 /** So many origins are named in the log, each once: strangers do not fill it. */
 const mostNamed = 100

@@ -2,9 +2,9 @@ import type { VerifyToken } from "@signet/guard/access-token"
 import { parseBearer } from "@signet/guard/bearer"
 import type { ConnectGuardOptions } from "@signet/guard/connect"
 import type { AuthContext } from "@signet/kernel/authz/context"
-import { kCall } from "../rpc/call.ts"
 import { denialEvent, isAudited } from "../rpc/denials.ts"
 import type { Deps } from "../rpc/deps.ts"
+import { kCall } from "../serving/call/call.ts"
 import { auditMisusedPats } from "./misused-pats.ts"
 
 /** Tokens that are read at once at most, to say whose they are. */

@@ -4,8 +4,8 @@ import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/a
 import { Provider } from "@signet/proto/auth/v1/records"
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { Limiter } from "../rpc/limit.ts"
-import { outcomeOf } from "../rpc/outcome.ts"
-import { settled } from "../rpc/settled.ts"
+import { outcomeOf } from "../serving/outcome.ts"
+import { settled } from "../serving/settled.ts"
 
 export interface Metrics {
   /** For Prometheus; other parts may add what they measure. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify"
-import { inTime, readinessMs } from "../rpc/in-time.ts"
+import { inTime, readinessMs } from "../serving/in-time.ts"
 
 /**
  * `/livez`: the process answers. `/readyz`: it can serve, so a load balancer may send calls.

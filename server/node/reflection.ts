@@ -22,7 +22,7 @@ import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from "@signet/proto/grpc/reflection/v1/reflection"
-import type { Routes } from "../rpc/collect.ts"
+import type { Routes } from "../serving/collect.ts"
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>
 

@@ -3,8 +3,8 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import type { Refused } from "@signet/kernel/errors"
 import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyReply, FastifyRequest } from "fastify"
-import { envelopeOf, refuseCall as refusalOf } from "../rest/refuse-call.ts"
-import { refusalError } from "../rpc/errors.ts"
+import { refusalError } from "../serving/errors.ts"
+import { envelopeOf, refuseCall as refusalOf } from "../serving/rest/refuse-call.ts"
 import { sendResponse } from "./rest-plugin.ts"
 
 /** Answers with a refusal: a problem to REST, an error to Connect, a status to gRPC and gRPC-Web. */

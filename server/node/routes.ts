@@ -18,7 +18,6 @@ import { auditService } from "../rpc/audit-service.ts"
 import { authService } from "../rpc/auth-service.ts"
 import { authorityService } from "../rpc/authority/authority-service.ts"
 import type { AuthorityDeps } from "../rpc/authority/deps.ts"
-import type { Routes } from "../rpc/collect.ts"
 import { delegationService } from "../rpc/delegation-service.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { messagingRoutes, messagingServices } from "../rpc/messaging/routes.ts"
@@ -32,6 +31,7 @@ import type { TokenDeps } from "../rpc/token/deps.ts"
 import { tokenService } from "../rpc/token-service.ts"
 import { transferRoutes } from "../rpc/transfer/routes.ts"
 import type { TransferDeps } from "../rpc/transfer/transfer-service.ts"
+import type { Routes } from "../serving/collect.ts"
 
 /** The services of this program. */
 export const services = [

@@ -3,8 +3,8 @@ import { context, propagation, type Span, SpanKind, SpanStatusCode, type Tracer,
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace"
-import { outcomeOf } from "../rpc/outcome.ts"
-import { settled } from "../rpc/settled.ts"
+import { outcomeOf } from "../serving/outcome.ts"
+import { settled } from "../serving/settled.ts"
 
 export interface Tracing {
   readonly tracer: Tracer

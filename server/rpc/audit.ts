@@ -2,7 +2,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
 import type { Session } from "@signet/kernel/records"
-import { kCall } from "./call.ts"
+import { kCall } from "../serving/call/call.ts"
 import type { Deps } from "./deps.ts"
 
 export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>

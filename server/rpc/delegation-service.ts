@@ -12,8 +12,8 @@ import type {
   CreateDelegationRequest,
   DelegationService,
 } from "@signet/proto/auth/v1/delegation_service"
+import { sessionUserOf, type UserContext } from "../serving/call/call.ts"
 import { auditEvent } from "./audit.ts"
-import { sessionUserOf, type UserContext } from "./call.ts"
 import { delegationShape, policyShape } from "./delegation-shape.ts"
 import type { Deps } from "./deps.ts"
 import { limitWrite } from "./limit.ts"

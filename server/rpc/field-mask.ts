@@ -3,8 +3,8 @@ import { clone, type DescField, type DescMessage, type MessageShape } from "@buf
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import type { FieldMask } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
+import { shown } from "../serving/wire/strict-json.ts"
 import { isClosed, refuseClosed } from "./field-behavior.ts"
-import { shown } from "./wire/strict-json.ts"
 
 /** A change as a request asks for it. */
 export interface Change<Desc extends DescMessage> {

@@ -1,7 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
-import type { Routes } from "./collect.ts"
+import type { Routes } from "../serving/collect.ts"
 
 export interface HealthState {
   /** grpc.health.v1: Check, List and Watch. */

@@ -13,7 +13,7 @@ import {
 } from "@signet/kernel/limits/policy"
 import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
-import { kCall, userOf } from "./call.ts"
+import { kCall, userOf } from "../serving/call/call.ts"
 import type { Deps } from "./deps.ts"
 import { audited } from "./refusals.ts"
 

@@ -5,7 +5,7 @@ import { deviceTokenSeconds, formatDeviceToken, parseDeviceToken } from "@signet
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { Platform } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { reasonOf } from "../../server/rpc/errors.ts"
+import { reasonOf } from "../../server/serving/errors.ts"
 import { clientsOver } from "../support/clients.ts"
 import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"

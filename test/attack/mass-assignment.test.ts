@@ -1,8 +1,8 @@
 // Mass assignment: whatever a body says, nobody sets what the service sets.
 import { type DescField, type DescMethod, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { bindingsOf } from "../../server/rest/http-rule.ts"
 import { isClosed, type Use } from "../../server/rpc/field-behavior.ts"
+import { bindingsOf } from "../../server/serving/rest/http-rule.ts"
 import { administrationMethods, callRaw, type Ids, isRead, requestOf, snapshot } from "../support/administered.ts"
 import { startAdministeredServer } from "../support/administered-server.ts"
 import type { AdministeredWorld, AdministratorName } from "../support/administration.ts"

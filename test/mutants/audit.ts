@@ -134,7 +134,7 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "refused calls are written nowhere",
-    file: "server/rpc/interceptors/audit-refusals.ts",
+    file: "server/rpc/audit-refusals.ts",
     from: "if (cause === undefined || !(thrown instanceof Refused)) return",
     to: "if (cause !== undefined || !(thrown instanceof Refused)) return",
     test: "test/attack/audit-coverage.test.ts",

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
-const proof = "server/rpc/interceptors/device-proof.ts"
+const proof = "server/serving/interceptors/device-proof.ts"
 const uploaded = "server/rpc/messaging/uploaded.ts"
 const effects = "server/rpc/messaging/revocation-effects.ts"
 const absence = "test/story/messenger-absence.test.ts"

@@ -29,7 +29,7 @@ function slim(base64: string): string {
   return base64Encode(toBinary(FileDescriptorProtoSchema, file), "std_raw")
 }
 
-/** The rules that server/rpc/validation knows. */
+/** The rules that server/serving/validation knows. */
 const checked = new Set([
   ...["MessageRules", "OneofRules", "FieldRules", "RepeatedRules", "StringRules", "BytesRules", "EnumRules"],
   ...["Int32Rules", "Int64Rules", "UInt32Rules", "UInt64Rules"],

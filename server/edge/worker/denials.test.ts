@@ -4,7 +4,7 @@ import { user } from "@signet/kernel/authz/testing"
 import { budgetWindowMs } from "@signet/kernel/limits/audit-budget"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { expect, test } from "vitest"
-import { kCall } from "../../rpc/call.ts"
+import { kCall } from "../../serving/call/call.ts"
 import { auditDenials } from "./denials.ts"
 
 function setUp() {

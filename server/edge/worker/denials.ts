@@ -1,10 +1,10 @@
 // Denials in the audit, as the Node server writes them.
 import type { ConnectGuardOptions } from "@signet/guard/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { kCall } from "../../rpc/call.ts"
 import { denialEvent, isAudited } from "../../rpc/denials.ts"
 import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
 import { createRefusalAudit } from "../../rpc/refusals.ts"
+import { kCall } from "../../serving/call/call.ts"
 
 /** @param after Does the work when the answer is on its way. */
 export function auditDenials(

@@ -6,8 +6,8 @@ import { Session_Status } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
 import { healthState } from "../../rpc/health.ts"
-import { deadline } from "../../rpc/interceptors/deadline.ts"
-import { errors } from "../../rpc/interceptors/errors.ts"
+import { deadline } from "../../serving/interceptors/deadline.ts"
+import { errors } from "../../serving/interceptors/errors.ts"
 
 export const services = [AuthService, SessionService, TokenService]
 

@@ -4,7 +4,7 @@ import { parseId } from "@signet/kernel/ids"
 import { type Backend, serves } from "@signet/kernel/messaging/backend"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { BackendPlace } from "@signet/proto/authority/v1/authority_service"
-import { callerOf } from "../call.ts"
+import { callerOf } from "../../serving/call/call.ts"
 import type { AuthorityDeps } from "./deps.ts"
 
 /** The backend that calls. */

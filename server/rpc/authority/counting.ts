@@ -2,7 +2,7 @@
 // in somebody's name from theirs at this backend.
 import type { HandlerContext } from "@connectrpc/connect"
 import type { PrincipalId } from "@signet/kernel/ids"
-import { callerOf } from "../call.ts"
+import { callerOf } from "../../serving/call/call.ts"
 import { type CountingDeps, limit } from "../limit.ts"
 
 /** A call of the backend, before anything is looked up. @throws Refused RATE_LIMITED. UNAVAILABLE when nobody can count. */

@@ -7,8 +7,8 @@ import { parseId } from "@signet/kernel/ids"
 import { mayHaveCredential } from "@signet/kernel/machine/service-account"
 import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
+import { sessionUserOf } from "../../serving/call/call.ts"
 import { administer, unresolved } from "../admin/administer.ts"
-import { sessionUserOf } from "../call.ts"
 import type { Deps } from "../deps.ts"
 
 export interface Administration {

@@ -12,7 +12,7 @@ import {
 import { planEnvelopeKey, postable } from "@signet/kernel/machine/envelope-key"
 import type { EnvelopeKey, ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
-import { callerOf } from "../call.ts"
+import { callerOf } from "../../serving/call/call.ts"
 import type { Deps } from "../deps.ts"
 import { limit } from "../limit.ts"
 import { onAccount } from "./administer.ts"

@@ -4,7 +4,7 @@ import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"
 import { isGone, partBytes } from "@signet/kernel/messaging/attachment"
 import type { AttachmentRecord } from "@signet/kernel/messaging/records"
-import { deviceOf } from "./calling-device.ts"
+import { deviceOf } from "../../serving/call/calling-device.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { isAt, seen, unresolved } from "./seen.ts"
 

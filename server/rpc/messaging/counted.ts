@@ -1,8 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { Route } from "@signet/kernel/limits/policy"
+import { deviceOf } from "../../serving/call/calling-device.ts"
 import { limit, type Subjects } from "../limit.ts"
-import { deviceOf } from "./calling-device.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /**

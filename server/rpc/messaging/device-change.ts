@@ -6,8 +6,8 @@ import type { DeviceId, PrincipalId, SessionId } from "@signet/kernel/ids"
 import { listEntries, nextList } from "@signet/kernel/messaging/device"
 import type { MessagingDevice, Place, SignedDeviceList } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
+import { userOf } from "../../serving/call/call.ts"
 import { auditEvent } from "../audit.ts"
-import { userOf } from "../call.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /** The user's devices there and the newest list, as of one moment. */

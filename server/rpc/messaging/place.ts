@@ -1,7 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { idBytes, type PrincipalId } from "@signet/kernel/ids"
 import type { Place } from "@signet/kernel/messaging/records"
-import { userOf } from "../call.ts"
+import { userOf } from "../../serving/call/call.ts"
 
 /** The calling user, and where the token lets them act. */
 export function callerAt(context: HandlerContext): { userId: PrincipalId; place: Place } {

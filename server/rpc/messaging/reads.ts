@@ -7,7 +7,7 @@ import { sees } from "@signet/kernel/messaging/membership"
 import type { SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Cursor, Envelope } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
-import { deviceOf } from "./calling-device.ts"
+import { deviceOf } from "../../serving/call/calling-device.ts"
 import type { MessagingDeps } from "./deps.ts"
 import { conversationIdOf, isAt, seen, unresolved } from "./seen.ts"
 

@@ -3,7 +3,7 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { FramingRefused } from "../../framing/refusal.ts"
-import { detail, detailed } from "./detailed.ts"
+import { detail, detailed } from "../../serving/call/detailed.ts"
 
 /** Runs a check of canonical bytes; what it refuses becomes the reason. */
 export function refusingAs<T>(reason: Reason, check: () => T): T {

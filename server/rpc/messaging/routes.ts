@@ -3,7 +3,7 @@ import { ConversationService } from "@signet/proto/messaging/v1/conversation_ser
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
-import type { Routes } from "../collect.ts"
+import type { Routes } from "../../serving/collect.ts"
 import { attachmentService } from "./attachment-service.ts"
 import { conversationService } from "./conversation-service.ts"
 import type { MessagingDeps } from "./deps.ts"

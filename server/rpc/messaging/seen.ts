@@ -3,7 +3,7 @@ import { Refused } from "@signet/kernel/errors"
 import { type ConversationId, parseId } from "@signet/kernel/ids"
 import { sees } from "@signet/kernel/messaging/membership"
 import type { Conversation, Place } from "@signet/kernel/messaging/records"
-import { deviceOf } from "./calling-device.ts"
+import { deviceOf } from "../../serving/call/calling-device.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 /** The one answer for a conversation that is not there, of another place, or not the caller's. */

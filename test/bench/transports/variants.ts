@@ -10,9 +10,9 @@ import Fastify, { type FastifyInstance } from "fastify"
 import { createHttp } from "../../../server/node/http.ts"
 import { restPlugin } from "../../../server/node/rest-plugin.ts"
 import { rpcPlugin } from "../../../server/node/rpc-plugin.ts"
-import { deadline } from "../../../server/rpc/interceptors/deadline.ts"
-import { errors } from "../../../server/rpc/interceptors/errors.ts"
-import { validate } from "../../../server/rpc/interceptors/validate.ts"
+import { deadline } from "../../../server/serving/interceptors/deadline.ts"
+import { errors } from "../../../server/serving/interceptors/errors.ts"
+import { validate } from "../../../server/serving/interceptors/validate.ts"
 
 export const paths = { rpc: "/signet.auth.v1.AuthService/Refresh", rest: "/auth/session/refresh" }
 

@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http"
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
 import { goneSignal } from "../../../node/gone-signal.ts"
-import { longestTimerMs } from "../../../rpc/call-context.ts"
-import { endOf } from "../../../rpc/interceptors/deadline.ts"
+import { longestTimerMs } from "../../../serving/call-context.ts"
+import { endOf } from "../../../serving/interceptors/deadline.ts"
 import type { Inside } from "./gateway.ts"
 
 export interface CallSignal {

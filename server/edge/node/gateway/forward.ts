@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { pipeline } from "node:stream/promises"
 import { Refused } from "@signet/kernel/errors"
-import { toldError } from "../../../rpc/errors.ts"
+import { toldError } from "../../../serving/errors.ts"
 import { callSignal } from "./call-signal.ts"
 import { atMost } from "./frames.ts"
 import type { Inside } from "./gateway.ts"

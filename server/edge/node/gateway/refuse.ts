@@ -9,8 +9,8 @@ import {
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect"
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
-import { problemOf } from "../../../rest/problem.ts"
-import { framingOf } from "../../../rpc/wire/unary-body.ts"
+import { problemOf } from "../../../serving/rest/problem.ts"
+import { framingOf } from "../../../serving/wire/unary-body.ts"
 import { framed } from "./frames.ts"
 
 /** A problem to REST, an error to Connect, a status to gRPC-Web. Ends what has begun already. */

@@ -13,7 +13,7 @@ import { errorFromJson } from "@connectrpc/connect/protocol-connect"
 import { StatusError } from "@signet/guard/fetch-text"
 import { type ServiceToken, withToken } from "@signet/guard/service-token"
 import { type Reason, Refused, refusals } from "@signet/kernel/errors"
-import { errorInfo } from "../../../rpc/errors.ts"
+import { errorInfo } from "../../../serving/errors.ts"
 
 /** @throws Refused what the auth service said; UNAVAILABLE when it did not answer, or does not take this backend. */
 export type CallAuth = <I extends DescMessage, O extends DescMessage>(

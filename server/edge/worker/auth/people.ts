@@ -15,7 +15,7 @@ import {
 } from "@signet/proto/authority/v1/authority_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import type { ErrorInfo } from "@signet/proto/google/rpc/error_details"
-import { errorInfo } from "../../../rpc/errors.ts"
+import { errorInfo } from "../../../serving/errors.ts"
 import { type Effects, RefusedForGood } from "../../../store/durable/effects.ts"
 import type { CallAuth } from "./call.ts"
 import { placeShape } from "./signing.ts"

@@ -1,7 +1,7 @@
 // What a call comes to, as fetch's Response.
-import type { RestResponse } from "../../../rest/rest.ts"
-import type { StreamAnswer } from "../../../rpc/stream-call.ts"
-import type { HeaderFields } from "../../../rpc/unary-call.ts"
+import type { RestResponse } from "../../../serving/rest/rest.ts"
+import type { StreamAnswer } from "../../../serving/stream-call.ts"
+import type { HeaderFields } from "../../../serving/unary-call.ts"
 
 /** An answer of REST's. */
 export function restAnswer({ status, headers, body }: RestResponse): Response {

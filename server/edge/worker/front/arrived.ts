@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect"
-import { networkOf, truncateAddress } from "../../../rpc/address.ts"
-import { kCall } from "../../../rpc/call.ts"
+import { networkOf, truncateAddress } from "../../../serving/address.ts"
+import { kCall } from "../../../serving/call/call.ts"
 
 /** A request on its way: what every protocol needs of it. */
 export interface Arrived {

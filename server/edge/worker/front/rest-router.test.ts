@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { effort } from "../../../../test/support/effort.ts"
 import { routerPath } from "../../../node/rest-plugin.ts"
 import { services } from "../../../node/routes.ts"
-import { restRoutes } from "../../../rest/rest.ts"
+import { restRoutes } from "../../../serving/rest/rest.ts"
 import { decodedPath, restRouter } from "./rest-router.ts"
 
 const routes = restRoutes({

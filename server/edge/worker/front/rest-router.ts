@@ -1,8 +1,8 @@
 // Which REST route a path belongs to, by the rules of Node's router: fixed text wins over variables, segment by segment,
 // from the left.
 import { Refused } from "@signet/kernel/errors"
-import type { Segment } from "../../../rest/http-rule.ts"
-import type { RestRoute } from "../../../rest/rest.ts"
+import type { Segment } from "../../../serving/rest/http-rule.ts"
+import type { RestRoute } from "../../../serving/rest/rest.ts"
 
 /** The longest that a variable's text may be, in characters. */
 const maxVariable = 256

@@ -6,7 +6,7 @@ import { Refused } from "@signet/kernel/errors"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { Record } from "@signet/proto/transfer/v1/records"
 import { PlaceState, Step, TransferService } from "@signet/proto/transfer/v1/transfer_service"
-import { reasonOf } from "../../../rpc/errors.ts"
+import { reasonOf } from "../../../serving/errors.ts"
 
 export interface StatusSeen {
   readonly state: keyof typeof PlaceState

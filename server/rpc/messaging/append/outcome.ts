@@ -6,9 +6,9 @@ import type { AppendDecision } from "@signet/kernel/messaging/append"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { Conversation, Directive } from "@signet/kernel/messaging/records"
 import { CommitConflictSchema, CommitRequiredSchema, StaleEpochSchema } from "@signet/proto/messaging/v1/conflict"
+import { detail, detailed } from "../../../serving/call/detailed.ts"
 import { directiveShape, envelopeShape } from "../conversation-shape.ts"
 import type { MessagingDeps } from "../deps.ts"
-import { detail, detailed } from "../detailed.ts"
 
 type Told = Pick<MessagingDeps, "store" | "random">
 

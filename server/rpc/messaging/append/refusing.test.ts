@@ -3,7 +3,7 @@ import { Refused } from "@signet/kernel/errors"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { expect, test } from "vitest"
 import { FramingRefused, type framingCodes } from "../../../framing/refusal.ts"
-import { detailsOf } from "../detailed.ts"
+import { detailsOf } from "../../../serving/call/detailed.ts"
 import { judging, reading } from "./refusing.ts"
 
 function refused(call: () => unknown): Refused {

@@ -1,7 +1,7 @@
 // The front under test as a Worker of its own: what workerd makes of requests, answers and streams.
 
 import { services } from "../../../../node/testing/under-test.ts"
-import { validatePlain } from "../../../../rpc/interceptors/validate-plain.ts"
+import { validatePlain } from "../../../../serving/interceptors/validate-plain.ts"
 import { frontUnderTest } from "../front-under-test.ts"
 
 const inputs = services.flatMap(({ methods }) => methods.map(({ input }) => input))

@@ -16,7 +16,7 @@ import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { Devices, ProofNonces } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import type { Clock } from "@signet/kernel/ports"
-import { kDevice } from "../messaging/calling-device.ts"
+import { kDevice } from "../call/calling-device.ts"
 
 /** Carries a SignedBytesV1 of a DeviceProofBodyV1, base64url without padding. */
 export const proofHeader = "signet-device-proof"

@@ -2,7 +2,7 @@ import { Refused } from "@signet/kernel/errors"
 import { TokenRequestSchema } from "@signet/proto/auth/v1/token_service"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { effort } from "../../test/support/effort.ts"
+import { effort } from "../../../test/support/effort.ts"
 import { formJson, parseForm } from "./form.ts"
 
 const parse = (text: string) => Object.fromEntries(parseForm(new TextEncoder().encode(text)))

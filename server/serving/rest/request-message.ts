@@ -3,8 +3,8 @@ import { type DescField, type DescMessage, type JsonValue, type Message, ScalarT
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { TimestampSchema } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
-import { fieldNamed, messageFromJson } from "../rpc/wire/read-message.ts"
-import { shown } from "../rpc/wire/strict-json.ts"
+import { fieldNamed, messageFromJson } from "../wire/read-message.ts"
+import { shown } from "../wire/strict-json.ts"
 import type { Binding } from "./http-rule.ts"
 
 /** What a request says besides its body. */

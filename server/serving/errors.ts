@@ -10,7 +10,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "@signet/proto/google/rpc/error_details"
-import { detailsOf } from "./messaging/detailed.ts"
+import { detailsOf } from "./call/detailed.ts"
 
 export type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
 

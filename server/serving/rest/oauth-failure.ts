@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect"
 import { refusals } from "@signet/kernel/errors"
 import { oauthErrorOf, oauthErrors } from "@signet/kernel/token/oauth-error"
-import { errorInfo, reasonOf } from "../rpc/errors.ts"
+import { errorInfo, reasonOf } from "../errors.ts"
 
 /**
  * A refusal as RFC 6749 section 5.2 says it, with the reason and the request's id besides. Status 400 but for the few

@@ -1,8 +1,8 @@
 // Refusals of calls that belong to no method, in the words of the protocol that the caller speaks.
 import { errorToJson } from "@connectrpc/connect/protocol-connect"
 import type { Refused } from "@signet/kernel/errors"
-import { refusalError } from "../rpc/errors.ts"
-import { type Framing, framingOf } from "../rpc/wire/unary-body.ts"
+import { refusalError } from "../errors.ts"
+import { type Framing, framingOf } from "../wire/unary-body.ts"
 import { type RestResponse, refusal } from "./rest.ts"
 
 export interface RefusedRequest {

@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect"
-import { kCall } from "./call.ts"
+import { kCall } from "./call/call.ts"
 import { outcomeOf } from "./outcome.ts"
 import { settled } from "./settled.ts"
 

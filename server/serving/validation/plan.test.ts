@@ -9,7 +9,7 @@ import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
-import { messagingServices } from "../messaging/routes.ts"
+import { messagingServices } from "../../rpc/messaging/routes.ts"
 import { planOf } from "./plan.ts"
 
 const services = [...messagingServices, TransferService]

@@ -2,10 +2,10 @@ import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/conne
 import { kAuth } from "@signet/guard/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { Clock, Random } from "@signet/kernel/ports"
-import { auditEvent } from "../audit.ts"
-import { kCall } from "../call.ts"
-import { callerFacts } from "../denials.ts"
-import { causeOf, type RefusalAudit } from "../refusals.ts"
+import { kCall } from "../serving/call/call.ts"
+import { auditEvent } from "./audit.ts"
+import { callerFacts } from "./denials.ts"
+import { causeOf, type RefusalAudit } from "./refusals.ts"
 
 /**
  * Writes down why a call was refused, where its handler said what the audit keeps of it (see `audited`). The same on every

@@ -3,7 +3,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire"
 import type { ConnectError } from "@connectrpc/connect"
 import { refusals } from "@signet/kernel/errors"
 import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
-import { errorInfo, reasonOf } from "../rpc/errors.ts"
+import { errorInfo, reasonOf } from "../errors.ts"
 
 /** RFC 9457, with the reason, domain and metadata of google.rpc.ErrorInfo. */
 export interface Problem {
