@@ -182,9 +182,15 @@ describe("a user", () => {
     const one = await device()
     await revoke(one)
     const sessionId = newId("ses", nowMs, random(10))
-    await store.devices.bindSession(sessionId, one.id, newAudit("device.bound"))
+    const audit = newAudit("device.bound")
+    await store.devices.bindSession(sessionId, one.id, audit)
     expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === sessionId)).toEqual([])
     expect(await user(one).rowsOf("select * from outbox where kind = 'sessions'")).toEqual([])
+    // Nothing was bound: the log must not say so. An event of the same lane, written later, is there by then.
+    const later = newAudit("device.bound")
+    await store.devices.change(changeOf(newDevice(one.userId), { list: newList(3n), audit: [later] }))
+    await until(async () => (await objects.world()).audit.some(({ id }) => id === later.id))
+    expect((await objects.world()).audit.map(({ id }) => id)).not.toContain(audit.id)
   })
 
   test("says what waited by its newest list, and binds nothing to a device that was revoked meanwhile", async () => {

@@ -112,6 +112,23 @@ describeOnEachStore("welcomes", (kind) => {
     expect(await consume(commit.welcomes[1]?.id ?? id, other)).toBe("NOT_FOUND")
   })
 
+  test("of a device that a commit removes are void, and keep nothing that only they needed", async () => {
+    const [one, other] = [first?.() ?? expect.fail(), second?.() ?? expect.fail()]
+    const { conversation, commit, by } = await welcomed([one, other])
+    const remove = async (before: Conversation, removed: MessagingDevice) => {
+      const left = before.roster.filter(({ deviceId }) => deviceId !== removed.id)
+      const outcome = await opened.messaging.conversations.append(newCommit(before, by, left), signReceipt, nowMs, [])
+      return outcome.is === "appended" ? outcome.conversation : expect.fail(outcome.is)
+    }
+    const without = await remove(conversation, one)
+    expect(await pending(one)).toEqual([])
+    expect(await consume(idOfFirst(commit), one)).toBe("NOT_FOUND")
+    expect(await pending(other)).toHaveLength(1)
+    expect((await tails(conversation))[0]?.tail.length).toBeGreaterThan(0)
+    await remove(without, other)
+    expect((await tails(conversation))[0]?.tail).toHaveLength(0)
+  })
+
   test("keep their tree until they go, and go with their time", async () => {
     const one = first?.() ?? expect.fail()
     const { conversation, commit, by } = await welcomed([one])
