@@ -30,6 +30,67 @@ test.each(pages)("every file that %s links to is there", (page) => {
   expect(targets.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([])
 })
 
+/** As GitHub names a heading's anchor. */
+const anchorsOf = (text: string): ReadonlySet<string> => {
+  const seen = new Map<string, number>()
+  const headings = [...text.replaceAll(/^ *```.*?^ *```$/gms, "").matchAll(/^#{1,6} (.+)$/gm)]
+  return new Set(
+    headings.map(([, heading = ""]) => {
+      const words = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase()
+      const anchor = words.replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-")
+      const count = seen.get(anchor) ?? 0
+      seen.set(anchor, count + 1)
+      return count === 0 ? anchor : `${anchor}-${count}`
+    }),
+  )
+}
+
+test.each(pages)("every heading that %s links to is there", (page) => {
+  const text = readFileSync(join(root, page), "utf8").replaceAll(/^ *```.*?^ *```$/gms, "")
+  const links = [...text.matchAll(/\]\((?!\w+:)([^)#\s]*\.md)?#([^)\s]+)\)/g)]
+  const missing = links.filter(([, path, anchor = ""]) => {
+    const target = path === undefined ? join(root, page) : join(root, dirname(page), path)
+    return !anchorsOf(readFileSync(target, "utf8")).has(anchor)
+  })
+  expect(missing.map(([link]) => link)).toEqual([])
+})
+
+const kinds = { tutorials: "Tutorial", "how-to": "How-to", reference: "Reference", explanation: "Explanation" }
+
+test.each(pages.filter((page) => /^docs\/(tutorials|how-to|reference|explanation)\//.test(page)))(
+  "%s names its kind and its reader first",
+  (page) => {
+    const folder = page.split("/")[1] as keyof typeof kinds
+    const [, lead = ""] = /^# .+\n\n(.+)/.exec(readFileSync(join(root, page), "utf8")) ?? []
+    expect(lead).toMatch(new RegExp(`^${kinds[folder]}, for `))
+  },
+)
+
+test("the index of docs links to every page", () => {
+  const index = readFileSync(join(root, "docs/README.md"), "utf8")
+  const listed = pages.filter((page) => /^docs\/(tutorials|how-to|reference|explanation)\//.test(page))
+  expect(listed.filter((page) => !index.includes(`](${page.slice("docs/".length)})`))).toEqual([])
+})
+
+describe("docs/explanation/architecture.md", () => {
+  const page = readFileSync(join(root, "docs/explanation/architecture.md"), "utf8")
+  const listed = [...page.matchAll(/^\| `([\w./-]+)` \|/gm)].map(([, folder = ""]) => folder)
+  const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] }
+  const folders = ["server", "clients", "guards"].flatMap((parent) =>
+    readdirSync(join(root, parent), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !/^(node_modules|dist|target|\..*)$/.test(entry.name))
+      .map(({ name }) => `${parent}/${name}`),
+  )
+
+  test.each([...new Set([...workspaces, ...folders])])("has a row for %s", (folder) => {
+    expect(listed).toContain(folder)
+  })
+
+  test("names no folder that does not exist", () => {
+    expect(listed.filter((folder) => !existsSync(join(root, folder)))).toEqual([])
+  })
+})
+
 describe("docs/reference/security.md", () => {
   const page = readFileSync(join(root, "docs/reference/security.md"), "utf8")
   const rows = [...page.matchAll(/^\| claim \| tests \|\n\|---\|---\|\n((?:\|.*\n)+)/gm)].flatMap(([, body = ""]) =>
