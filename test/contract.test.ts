@@ -271,6 +271,25 @@ describe("a method", () => {
   )
 })
 
+describe("the comment of a method", () => {
+  const words: Record<string, string> = { public: "no credential", bodyCredential: "a credential in the request" }
+
+  test.each(methods.map((method) => [nameOf(method), method] as const))(
+    "%s has its requirement and paths",
+    (_, method) => {
+      const file = read(`proto/${method.parent.file.name}.proto`)
+      const before = file.slice(0, file.indexOf(`  rpc ${method.name}(`))
+      const comment = before.split("\n\n").at(-1) ?? ""
+      const requirement = described(requirementOf(method))
+      const isRest = getOption(method, http).pattern.case !== undefined
+      const paths = isRest ? bindingsOf(method).map((binding) => `${binding.verb} ${routeOf(binding)}`) : []
+      const lines = [...comment.matchAll(/^ {2}\/\/ ((?:Requires|REST): .+)$/gm)].map(([, line]) => line)
+      const expected = [`Requires: ${words[requirement] ?? requirement}.`]
+      expect(lines).toEqual(isRest ? [...expected, `REST: ${paths.join(", ")}.`] : expected)
+    },
+  )
+})
+
 const isProvider = (word: string): boolean => ProviderSchema.values.some(({ name }) => name === word)
 const isCode = (word: string): boolean => Object.values(refusals).some(({ code }) => code.toUpperCase() === word)
 

@@ -73,9 +73,9 @@ function operation(method: DescMethod, rule: Plain, index: number, parts: Parts)
   return { path, verb, body }
 }
 
-/** The comment without its list of errors. */
+/** The comment without requirement, path and errors, which the document has in fields of their own. */
 function aboutOf(method: DescMethod): string {
-  const [about = ""] = (descriptionOf(method).description ?? "").split(/^Errors:$/m)
+  const [about = ""] = (descriptionOf(method).description ?? "").split(/^(?:Requires|Errors):/m)
   return about.trim()
 }
 

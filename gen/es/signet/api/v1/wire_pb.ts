@@ -15,34 +15,34 @@ export const file_signet_api_v1_wire: GenFile = /*@__PURE__*/
   fileDesc("ChhzaWduZXQvYXBpL3YxL3dpcmUucHJvdG8SDXNpZ25ldC5hcGkudjEiWAoEV2lyZRIZChFtYXhfcmVxdWVzdF9ieXRlcxgBIAEoDRISCgptZWRpYV90eXBlGAIgASgJEgwKBGZvcm0YAyABKAgSEwoLbmFtZXNfZW1wdHkYBCABKAg6SQoEd2lyZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKqLAyABKAsyEy5zaWduZXQuYXBpLnYxLldpcmVSBHdpcmU6NwoGaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiriwMgASgJUgZoZWFkZXJCSgoRZGV2LnNpZ25ldC5hcGkudjFCCVdpcmVQcm90b1ABWihzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXBpL3YxO2FwaXYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * How a method travels.
+ * Transport options of a method.
  *
  * @generated from message signet.api.v1.Wire
  */
 export type Wire = Message<"signet.api.v1.Wire"> & {
   /**
-   * The largest request message in bytes; 0 means 65536.
+   * Maximum size of a request message in bytes; 0 means 65536.
    *
    * @generated from field: uint32 max_request_bytes = 1;
    */
   maxRequestBytes: number;
 
   /**
-   * The content type of its answers over REST; empty means application/json.
+   * Content type of responses over REST; empty means application/json.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
 
   /**
-   * Over REST its requests are forms and nothing else (RFC 6749 section 3.2), and its refusals are RFC 6749's.
+   * True if REST requests are forms only (RFC 6749 section 3.2) and REST errors are those of RFC 6749.
    *
    * @generated from field: bool form = 3;
    */
   form: boolean;
 
   /**
-   * Its answers over REST name the fields that are empty, too.
+   * True if REST responses include empty fields.
    *
    * @generated from field: bool names_empty = 4;
    */
@@ -57,7 +57,7 @@ export const WireSchema: GenMessage<Wire> = /*@__PURE__*/
   messageDesc(file_signet_api_v1_wire, 0);
 
 /**
- * How the method travels, where it is not as everywhere else.
+ * Transport options of the method that differ from the default.
  *
  * @generated from extension: signet.api.v1.Wire wire = 50602;
  */
@@ -65,7 +65,8 @@ export const wire: GenExtension<MethodOptions, Wire> = /*@__PURE__*/
   extDesc(file_signet_api_v1_wire, 0);
 
 /**
- * Over REST the field may come as this request header instead; saying both, differently, is FIELD_CONFLICT.
+ * Name of the request header that can carry the field over REST. The service rejects differing values in header and
+ * body with FIELD_CONFLICT.
  *
  * @generated from extension: string header = 50603;
  */

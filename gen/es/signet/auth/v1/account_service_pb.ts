@@ -28,34 +28,34 @@ export const file_signet_auth_v1_account_service: GenFile = /*@__PURE__*/
   fileDesc("CiRzaWduZXQvYXV0aC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIpYEChpMaW5rUHJvdmlkZXJBY2NvdW50UmVxdWVzdBI2Cghwcm92aWRlchgBIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQgq6SAeCAQQQASAAEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASFwoFbm9uY2UYAyABKAlCCLpIBXIDGIACEiIKCGlkX3Rva2VuGAQgASgJQg6AAQG6SAhyBhABGICAAUgAEj8KEmF1dGhvcml6YXRpb25fY29kZRgFIAEoCzIhLnNpZ25ldC5hdXRoLnYxLkF1dGhvcml6YXRpb25Db2RlSAASNwoOZW1haWxfcGFzc3dvcmQYBiABKAsyHS5zaWduZXQuYXV0aC52MS5FbWFpbFBhc3N3b3JkSAASLgoVbWFnaWNfbGlua190b2tlbl9oYXNoGAcgASgJQg2AAQG6SAdyBRABGIACSAASKgoQcHJvdmlkZXJfc2Vzc2lvbhgKIAEoCUIOgAEBukgIcgYQARiAgAFIABInCg1jb2RlX3ZlcmlmaWVyGAggASgJQhCAAQG6SArYAQFyBRArGIABEjcKCmNvbm5lY3Rpb24YCSABKAlCI7pIIHIeMhxeKFthLXowLTldW2EtejAtOS1dezAsMzF9KT8kQhMKCmNyZWRlbnRpYWwSBbpIAggBIksKDUVtYWlsUGFzc3dvcmQSGQoFZW1haWwYASABKAlCCrpIB3IFEAMYwAISHwoIcGFzc3dvcmQYAiABKAlCDYABAbpIB3IFEAEYgAgiWAobTGlua1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiHQobTGlzdFByb3ZpZGVyQWNjb3VudHNSZXF1ZXN0IloKHExpc3RQcm92aWRlckFjY291bnRzUmVzcG9uc2USOgoRcHJvdmlkZXJfYWNjb3VudHMYASADKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiYAocVW5saW5rUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJaCh1VbmxpbmtQcm92aWRlckFjY291bnRSZXNwb25zZRI5ChBwcm92aWRlcl9hY2NvdW50GAEgASgLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50IjUKF0FjY2VwdEludml0YXRpb25SZXF1ZXN0EhoKBGNvZGUYASABKAlCDIABAbpIBnIEEAEYQCJKChhBY2NlcHRJbnZpdGF0aW9uUmVzcG9uc2USLgoKbWVtYmVyc2hpcBgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAiNgoYRGVjbGluZUludml0YXRpb25SZXF1ZXN0EhoKBGNvZGUYASABKAlCDIABAbpIBnIEEAEYQCIbChlEZWNsaW5lSW52aXRhdGlvblJlc3BvbnNlIpEBChhSZXF1ZXN0TWVtYmVyc2hpcFJlcXVlc3QSOQoJdGVuYW50X2lkGAEgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAIgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JCJLChlSZXF1ZXN0TWVtYmVyc2hpcFJlc3BvbnNlEi4KCm1lbWJlcnNoaXAYASABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwIlQKFkxlYXZlTWVtYmVyc2hpcFJlcXVlc3QSOgoNbWVtYmVyc2hpcF9pZBgBIAEoCUIjukggch4yHF5tZW1fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSQoXTGVhdmVNZW1iZXJzaGlwUmVzcG9uc2USLgoKbWVtYmVyc2hpcBgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAiFwoVRXhwb3J0SWRlbnRpdHlSZXF1ZXN0IrYDChZFeHBvcnRJZGVudGl0eVJlc3BvbnNlEioKCGlkZW50aXR5GAEgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLAoJcHJpbmNpcGFsGAIgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsEjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50Ei8KC21lbWJlcnNoaXBzGAQgAygLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIpCghzZXNzaW9ucxgFIAMoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SIQoEcGF0cxgGIAMoCzITLnNpZ25ldC5hdXRoLnYxLlBhdBIlCgZncmFudHMYByADKAsyFS5zaWduZXQuYXV0aC52MS5HcmFudBIvCgtkZWxlZ2F0aW9ucxgIIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkRlbGVnYXRpb24SLwoLZXhwb3J0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiAKHlJlcXVlc3RJZGVudGl0eURlbGV0aW9uUmVxdWVzdCJ9Ch9SZXF1ZXN0SWRlbnRpdHlEZWxldGlvblJlc3BvbnNlEioKCGlkZW50aXR5GAEgASgLMhguc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkSLgoKZGVsZXRlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy8QsKDkFjY291bnRTZXJ2aWNlEqcBChNMaW5rUHJvdmlkZXJBY2NvdW50Eiouc2lnbmV0LmF1dGgudjEuTGlua1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QaKy5zaWduZXQuYXV0aC52MS5MaW5rUHJvdmlkZXJBY2NvdW50UmVzcG9uc2UiN8raGAmAAawCKgMKAQGC0+STAiQ6ASoiHy9hdXRoL2FjY291bnQvcHJvdmlkZXItYWNjb3VudHMSpgEKFExpc3RQcm92aWRlckFjY291bnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdFByb3ZpZGVyQWNjb3VudHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdFByb3ZpZGVyQWNjb3VudHNSZXNwb25zZSIzkAIBytoYBSoDCgEBgtPkkwIhEh8vYXV0aC9hY2NvdW50L3Byb3ZpZGVyLWFjY291bnRzEsoBChVVbmxpbmtQcm92aWRlckFjY291bnQSLC5zaWduZXQuYXV0aC52MS5VbmxpbmtQcm92aWRlckFjY291bnRSZXF1ZXN0Gi0uc2lnbmV0LmF1dGgudjEuVW5saW5rUHJvdmlkZXJBY2NvdW50UmVzcG9uc2UiVMraGAmAAawCKgMKAQGC0+STAkE6ASoiPC9hdXRoL2FjY291bnQvcHJvdmlkZXItYWNjb3VudHMve3Byb3ZpZGVyX2FjY291bnRfaWR9OnVubGluaxKbAQoQQWNjZXB0SW52aXRhdGlvbhInLnNpZ25ldC5hdXRoLnYxLkFjY2VwdEludml0YXRpb25SZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuQWNjZXB0SW52aXRhdGlvblJlc3BvbnNlIjTK2hgFKgMKAQGC0+STAiU6ASoiIC9hdXRoL2FjY291bnQvaW52aXRhdGlvbnMvYWNjZXB0Ep8BChFEZWNsaW5lSW52aXRhdGlvbhIoLnNpZ25ldC5hdXRoLnYxLkRlY2xpbmVJbnZpdGF0aW9uUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkRlY2xpbmVJbnZpdGF0aW9uUmVzcG9uc2UiNcraGAUqAwoBAYLT5JMCJjoBKiIhL2F1dGgvYWNjb3VudC9pbnZpdGF0aW9ucy9kZWNsaW5lEpcBChFSZXF1ZXN0TWVtYmVyc2hpcBIoLnNpZ25ldC5hdXRoLnYxLlJlcXVlc3RNZW1iZXJzaGlwUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLlJlcXVlc3RNZW1iZXJzaGlwUmVzcG9uc2UiLcraGAUqAwoBAYLT5JMCHjoBKiIZL2F1dGgvYWNjb3VudC9tZW1iZXJzaGlwcxKnAQoPTGVhdmVNZW1iZXJzaGlwEiYuc2lnbmV0LmF1dGgudjEuTGVhdmVNZW1iZXJzaGlwUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxlYXZlTWVtYmVyc2hpcFJlc3BvbnNlIkPK2hgFKgMKAQGC0+STAjQ6ASoiLy9hdXRoL2FjY291bnQvbWVtYmVyc2hpcHMve21lbWJlcnNoaXBfaWR9OmxlYXZlEo0BCg5FeHBvcnRJZGVudGl0eRIlLnNpZ25ldC5hdXRoLnYxLkV4cG9ydElkZW50aXR5UmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkV4cG9ydElkZW50aXR5UmVzcG9uc2UiLJACAcraGAmAAawCKgMKAQGC0+STAhYSFC9hdXRoL2FjY291bnQvZXhwb3J0EqoBChdSZXF1ZXN0SWRlbnRpdHlEZWxldGlvbhIuLnNpZ25ldC5hdXRoLnYxLlJlcXVlc3RJZGVudGl0eURlbGV0aW9uUmVxdWVzdBovLnNpZ25ldC5hdXRoLnYxLlJlcXVlc3RJZGVudGl0eURlbGV0aW9uUmVzcG9uc2UiLsraGAmAAawCKgMKAQGC0+STAhs6ASoiFi9hdXRoL2FjY291bnQvZGVsZXRpb25CVwoSZGV2LnNpZ25ldC5hdXRoLnYxQhNBY2NvdW50U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_auth_v1_auth_service, file_signet_auth_v1_delegation_service, file_signet_auth_v1_grants, file_signet_auth_v1_pat_service, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
- * What proves the new account.
+ * Request of LinkProviderAccount: the proof of the new account.
  *
  * @generated from message signet.auth.v1.LinkProviderAccountRequest
  */
 export type LinkProviderAccountRequest = Message<"signet.auth.v1.LinkProviderAccountRequest"> & {
   /**
-   * Who vouches.
+   * Identity provider.
    *
    * @generated from field: signet.auth.v1.Provider provider = 1;
    */
   provider: Provider;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 2;
    */
   platform: Platform;
 
   /**
-   * The nonce that the app gave to the provider, before any hashing.
+   * Nonce that the app passed to the provider, before hashing.
    *
    * @generated from field: string nonce = 3;
    */
   nonce: string;
 
   /**
-   * What the provider handed out, or what the person knows; exactly one.
+   * Credential of the new account; exactly one.
    *
    * @generated from oneof signet.auth.v1.LinkProviderAccountRequest.credential
    */
@@ -77,7 +77,7 @@ export type LinkProviderAccountRequest = Message<"signet.auth.v1.LinkProviderAcc
     case: "authorizationCode";
   } | {
     /**
-     * IDP_C: address and password.
+     * IDP_C: email address and password.
      *
      * @generated from field: signet.auth.v1.EmailPassword email_password = 6;
      */
@@ -85,7 +85,7 @@ export type LinkProviderAccountRequest = Message<"signet.auth.v1.LinkProviderAcc
     case: "emailPassword";
   } | {
     /**
-     * IDP_C: the token hash of a magic link.
+     * IDP_C: token hash of a magic link.
      *
      * @generated from field: string magic_link_token_hash = 7;
      */
@@ -93,7 +93,7 @@ export type LinkProviderAccountRequest = Message<"signet.auth.v1.LinkProviderAcc
     case: "magicLinkTokenHash";
   } | {
     /**
-     * IDP_C: the access token of a session that the app has at the project, at most ten minutes old. It is taken once.
+     * IDP_C: access token of a session of the app at the project. It is at most ten minutes old and is accepted once.
      *
      * @generated from field: string provider_session = 10;
      */
@@ -102,14 +102,14 @@ export type LinkProviderAccountRequest = Message<"signet.auth.v1.LinkProviderAcc
   } | { case: undefined; value?: undefined };
 
   /**
-   * Of a magic link that was asked for with a `code_challenge`: the text that it was made of.
+   * PKCE code verifier of the `code_challenge` that the magic link was requested with; empty if there was none.
    *
    * @generated from field: string code_verifier = 8;
    */
   codeVerifier: string;
 
   /**
-   * Which of the app's connections of this provider and platform; empty for the default, or for the only one.
+   * Name of the app's connection for this provider and platform. Empty selects the default or the only one.
    *
    * @generated from field: string connection = 9;
    */
@@ -124,20 +124,20 @@ export const LinkProviderAccountRequestSchema: GenMessage<LinkProviderAccountReq
   messageDesc(file_signet_auth_v1_account_service, 0);
 
 /**
- * An address and its password at IDP_C.
+ * Email address and password at IDP_C.
  *
  * @generated from message signet.auth.v1.EmailPassword
  */
 export type EmailPassword = Message<"signet.auth.v1.EmailPassword"> & {
   /**
-   * The address.
+   * Email address.
    *
    * @generated from field: string email = 1;
    */
   email: string;
 
   /**
-   * The password.
+   * Password.
    *
    * @generated from field: string password = 2;
    */
@@ -152,13 +152,13 @@ export const EmailPasswordSchema: GenMessage<EmailPassword> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_account_service, 1);
 
 /**
- * The new way of signing in.
+ * Response of LinkProviderAccount.
  *
  * @generated from message signet.auth.v1.LinkProviderAccountResponse
  */
 export type LinkProviderAccountResponse = Message<"signet.auth.v1.LinkProviderAccountResponse"> & {
   /**
-   * The account.
+   * The linked provider account.
    *
    * @generated from field: signet.auth.v1.ProviderAccount provider_account = 1;
    */
@@ -173,7 +173,7 @@ export const LinkProviderAccountResponseSchema: GenMessage<LinkProviderAccountRe
   messageDesc(file_signet_auth_v1_account_service, 2);
 
 /**
- * Nothing: the bearer token says whose.
+ * Empty: the bearer token identifies the user.
  *
  * @generated from message signet.auth.v1.ListProviderAccountsRequest
  */
@@ -188,7 +188,7 @@ export const ListProviderAccountsRequestSchema: GenMessage<ListProviderAccountsR
   messageDesc(file_signet_auth_v1_account_service, 3);
 
 /**
- * The caller's ways of signing in.
+ * Response of ListProviderAccounts.
  *
  * @generated from message signet.auth.v1.ListProviderAccountsResponse
  */
@@ -209,13 +209,13 @@ export const ListProviderAccountsResponseSchema: GenMessage<ListProviderAccounts
   messageDesc(file_signet_auth_v1_account_service, 4);
 
 /**
- * Which way of signing in goes.
+ * Request of UnlinkProviderAccount.
  *
  * @generated from message signet.auth.v1.UnlinkProviderAccountRequest
  */
 export type UnlinkProviderAccountRequest = Message<"signet.auth.v1.UnlinkProviderAccountRequest"> & {
   /**
-   * `pac_…`
+   * Provider account id: `pac_…`.
    *
    * @generated from field: string provider_account_id = 1;
    */
@@ -230,13 +230,13 @@ export const UnlinkProviderAccountRequestSchema: GenMessage<UnlinkProviderAccoun
   messageDesc(file_signet_auth_v1_account_service, 5);
 
 /**
- * The account as it is now.
+ * Response of UnlinkProviderAccount.
  *
  * @generated from message signet.auth.v1.UnlinkProviderAccountResponse
  */
 export type UnlinkProviderAccountResponse = Message<"signet.auth.v1.UnlinkProviderAccountResponse"> & {
   /**
-   * The account.
+   * The provider account after the change.
    *
    * @generated from field: signet.auth.v1.ProviderAccount provider_account = 1;
    */
@@ -251,13 +251,13 @@ export const UnlinkProviderAccountResponseSchema: GenMessage<UnlinkProviderAccou
   messageDesc(file_signet_auth_v1_account_service, 6);
 
 /**
- * Which invitation is taken.
+ * Request of AcceptInvitation.
  *
  * @generated from message signet.auth.v1.AcceptInvitationRequest
  */
 export type AcceptInvitationRequest = Message<"signet.auth.v1.AcceptInvitationRequest"> & {
   /**
-   * `sginv_…`
+   * Invitation code: `sginv_…`.
    *
    * @generated from field: string code = 1;
    */
@@ -272,7 +272,7 @@ export const AcceptInvitationRequestSchema: GenMessage<AcceptInvitationRequest> 
   messageDesc(file_signet_auth_v1_account_service, 7);
 
 /**
- * What came of it.
+ * Response of AcceptInvitation.
  *
  * @generated from message signet.auth.v1.AcceptInvitationResponse
  */
@@ -293,13 +293,13 @@ export const AcceptInvitationResponseSchema: GenMessage<AcceptInvitationResponse
   messageDesc(file_signet_auth_v1_account_service, 8);
 
 /**
- * Which invitation is refused.
+ * Request of DeclineInvitation.
  *
  * @generated from message signet.auth.v1.DeclineInvitationRequest
  */
 export type DeclineInvitationRequest = Message<"signet.auth.v1.DeclineInvitationRequest"> & {
   /**
-   * `sginv_…`
+   * Invitation code: `sginv_…`.
    *
    * @generated from field: string code = 1;
    */
@@ -314,7 +314,7 @@ export const DeclineInvitationRequestSchema: GenMessage<DeclineInvitationRequest
   messageDesc(file_signet_auth_v1_account_service, 9);
 
 /**
- * Nothing: the invitation is refused.
+ * Empty response of DeclineInvitation.
  *
  * @generated from message signet.auth.v1.DeclineInvitationResponse
  */
@@ -329,20 +329,20 @@ export const DeclineInvitationResponseSchema: GenMessage<DeclineInvitationRespon
   messageDesc(file_signet_auth_v1_account_service, 10);
 
 /**
- * Where the caller wants to be a member; at least one.
+ * Request of RequestMembership. At least one of the two fields is required.
  *
  * @generated from message signet.auth.v1.RequestMembershipRequest
  */
 export type RequestMembershipRequest = Message<"signet.auth.v1.RequestMembershipRequest"> & {
   /**
-   * In which tenant.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 1;
    */
   tenantId: string;
 
   /**
-   * In which context.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 2;
    */
@@ -357,13 +357,13 @@ export const RequestMembershipRequestSchema: GenMessage<RequestMembershipRequest
   messageDesc(file_signet_auth_v1_account_service, 11);
 
 /**
- * The request.
+ * Response of RequestMembership.
  *
  * @generated from message signet.auth.v1.RequestMembershipResponse
  */
 export type RequestMembershipResponse = Message<"signet.auth.v1.RequestMembershipResponse"> & {
   /**
-   * The membership, REQUESTED.
+   * The membership, in state REQUESTED.
    *
    * @generated from field: signet.auth.v1.Membership membership = 1;
    */
@@ -378,13 +378,13 @@ export const RequestMembershipResponseSchema: GenMessage<RequestMembershipRespon
   messageDesc(file_signet_auth_v1_account_service, 12);
 
 /**
- * Which membership ends.
+ * Request of LeaveMembership.
  *
  * @generated from message signet.auth.v1.LeaveMembershipRequest
  */
 export type LeaveMembershipRequest = Message<"signet.auth.v1.LeaveMembershipRequest"> & {
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 1;
    */
@@ -399,7 +399,7 @@ export const LeaveMembershipRequestSchema: GenMessage<LeaveMembershipRequest> = 
   messageDesc(file_signet_auth_v1_account_service, 13);
 
 /**
- * The membership as it is now.
+ * Response of LeaveMembership.
  *
  * @generated from message signet.auth.v1.LeaveMembershipResponse
  */
@@ -420,7 +420,7 @@ export const LeaveMembershipResponseSchema: GenMessage<LeaveMembershipResponse> 
   messageDesc(file_signet_auth_v1_account_service, 14);
 
 /**
- * Nothing: the bearer token says whose.
+ * Empty: the bearer token identifies the user.
  *
  * @generated from message signet.auth.v1.ExportIdentityRequest
  */
@@ -435,69 +435,69 @@ export const ExportIdentityRequestSchema: GenMessage<ExportIdentityRequest> = /*
   messageDesc(file_signet_auth_v1_account_service, 15);
 
 /**
- * What the service keeps of a person.
+ * The stored data of one person.
  *
  * @generated from message signet.auth.v1.ExportIdentityResponse
  */
 export type ExportIdentityResponse = Message<"signet.auth.v1.ExportIdentityResponse"> & {
   /**
-   * The person.
+   * The person's identity.
    *
    * @generated from field: signet.auth.v1.Identity identity = 1;
    */
   identity?: Identity | undefined;
 
   /**
-   * The entity that is authorized.
+   * The principal that the authorizer checks.
    *
    * @generated from field: signet.auth.v1.Principal principal = 2;
    */
   principal?: Principal | undefined;
 
   /**
-   * Ways of signing in, ended ones too.
+   * Provider accounts, including unlinked and revoked ones.
    *
    * @generated from field: repeated signet.auth.v1.ProviderAccount provider_accounts = 3;
    */
   providerAccounts: ProviderAccount[];
 
   /**
-   * In all apps, ended ones too.
+   * Memberships in all apps, including ended ones.
    *
    * @generated from field: repeated signet.auth.v1.Membership memberships = 4;
    */
   memberships: Membership[];
 
   /**
-   * The 1,000 newest that are kept.
+   * The 1,000 newest stored sessions.
    *
    * @generated from field: repeated signet.auth.v1.Session sessions = 5;
    */
   sessions: Session[];
 
   /**
-   * Personal access tokens, without the tokens; the 1,000 newest.
+   * The 1,000 newest personal access tokens, without the token values.
    *
    * @generated from field: repeated signet.auth.v1.Pat pats = 6;
    */
   pats: Pat[];
 
   /**
-   * Grants that hold or held; the 1,000 newest.
+   * The 1,000 newest grants, including expired and revoked ones.
    *
    * @generated from field: repeated signet.auth.v1.Grant grants = 7;
    */
   grants: Grant[];
 
   /**
-   * Standing delegations; the 1,000 newest.
+   * The 1,000 newest standing delegations.
    *
    * @generated from field: repeated signet.auth.v1.Delegation delegations = 8;
    */
   delegations: Delegation[];
 
   /**
-   * When this was put together.
+   * Time of the export.
    *
    * @generated from field: google.protobuf.Timestamp exported_at = 9;
    */
@@ -512,7 +512,7 @@ export const ExportIdentityResponseSchema: GenMessage<ExportIdentityResponse> = 
   messageDesc(file_signet_auth_v1_account_service, 16);
 
 /**
- * Nothing: the bearer token says whose.
+ * Empty: the bearer token identifies the user.
  *
  * @generated from message signet.auth.v1.RequestIdentityDeletionRequest
  */
@@ -527,20 +527,20 @@ export const RequestIdentityDeletionRequestSchema: GenMessage<RequestIdentityDel
   messageDesc(file_signet_auth_v1_account_service, 17);
 
 /**
- * What happens now.
+ * Response of RequestIdentityDeletion.
  *
  * @generated from message signet.auth.v1.RequestIdentityDeletionResponse
  */
 export type RequestIdentityDeletionResponse = Message<"signet.auth.v1.RequestIdentityDeletionResponse"> & {
   /**
-   * The person, DELETION_PENDING.
+   * The identity, in state DELETION_PENDING.
    *
    * @generated from field: signet.auth.v1.Identity identity = 1;
    */
   identity?: Identity | undefined;
 
   /**
-   * When the identity is erased, unless it is canceled before.
+   * Time at which the service erases the identity unless the deletion is canceled.
    *
    * @generated from field: google.protobuf.Timestamp deletes_at = 2;
    */
@@ -555,23 +555,26 @@ export const RequestIdentityDeletionResponseSchema: GenMessage<RequestIdentityDe
   messageDesc(file_signet_auth_v1_account_service, 18);
 
 /**
- * Manages a signed-in person's own account: ways to sign in, invitations, memberships, export, deletion.
+ * Manages the account of the signed-in user: sign-in methods, invitations, memberships, export and deletion.
  *
- * Only a signed-in session can call it. A personal access token, or a service that acts for the person, cannot.
+ * Every RPC needs a token of a user session. The service rejects a personal access token and a delegated token.
  *
  * @generated from service signet.auth.v1.AccountService
  */
 export const AccountService: GenService<{
   /**
-   * Adds a way to sign in to the caller's identity. Both sides are proven: the session by a recent sign-in, the new
-   * account by its provider. Accounts are never linked by an email address, and identities are never merged.
+   * Links a provider account to the caller's identity. The caller proves the session by a recent sign-in and the new
+   * account by its provider. The service never links accounts by email address and never merges identities.
+   *
+   * Requires: USER.
+   * REST: POST /auth/account/provider-accounts.
    *
    * Errors:
-   *   ALREADY_EXISTS      PROVIDER_ACCOUNT_IN_USE (it signs somebody else in)
-   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED, STATE_CONFLICT (the account is the caller's, and blocked)
+   *   ALREADY_EXISTS      PROVIDER_ACCOUNT_IN_USE (it belongs to another identity)
+   *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED, STATE_CONFLICT (the account is the caller's own and blocked)
    *   UNAUTHENTICATED     PROVIDER_TOKEN_INVALID, PROVIDER_TOKEN_REPLAYED, NONCE_MISMATCH, INVALID_CREDENTIALS,
    *                       MAGIC_LINK_INVALID
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (not a session),
    *                       CLIENT_NOT_ALLOWED (the app does not manage accounts),
    *                       PROVIDER_DISABLED, EMAIL_NOT_VERIFIED
    *   RESOURCE_EXHAUSTED  RATE_LIMITED, LOCKED_OUT
@@ -585,10 +588,13 @@ export const AccountService: GenService<{
     output: typeof LinkProviderAccountResponseSchema;
   },
   /**
-   * Lists the caller's ways to sign in.
+   * Lists the caller's provider accounts.
+   *
+   * Requires: USER.
+   * REST: GET /auth/account/provider-accounts.
    *
    * Errors:
-   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.AccountService.ListProviderAccounts
    */
@@ -598,13 +604,16 @@ export const AccountService: GenService<{
     output: typeof ListProviderAccountsResponseSchema;
   },
   /**
-   * Removes a way to sign in, and ends the sessions that began with it. The last active one stays. Repeating the call
-   * succeeds.
+   * Unlinks a provider account and revokes the sessions that it signed in. The last active account cannot be unlinked.
+   * Repeating the call succeeds.
+   *
+   * Requires: USER.
+   * REST: POST /auth/account/provider-accounts/{provider_account_id}:unlink.
    *
    * Errors:
-   *   FAILED_PRECONDITION LAST_LOGIN_METHOD, STATE_CONFLICT (it is blocked)
-   *   NOT_FOUND           NOT_FOUND (also for somebody else's)
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *   FAILED_PRECONDITION LAST_LOGIN_METHOD, STATE_CONFLICT (the account is blocked)
+   *   NOT_FOUND           NOT_FOUND (unknown, or another user's)
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (not a session),
    *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.UnlinkProviderAccount
@@ -617,10 +626,13 @@ export const AccountService: GenService<{
   /**
    * Accepts an invitation to the session's app. Each invitation works once.
    *
+   * Requires: USER.
+   * REST: POST /auth/account/invitations/accept.
+   *
    * Errors:
-   *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (no session), MEMBERSHIP_INACTIVE (suspended
-   *                       there), TENANT_SUSPENDED
-   *   ALREADY_EXISTS      ALREADY_EXISTS (a member there already)
+   *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (not a session), MEMBERSHIP_INACTIVE
+   *                       (suspended), TENANT_SUSPENDED
+   *   ALREADY_EXISTS      ALREADY_EXISTS (the caller is a member)
    *
    * @generated from rpc signet.auth.v1.AccountService.AcceptInvitation
    */
@@ -632,8 +644,11 @@ export const AccountService: GenService<{
   /**
    * Declines an invitation that names the caller.
    *
+   * Requires: USER.
+   * REST: POST /auth/account/invitations/decline.
+   *
    * Errors:
-   *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED   INVITATION_INVALID, PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.AccountService.DeclineInvitation
    */
@@ -645,10 +660,13 @@ export const AccountService: GenService<{
   /**
    * Requests membership in a tenant or context of the session's app.
    *
+   * Requires: USER.
+   * REST: POST /auth/account/memberships.
+   *
    * Errors:
-   *   ALREADY_EXISTS      ALREADY_EXISTS (a membership that has not ended)
-   *   INVALID_ARGUMENT    INVALID_FIELD (neither is named)
-   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (an active or pending membership exists)
+   *   INVALID_ARGUMENT    INVALID_FIELD (tenant and context are empty)
+   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *   PERMISSION_DENIED   RESOURCE_UNRESOLVED
    *
    * @generated from rpc signet.auth.v1.AccountService.RequestMembership
@@ -659,13 +677,16 @@ export const AccountService: GenService<{
     output: typeof RequestMembershipResponseSchema;
   },
   /**
-   * Ends one of the caller's memberships in the session's app. Its sessions, and the memberships and grants inside of
-   * it, end too. Repeating the call succeeds. A person who left the whole app needs an invitation to return.
+   * Ends one of the caller's memberships in the session's app. Its sessions, and the memberships and grants inside it,
+   * end too. Repeating the call succeeds. A person who left the whole app needs an invitation to return.
+   *
+   * Requires: USER.
+   * REST: POST /auth/account/memberships/{membership_id}:leave.
    *
    * Errors:
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is suspended)
-   *   NOT_FOUND           NOT_FOUND (also for somebody else's)
-   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the membership is suspended)
+   *   NOT_FOUND           NOT_FOUND (unknown, or another user's)
+   *   PERMISSION_DENIED   PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.AccountService.LeaveMembership
    */
@@ -675,10 +696,13 @@ export const AccountService: GenService<{
     output: typeof LeaveMembershipResponseSchema;
   },
   /**
-   * Exports what the service stores about the caller, in all apps. The export is machine-readable.
+   * Exports the stored data about the caller, in all apps, in a structured format.
+   *
+   * Requires: USER.
+   * REST: GET /auth/account/export.
    *
    * Errors:
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (not a session),
    *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.ExportIdentity
@@ -690,10 +714,13 @@ export const AccountService: GenService<{
   },
   /**
    * Requests deletion of the caller's identity. Sessions and tokens end at once. For 14 days a sign-in with
-   * `cancel_deletion` restores the account; then it is erased, and its ids are never used again.
+   * `cancel_deletion` restores the account. After that the service erases it and never reuses its ids.
+   *
+   * Requires: USER.
+   * REST: POST /auth/account/deletion.
    *
    * Errors:
-   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (no session),
+   *   PERMISSION_DENIED   STEP_UP_REQUIRED (signed in more than 5 minutes ago), PRINCIPAL_KIND_NOT_ALLOWED (not a session),
    *                       CLIENT_NOT_ALLOWED (the app does not manage accounts)
    *
    * @generated from rpc signet.auth.v1.AccountService.RequestIdentityDeletion

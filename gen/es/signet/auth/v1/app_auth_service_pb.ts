@@ -32,14 +32,14 @@ export const file_signet_auth_v1_app_auth_service: GenFile = /*@__PURE__*/
   fileDesc("CiVzaWduZXQvYXV0aC92MS9hcHBfYXV0aF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MTKcUwoOQXBwQXV0aFNlcnZpY2USfAoJQ3JlYXRlQXBwEiAuc2lnbmV0LmF1dGgudjEuQ3JlYXRlQXBwUmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZUFwcFJlc3BvbnNlIirK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAg86ASoiCi9hdXRoL2FwcHMSewoGR2V0QXBwEh0uc2lnbmV0LmF1dGgudjEuR2V0QXBwUmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkdldEFwcFJlc3BvbnNlIjKQAgHK2hgQEg5hdXRoLmFwcHMucmVhZILT5JMCFRITL2F1dGgvYXBwcy97YXBwX2lkfRJ4CghMaXN0QXBwcxIfLnNpZ25ldC5hdXRoLnYxLkxpc3RBcHBzUmVxdWVzdBogLnNpZ25ldC5hdXRoLnYxLkxpc3RBcHBzUmVzcG9uc2UiKZACAcraGBASDmF1dGguYXBwcy5yZWFkgtPkkwIMEgovYXV0aC9hcHBzEoUBCglVcGRhdGVBcHASIC5zaWduZXQuYXV0aC52MS5VcGRhdGVBcHBSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuVXBkYXRlQXBwUmVzcG9uc2UiM8raGBESD2F1dGguYXBwcy53cml0ZYLT5JMCGDoBKjITL2F1dGgvYXBwcy97YXBwX2lkfRKQAQoKU3VzcGVuZEFwcBIhLnNpZ25ldC5hdXRoLnYxLlN1c3BlbmRBcHBSZXF1ZXN0GiIuc2lnbmV0LmF1dGgudjEuU3VzcGVuZEFwcFJlc3BvbnNlIjvK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAiA6ASoiGy9hdXRoL2FwcHMve2FwcF9pZH06c3VzcGVuZBKMAQoJUmVzdW1lQXBwEiAuc2lnbmV0LmF1dGgudjEuUmVzdW1lQXBwUmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLlJlc3VtZUFwcFJlc3BvbnNlIjrK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAh86ASoiGi9hdXRoL2FwcHMve2FwcF9pZH06cmVzdW1lEpABCgpBcmNoaXZlQXBwEiEuc2lnbmV0LmF1dGgudjEuQXJjaGl2ZUFwcFJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5BcmNoaXZlQXBwUmVzcG9uc2UiO8raGBESD2F1dGguYXBwcy53cml0ZYLT5JMCIDoBKiIbL2F1dGgvYXBwcy97YXBwX2lkfTphcmNoaXZlErcBChRDcmVhdGVQcm92aWRlckNsaWVudBIrLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBosLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiRMraGBESD2F1dGguYXBwcy53cml0ZYLT5JMCKToBKiIkL2F1dGgvYXBwcy97YXBwX2lkfS9wcm92aWRlci1jbGllbnRzEsIBChFHZXRQcm92aWRlckNsaWVudBIoLnNpZ25ldC5hdXRoLnYxLkdldFByb3ZpZGVyQ2xpZW50UmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkdldFByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiWJACAcraGBASDmF1dGguYXBwcy5yZWFkgtPkkwI7EjkvYXV0aC9hcHBzL3thcHBfaWR9L3Byb3ZpZGVyLWNsaWVudHMve3Byb3ZpZGVyX2NsaWVudF9pZH0SswEKE0xpc3RQcm92aWRlckNsaWVudHMSKi5zaWduZXQuYXV0aC52MS5MaXN0UHJvdmlkZXJDbGllbnRzUmVxdWVzdBorLnNpZ25ldC5hdXRoLnYxLkxpc3RQcm92aWRlckNsaWVudHNSZXNwb25zZSJDkAIBytoYEBIOYXV0aC5hcHBzLnJlYWSC0+STAiYSJC9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cxLMAQoUVXBkYXRlUHJvdmlkZXJDbGllbnQSKy5zaWduZXQuYXV0aC52MS5VcGRhdGVQcm92aWRlckNsaWVudFJlcXVlc3QaLC5zaWduZXQuYXV0aC52MS5VcGRhdGVQcm92aWRlckNsaWVudFJlc3BvbnNlIlnK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAj46ASoyOS9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cy97cHJvdmlkZXJfY2xpZW50X2lkfRLXAQoVRGlzYWJsZVByb3ZpZGVyQ2xpZW50Eiwuc2lnbmV0LmF1dGgudjEuRGlzYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBotLnNpZ25ldC5hdXRoLnYxLkRpc2FibGVQcm92aWRlckNsaWVudFJlc3BvbnNlImHK2hgREg9hdXRoLmFwcHMud3JpdGWC0+STAkY6ASoiQS9hdXRoL2FwcHMve2FwcF9pZH0vcHJvdmlkZXItY2xpZW50cy97cHJvdmlkZXJfY2xpZW50X2lkfTpkaXNhYmxlEtMBChRFbmFibGVQcm92aWRlckNsaWVudBIrLnNpZ25ldC5hdXRoLnYxLkVuYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBosLnNpZ25ldC5hdXRoLnYxLkVuYWJsZVByb3ZpZGVyQ2xpZW50UmVzcG9uc2UiYMraGBESD2F1dGguYXBwcy53cml0ZYLT5JMCRToBKiJAL2F1dGgvYXBwcy97YXBwX2lkfS9wcm92aWRlci1jbGllbnRzL3twcm92aWRlcl9jbGllbnRfaWR9OmVuYWJsZRKZAQoMQ3JlYXRlVGVuYW50EiMuc2lnbmV0LmF1dGgudjEuQ3JlYXRlVGVuYW50UmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVRlbmFudFJlc3BvbnNlIj7K2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAiA6ASoiGy9hdXRoL2FwcHMve2FwcF9pZH0vdGVuYW50cxKbAQoJR2V0VGVuYW50EiAuc2lnbmV0LmF1dGgudjEuR2V0VGVuYW50UmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkdldFRlbmFudFJlc3BvbnNlIkmQAgHK2hgTEhFhdXRoLnRlbmFudHMucmVhZILT5JMCKRInL2F1dGgvYXBwcy97YXBwX2lkfS90ZW5hbnRzL3t0ZW5hbnRfaWR9EpUBCgtMaXN0VGVuYW50cxIiLnNpZ25ldC5hdXRoLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBojLnNpZ25ldC5hdXRoLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiPZACAcraGBMSEWF1dGgudGVuYW50cy5yZWFkgtPkkwIdEhsvYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMSpQEKDFVwZGF0ZVRlbmFudBIjLnNpZ25ldC5hdXRoLnYxLlVwZGF0ZVRlbmFudFJlcXVlc3QaJC5zaWduZXQuYXV0aC52MS5VcGRhdGVUZW5hbnRSZXNwb25zZSJKytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwIsOgEqMicvYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH0SsAEKDVN1c3BlbmRUZW5hbnQSJC5zaWduZXQuYXV0aC52MS5TdXNwZW5kVGVuYW50UmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLlN1c3BlbmRUZW5hbnRSZXNwb25zZSJSytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI0OgEqIi8vYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH06c3VzcGVuZBKsAQoMUmVzdW1lVGVuYW50EiMuc2lnbmV0LmF1dGgudjEuUmVzdW1lVGVuYW50UmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLlJlc3VtZVRlbmFudFJlc3BvbnNlIlHK2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAjM6ASoiLi9hdXRoL2FwcHMve2FwcF9pZH0vdGVuYW50cy97dGVuYW50X2lkfTpyZXN1bWUSsAEKDUFyY2hpdmVUZW5hbnQSJC5zaWduZXQuYXV0aC52MS5BcmNoaXZlVGVuYW50UmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVUZW5hbnRSZXNwb25zZSJSytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI0OgEqIi8vYXV0aC9hcHBzL3thcHBfaWR9L3RlbmFudHMve3RlbmFudF9pZH06YXJjaGl2ZRKdAQoNQ3JlYXRlQ29udGV4dBIkLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZUNvbnRleHRSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuQ3JlYXRlQ29udGV4dFJlc3BvbnNlIj/K2hgUEhJhdXRoLnRlbmFudHMud3JpdGWC0+STAiE6ASoiHC9hdXRoL2FwcHMve2FwcF9pZH0vY29udGV4dHMSoAEKCkdldENvbnRleHQSIS5zaWduZXQuYXV0aC52MS5HZXRDb250ZXh0UmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRSZXNwb25zZSJLkAIBytoYExIRYXV0aC50ZW5hbnRzLnJlYWSC0+STAisSKS9hdXRoL2FwcHMve2FwcF9pZH0vY29udGV4dHMve2NvbnRleHRfaWR9EpkBCgxMaXN0Q29udGV4dHMSIy5zaWduZXQuYXV0aC52MS5MaXN0Q29udGV4dHNSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuTGlzdENvbnRleHRzUmVzcG9uc2UiPpACAcraGBMSEWF1dGgudGVuYW50cy5yZWFkgtPkkwIeEhwvYXV0aC9hcHBzL3thcHBfaWR9L2NvbnRleHRzEqoBCg1VcGRhdGVDb250ZXh0EiQuc2lnbmV0LmF1dGgudjEuVXBkYXRlQ29udGV4dFJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5VcGRhdGVDb250ZXh0UmVzcG9uc2UiTMraGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCLjoBKjIpL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH0StQEKDlN1c3BlbmRDb250ZXh0EiUuc2lnbmV0LmF1dGgudjEuU3VzcGVuZENvbnRleHRSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3VzcGVuZENvbnRleHRSZXNwb25zZSJUytoYFBISYXV0aC50ZW5hbnRzLndyaXRlgtPkkwI2OgEqIjEvYXV0aC9hcHBzL3thcHBfaWR9L2NvbnRleHRzL3tjb250ZXh0X2lkfTpzdXNwZW5kErEBCg1SZXN1bWVDb250ZXh0EiQuc2lnbmV0LmF1dGgudjEuUmVzdW1lQ29udGV4dFJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5SZXN1bWVDb250ZXh0UmVzcG9uc2UiU8raGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCNToBKiIwL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH06cmVzdW1lErUBCg5BcmNoaXZlQ29udGV4dBIlLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVDb250ZXh0UmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVDb250ZXh0UmVzcG9uc2UiVMraGBQSEmF1dGgudGVuYW50cy53cml0ZYLT5JMCNjoBKiIxL2F1dGgvYXBwcy97YXBwX2lkfS9jb250ZXh0cy97Y29udGV4dF9pZH06YXJjaGl2ZRKpAQoQQ3JlYXRlTWVtYmVyc2hpcBInLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZU1lbWJlcnNoaXBSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuQ3JlYXRlTWVtYmVyc2hpcFJlc3BvbnNlIkLK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAiQ6ASoiHy9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMSrwEKDUdldE1lbWJlcnNoaXASJC5zaWduZXQuYXV0aC52MS5HZXRNZW1iZXJzaGlwUmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkdldE1lbWJlcnNoaXBSZXNwb25zZSJRkAIBytoYExIRYXV0aC5tZW1iZXJzLnJlYWSC0+STAjESLy9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMve21lbWJlcnNoaXBfaWR9EqUBCg9MaXN0TWVtYmVyc2hpcHMSJi5zaWduZXQuYXV0aC52MS5MaXN0TWVtYmVyc2hpcHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdE1lbWJlcnNoaXBzUmVzcG9uc2UiQZACAcraGBMSEWF1dGgubWVtYmVycy5yZWFkgtPkkwIhEh8vYXV0aC9hcHBzL3thcHBfaWR9L21lbWJlcnNoaXBzErkBChBVcGRhdGVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuVXBkYXRlTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5VcGRhdGVNZW1iZXJzaGlwUmVzcG9uc2UiUsraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCNDoBKjIvL2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH0SxAEKEVN1c3BlbmRNZW1iZXJzaGlwEiguc2lnbmV0LmF1dGgudjEuU3VzcGVuZE1lbWJlcnNoaXBSZXF1ZXN0Gikuc2lnbmV0LmF1dGgudjEuU3VzcGVuZE1lbWJlcnNoaXBSZXNwb25zZSJaytoYFBISYXV0aC5tZW1iZXJzLndyaXRlgtPkkwI8OgEqIjcvYXV0aC9hcHBzL3thcHBfaWR9L21lbWJlcnNoaXBzL3ttZW1iZXJzaGlwX2lkfTpzdXNwZW5kEsABChBSZXN1bWVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuUmVzdW1lTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZXN1bWVNZW1iZXJzaGlwUmVzcG9uc2UiWcraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCOzoBKiI2L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06cmVzdW1lEsABChBSZW1vdmVNZW1iZXJzaGlwEicuc2lnbmV0LmF1dGgudjEuUmVtb3ZlTWVtYmVyc2hpcFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZW1vdmVNZW1iZXJzaGlwUmVzcG9uc2UiWcraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCOzoBKiI2L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06cmVtb3ZlEsQBChFBcHByb3ZlTWVtYmVyc2hpcBIoLnNpZ25ldC5hdXRoLnYxLkFwcHJvdmVNZW1iZXJzaGlwUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkFwcHJvdmVNZW1iZXJzaGlwUmVzcG9uc2UiWsraGBQSEmF1dGgubWVtYmVycy53cml0ZYLT5JMCPDoBKiI3L2F1dGgvYXBwcy97YXBwX2lkfS9tZW1iZXJzaGlwcy97bWVtYmVyc2hpcF9pZH06YXBwcm92ZRLAAQoQUmVqZWN0TWVtYmVyc2hpcBInLnNpZ25ldC5hdXRoLnYxLlJlamVjdE1lbWJlcnNoaXBSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuUmVqZWN0TWVtYmVyc2hpcFJlc3BvbnNlIlnK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAjs6ASoiNi9hdXRoL2FwcHMve2FwcF9pZH0vbWVtYmVyc2hpcHMve21lbWJlcnNoaXBfaWR9OnJlamVjdBKdAQoMSW52aXRlTWVtYmVyEiMuc2lnbmV0LmF1dGgudjEuSW52aXRlTWVtYmVyUmVxdWVzdBokLnNpZ25ldC5hdXRoLnYxLkludml0ZU1lbWJlclJlc3BvbnNlIkLK2hgUEhJhdXRoLm1lbWJlcnMud3JpdGWC0+STAiQ6ASoiHy9hdXRoL2FwcHMve2FwcF9pZH0vaW52aXRhdGlvbnMSpQEKD0xpc3RJbnZpdGF0aW9ucxImLnNpZ25ldC5hdXRoLnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zaWduZXQuYXV0aC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSJBkAIBytoYExIRYXV0aC5tZW1iZXJzLnJlYWSC0+STAiESHy9hdXRoL2FwcHMve2FwcF9pZH0vaW52aXRhdGlvbnMSwAEKEFJldm9rZUludml0YXRpb24SJy5zaWduZXQuYXV0aC52MS5SZXZva2VJbnZpdGF0aW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLlJldm9rZUludml0YXRpb25SZXNwb25zZSJZytoYFBISYXV0aC5tZW1iZXJzLndyaXRlgtPkkwI7OgEqIjYvYXV0aC9hcHBzL3thcHBfaWR9L2ludml0YXRpb25zL3tpbnZpdGF0aW9uX2lkfTpyZXZva2USpwEKEENyZWF0ZVBlcm1pc3Npb24SJy5zaWduZXQuYXV0aC52MS5DcmVhdGVQZXJtaXNzaW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVBlcm1pc3Npb25SZXNwb25zZSJAytoYEhIQYXV0aC5yb2xlcy53cml0ZYLT5JMCJDoBKiIfL2F1dGgvYXBwcy97YXBwX2lkfS9wZXJtaXNzaW9ucxKjAQoPTGlzdFBlcm1pc3Npb25zEiYuc2lnbmV0LmF1dGgudjEuTGlzdFBlcm1pc3Npb25zUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlIj+QAgHK2hgREg9hdXRoLnJvbGVzLnJlYWSC0+STAiESHy9hdXRoL2FwcHMve2FwcF9pZH0vcGVybWlzc2lvbnMSuAEKEFVwZGF0ZVBlcm1pc3Npb24SJy5zaWduZXQuYXV0aC52MS5VcGRhdGVQZXJtaXNzaW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLlVwZGF0ZVBlcm1pc3Npb25SZXNwb25zZSJRytoYEhIQYXV0aC5yb2xlcy53cml0ZYLT5JMCNToBKjIwL2F1dGgvYXBwcy97YXBwX2lkfS9wZXJtaXNzaW9ucy97cGVybWlzc2lvbl9rZXl9ErUBChBEZWxldGVQZXJtaXNzaW9uEicuc2lnbmV0LmF1dGgudjEuRGVsZXRlUGVybWlzc2lvblJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5EZWxldGVQZXJtaXNzaW9uUmVzcG9uc2UiTsraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAjIqMC9hdXRoL2FwcHMve2FwcF9pZH0vcGVybWlzc2lvbnMve3Blcm1pc3Npb25fa2V5fRKPAQoKQ3JlYXRlUm9sZRIhLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVJvbGVSZXF1ZXN0GiIuc2lnbmV0LmF1dGgudjEuQ3JlYXRlUm9sZVJlc3BvbnNlIjrK2hgSEhBhdXRoLnJvbGVzLndyaXRlgtPkkwIeOgEqIhkvYXV0aC9hcHBzL3thcHBfaWR9L3JvbGVzEo8BCgdHZXRSb2xlEh4uc2lnbmV0LmF1dGgudjEuR2V0Um9sZVJlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5HZXRSb2xlUmVzcG9uc2UiQ5ACAcraGBESD2F1dGgucm9sZXMucmVhZILT5JMCJRIjL2F1dGgvYXBwcy97YXBwX2lkfS9yb2xlcy97cm9sZV9pZH0SiwEKCUxpc3RSb2xlcxIgLnNpZ25ldC5hdXRoLnYxLkxpc3RSb2xlc1JlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5MaXN0Um9sZXNSZXNwb25zZSI5kAIBytoYERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIbEhkvYXV0aC9hcHBzL3thcHBfaWR9L3JvbGVzEpkBCgpVcGRhdGVSb2xlEiEuc2lnbmV0LmF1dGgudjEuVXBkYXRlUm9sZVJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5VcGRhdGVSb2xlUmVzcG9uc2UiRMraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAig6ASoyIy9hdXRoL2FwcHMve2FwcF9pZH0vcm9sZXMve3JvbGVfaWR9EqQBCgtBcmNoaXZlUm9sZRIiLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVSb2xlUmVxdWVzdBojLnNpZ25ldC5hdXRoLnYxLkFyY2hpdmVSb2xlUmVzcG9uc2UiTMraGBISEGF1dGgucm9sZXMud3JpdGWC0+STAjA6ASoiKy9hdXRoL2FwcHMve2FwcF9pZH0vcm9sZXMve3JvbGVfaWR9OmFyY2hpdmUSlAEKC0NyZWF0ZUdyYW50EiIuc2lnbmV0LmF1dGgudjEuQ3JlYXRlR3JhbnRSZXF1ZXN0GiMuc2lnbmV0LmF1dGgudjEuQ3JlYXRlR3JhbnRSZXNwb25zZSI8ytoYExIRYXV0aC5ncmFudHMud3JpdGWC0+STAh86ASoiGi9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzEpUBCghHZXRHcmFudBIfLnNpZ25ldC5hdXRoLnYxLkdldEdyYW50UmVxdWVzdBogLnNpZ25ldC5hdXRoLnYxLkdldEdyYW50UmVzcG9uc2UiRpACAcraGBISEGF1dGguZ3JhbnRzLnJlYWSC0+STAicSJS9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzL3tncmFudF9pZH0SkAEKCkxpc3RHcmFudHMSIS5zaWduZXQuYXV0aC52MS5MaXN0R3JhbnRzUmVxdWVzdBoiLnNpZ25ldC5hdXRoLnYxLkxpc3RHcmFudHNSZXNwb25zZSI7kAIBytoYEhIQYXV0aC5ncmFudHMucmVhZILT5JMCHBIaL2F1dGgvYXBwcy97YXBwX2lkfS9ncmFudHMSpgEKC1Jldm9rZUdyYW50EiIuc2lnbmV0LmF1dGgudjEuUmV2b2tlR3JhbnRSZXF1ZXN0GiMuc2lnbmV0LmF1dGgudjEuUmV2b2tlR3JhbnRSZXNwb25zZSJOytoYExIRYXV0aC5ncmFudHMud3JpdGWC0+STAjE6ASoiLC9hdXRoL2FwcHMve2FwcF9pZH0vZ3JhbnRzL3tncmFudF9pZH06cmV2b2tlEocBCglGaW5kVXNlcnMSIC5zaWduZXQuYXV0aC52MS5GaW5kVXNlcnNSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuRmluZFVzZXJzUmVzcG9uc2UiNcraGBYSFGF1dGguaWRlbnRpdGllcy5yZWFkgtPkkwIVOgEqIhAvYXV0aC91c2Vycy9maW5kEp8BCgxHZXRQcmluY2lwYWwSIy5zaWduZXQuYXV0aC52MS5HZXRQcmluY2lwYWxSZXF1ZXN0GiQuc2lnbmV0LmF1dGgudjEuR2V0UHJpbmNpcGFsUmVzcG9uc2UiRJACAcraGBYSFGF1dGgucHJpbmNpcGFscy5yZWFkgtPkkwIhEh8vYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9ErQBChBTdXNwZW5kUHJpbmNpcGFsEicuc2lnbmV0LmF1dGgudjEuU3VzcGVuZFByaW5jaXBhbFJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5TdXNwZW5kUHJpbmNpcGFsUmVzcG9uc2UiTcraGBcSFWF1dGgucHJpbmNpcGFscy53cml0ZYLT5JMCLDoBKiInL2F1dGgvcHJpbmNpcGFscy97cHJpbmNpcGFsX2lkfTpzdXNwZW5kErABCg9SZXN1bWVQcmluY2lwYWwSJi5zaWduZXQuYXV0aC52MS5SZXN1bWVQcmluY2lwYWxSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2UiTMraGBcSFWF1dGgucHJpbmNpcGFscy53cml0ZYLT5JMCKzoBKiImL2F1dGgvcHJpbmNpcGFscy97cHJpbmNpcGFsX2lkfTpyZXN1bWUSqAEKDUxvY2tQcmluY2lwYWwSJC5zaWduZXQuYXV0aC52MS5Mb2NrUHJpbmNpcGFsUmVxdWVzdBolLnNpZ25ldC5hdXRoLnYxLkxvY2tQcmluY2lwYWxSZXNwb25zZSJKytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwIpOgEqIiQvYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9OmxvY2sSsAEKD1VubG9ja1ByaW5jaXBhbBImLnNpZ25ldC5hdXRoLnYxLlVubG9ja1ByaW5jaXBhbFJlcXVlc3QaJy5zaWduZXQuYXV0aC52MS5VbmxvY2tQcmluY2lwYWxSZXNwb25zZSJMytoYFxIVYXV0aC5wcmluY2lwYWxzLndyaXRlgtPkkwIrOgEqIiYvYXV0aC9wcmluY2lwYWxzL3twcmluY2lwYWxfaWR9OnVubG9jaxLAAQoTRGVhY3RpdmF0ZVByaW5jaXBhbBIqLnNpZ25ldC5hdXRoLnYxLkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0Gisuc2lnbmV0LmF1dGgudjEuRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlIlDK2hgXEhVhdXRoLnByaW5jaXBhbHMud3JpdGWC0+STAi86ASoiKi9hdXRoL3ByaW5jaXBhbHMve3ByaW5jaXBhbF9pZH06ZGVhY3RpdmF0ZRLAAQoTUmVhY3RpdmF0ZVByaW5jaXBhbBIqLnNpZ25ldC5hdXRoLnYxLlJlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0Gisuc2lnbmV0LmF1dGgudjEuUmVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlIlDK2hgXEhVhdXRoLnByaW5jaXBhbHMud3JpdGWC0+STAi86ASoiKi9hdXRoL3ByaW5jaXBhbHMve3ByaW5jaXBhbF9pZH06cmVhY3RpdmF0ZRLMAQoUQmxvY2tQcm92aWRlckFjY291bnQSKy5zaWduZXQuYXV0aC52MS5CbG9ja1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QaLC5zaWduZXQuYXV0aC52MS5CbG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlIlnK2hgXEhVhdXRoLnByaW5jaXBhbHMud3JpdGWC0+STAjg6ASoiMy9hdXRoL3Byb3ZpZGVyLWFjY291bnRzL3twcm92aWRlcl9hY2NvdW50X2lkfTpibG9jaxLUAQoWVW5ibG9ja1Byb3ZpZGVyQWNjb3VudBItLnNpZ25ldC5hdXRoLnYxLlVuYmxvY2tQcm92aWRlckFjY291bnRSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlIlvK2hgXEhVhdXRoLnByaW5jaXBhbHMud3JpdGWC0+STAjo6ASoiNS9hdXRoL3Byb3ZpZGVyLWFjY291bnRzL3twcm92aWRlcl9hY2NvdW50X2lkfTp1bmJsb2NrQlcKEmRldi5zaWduZXQuYXV0aC52MUITQXBwQXV0aFNlcnZpY2VQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_google_api_annotations, file_signet_auth_v1_apps, file_signet_auth_v1_contexts, file_signet_auth_v1_grants, file_signet_auth_v1_memberships, file_signet_auth_v1_principals, file_signet_auth_v1_provider_clients, file_signet_auth_v1_roles, file_signet_auth_v1_tenants, file_signet_auth_v1_users, file_signet_authz_v1_requirement]);
 
 /**
- * Administers apps and what belongs to them: provider clients, tenants, contexts, memberships, roles, grants.
+ * Administers apps and their provider clients, tenants, contexts, memberships, roles and grants.
  *
- * A token of an app administers that app. A token that is bound to a tenant administers that tenant alone, and can read
- * the app's roles and permissions. A token of the installation's own app administers every app. An object out of reach
- * and an unknown object get the same response: RESOURCE_UNRESOLVED.
+ * A token of an app administers that app. A token bound to a tenant administers that tenant, and can read the app's
+ * roles and permissions. A token of the installation's own app administers every app. The service answers
+ * RESOURCE_UNRESOLVED for an unknown object and for one outside the caller's scope.
  *
- * A request that sets a field that only the service sets is refused (OUTPUT_ONLY_FIELD). Every change is recorded in
- * the audit in the same transaction.
+ * The service rejects a request that sets an output-only field (OUTPUT_ONLY_FIELD). It writes each change and its audit
+ * event in one transaction.
  *
  * @generated from service signet.auth.v1.AppAuthService
  */
@@ -47,9 +47,12 @@ export const AppAuthService: GenService<{
   /**
    * Creates an app. Only administrators of the installation can call it.
    *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
-   *   PERMISSION_DENIED   MISSING_SCOPE, APP_MISMATCH (not of the installation)
+   *   PERMISSION_DENIED   MISSING_SCOPE, APP_MISMATCH (not a token of the installation)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateApp
    */
@@ -60,6 +63,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns an app.
+   *
+   * Requires: scope auth.apps.read.
+   * REST: GET /auth/apps/{app_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -73,6 +79,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists the apps that the caller administers, newest first.
+   *
+   * Requires: scope auth.apps.read.
+   * REST: GET /auth/apps.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -88,10 +97,13 @@ export const AppAuthService: GenService<{
   /**
    * Changes an app. Only administrators of the installation can change scopes that begin with "auth." or add audiences.
    *
+   * Requires: scope auth.apps.write.
+   * REST: PATCH /auth/apps/{app_id}.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (scopes of this service)
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateApp
    */
@@ -101,12 +113,15 @@ export const AppAuthService: GenService<{
     output: typeof UpdateAppResponseSchema;
   },
   /**
-   * Suspends an app. Its sessions end, nobody can sign in, and no token is issued. Only administrators of the
-   * installation can call it. Repeating the call succeeds.
+   * Suspends an app. Its sessions end, sign-ins are rejected, and the service issues no token for it. Only
+   * administrators of the installation can call it. Repeating the call succeeds.
+   *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}:suspend.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already), IN_USE (the installation's own)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived), IN_USE (the installation's own app)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendApp
    */
@@ -118,9 +133,12 @@ export const AppAuthService: GenService<{
   /**
    * Resumes a suspended app. Only administrators of the installation can call it. Repeating the call succeeds.
    *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}:resume.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ResumeApp
    */
@@ -130,12 +148,15 @@ export const AppAuthService: GenService<{
     output: typeof ResumeAppResponseSchema;
   },
   /**
-   * Archives an app permanently. Only administrators of the installation can call it, and never for the installation's
-   * own app. Repeating the call succeeds.
+   * Archives an app permanently. Only administrators of the installation can call it. The installation's own app cannot
+   * be archived. Repeating the call succeeds.
+   *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}:archive.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION IN_USE (the installation's own)
+   *   FAILED_PRECONDITION IN_USE (the installation's own app)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ArchiveApp
    */
@@ -145,8 +166,12 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveAppResponseSchema;
   },
   /**
-   * Creates the app's client for a provider and a platform. With a `connection`, it is one of several. A `preset` fills
-   * in what is known of the provider, so that administrators of the app enter no addresses.
+   * Creates the app's client for a provider and a platform. `connection` allows several clients for one provider and
+   * platform. A `preset` fills in the endpoints of a known provider, so that administrators of the app enter no
+   * addresses.
+   *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}/provider-clients.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -164,6 +189,9 @@ export const AppAuthService: GenService<{
   /**
    * Returns a provider client, without its secrets.
    *
+   * Requires: scope auth.apps.read.
+   * REST: GET /auth/apps/{app_id}/provider-clients/{provider_client_id}.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -177,6 +205,9 @@ export const AppAuthService: GenService<{
   /**
    * Lists the app's provider clients, newest first.
    *
+   * Requires: scope auth.apps.read.
+   * REST: GET /auth/apps/{app_id}/provider-clients.
+   *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -189,7 +220,10 @@ export const AppAuthService: GenService<{
     output: typeof ListProviderClientsResponseSchema;
   },
   /**
-   * Changes a provider client. A secret in the mask is replaced; an empty one is removed.
+   * Changes a provider client. A secret in the mask replaces the stored one; an empty one removes it.
+   *
+   * Requires: scope auth.apps.write.
+   * REST: PATCH /auth/apps/{app_id}/provider-clients/{provider_client_id}.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -203,7 +237,10 @@ export const AppAuthService: GenService<{
     output: typeof UpdateProviderClientResponseSchema;
   },
   /**
-   * Disables a provider client. Nobody can sign in with it, and its sessions end. Repeating the call succeeds.
+   * Disables a provider client. Sign-ins with it are rejected, and its sessions end. Repeating the call succeeds.
+   *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}/provider-clients/{provider_client_id}:disable.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -218,6 +255,9 @@ export const AppAuthService: GenService<{
   /**
    * Enables a provider client. Repeating the call succeeds.
    *
+   * Requires: scope auth.apps.write.
+   * REST: POST /auth/apps/{app_id}/provider-clients/{provider_client_id}:enable.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -231,10 +271,13 @@ export const AppAuthService: GenService<{
   /**
    * Creates a tenant. A token that is bound to a tenant cannot call it.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/tenants.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the parent is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateTenant
    */
@@ -245,6 +288,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns a tenant.
+   *
+   * Requires: scope auth.tenants.read.
+   * REST: GET /auth/apps/{app_id}/tenants/{tenant_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -258,6 +304,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists the tenants that the caller administers, newest first.
+   *
+   * Requires: scope auth.tenants.read.
+   * REST: GET /auth/apps/{app_id}/tenants.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -273,10 +322,13 @@ export const AppAuthService: GenService<{
   /**
    * Changes a tenant.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: PATCH /auth/apps/{app_id}/tenants/{tenant_id}.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateTenant
    */
@@ -288,9 +340,12 @@ export const AppAuthService: GenService<{
   /**
    * Suspends a tenant. Sessions that are signed in to it end. Repeating the call succeeds.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/tenants/{tenant_id}:suspend.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendTenant
    */
@@ -302,9 +357,12 @@ export const AppAuthService: GenService<{
   /**
    * Resumes a suspended tenant. Repeating the call succeeds.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/tenants/{tenant_id}:resume.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ResumeTenant
    */
@@ -315,6 +373,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Archives a tenant permanently. Repeating the call succeeds.
+   *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/tenants/{tenant_id}:archive.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -329,10 +390,13 @@ export const AppAuthService: GenService<{
   /**
    * Creates a context.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/contexts.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the parent is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateContext
    */
@@ -343,6 +407,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns a context.
+   *
+   * Requires: scope auth.tenants.read.
+   * REST: GET /auth/apps/{app_id}/contexts/{context_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -356,6 +423,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists the contexts that the caller administers, newest first.
+   *
+   * Requires: scope auth.tenants.read.
+   * REST: GET /auth/apps/{app_id}/contexts.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -371,10 +441,13 @@ export const AppAuthService: GenService<{
   /**
    * Changes a context.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: PATCH /auth/apps/{app_id}/contexts/{context_id}.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateContext
    */
@@ -386,9 +459,12 @@ export const AppAuthService: GenService<{
   /**
    * Suspends a context. Sessions that are signed in to it end. Repeating the call succeeds.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/contexts/{context_id}:suspend.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendContext
    */
@@ -400,9 +476,12 @@ export const AppAuthService: GenService<{
   /**
    * Resumes a suspended context. Repeating the call succeeds.
    *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/contexts/{context_id}:resume.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ResumeContext
    */
@@ -413,6 +492,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Archives a context permanently. Repeating the call succeeds.
+   *
+   * Requires: scope auth.tenants.write.
+   * REST: POST /auth/apps/{app_id}/contexts/{context_id}:archive.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -425,14 +507,17 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveContextResponseSchema;
   },
   /**
-   * Adds a principal as a member, active at once.
+   * Adds a principal as an active member.
+   *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a scope that the app does not have)
-   *   ALREADY_EXISTS      ALREADY_EXISTS (a membership that has not ended)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (an active or pending membership exists)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (scopes of this service that the caller
    *                       does not hold)
-   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active, or the principal is no active member yet)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the parent or the principal\'s membership is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateMembership
    */
@@ -443,6 +528,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns a membership.
+   *
+   * Requires: scope auth.members.read.
+   * REST: GET /auth/apps/{app_id}/memberships/{membership_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -456,6 +544,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists the memberships that the caller administers, newest first.
+   *
+   * Requires: scope auth.members.read.
+   * REST: GET /auth/apps/{app_id}/memberships.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -471,10 +562,13 @@ export const AppAuthService: GenService<{
   /**
    * Changes the profile and scopes of a membership.
    *
+   * Requires: scope auth.members.write.
+   * REST: PATCH /auth/apps/{app_id}/memberships/{membership_id}.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it has ended)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the membership has ended)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateMembership
    */
@@ -486,9 +580,12 @@ export const AppAuthService: GenService<{
   /**
    * Suspends a membership. ACTIVE becomes SUSPENDED; sessions that are signed in there end. Repeating the call succeeds.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships/{membership_id}:suspend.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendMembership
    */
@@ -500,9 +597,12 @@ export const AppAuthService: GenService<{
   /**
    * Resumes a suspended membership. SUSPENDED becomes ACTIVE. Repeating the call succeeds.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships/{membership_id}:resume.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ResumeMembership
    */
@@ -512,12 +612,15 @@ export const AppAuthService: GenService<{
     output: typeof ResumeMembershipResponseSchema;
   },
   /**
-   * Removes a membership. The memberships inside of it, their sessions and the grants there end; an invitation is
+   * Removes a membership. Memberships inside it, their sessions and the grants there end. A pending invitation is
    * revoked. Repeating the call succeeds.
+   *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships/{membership_id}:remove.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.RemoveMembership
    */
@@ -529,9 +632,12 @@ export const AppAuthService: GenService<{
   /**
    * Approves a membership request. REQUESTED becomes ACTIVE. Repeating the call succeeds.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships/{membership_id}:approve.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ApproveMembership
    */
@@ -543,9 +649,12 @@ export const AppAuthService: GenService<{
   /**
    * Rejects a membership request. REQUESTED becomes REJECTED. Repeating the call succeeds.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/memberships/{membership_id}:reject.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.RejectMembership
    */
@@ -557,11 +666,14 @@ export const AppAuthService: GenService<{
   /**
    * Creates an invitation and returns its code once.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/invitations.
+   *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a scope that the app does not have)
    *   ALREADY_EXISTS      ALREADY_EXISTS (the named principal has a membership there that has not ended)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED
-   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the parent is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.InviteMember
    */
@@ -572,6 +684,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists invitations, newest first, without their codes.
+   *
+   * Requires: scope auth.members.read.
+   * REST: GET /auth/apps/{app_id}/invitations.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -587,9 +702,12 @@ export const AppAuthService: GenService<{
   /**
    * Revokes an invitation. Repeating the call succeeds.
    *
+   * Requires: scope auth.members.write.
+   * REST: POST /auth/apps/{app_id}/invitations/{invitation_id}:revoke.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it was answered)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the invitation is not pending)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.RevokeInvitation
    */
@@ -600,6 +718,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Creates a permission. Keys that begin with "auth." belong to this service.
+   *
+   * Requires: scope auth.roles.write.
+   * REST: POST /auth/apps/{app_id}/permissions.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -617,6 +738,9 @@ export const AppAuthService: GenService<{
   /**
    * Lists the app's permissions, newest first.
    *
+   * Requires: scope auth.roles.read.
+   * REST: GET /auth/apps/{app_id}/permissions.
+   *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -630,6 +754,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Changes the description of a permission.
+   *
+   * Requires: scope auth.roles.write.
+   * REST: PATCH /auth/apps/{app_id}/permissions/{permission_key}.
    *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
@@ -645,9 +772,12 @@ export const AppAuthService: GenService<{
   /**
    * Deletes a permission.
    *
+   * Requires: scope auth.roles.write.
+   * REST: DELETE /auth/apps/{app_id}/permissions/{permission_key}.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION IN_USE (a role names it)
+   *   FAILED_PRECONDITION IN_USE (a role has the permission)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.DeletePermission
    */
@@ -659,11 +789,14 @@ export const AppAuthService: GenService<{
   /**
    * Creates a role for the app, or for one tenant.
    *
+   * Requires: scope auth.roles.write.
+   * REST: POST /auth/apps/{app_id}/roles.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
-   *   ALREADY_EXISTS      ALREADY_EXISTS (an active role of this key)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (an active role has this key)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (what it would be in is not active)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the parent is not active)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateRole
    */
@@ -674,6 +807,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns a role.
+   *
+   * Requires: scope auth.roles.read.
+   * REST: GET /auth/apps/{app_id}/roles/{role_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -687,6 +823,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists roles, newest first. Archived ones are included.
+   *
+   * Requires: scope auth.roles.read.
+   * REST: GET /auth/apps/{app_id}/roles.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -702,10 +841,13 @@ export const AppAuthService: GenService<{
   /**
    * Changes a role. Its grants change with it.
    *
+   * Requires: scope auth.roles.write.
+   * REST: PATCH /auth/apps/{app_id}/roles/{role_id}.
+   *
    * Errors:
    *   INVALID_ARGUMENT    OUTPUT_ONLY_FIELD, INVALID_FIELD
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (archived already)
+   *   FAILED_PRECONDITION STATE_CONFLICT (already archived)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UpdateRole
    */
@@ -716,6 +858,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Archives a role and revokes its grants. Repeating the call succeeds.
+   *
+   * Requires: scope auth.roles.write.
+   * REST: POST /auth/apps/{app_id}/roles/{role_id}:archive.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -728,13 +873,15 @@ export const AppAuthService: GenService<{
     output: typeof ArchiveRoleResponseSchema;
   },
   /**
-   * Grants a role to a member at a node.
+   * Grants a role to a member at a node of the hierarchy.
+   *
+   * Requires: scope auth.grants.write.
+   * REST: POST /auth/apps/{app_id}/grants.
    *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (the role is not assignable there, or the time is over)
-   *   ALREADY_EXISTS      ALREADY_EXISTS (the principal has the role there)
-   *   FAILED_PRECONDITION STATE_CONFLICT (the role is archived, the place is not active, or the principal is no active
-   *                       member)
+   *   INVALID_ARGUMENT    INVALID_FIELD (the role is not assignable at this level, or `expires_at` has passed)
+   *   ALREADY_EXISTS      ALREADY_EXISTS (the principal has the role at this node)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the role, the node or the principal\'s membership is not active)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
    * @generated from rpc signet.auth.v1.AppAuthService.CreateGrant
@@ -746,6 +893,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Returns a grant.
+   *
+   * Requires: scope auth.grants.read.
+   * REST: GET /auth/apps/{app_id}/grants/{grant_id}.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -759,6 +909,9 @@ export const AppAuthService: GenService<{
   },
   /**
    * Lists the grants that the caller administers, newest first. Revoked and expired ones are included.
+   *
+   * Requires: scope auth.grants.read.
+   * REST: GET /auth/apps/{app_id}/grants.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD (a page token of another list)
@@ -774,6 +927,9 @@ export const AppAuthService: GenService<{
   /**
    * Revokes a grant. Repeating the call succeeds.
    *
+   * Requires: scope auth.grants.write.
+   * REST: POST /auth/apps/{app_id}/grants/{grant_id}:revoke.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -787,12 +943,15 @@ export const AppAuthService: GenService<{
   /**
    * Finds people by a verified address, or by a provider and its subject. The match is exact.
    *
-   * Administrators of an app find its members and nobody else; those of a tenant or a context, its members. Administrators
-   * of the installation find everybody. A person whom the caller does not administer and one who does not exist are
-   * answered alike, with an empty list. Each look-up is counted and is in the audit, without the text that was searched.
+   * Administrators of an app find only its members; administrators of a tenant or a context find its members.
+   * Administrators of the installation find all people. The service returns an empty list for an unknown person and for
+   * a person outside the caller's scope. It rate-limits each look-up and writes an audit event without the search text.
+   *
+   * Requires: scope auth.identities.read.
+   * REST: POST /auth/users/find.
    *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (no address; both, or nothing to search for)
+   *   INVALID_ARGUMENT    INVALID_FIELD (invalid address, or not exactly one search key)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED (an app that the caller does not administer)
    *   RESOURCE_EXHAUSTED  RATE_LIMITED
    *
@@ -807,6 +966,9 @@ export const AppAuthService: GenService<{
    * Returns a principal. Only administrators of the installation can call it, because a principal belongs to no single
    * app.
    *
+   * Requires: scope auth.principals.read.
+   * REST: GET /auth/principals/{principal_id}.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -818,12 +980,15 @@ export const AppAuthService: GenService<{
     output: typeof GetPrincipalResponseSchema;
   },
   /**
-   * Suspends a principal in every app. Sessions, personal access tokens and secrets end. The suspension is reversible.
-   * Repeating the call succeeds.
+   * Suspends a principal in every app. Its sessions, personal access tokens and secrets end. The suspension is
+   * reversible. Repeating the call succeeds.
+   *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:suspend.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.SuspendPrincipal
    */
@@ -835,9 +1000,12 @@ export const AppAuthService: GenService<{
   /**
    * Resumes a suspended principal. Sessions and credentials that ended stay ended. Repeating the call succeeds.
    *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:resume.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ResumePrincipal
    */
@@ -847,14 +1015,17 @@ export const AppAuthService: GenService<{
     output: typeof ResumePrincipalResponseSchema;
   },
   /**
-   * Locks an active principal in every app until a time. Meanwhile its sign-ins, refreshes, tokens and credentials are
-   * rejected with PRINCIPAL_LOCKED; guards that follow the revocation feed reject its tokens with PRINCIPAL_INACTIVE. No
-   * session or credential ends. Locking a locked principal replaces time and reason.
+   * Locks an active principal in every app until a time. Meanwhile the service rejects its sign-ins, refreshes, tokens
+   * and credentials with PRINCIPAL_LOCKED. Guards that follow the revocation feed reject its tokens with
+   * PRINCIPAL_INACTIVE. Sessions and credentials are kept. Locking a locked principal replaces time and reason.
+   *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:lock.
    *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (the time has passed, or is more than 30 days ahead)
+   *   INVALID_ARGUMENT    INVALID_FIELD (`lock_expires_at` has passed, or is more than 30 days ahead)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.LockPrincipal
    */
@@ -864,12 +1035,15 @@ export const AppAuthService: GenService<{
     output: typeof LockPrincipalResponseSchema;
   },
   /**
-   * Unlocks a locked principal before its time. Access tokens from before the lock stay rejected; sessions and
+   * Unlocks a locked principal before the lock expires. Access tokens from before the lock stay rejected; sessions and
    * credentials work again. Repeating the call succeeds.
+   *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:unlock.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UnlockPrincipal
    */
@@ -881,9 +1055,12 @@ export const AppAuthService: GenService<{
   /**
    * Deactivates a principal. It can be reactivated for 30 days. Repeating the call succeeds.
    *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:deactivate.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.DeactivatePrincipal
    */
@@ -895,9 +1072,12 @@ export const AppAuthService: GenService<{
   /**
    * Reactivates a principal within 30 days of its deactivation. Repeating the call succeeds.
    *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/principals/{principal_id}:reactivate.
+   *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.ReactivatePrincipal
    */
@@ -907,11 +1087,14 @@ export const AppAuthService: GenService<{
     output: typeof ReactivatePrincipalResponseSchema;
   },
   /**
-   * Blocks a way to sign in and ends its sessions. Repeating the call succeeds.
+   * Blocks a provider account and ends the sessions that it signed in. Repeating the call succeeds.
+   *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/provider-accounts/{provider_account_id}:block.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.BlockProviderAccount
    */
@@ -921,11 +1104,14 @@ export const AppAuthService: GenService<{
     output: typeof BlockProviderAccountResponseSchema;
   },
   /**
-   * Unblocks a way to sign in. Repeating the call succeeds.
+   * Unblocks a provider account. Repeating the call succeeds.
+   *
+   * Requires: scope auth.principals.write.
+   * REST: POST /auth/provider-accounts/{provider_account_id}:unblock.
    *
    * Errors:
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
-   *   FAILED_PRECONDITION STATE_CONFLICT (it is not in a state from which this leads)
+   *   FAILED_PRECONDITION STATE_CONFLICT (the current state does not allow it)
    *
    * @generated from rpc signet.auth.v1.AppAuthService.UnblockProviderAccount
    */

@@ -17,69 +17,69 @@ export const file_signet_auth_v1_apps: GenFile = /*@__PURE__*/
   fileDesc("ChlzaWduZXQvYXV0aC92MS9hcHBzLnByb3RvEg5zaWduZXQuYXV0aC52MSLwAgoDQXBwEg8KAmlkGAEgASgJQgPgQQMSFQoEbmFtZRgCIAEoCUIHukgEcgIYZBIwCgZzdGF0dXMYAyABKA4yGy5zaWduZXQuYXV0aC52MS5QbGFjZVN0YXR1c0ID4EEDEiYKCWF1ZGllbmNlcxgEIAMoCUITukgQkgENEEAYASIHcgUQARiAARIzCgZzY29wZXMYBSADKAsyGC5zaWduZXQuYXV0aC52MS5BcHBTY29wZUIJukgGkgEDEMgBEi0KCHNldHRpbmdzGAYgASgLMhsuc2lnbmV0LmF1dGgudjEuQXBwU2V0dGluZ3MSGQoMaW5zdGFsbGF0aW9uGAcgASgIQgPgQQMSMwoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDIqkBCghBcHBTY29wZRJACgNrZXkYASABKAlCM7pIMHIuGIABMileW2Etel1bYS16MC05X10qKFwuW2Etel1bYS16MC05X10qKXsxLDV9JBIcCghhdWRpZW5jZRgCIAEoCUIKukgHcgUQARiAARISCgppc19kZWZhdWx0GAMgASgIEikKC3Blcm1pc3Npb25zGAQgAygJQhS6SBGSAQ4QyAEYASIHcgUQARiAASLJAwoLQXBwU2V0dGluZ3MSFgoOc2lnbnVwX2VuYWJsZWQYASABKAgSMgoYc2Vzc2lvbl9pZGxlX3NlY29uZHNfd2ViGAIgASgNQhC6SA3YAQEqCBiAztoDKKwCEjUKG3Nlc3Npb25faWRsZV9zZWNvbmRzX25hdGl2ZRgDIAEoDUIQukgN2AEBKggYgM7aAyisAhIyChhzZXNzaW9uX2Fic29sdXRlX3NlY29uZHMYBCABKA1CELpIDdgBASoIGIDnhA8orAISLAoUcmV0cnlfd2luZG93X3NlY29uZHMYBSABKA1CCbpIBioEGICjBUgAiAEBElAKD2FsbG93ZWRfb3JpZ2lucxgGIAMoCUI3ukg0kgExEDIYASIrcikY/wEyJF5odHRwcz86Ly9bYS16MC05Li1dKyg6WzAtOV17MSw1fSk/JBIzChVhbGxvd2VkX3JlZGlyZWN0X3VyaXMYByADKAlCFLpIEZIBDhAyGAEiCHIGGIAQiAEBEhsKE3JlcXVpcmVfc2FtZV9kZXZpY2UYCCABKAgSGAoQbWFuYWdlc19pZGVudGl0eRgJIAEoCEIXChVfcmV0cnlfd2luZG93X3NlY29uZHMiPAoQQ3JlYXRlQXBwUmVxdWVzdBIoCgNhcHAYASABKAsyEy5zaWduZXQuYXV0aC52MS5BcHBCBrpIA8gBASI1ChFDcmVhdGVBcHBSZXNwb25zZRIgCgNhcHAYASABKAsyEy5zaWduZXQuYXV0aC52MS5BcHAiRAoNR2V0QXBwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIjIKDkdldEFwcFJlc3BvbnNlEiAKA2FwcBgBIAEoCzITLnNpZ25ldC5hdXRoLnYxLkFwcCJMCg9MaXN0QXBwc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJOChBMaXN0QXBwc1Jlc3BvbnNlEiEKBGFwcHMYASADKAsyEy5zaWduZXQuYXV0aC52MS5BcHASFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqIBChBVcGRhdGVBcHBSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSKAoDYXBwGAIgASgLMhMuc2lnbmV0LmF1dGgudjEuQXBwQga6SAPIAQESLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrIjUKEVVwZGF0ZUFwcFJlc3BvbnNlEiAKA2FwcBgBIAEoCzITLnNpZ25ldC5hdXRoLnYxLkFwcCJIChFTdXNwZW5kQXBwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIjYKElN1c3BlbmRBcHBSZXNwb25zZRIgCgNhcHAYASABKAsyEy5zaWduZXQuYXV0aC52MS5BcHAiRwoQUmVzdW1lQXBwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIjUKEVJlc3VtZUFwcFJlc3BvbnNlEiAKA2FwcBgBIAEoCzITLnNpZ25ldC5hdXRoLnYxLkFwcCJIChFBcmNoaXZlQXBwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kIjYKEkFyY2hpdmVBcHBSZXNwb25zZRIgCgNhcHAYASABKAsyEy5zaWduZXQuYXV0aC52MS5BcHAqVAoLUGxhY2VTdGF0dXMSHAoYUExBQ0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDQoJU1VTUEVOREVEEAISDAoIQVJDSElWRUQQA0JNChJkZXYuc2lnbmV0LmF1dGgudjFCCUFwcHNQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
- * An application that people sign in to and that services belong to.
+ * An application with its users and services.
  *
  * @generated from message signet.auth.v1.App
  */
 export type App = Message<"signet.auth.v1.App"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What people know it by.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.PlaceStatus status = 3;
    */
   status: PlaceStatus;
 
   /**
-   * Audiences that its clients may ask access tokens for, besides this service.
+   * Audiences that clients of the app can request access tokens for, in addition to this service.
    *
    * @generated from field: repeated string audiences = 4;
    */
   audiences: string[];
 
   /**
-   * The scopes that exist in it.
+   * Scopes of the app.
    *
    * @generated from field: repeated signet.auth.v1.AppScope scopes = 5;
    */
   scopes: AppScope[];
 
   /**
-   * How its sign-ins and sessions behave.
+   * Sign-in and session settings.
    *
    * @generated from field: signet.auth.v1.AppSettings settings = 6;
    */
   settings?: AppSettings | undefined;
 
   /**
-   * The app of the installation's own administrators; they manage every app.
+   * True for the app of the installation's own administrators, who manage every app.
    *
    * @generated from field: bool installation = 7;
    */
   installation: boolean;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 9;
    */
@@ -100,28 +100,28 @@ export const AppSchema: GenMessage<App> = /*@__PURE__*/
  */
 export type AppScope = Message<"signet.auth.v1.AppScope"> & {
   /**
-   * Such as "notes.read"; unique in the app. A key that begins with "auth." belongs to this service.
+   * Scope key such as "notes.read", unique in the app. Keys that begin with "auth." belong to this service.
    *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
-   * The audience whose tokens carry it: one of the app's, or this service.
+   * Audience whose tokens carry the scope: one of the app's audiences, or this service.
    *
    * @generated from field: string audience = 2;
    */
   audience: string;
 
   /**
-   * Every active member holds it; else those whose membership names it.
+   * True if every active member holds the scope. Otherwise only memberships that list the scope hold it.
    *
    * @generated from field: bool is_default = 3;
    */
   isDefault: boolean;
 
   /**
-   * Keys of the app's permissions: what a token with the scope may use of what its principal was granted.
+   * Keys of the app's permissions that a token with the scope can use, if the principal was granted them.
    *
    * @generated from field: repeated string permissions = 4;
    */
@@ -136,70 +136,71 @@ export const AppScopeSchema: GenMessage<AppScope> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 1);
 
 /**
- * How an app's sign-ins and sessions behave. A lifetime of zero means the default.
+ * Sign-in and session settings of an app. A lifetime of zero means the default.
  *
  * @generated from message signet.auth.v1.AppSettings
  */
 export type AppSettings = Message<"signet.auth.v1.AppSettings"> & {
   /**
-   * People whom the app does not know may sign in.
+   * Allows the first sign-in of people without a membership.
    *
    * @generated from field: bool signup_enabled = 1;
    */
   signupEnabled: boolean;
 
   /**
-   * A session on the web ends when it was not refreshed for so long: 300 to 7,776,000; default 1,209,600 (14 days).
+   * Idle timeout of a web session without a refresh, in seconds: 300 to 7,776,000; default 1,209,600 (14 days).
    *
    * @generated from field: uint32 session_idle_seconds_web = 2;
    */
   sessionIdleSecondsWeb: number;
 
   /**
-   * The same on devices; default 2,592,000 (30 days).
+   * Idle timeout of a session on Android and iOS, in seconds: the same range; default 2,592,000 (30 days).
    *
    * @generated from field: uint32 session_idle_seconds_native = 3;
    */
   sessionIdleSecondsNative: number;
 
   /**
-   * It ends then in any case: 300 to 31,536,000; default 7,776,000 (90 days).
+   * Absolute lifetime of a session, in seconds: 300 to 31,536,000; default 7,776,000 (90 days).
    *
    * @generated from field: uint32 session_absolute_seconds = 4;
    */
   sessionAbsoluteSeconds: number;
 
   /**
-   * How long a retry key brings the same refresh token again: 0 (never) to 86,400. Absent on creation: 600.
+   * Seconds during which a retry key returns the same refresh token again: 0 (never) to 86,400. Absent on creation
+   * means 600.
    *
    * @generated from field: optional uint32 retry_window_seconds = 5;
    */
   retryWindowSeconds?: number | undefined;
 
   /**
-   * Origins of the app's pages, exactly as browsers send them: "https://app.example".
+   * Origins of the app's pages, exactly as browsers send them, such as "https://app.example".
    *
    * @generated from field: repeated string allowed_origins = 6;
    */
   allowedOrigins: string[];
 
   /**
-   * Where a magic link may lead: exact addresses.
+   * Exact addresses that a magic link can redirect to.
    *
    * @generated from field: repeated string allowed_redirect_uris = 7;
    */
   allowedRedirectUris: string[];
 
   /**
-   * A magic link is confirmed only by the client that asked for it.
+   * Requires that the client that requested a magic link also confirms it.
    *
    * @generated from field: bool require_same_device = 8;
    */
   requireSameDevice: boolean;
 
   /**
-   * People link and unlink ways of signing in, export and delete their account from this app: what they do there counts in
-   * every app. Only administrators of the installation change it.
+   * Allows people to link and unlink provider accounts, and to export and delete their identity, from this app. These
+   * changes apply to every app. Only administrators of the installation can set it.
    *
    * @generated from field: bool manages_identity = 9;
    */
@@ -214,13 +215,13 @@ export const AppSettingsSchema: GenMessage<AppSettings> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 2);
 
 /**
- * A new app.
+ * Request of CreateApp.
  *
  * @generated from message signet.auth.v1.CreateAppRequest
  */
 export type CreateAppRequest = Message<"signet.auth.v1.CreateAppRequest"> & {
   /**
-   * The app; what the service sets is left out.
+   * The app, without output-only fields.
    *
    * @generated from field: signet.auth.v1.App app = 1;
    */
@@ -235,7 +236,7 @@ export const CreateAppRequestSchema: GenMessage<CreateAppRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_apps, 3);
 
 /**
- * The app as it was made.
+ * The created app.
  *
  * @generated from message signet.auth.v1.CreateAppResponse
  */
@@ -256,13 +257,13 @@ export const CreateAppResponseSchema: GenMessage<CreateAppResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_apps, 4);
 
 /**
- * Which app is shown.
+ * Request of GetApp.
  *
  * @generated from message signet.auth.v1.GetAppRequest
  */
 export type GetAppRequest = Message<"signet.auth.v1.GetAppRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
@@ -277,7 +278,7 @@ export const GetAppRequestSchema: GenMessage<GetAppRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 5);
 
 /**
- * An app.
+ * The app.
  *
  * @generated from message signet.auth.v1.GetAppResponse
  */
@@ -298,20 +299,20 @@ export const GetAppResponseSchema: GenMessage<GetAppResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 6);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListAppsRequest
  */
 export type ListAppsRequest = Message<"signet.auth.v1.ListAppsRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -326,7 +327,7 @@ export const ListAppsRequestSchema: GenMessage<ListAppsRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_apps, 7);
 
 /**
- * A page of apps.
+ * One page of apps.
  *
  * @generated from message signet.auth.v1.ListAppsResponse
  */
@@ -339,7 +340,7 @@ export type ListAppsResponse = Message<"signet.auth.v1.ListAppsResponse"> & {
   apps: App[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -354,27 +355,27 @@ export const ListAppsResponseSchema: GenMessage<ListAppsResponse> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_apps, 8);
 
 /**
- * A change of an app.
+ * Request of UpdateApp.
  *
  * @generated from message signet.auth.v1.UpdateAppRequest
  */
 export type UpdateAppRequest = Message<"signet.auth.v1.UpdateAppRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.App app = 2;
    */
   app?: App | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 3;
    */
@@ -389,7 +390,7 @@ export const UpdateAppRequestSchema: GenMessage<UpdateAppRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_apps, 9);
 
 /**
- * The app as it is now.
+ * The app after the change.
  *
  * @generated from message signet.auth.v1.UpdateAppResponse
  */
@@ -410,13 +411,13 @@ export const UpdateAppResponseSchema: GenMessage<UpdateAppResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_apps, 10);
 
 /**
- * Which app stops.
+ * Request of SuspendApp.
  *
  * @generated from message signet.auth.v1.SuspendAppRequest
  */
 export type SuspendAppRequest = Message<"signet.auth.v1.SuspendAppRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
@@ -431,7 +432,7 @@ export const SuspendAppRequestSchema: GenMessage<SuspendAppRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_apps, 11);
 
 /**
- * The app as it is now.
+ * The app after the change.
  *
  * @generated from message signet.auth.v1.SuspendAppResponse
  */
@@ -452,13 +453,13 @@ export const SuspendAppResponseSchema: GenMessage<SuspendAppResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_apps, 12);
 
 /**
- * Which app goes on.
+ * Request of ResumeApp.
  *
  * @generated from message signet.auth.v1.ResumeAppRequest
  */
 export type ResumeAppRequest = Message<"signet.auth.v1.ResumeAppRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
@@ -473,7 +474,7 @@ export const ResumeAppRequestSchema: GenMessage<ResumeAppRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_apps, 13);
 
 /**
- * The app as it is now.
+ * The app after the change.
  *
  * @generated from message signet.auth.v1.ResumeAppResponse
  */
@@ -494,13 +495,13 @@ export const ResumeAppResponseSchema: GenMessage<ResumeAppResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_apps, 14);
 
 /**
- * Which app ends.
+ * Request of ArchiveApp.
  *
  * @generated from message signet.auth.v1.ArchiveAppRequest
  */
 export type ArchiveAppRequest = Message<"signet.auth.v1.ArchiveAppRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
@@ -515,7 +516,7 @@ export const ArchiveAppRequestSchema: GenMessage<ArchiveAppRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_apps, 15);
 
 /**
- * The app as it is now.
+ * The app after the change.
  *
  * @generated from message signet.auth.v1.ArchiveAppResponse
  */
@@ -536,13 +537,13 @@ export const ArchiveAppResponseSchema: GenMessage<ArchiveAppResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_apps, 16);
 
 /**
- * Where an app, a tenant or a context stands.
+ * The state of an app, a tenant or a context.
  *
  * @generated from enum signet.auth.v1.PlaceStatus
  */
 export const PlaceStatus = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: PLACE_STATUS_UNSPECIFIED = 0;
    */
@@ -556,14 +557,14 @@ export const PlaceStatus = {
   ACTIVE: 1,
 
   /**
-   * Stopped; reversible. Nobody signs in there and no call is let through.
+   * Suspended, reversible. Sign-ins and calls are rejected.
    *
    * @generated from enum value: SUSPENDED = 2;
    */
   SUSPENDED: 2,
 
   /**
-   * Ended, for good; kept for the audit.
+   * Archived permanently; kept for the audit.
    *
    * @generated from enum value: ARCHIVED = 3;
    */
@@ -571,7 +572,7 @@ export const PlaceStatus = {
 } as const;
 
 /**
- * Where an app, a tenant or a context stands.
+ * The state of an app, a tenant or a context.
  *
  * @generated from enum signet.auth.v1.PlaceStatus
  */

@@ -20,34 +20,35 @@ export const file_signet_auth_v1_audit_service: GenFile = /*@__PURE__*/
   fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLmAwoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50c0JVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
 
 /**
- * Which chain, and from where on.
+ * Request of ListAuditLinks.
  *
  * @generated from message signet.auth.v1.ListAuditLinksRequest
  */
 export type ListAuditLinksRequest = Message<"signet.auth.v1.ListAuditLinksRequest"> & {
   /**
-   * `app_…`; empty for the app of the token, and for an administrator of the installation for what is of no app.
+   * App id: `app_…`. Empty for the token's app; for an administrator of the installation, empty for the events of no
+   * app.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The chain of this tenant; empty for the tenant of the token, if it has one.
+   * Tenant whose chain to read. Empty for the token's tenant, if it has one.
    *
    * @generated from field: string tenant_id = 2;
    */
   tenantId: string;
 
   /**
-   * Only links after this one; 0 for all.
+   * Returns only links after this sequence number; 0 for all.
    *
    * @generated from field: uint64 after_seq = 3;
    */
   afterSeq: bigint;
 
   /**
-   * At most this many; 0 means 100.
+   * Maximum number of results, at most 500; 0 means 100.
    *
    * @generated from field: uint32 page_size = 4;
    */
@@ -62,20 +63,20 @@ export const ListAuditLinksRequestSchema: GenMessage<ListAuditLinksRequest> = /*
   messageDesc(file_signet_auth_v1_audit_service, 0);
 
 /**
- * Links as they follow each other. The list has ended when it is shorter than was asked for.
+ * Links in order. A page shorter than requested is the last one.
  *
  * @generated from message signet.auth.v1.ListAuditLinksResponse
  */
 export type ListAuditLinksResponse = Message<"signet.auth.v1.ListAuditLinksResponse"> & {
   /**
-   * Whose chain it is: `ten_…`, `app_…`, or `-` for what is of no app.
+   * Owner of the chain: `ten_…`, `app_…`, or `-` for events of no app.
    *
    * @generated from field: string chain = 1;
    */
   chain: string;
 
   /**
-   * By their numbers.
+   * In ascending order.
    *
    * @generated from field: repeated signet.auth.v1.AuditLink links = 2;
    */
@@ -90,29 +91,29 @@ export const ListAuditLinksResponseSchema: GenMessage<ListAuditLinksResponse> = 
   messageDesc(file_signet_auth_v1_audit_service, 1);
 
 /**
- * A link of a chain. With `H` for SHA-256 of UTF-8 and hashes in lower-case hexadecimal, its hash is
- * `H(["signet audit link v1", chain, "seq", hash before, event id, event hash, linked at in milliseconds])`, a JSON array
- * as of RFC 8785. Before the first link, the hash before is 64 zeros.
+ * A link of a chain. `H` is SHA-256 of UTF-8, and hashes are lower-case hexadecimal. Its hash is `H(["signet audit link
+ * v1", chain, "seq", hash before, event id, event hash, linked at in milliseconds])`, a JSON array as of RFC 8785. For
+ * the first link the hash before is 64 zeros.
  *
  * @generated from message signet.auth.v1.AuditLink
  */
 export type AuditLink = Message<"signet.auth.v1.AuditLink"> & {
   /**
-   * From 1, without gaps; a chain whose oldest links were dropped begins later.
+   * Sequence number from 1, without gaps. A chain begins later once its oldest links were dropped.
    *
    * @generated from field: uint64 seq = 1;
    */
   seq: bigint;
 
   /**
-   * `aud_…`
+   * Audit event id: `aud_…`.
    *
    * @generated from field: string event_id = 2;
    */
   eventId: string;
 
   /**
-   * SHA-256 of the event's text.
+   * SHA-256 of `event_text`.
    *
    * @generated from field: bytes event_hash = 3;
    */
@@ -126,15 +127,15 @@ export type AuditLink = Message<"signet.auth.v1.AuditLink"> & {
   linkedAtMs: bigint;
 
   /**
-   * Holds the hash before.
+   * Hash of the link, which covers the hash before.
    *
    * @generated from field: bytes hash = 5;
    */
   hash: Uint8Array;
 
   /**
-   * The whole event as a JSON array, which is what `event_hash` is of: what names a person is in it as ciphertext. Empty
-   * for what the caller may not see, and for an event that is gone.
+   * The whole event as a JSON array, the input of `event_hash`. Personal data in it is ciphertext. Empty for an event
+   * outside the caller's scope and for a deleted event.
    *
    * @generated from field: string event_text = 6;
    */
@@ -149,34 +150,34 @@ export const AuditLinkSchema: GenMessage<AuditLink> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 2);
 
 /**
- * Which chain's, and from where on.
+ * Request of ListAuditCheckpoints.
  *
  * @generated from message signet.auth.v1.ListAuditCheckpointsRequest
  */
 export type ListAuditCheckpointsRequest = Message<"signet.auth.v1.ListAuditCheckpointsRequest"> & {
   /**
-   * As in ListAuditLinks.
+   * See ListAuditLinksRequest.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * As in ListAuditLinks.
+   * See ListAuditLinksRequest.
    *
    * @generated from field: string tenant_id = 2;
    */
   tenantId: string;
 
   /**
-   * Only checkpoints after this one; 0 for all.
+   * Returns only checkpoints after this number; 0 for all.
    *
    * @generated from field: uint64 after_number = 3;
    */
   afterNumber: bigint;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 100; 0 means 50.
    *
    * @generated from field: uint32 page_size = 4;
    */
@@ -191,20 +192,20 @@ export const ListAuditCheckpointsRequestSchema: GenMessage<ListAuditCheckpointsR
   messageDesc(file_signet_auth_v1_audit_service, 3);
 
 /**
- * Checkpoints as they follow each other. The list has ended when it is shorter than was asked for.
+ * Checkpoints in order. A page shorter than requested is the last one.
  *
  * @generated from message signet.auth.v1.ListAuditCheckpointsResponse
  */
 export type ListAuditCheckpointsResponse = Message<"signet.auth.v1.ListAuditCheckpointsResponse"> & {
   /**
-   * Whose chain it is: `ten_…`, `app_…`, or `-` for what is of no app.
+   * Owner of the chain: `ten_…`, `app_…`, or `-` for events of no app.
    *
    * @generated from field: string chain = 1;
    */
   chain: string;
 
   /**
-   * By their numbers.
+   * In ascending order.
    *
    * @generated from field: repeated signet.auth.v1.AuditCheckpoint checkpoints = 2;
    */
@@ -219,29 +220,29 @@ export const ListAuditCheckpointsResponseSchema: GenMessage<ListAuditCheckpoints
   messageDesc(file_signet_auth_v1_audit_service, 4);
 
 /**
- * A signed statement of where the chains ended that had grown since the one before.
+ * A signed statement of the heads of all chains that grew since the previous checkpoint.
  *
  * @generated from message signet.auth.v1.AuditCheckpoint
  */
 export type AuditCheckpoint = Message<"signet.auth.v1.AuditCheckpoint"> & {
   /**
-   * From 1, without gaps.
+   * Checkpoint number from 1, without gaps.
    *
    * @generated from field: uint64 number = 1;
    */
   number: bigint;
 
   /**
-   * A JWS of the type `aud-cp+jwt`, by a key of /.well-known/statement-keys.json, with the claims iss, iat, number, prev
-   * (SHA-256 of the JWS before, in hexadecimal; null for the first), root (of the heads' Merkle tree, in hexadecimal) and
-   * heads (how many).
+   * A JWS of the type `aud-cp+jwt`, signed by a key of /.well-known/statement-keys.json. Its claims are iss, iat,
+   * number, prev (SHA-256 of the previous JWS, hexadecimal; null for the first), root (of the heads' Merkle tree,
+   * hexadecimal) and heads (their count).
    *
    * @generated from field: string jws = 2;
    */
   jws: string;
 
   /**
-   * Where the chain ended; absent when it has not grown since the checkpoint before.
+   * Head of the chain; absent if the chain did not grow since the previous checkpoint.
    *
    * @generated from field: signet.auth.v1.AuditHead head = 3;
    */
@@ -256,28 +257,28 @@ export const AuditCheckpointSchema: GenMessage<AuditCheckpoint> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 5);
 
 /**
- * Where a chain ended. `H(["signet audit head v1", chain, "seq", hash])` is a leaf of the checkpoint's tree, and
- * `H(["signet audit node v1", left, right])` a node of it.
+ * Head of a chain. `H(["signet audit head v1", chain, "seq", hash])` is a leaf of the checkpoint's tree. `H(["signet
+ * audit node v1", left, right])` is an inner node.
  *
  * @generated from message signet.auth.v1.AuditHead
  */
 export type AuditHead = Message<"signet.auth.v1.AuditHead"> & {
   /**
-   * The number of its last link.
+   * Sequence number of the last link.
    *
    * @generated from field: uint64 seq = 1;
    */
   seq: bigint;
 
   /**
-   * The hash of its last link.
+   * Hash of the last link.
    *
    * @generated from field: bytes hash = 2;
    */
   hash: Uint8Array;
 
   /**
-   * From the leaf to the root.
+   * Merkle path from the leaf to the root.
    *
    * @generated from field: repeated signet.auth.v1.AuditProofStep proof = 3;
    */
@@ -292,20 +293,20 @@ export const AuditHeadSchema: GenMessage<AuditHead> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 6);
 
 /**
- * A step from a leaf to the root.
+ * One step of a Merkle path.
  *
  * @generated from message signet.auth.v1.AuditProofStep
  */
 export type AuditProofStep = Message<"signet.auth.v1.AuditProofStep"> & {
   /**
-   * The node beside.
+   * Hash of the sibling node.
    *
    * @generated from field: bytes hash = 1;
    */
   hash: Uint8Array;
 
   /**
-   * It is the left one of the two.
+   * True if the sibling is the left node.
    *
    * @generated from field: bool is_left = 2;
    */
@@ -320,90 +321,91 @@ export const AuditProofStepSchema: GenMessage<AuditProofStep> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 7);
 
 /**
- * A page of a list (AIP-158). What is not said does not narrow it, but never beyond the place of the token.
+ * Request for one page (AIP-158). An omitted filter does not narrow the result. Results never exceed the scope of the
+ * token.
  *
  * @generated from message signet.auth.v1.ListAuditEventsRequest
  */
 export type ListAuditEventsRequest = Message<"signet.auth.v1.ListAuditEventsRequest"> & {
   /**
-   * `app_…`; empty for the app of the token, and for an administrator of the installation for everything.
+   * App id: `app_…`. Empty for the token's app; for an administrator of the installation, empty for all events.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Only in this tenant.
+   * Only results in this tenant.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Only in this context.
+   * Only results in this context.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Only these kinds, such as `grant.created`; none for all. A kind that this service does not know is met by nothing.
+   * Only events of these kinds, such as `grant.created`; empty for all. An unknown kind matches no event.
    *
    * @generated from field: repeated string kinds = 6;
    */
   kinds: string[];
 
   /**
-   * Only what came of it thus.
+   * Only events with this outcome.
    *
    * @generated from field: signet.auth.v1.AuditEvent.Outcome outcome = 7;
    */
   outcome: AuditEvent_Outcome;
 
   /**
-   * Only calls of this principal, and what touched its affairs.
+   * Only events whose actor or subject is this principal.
    *
    * @generated from field: string principal_id = 8;
    */
   principalId: string;
 
   /**
-   * Only targets of this type.
+   * Only events with a target of this type.
    *
    * @generated from field: string target_type = 9;
    */
   targetType: string;
 
   /**
-   * Only this target.
+   * Only events with this target id.
    *
    * @generated from field: string target_id = 10;
    */
   targetId: string;
 
   /**
-   * Only at this time or after it.
+   * Only events at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 11;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only before this time.
+   * Only events before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 12;
    */
@@ -418,7 +420,7 @@ export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = 
   messageDesc(file_signet_auth_v1_audit_service, 8);
 
 /**
- * A page of events.
+ * One page of audit events.
  *
  * @generated from message signet.auth.v1.ListAuditEventsResponse
  */
@@ -431,7 +433,7 @@ export type ListAuditEventsResponse = Message<"signet.auth.v1.ListAuditEventsRes
   auditEvents: AuditEvent[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -446,104 +448,104 @@ export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> 
   messageDesc(file_signet_auth_v1_audit_service, 9);
 
 /**
- * Something that happened. Holds no secret, no token and no text of a person's.
+ * One audit event. It holds no secret, no token and no text that a person wrote.
  *
  * @generated from message signet.auth.v1.AuditEvent
  */
 export type AuditEvent = Message<"signet.auth.v1.AuditEvent"> & {
   /**
-   * `aud_…`
+   * Audit event id: `aud_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When it happened, in milliseconds.
+   * Time of the event, in milliseconds.
    *
    * @generated from field: google.protobuf.Timestamp occurred_at = 2;
    */
   occurredAt?: Timestamp | undefined;
 
   /**
-   * What happened, such as `session.created`. The list grows; a kind never changes its meaning.
+   * Kind of event, such as `session.created`. New kinds can be added; the meaning of a kind never changes.
    *
    * @generated from field: string kind = 3;
    */
   kind: string;
 
   /**
-   * What came of it.
+   * Outcome.
    *
    * @generated from field: signet.auth.v1.AuditEvent.Outcome outcome = 4;
    */
   outcome: AuditEvent_Outcome;
 
   /**
-   * Why it was refused; unspecified when it was not.
+   * Reason of the refusal; unspecified if there was none.
    *
    * @generated from field: signet.authz.v1.Reason reason = 5;
    */
   reason: Reason;
 
   /**
-   * Where: the app; empty for none.
+   * App of the event; empty for none.
    *
    * @generated from field: string app_id = 6;
    */
   appId: string;
 
   /**
-   * The tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 7;
    */
   tenantId: string;
 
   /**
-   * The context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 8;
    */
   contextId: string;
 
   /**
-   * Whose call it was; empty for nobody known, or this service itself.
+   * Principal that made the call; empty for an unauthenticated caller and for the service itself.
    *
    * @generated from field: string actor_principal_id = 9;
    */
   actorPrincipalId: string;
 
   /**
-   * Whose affairs it touched; empty for nobody's.
+   * Principal that the event concerns; empty for none.
    *
    * @generated from field: string subject_principal_id = 10;
    */
   subjectPrincipalId: string;
 
   /**
-   * The same person in all apps; empty for none.
+   * Identity of that principal, the same in all apps; empty for none.
    *
    * @generated from field: string subject_identity_id = 11;
    */
   subjectIdentityId: string;
 
   /**
-   * The session that it happened in, or to; empty for none.
+   * Session of the call, or the session that was changed; empty for none.
    *
    * @generated from field: string session_id = 12;
    */
   sessionId: string;
 
   /**
-   * What was acted on; absent for nothing.
+   * Object that was acted on; absent for none.
    *
    * @generated from field: signet.auth.v1.AuditTarget target = 13;
    */
   target?: AuditTarget | undefined;
 
   /**
-   * The call that made it happen.
+   * The call that caused the event.
    *
    * @generated from field: signet.auth.v1.AuditRequest request = 14;
    */
@@ -558,34 +560,34 @@ export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 10);
 
 /**
- * What came of it.
+ * Outcome.
  *
  * @generated from enum signet.auth.v1.AuditEvent.Outcome
  */
 export const AuditEvent_Outcome = {
   /**
-   * Not said: any.
+   * Unset; matches any outcome.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
   OUTCOME_UNSPECIFIED: 0,
 
   /**
-   * It was done.
+   * The operation succeeded.
    *
    * @generated from enum value: SUCCESS = 1;
    */
   SUCCESS: 1,
 
   /**
-   * It was tried and did not work out.
+   * The operation failed.
    *
    * @generated from enum value: FAILURE = 2;
    */
   FAILURE: 2,
 
   /**
-   * The caller was not allowed to.
+   * The service denied the call.
    *
    * @generated from enum value: DENIED = 3;
    */
@@ -593,7 +595,7 @@ export const AuditEvent_Outcome = {
 } as const;
 
 /**
- * What came of it.
+ * Outcome.
  *
  * @generated from enum signet.auth.v1.AuditEvent.Outcome
  */
@@ -606,20 +608,20 @@ export const AuditEvent_OutcomeSchema: GenEnum<AuditEvent_Outcome> = /*@__PURE__
   enumDesc(file_signet_auth_v1_audit_service, 10, 0);
 
 /**
- * What was acted on.
+ * Object that an event acted on.
  *
  * @generated from message signet.auth.v1.AuditTarget
  */
 export type AuditTarget = Message<"signet.auth.v1.AuditTarget"> & {
   /**
-   * Such as `grant`.
+   * Type of the object, such as `grant`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Its id.
+   * Id of the object.
    *
    * @generated from field: string id = 2;
    */
@@ -634,34 +636,34 @@ export const AuditTargetSchema: GenMessage<AuditTarget> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 11);
 
 /**
- * The call that made an event happen.
+ * The call that caused an event.
  *
  * @generated from message signet.auth.v1.AuditRequest
  */
 export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
   /**
-   * As in the call's answer and in the log; empty when no call did it.
+   * Request id, as in the response and the log. Empty if no call caused the event.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The service and the method, or the operator's command.
+   * Service and method, or the operator's command.
    *
    * @generated from field: string route = 2;
    */
   route: string;
 
   /**
-   * The caller's network: an IPv4 /24 or an IPv6 /48; empty for none.
+   * Network of the caller: an IPv4 /24 or an IPv6 /48; empty for none.
    *
    * @generated from field: string ip_truncated = 3;
    */
   ipTruncated: string;
 
   /**
-   * What named a person here was erased with them.
+   * True if the personal data of the event was erased with its person.
    *
    * @generated from field: bool is_erased = 4;
    */
@@ -676,15 +678,18 @@ export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 12);
 
 /**
- * Reads the audit: who did what to whom, where, and with which outcome.
+ * Reads the audit log: actor, action, target, scope and outcome of each event.
  *
  * @generated from service signet.auth.v1.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * Lists audit events, newest first. The token decides which: a token of an app sees that app's events, one of a tenant
-   * that tenant's, one of a context that context's. A token of the installation's own app sees the events of any app
-   * and, without an app in the request, those that belong to no app.
+   * Lists audit events, newest first. The scope of the token selects the events: those of its app, of its tenant or of
+   * its context. A token of the installation's own app can read the events of any app. Without an app in the request it
+   * reads the events that belong to no app as well.
+   *
+   * Requires: scope auth.audit.read.
+   * REST: GET /auth/audit-events.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -699,9 +704,12 @@ export const AuditService: GenService<{
   },
   /**
    * Returns the links of one audit chain, so that the caller can verify it. The links are complete and in order, from
-   * any link on. Each tenant has a chain, each app has one for the rest of its events, and the installation has one for
-   * events that belong to no app. Of events outside of the token's context, only id and hash are returned; the chain
-   * still verifies with them. Each call is itself recorded as `audit.exported`.
+   * any link on. Each tenant has a chain, each app has one for its other events, and the installation has one for
+   * events of no app. For events outside the token's context the response has only id and hash; the chain still
+   * verifies. Each call writes an `audit.exported` event.
+   *
+   * Requires: scope auth.audit.read.
+   * REST: GET /auth/audit-links.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD
@@ -715,8 +723,11 @@ export const AuditService: GenService<{
     output: typeof ListAuditLinksResponseSchema;
   },
   /**
-   * Returns the signed audit checkpoints, oldest first. Each has the end of the caller's chain at that time and its path
-   * to the signed root. Of other chains they reveal only how many had grown.
+   * Returns the signed audit checkpoints, oldest first. Each has the head of the caller's chain at that time and its
+   * path to the signed root. They reveal about other chains only how many had grown.
+   *
+   * Requires: scope auth.audit.read.
+   * REST: GET /auth/audit-checkpoints.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD

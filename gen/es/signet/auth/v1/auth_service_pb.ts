@@ -23,41 +23,41 @@ export const file_signet_auth_v1_auth_service: GenFile = /*@__PURE__*/
   fileDesc("CiFzaWduZXQvYXV0aC92MS9hdXRoX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIqcGChRFeHRlcm5hbExvZ2luUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHByb3ZpZGVyGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJCCrpIB4IBBBABIAASNgoIcGxhdGZvcm0YAyABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIXCgVub25jZRgEIAEoCUIIukgFcgMYgAISHwoIaWRfdG9rZW4YBSABKAlCC7pICHIGEAEYgIABSAASPwoSYXV0aG9yaXphdGlvbl9jb2RlGAYgASgLMiEuc2lnbmV0LmF1dGgudjEuQXV0aG9yaXphdGlvbkNvZGVIABIqChBwcm92aWRlcl9zZXNzaW9uGBAgASgJQg6AAQG6SAhyBhABGICAAUgAEiYKCWF1ZGllbmNlcxgHIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYCCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYCSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgKIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgLIAEoCBIzCg1wcm9maWxlX2hpbnRzGAwgASgLMhwuc2lnbmV0LmF1dGgudjEuUHJvZmlsZUhpbnRzEiMKD2ludml0YXRpb25fY29kZRgNIAEoCUIKgAEBukgEcgIYQBIXCg9jYW5jZWxfZGVsZXRpb24YDiABKAgSNwoKY29ubmVjdGlvbhgPIAEoCUIjukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyQSIAoLdHJhbnNhY3Rpb24YESABKAlCC4ABAbpIBXIDGIBAQhMKCmNyZWRlbnRpYWwSBbpIAggBIq8CChJTdGFydFNpZ25JblJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI2Cghwcm92aWRlchgCIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQgq6SAeCAQQQASAAEjYKCHBsYXRmb3JtGAMgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASNwoKY29ubmVjdGlvbhgEIAEoCUIjukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyQSGwoJZGV2aWNlX2lkGAUgASgJQgi6SAVyAxiAARIeCgxyZWRpcmVjdF91cmkYBiABKAlCCLpIBXIDGIAQIm4KE1N0YXJ0U2lnbkluUmVzcG9uc2USGAoLdHJhbnNhY3Rpb24YASABKAlCA4ABARINCgVub25jZRgCIAEoCRIuCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKHAQoYTGlzdFNpZ25Jbk9wdGlvbnNSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgACJKChlMaXN0U2lnbkluT3B0aW9uc1Jlc3BvbnNlEi0KB29wdGlvbnMYASADKAsyHC5zaWduZXQuYXV0aC52MS5TaWduSW5PcHRpb24imAIKDFNpZ25Jbk9wdGlvbhIqCghwcm92aWRlchgBIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyEhIKCmNvbm5lY3Rpb24YAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEhEKCWNsaWVudF9pZBgEIAEoCRIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAUgASgJEg4KBnNjb3BlcxgGIAMoCRIPCgdpc3N1ZXJzGAcgAygJEiAKGHJlcXVpcmVzX3Jlc3BvbnNlX2lzc3VlchgIIAEoCBI8Cgpub25jZV9tb2RlGAkgASgOMiguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJDbGllbnQuTm9uY2VNb2RlIn4KEUF1dGhvcml6YXRpb25Db2RlEhsKBGNvZGUYASABKAlCDYABAbpIB3IFEAEYgCASJwoNY29kZV92ZXJpZmllchgCIAEoCUIQgAEBukgK2AEBcgUQKxiAARIjCgxyZWRpcmVjdF91cmkYAyABKAlCDbpICtgBAXIFEAEYgBAidwoMQ2xpZW50RGV2aWNlEhsKCWRldmljZV9pZBgBIAEoCUIIukgFcgMYgAESFwoFbGFiZWwYAiABKAlCCLpIBXIDGIABEhMKAm9zGAMgASgJQge6SARyAhhAEhwKC2FwcF92ZXJzaW9uGAQgASgJQge6SARyAhhAIuEDChVFeHRlcm5hbExvZ2luUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESUwoNYWNjZXNzX3Rva2VucxgCIAMoCzI3LnNpZ25ldC5hdXRoLnYxLkV4dGVybmFsTG9naW5SZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI/CgxQcm9maWxlSGludHMSFgoEbmFtZRgBIAEoCUIIukgFcgMYyAESFwoFZW1haWwYAiABKAlCCLpIBXIDGMACIocEChlFbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoIcGxhdGZvcm0YAiABKA4yGC5zaWduZXQuYXV0aC52MS5QbGF0Zm9ybUIKukgHggEEEAEgABIZCgVlbWFpbBgDIAEoCUIKukgHcgUQAxjAAhIfCghwYXNzd29yZBgEIAEoCUINgAEBukgHcgUQARiACBImCglhdWRpZW5jZXMYBSADKAlCE7pIEJIBDRAIGAEiB3IFEAEYgAESOQoJdGVuYW50X2lkGAYgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAcgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIsCgZkZXZpY2UYCCABKAsyHC5zaWduZXQuYXV0aC52MS5DbGllbnREZXZpY2USEwoLY29va2llX21vZGUYCSABKAgSIwoPaW52aXRhdGlvbl9jb2RlGAogASgJQgqAAQG6SARyAhhAEhcKD2NhbmNlbF9kZWxldGlvbhgLIAEoCBIhCgxkZXZpY2VfdG9rZW4YDCABKAlCC4ABAbpIBXIDGIACIoYEChpFbWFpbFBhc3N3b3JkTG9naW5SZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJYCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjwuc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UuQWNjZXNzVG9rZW5zRW50cnlCA4ABARISCgp0b2tlbl90eXBlGAMgASgJEhIKCmV4cGlyZXNfaW4YBCABKA0SGgoNcmVmcmVzaF90b2tlbhgFIAEoCUIDgAEBEhoKEnJlZnJlc2hfZXhwaXJlc19pbhgGIAEoDRIoCgdzZXNzaW9uGAcgASgLMhcuc2lnbmV0LmF1dGgudjEuU2Vzc2lvbhIsCglwcmluY2lwYWwYCCABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwSKgoIaWRlbnRpdHkYCSABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRIuCgptZW1iZXJzaGlwGAogASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIPCgdjcmVhdGVkGAsgASgIEhkKDGRldmljZV90b2tlbhgMIAEoCUIDgAEBGjMKEUFjY2Vzc1Rva2Vuc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+AEKFVN0YXJ0TWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASGQoFZW1haWwYAyABKAlCCrpIB3IFEAMYwAISIAoMcmVkaXJlY3RfdXJpGAQgASgJQgq6SAdyBRABGIAQEjUKDmNvZGVfY2hhbGxlbmdlGAUgASgJQh26SBrYAQFyFTITXltBLVphLXowLTlfLV17NDN9JCIYChZTdGFydE1hZ2ljTGlua1Jlc3BvbnNlIvIDChdDb25maXJtTWFnaWNMaW5rUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjYKCHBsYXRmb3JtGAIgASgOMhguc2lnbmV0LmF1dGgudjEuUGxhdGZvcm1CCrpIB4IBBBABIAASIQoKdG9rZW5faGFzaBgDIAEoCUINgAEBukgHcgUQARiAAhInCg1jb2RlX3ZlcmlmaWVyGAQgASgJQhCAAQG6SArYAQFyBRArGIABEiYKCWF1ZGllbmNlcxgFIAMoCUITukgQkgENEAgYASIHcgUQARiAARI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYByABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiwKBmRldmljZRgIIAEoCzIcLnNpZ25ldC5hdXRoLnYxLkNsaWVudERldmljZRITCgtjb29raWVfbW9kZRgJIAEoCBIjCg9pbnZpdGF0aW9uX2NvZGUYCiABKAlCCoABAbpIBHICGEASFwoPY2FuY2VsX2RlbGV0aW9uGAsgASgIIoIEChhDb25maXJtTWFnaWNMaW5rUmVzcG9uc2USGQoMYWNjZXNzX3Rva2VuGAEgASgJQgOAAQESVgoNYWNjZXNzX3Rva2VucxgCIAMoCzI6LnNpZ25ldC5hdXRoLnYxLkNvbmZpcm1NYWdpY0xpbmtSZXNwb25zZS5BY2Nlc3NUb2tlbnNFbnRyeUIDgAEBEhIKCnRva2VuX3R5cGUYAyABKAkSEgoKZXhwaXJlc19pbhgEIAEoDRIaCg1yZWZyZXNoX3Rva2VuGAUgASgJQgOAAQESGgoScmVmcmVzaF9leHBpcmVzX2luGAYgASgNEigKB3Nlc3Npb24YByABKAsyFy5zaWduZXQuYXV0aC52MS5TZXNzaW9uEiwKCXByaW5jaXBhbBgIIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgJIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5Ei4KCm1lbWJlcnNoaXAYCiABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwEg8KB2NyZWF0ZWQYCyABKAgSGQoMZGV2aWNlX3Rva2VuGAwgASgJQgOAAQEaMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLcAQoOUmVmcmVzaFJlcXVlc3QSIgoNcmVmcmVzaF90b2tlbhgBIAEoCUILgAEBukgFcgMYgAESRgoJcmV0cnlfa2V5GAIgASgJQjOAAQG6SBrYAQFyFTITXltBLVphLXowLTlfLV17MjJ9JNraGA9JZGVtcG90ZW5jeS1LZXkSJgoJYXVkaWVuY2VzGAMgAygJQhO6SBCSAQ0QCBgBIgdyBRABGIABEjYKBmFwcF9pZBgEIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiugIKD1JlZnJlc2hSZXNwb25zZRIZCgxhY2Nlc3NfdG9rZW4YASABKAlCA4ABARJNCg1hY2Nlc3NfdG9rZW5zGAIgAygLMjEuc2lnbmV0LmF1dGgudjEuUmVmcmVzaFJlc3BvbnNlLkFjY2Vzc1Rva2Vuc0VudHJ5QgOAAQESEgoKdG9rZW5fdHlwZRgDIAEoCRISCgpleHBpcmVzX2luGAQgASgNEhoKDXJlZnJlc2hfdG9rZW4YBSABKAlCA4ABARIaChJyZWZyZXNoX2V4cGlyZXNfaW4YBiABKA0SKAoHc2Vzc2lvbhgHIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24aMwoRQWNjZXNzVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJrCg1Mb2dvdXRSZXF1ZXN0EiIKDXJlZnJlc2hfdG9rZW4YASABKAlCC4ABAbpIBXIDGIABEjYKBmFwcF9pZBgCIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiEAoOTG9nb3V0UmVzcG9uc2UiKgoQTG9nb3V0QWxsUmVxdWVzdBIWCg5leGNlcHRfY3VycmVudBgBIAEoCCItChFMb2dvdXRBbGxSZXNwb25zZRIYChByZXZva2VkX3Nlc3Npb25zGAEgASgNIgsKCU1lUmVxdWVzdCL9AQoKTWVSZXNwb25zZRIqCghpZGVudGl0eRgBIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EiwKCXByaW5jaXBhbBgCIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIvCgttZW1iZXJzaGlwcxgDIAMoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASKAoHc2Vzc2lvbhgEIAEoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SOgoRcHJvdmlkZXJfYWNjb3VudHMYBSADKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQy5woKC0F1dGhTZXJ2aWNlEtEBCg1FeHRlcm5hbExvZ2luEiQuc2lnbmV0LmF1dGgudjEuRXh0ZXJuYWxMb2dpblJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5FeHRlcm5hbExvZ2luUmVzcG9uc2Uic8raGAIIAYLT5JMCZzoBKlohOgEqIhwvYXV0aC9sb2dpbi97cHJvdmlkZXI9aWRwLWJ9WiE6ASoiHC9hdXRoL2xvZ2luL3twcm92aWRlcj1pZHAtY30iHC9hdXRoL2xvZ2luL3twcm92aWRlcj1pZHAtYX0SegoLU3RhcnRTaWduSW4SIi5zaWduZXQuYXV0aC52MS5TdGFydFNpZ25JblJlcXVlc3QaIy5zaWduZXQuYXV0aC52MS5TdGFydFNpZ25JblJlc3BvbnNlIiLK2hgCCAGC0+STAhY6ASoiES9hdXRoL2xvZ2luL3N0YXJ0EpABChFMaXN0U2lnbkluT3B0aW9ucxIoLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVxdWVzdBopLnNpZ25ldC5hdXRoLnYxLkxpc3RTaWduSW5PcHRpb25zUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL2F1dGgvc2lnbi1pbi1vcHRpb25zEo8BChJFbWFpbFBhc3N3b3JkTG9naW4SKS5zaWduZXQuYXV0aC52MS5FbWFpbFBhc3N3b3JkTG9naW5SZXF1ZXN0Giouc2lnbmV0LmF1dGgudjEuRW1haWxQYXNzd29yZExvZ2luUmVzcG9uc2UiIsraGAIIAYLT5JMCFjoBKiIRL2F1dGgvbG9naW4vZW1haWwSiAEKDlN0YXJ0TWFnaWNMaW5rEiUuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXF1ZXN0GiYuc2lnbmV0LmF1dGgudjEuU3RhcnRNYWdpY0xpbmtSZXNwb25zZSInytoYAggBgtPkkwIbOgEqIhYvYXV0aC9tYWdpYy1saW5rL3N0YXJ0EpABChBDb25maXJtTWFnaWNMaW5rEicuc2lnbmV0LmF1dGgudjEuQ29uZmlybU1hZ2ljTGlua1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db25maXJtTWFnaWNMaW5rUmVzcG9uc2UiKcraGAIIAYLT5JMCHToBKiIYL2F1dGgvbWFnaWMtbGluay9jb25maXJtEnIKB1JlZnJlc2gSHi5zaWduZXQuYXV0aC52MS5SZWZyZXNoUmVxdWVzdBofLnNpZ25ldC5hdXRoLnYxLlJlZnJlc2hSZXNwb25zZSImytoYAlABgtPkkwIaOgEqIhUvYXV0aC9zZXNzaW9uL3JlZnJlc2gSbgoGTG9nb3V0Eh0uc2lnbmV0LmF1dGgudjEuTG9nb3V0UmVxdWVzdBoeLnNpZ25ldC5hdXRoLnYxLkxvZ291dFJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3Nlc3Npb24vbG9nb3V0En4KCUxvZ291dEFsbBIgLnNpZ25ldC5hdXRoLnYxLkxvZ291dEFsbFJlcXVlc3QaIS5zaWduZXQuYXV0aC52MS5Mb2dvdXRBbGxSZXNwb25zZSIsytoYBSoDCgEBgtPkkwIdOgEqIhgvYXV0aC9zZXNzaW9uL2xvZ291dC1hbGwSYQoCTWUSGS5zaWduZXQuYXV0aC52MS5NZVJlcXVlc3QaGi5zaWduZXQuYXV0aC52MS5NZVJlc3BvbnNlIiSQAgHK2hgFKgMKAQGC0+STAhISEC9hdXRoL3Nlc3Npb24vbWVCVAoSZGV2LnNpZ25ldC5hdXRoLnYxQhBBdXRoU2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_api_v1_wire, file_signet_auth_v1_provider_clients, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
- * What an app sends when a provider has vouched for a person.
+ * Request of ExternalLogin.
  *
  * @generated from message signet.auth.v1.ExternalLoginRequest
  */
 export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"> & {
   /**
-   * The app that is signed in to: `app_…`
+   * App to sign in to: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Who vouches.
+   * Identity provider.
    *
    * @generated from field: signet.auth.v1.Provider provider = 2;
    */
   provider: Provider;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 3;
    */
   platform: Platform;
 
   /**
-   * The nonce that the app gave to the provider, before any hashing; needed where the provider client asks for one.
+   * Nonce that the app passed to the provider, before hashing. Required if the provider client requires one.
    *
    * @generated from field: string nonce = 4;
    */
   nonce: string;
 
   /**
-   * What the provider handed out; exactly one.
+   * Credential from the provider; exactly one.
    *
    * @generated from oneof signet.auth.v1.ExternalLoginRequest.credential
    */
@@ -79,7 +79,7 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
     case: "authorizationCode";
   } | {
     /**
-     * IDP_C: the access token of a session that the app has at the project, at most ten minutes old. It is taken once.
+     * IDP_C: access token of a session of the app at the project. It is at most ten minutes old and is accepted once.
      *
      * @generated from field: string provider_session = 16;
      */
@@ -88,71 +88,71 @@ export type ExternalLoginRequest = Message<"signet.auth.v1.ExternalLoginRequest"
   } | { case: undefined; value?: undefined };
 
   /**
-   * The audiences that access tokens are wanted for; the first one's is `access_token`. None: the service itself.
+   * Audiences to issue access tokens for. `access_token` is the token of the first. Empty means this service.
    *
    * @generated from field: repeated string audiences = 7;
    */
   audiences: string[];
 
   /**
-   * The tenant to sign in to; the person must be a member.
+   * Tenant to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string tenant_id = 8;
    */
   tenantId: string;
 
   /**
-   * The context to sign in to; the person must be a member.
+   * Context to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string context_id = 9;
    */
   contextId: string;
 
   /**
-   * What the client says of its device.
+   * Description of the client's device, as asserted by the client.
    *
    * @generated from field: signet.auth.v1.ClientDevice device = 10;
    */
   device?: ClientDevice | undefined;
 
   /**
-   * The refresh token comes as a cookie that scripts cannot read, and not in the body.
+   * Returns the refresh token in an HttpOnly cookie instead of the body.
    *
    * @generated from field: bool cookie_mode = 11;
    */
   cookieMode: boolean;
 
   /**
-   * Name and address that the provider told the app alone, as some do at the first sign-in: kept as what the client
-   * says, never needed and never verified.
+   * Name and address that the provider returned only to the app, as some do at the first sign-in. They are optional,
+   * client-asserted and never verified.
    *
    * @generated from field: signet.auth.v1.ProfileHints profile_hints = 12;
    */
   profileHints?: ProfileHints | undefined;
 
   /**
-   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   * Code of an invitation to accept at sign-in. It also allows a first sign-in to an app with sign-up disabled.
    *
    * @generated from field: string invitation_code = 13;
    */
   invitationCode: string;
 
   /**
-   * Keeps an account that is about to be deleted.
+   * Cancels the pending deletion of the identity.
    *
    * @generated from field: bool cancel_deletion = 14;
    */
   cancelDeletion: boolean;
 
   /**
-   * Which of the app's connections of this provider and platform; empty for the default, or for the only one.
+   * Name of the app's connection for this provider and platform. Empty selects the default or the only one.
    *
    * @generated from field: string connection = 15;
    */
   connection: string;
 
   /**
-   * Of StartSignIn, whose nonce went to the provider; empty when the app made the nonce.
+   * Transaction of StartSignIn whose nonce was passed to the provider. Empty if the app made the nonce.
    *
    * @generated from field: string transaction = 17;
    */
@@ -167,27 +167,27 @@ export const ExternalLoginRequestSchema: GenMessage<ExternalLoginRequest> = /*@_
   messageDesc(file_signet_auth_v1_auth_service, 0);
 
 /**
- * What a sign-in is started for.
+ * Request of StartSignIn.
  *
  * @generated from message signet.auth.v1.StartSignInRequest
  */
 export type StartSignInRequest = Message<"signet.auth.v1.StartSignInRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Who is to vouch.
+   * Identity provider of the sign-in.
    *
    * @generated from field: signet.auth.v1.Provider provider = 2;
    */
   provider: Provider;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 3;
    */
@@ -201,14 +201,14 @@ export type StartSignInRequest = Message<"signet.auth.v1.StartSignInRequest"> & 
   connection: string;
 
   /**
-   * The `device.device_id` that the sign-in will say.
+   * The `device.device_id` of the later sign-in request.
    *
    * @generated from field: string device_id = 5;
    */
   deviceId: string;
 
   /**
-   * The `redirect_uri` that the code will be sent to; empty when the provider hands out an ID token.
+   * The `redirect_uri` of the authorization request. Empty if the provider returns an ID token directly.
    *
    * @generated from field: string redirect_uri = 6;
    */
@@ -223,27 +223,27 @@ export const StartSignInRequestSchema: GenMessage<StartSignInRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_auth_service, 1);
 
 /**
- * A transaction that was started.
+ * A started sign-in transaction.
  *
  * @generated from message signet.auth.v1.StartSignInResponse
  */
 export type StartSignInResponse = Message<"signet.auth.v1.StartSignInResponse"> & {
   /**
-   * For the sign-in request; a secret of the device.
+   * Opaque transaction for the sign-in request. It is a secret of the device.
    *
    * @generated from field: string transaction = 1;
    */
   transaction: string;
 
   /**
-   * For the provider's request, hashed as the provider client's nonce mode says.
+   * Nonce for the authorization request, to be hashed as the provider client's nonce mode requires.
    *
    * @generated from field: string nonce = 2;
    */
   nonce: string;
 
   /**
-   * When the transaction expires.
+   * Expiry time of the transaction.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3;
    */
@@ -258,20 +258,20 @@ export const StartSignInResponseSchema: GenMessage<StartSignInResponse> = /*@__P
   messageDesc(file_signet_auth_v1_auth_service, 2);
 
 /**
- * For which app.
+ * Request of ListSignInOptions.
  *
  * @generated from message signet.auth.v1.ListSignInOptionsRequest
  */
 export type ListSignInOptionsRequest = Message<"signet.auth.v1.ListSignInOptionsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 2;
    */
@@ -286,13 +286,13 @@ export const ListSignInOptionsRequestSchema: GenMessage<ListSignInOptionsRequest
   messageDesc(file_signet_auth_v1_auth_service, 3);
 
 /**
- * What a sign-in page offers.
+ * The sign-in options of the app.
  *
  * @generated from message signet.auth.v1.ListSignInOptionsResponse
  */
 export type ListSignInOptionsResponse = Message<"signet.auth.v1.ListSignInOptionsResponse"> & {
   /**
-   * By provider, then by connection; the default first. Those that are switched off are left out.
+   * Ordered by provider, then by connection, the default first. Disabled clients are omitted.
    *
    * @generated from field: repeated signet.auth.v1.SignInOption options = 1;
    */
@@ -307,69 +307,69 @@ export const ListSignInOptionsResponseSchema: GenMessage<ListSignInOptionsRespon
   messageDesc(file_signet_auth_v1_auth_service, 4);
 
 /**
- * One way of signing in.
+ * One sign-in option.
  *
  * @generated from message signet.auth.v1.SignInOption
  */
 export type SignInOption = Message<"signet.auth.v1.SignInOption"> & {
   /**
-   * Who vouches. IDP_C: an address with a password, or a magic link.
+   * Identity provider. IDP_C stands for email with password, or a magic link.
    *
    * @generated from field: signet.auth.v1.Provider provider = 1;
    */
   provider: Provider;
 
   /**
-   * Named in the sign-in; empty for the default.
+   * Connection to name in the sign-in request; empty for the default.
    *
    * @generated from field: string connection = 2;
    */
   connection: string;
 
   /**
-   * What the page calls it.
+   * Name for the sign-in page.
    *
    * @generated from field: string display_name = 3;
    */
   displayName: string;
 
   /**
-   * The app's client id at the provider; empty for IDP_C, whose clients the service speaks for.
+   * The app's client id at the provider. Empty for IDP_C, where the service is the client.
    *
    * @generated from field: string client_id = 4;
    */
   clientId: string;
 
   /**
-   * Where the browser is sent; empty where the app does not offer sign-in by redirect.
+   * Authorization endpoint; empty if the app does not offer sign-in by redirect.
    *
    * @generated from field: string authorization_endpoint = 5;
    */
   authorizationEndpoint: string;
 
   /**
-   * Asked for there.
+   * Scopes of the authorization request.
    *
    * @generated from field: repeated string scopes = 6;
    */
   scopes: string[];
 
   /**
-   * What the provider may call itself in its authorization response (RFC 9207).
+   * Accepted values of `iss` in the authorization response (RFC 9207).
    *
    * @generated from field: repeated string issuers = 7;
    */
   issuers: string[];
 
   /**
-   * A response without `iss` is refused.
+   * True if an authorization response without `iss` must be rejected.
    *
    * @generated from field: bool requires_response_issuer = 8;
    */
   requiresResponseIssuer: boolean;
 
   /**
-   * How the nonce is written in the authorization request.
+   * Encoding of the nonce in the authorization request.
    *
    * @generated from field: signet.auth.v1.ProviderClient.NonceMode nonce_mode = 9;
    */
@@ -384,28 +384,28 @@ export const SignInOptionSchema: GenMessage<SignInOption> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 5);
 
 /**
- * An authorization code and what it is traded with.
+ * An authorization code and the parameters of its exchange.
  *
  * @generated from message signet.auth.v1.AuthorizationCode
  */
 export type AuthorizationCode = Message<"signet.auth.v1.AuthorizationCode"> & {
   /**
-   * The code, once.
+   * The authorization code. It is accepted once.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * The PKCE verifier (RFC 7636 section 4.1). Empty for IDP_B, which looks at none: its codes need a nonce.
+   * PKCE code verifier (RFC 7636 section 4.1). Empty for IDP_B, which ignores it: its codes need a nonce.
    *
    * @generated from field: string code_verifier = 2;
    */
   codeVerifier: string;
 
   /**
-   * The redirect address that the code was sent to; one of the provider client's. Empty for a code of IDP_B that the
-   * device itself handed out.
+   * Redirect URI of the authorization request; one of the provider client's. Empty for a code of IDP_B that the device
+   * itself obtained.
    *
    * @generated from field: string redirect_uri = 3;
    */
@@ -420,20 +420,20 @@ export const AuthorizationCodeSchema: GenMessage<AuthorizationCode> = /*@__PURE_
   messageDesc(file_signet_auth_v1_auth_service, 6);
 
 /**
- * What a client says of the device that it runs on.
+ * Description of the client's device, as asserted by the client.
  *
  * @generated from message signet.auth.v1.ClientDevice
  */
 export type ClientDevice = Message<"signet.auth.v1.ClientDevice"> & {
   /**
-   * The app's own id of the installation.
+   * The app's id for this installation.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * A name that the person would know it by.
+   * Name that the person recognizes.
    *
    * @generated from field: string label = 2;
    */
@@ -462,20 +462,20 @@ export const ClientDeviceSchema: GenMessage<ClientDevice> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 7);
 
 /**
- * Tokens for a person who has signed in.
+ * Tokens of a new session.
  *
  * @generated from message signet.auth.v1.ExternalLoginResponse
  */
 export type ExternalLoginResponse = Message<"signet.auth.v1.ExternalLoginResponse"> & {
   /**
-   * The access token for the first audience asked for.
+   * Access token for the first requested audience.
    *
    * @generated from field: string access_token = 1;
    */
   accessToken: string;
 
   /**
-   * One access token an audience, the first included.
+   * Access tokens by audience, including the first.
    *
    * @generated from field: map<string, string> access_tokens = 2;
    */
@@ -496,49 +496,49 @@ export type ExternalLoginResponse = Message<"signet.auth.v1.ExternalLoginRespons
   expiresIn: number;
 
   /**
-   * The refresh token; empty in cookie mode.
+   * Refresh token; empty in cookie mode.
    *
    * @generated from field: string refresh_token = 5;
    */
   refreshToken: string;
 
   /**
-   * Seconds until the refresh token expires unless it is used.
+   * Seconds until the refresh token expires if it is not used.
    *
    * @generated from field: uint32 refresh_expires_in = 6;
    */
   refreshExpiresIn: number;
 
   /**
-   * The session that began.
+   * The new session.
    *
    * @generated from field: signet.auth.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * Who is signed in.
+   * The principal of the session.
    *
    * @generated from field: signet.auth.v1.Principal principal = 8;
    */
   principal?: Principal | undefined;
 
   /**
-   * The person.
+   * The person's identity.
    *
    * @generated from field: signet.auth.v1.Identity identity = 9;
    */
   identity?: Identity | undefined;
 
   /**
-   * Their place in the app.
+   * The membership that the session uses.
    *
    * @generated from field: signet.auth.v1.Membership membership = 10;
    */
   membership?: Membership | undefined;
 
   /**
-   * True when this was the person's first sign-in ever.
+   * True if this sign-in created the identity.
    *
    * @generated from field: bool created = 11;
    */
@@ -553,20 +553,20 @@ export const ExternalLoginResponseSchema: GenMessage<ExternalLoginResponse> = /*
   messageDesc(file_signet_auth_v1_auth_service, 8);
 
 /**
- * What a client says of a person.
+ * Profile data asserted by the client.
  *
  * @generated from message signet.auth.v1.ProfileHints
  */
 export type ProfileHints = Message<"signet.auth.v1.ProfileHints"> & {
   /**
-   * A name to show.
+   * Display name.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * An address to show; never a key.
+   * Email address for display. Never used as a key.
    *
    * @generated from field: string email = 2;
    */
@@ -581,91 +581,92 @@ export const ProfileHintsSchema: GenMessage<ProfileHints> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 9);
 
 /**
- * What a person types.
+ * Request of EmailPasswordLogin.
  *
  * @generated from message signet.auth.v1.EmailPasswordLoginRequest
  */
 export type EmailPasswordLoginRequest = Message<"signet.auth.v1.EmailPasswordLoginRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 2;
    */
   platform: Platform;
 
   /**
-   * The address as the person typed it.
+   * Email address as the person typed it.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * The password.
+   * Password.
    *
    * @generated from field: string password = 4;
    */
   password: string;
 
   /**
-   * The audiences that access tokens are wanted for; the first one's is `access_token`. None: the service itself.
+   * Audiences to issue access tokens for. `access_token` is the token of the first. Empty means this service.
    *
    * @generated from field: repeated string audiences = 5;
    */
   audiences: string[];
 
   /**
-   * The tenant to sign in to; the person must be a member.
+   * Tenant to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string tenant_id = 6;
    */
   tenantId: string;
 
   /**
-   * The context to sign in to; the person must be a member.
+   * Context to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string context_id = 7;
    */
   contextId: string;
 
   /**
-   * What the client says of its device.
+   * Description of the client's device, as asserted by the client.
    *
    * @generated from field: signet.auth.v1.ClientDevice device = 8;
    */
   device?: ClientDevice | undefined;
 
   /**
-   * The refresh token comes as a cookie that scripts cannot read, and not in the body.
+   * Returns the refresh token in an HttpOnly cookie instead of the body.
    *
    * @generated from field: bool cookie_mode = 9;
    */
   cookieMode: boolean;
 
   /**
-   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   * Code of an invitation to accept at sign-in. It also allows a first sign-in to an app with sign-up disabled.
    *
    * @generated from field: string invitation_code = 10;
    */
   invitationCode: string;
 
   /**
-   * Keeps an account that is about to be deleted.
+   * Cancels the pending deletion of the identity.
    *
    * @generated from field: bool cancel_deletion = 11;
    */
   cancelDeletion: boolean;
 
   /**
-   * The device token of an earlier sign-in to this app; empty in cookie mode, where a cookie carries it. A valid one counts
-   * this call against the device alone. One of another address or app, or an expired one, is ignored.
+   * Device token of an earlier sign-in to this app; empty in cookie mode, where a cookie carries it. With a valid token
+   * only the attempts of the device count. The service ignores a token that is expired or belongs to another address or
+   * app.
    *
    * @generated from field: string device_token = 12;
    */
@@ -680,20 +681,20 @@ export const EmailPasswordLoginRequestSchema: GenMessage<EmailPasswordLoginReque
   messageDesc(file_signet_auth_v1_auth_service, 10);
 
 /**
- * Tokens for a person who has signed in.
+ * Tokens of a new session.
  *
  * @generated from message signet.auth.v1.EmailPasswordLoginResponse
  */
 export type EmailPasswordLoginResponse = Message<"signet.auth.v1.EmailPasswordLoginResponse"> & {
   /**
-   * The access token for the first audience asked for.
+   * Access token for the first requested audience.
    *
    * @generated from field: string access_token = 1;
    */
   accessToken: string;
 
   /**
-   * One access token an audience, the first included.
+   * Access tokens by audience, including the first.
    *
    * @generated from field: map<string, string> access_tokens = 2;
    */
@@ -714,57 +715,58 @@ export type EmailPasswordLoginResponse = Message<"signet.auth.v1.EmailPasswordLo
   expiresIn: number;
 
   /**
-   * The refresh token; empty in cookie mode.
+   * Refresh token; empty in cookie mode.
    *
    * @generated from field: string refresh_token = 5;
    */
   refreshToken: string;
 
   /**
-   * Seconds until the refresh token expires unless it is used.
+   * Seconds until the refresh token expires if it is not used.
    *
    * @generated from field: uint32 refresh_expires_in = 6;
    */
   refreshExpiresIn: number;
 
   /**
-   * The session that began.
+   * The new session.
    *
    * @generated from field: signet.auth.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * Who is signed in.
+   * The principal of the session.
    *
    * @generated from field: signet.auth.v1.Principal principal = 8;
    */
   principal?: Principal | undefined;
 
   /**
-   * The person.
+   * The person's identity.
    *
    * @generated from field: signet.auth.v1.Identity identity = 9;
    */
   identity?: Identity | undefined;
 
   /**
-   * Their place in the app.
+   * The membership that the session uses.
    *
    * @generated from field: signet.auth.v1.Membership membership = 10;
    */
   membership?: Membership | undefined;
 
   /**
-   * True when this was the person's first sign-in ever.
+   * True if this sign-in created the identity.
    *
    * @generated from field: bool created = 11;
    */
   created: boolean;
 
   /**
-   * Marks this device as the owner's of the address, for this app and 90 days: strangers who use up the address's password
-   * attempts do not stop it. It is no credential. Kept after a sign-out; empty in cookie mode, where it is an HttpOnly cookie.
+   * Device token, valid for this address and app for 90 days. A device with it keeps its own password attempts, so that
+   * strangers cannot lock it out. It is no credential. Keep it after a sign-out. Empty in cookie mode, where it is an
+   * HttpOnly cookie.
    *
    * @generated from field: string device_token = 12;
    */
@@ -779,41 +781,41 @@ export const EmailPasswordLoginResponseSchema: GenMessage<EmailPasswordLoginResp
   messageDesc(file_signet_auth_v1_auth_service, 11);
 
 /**
- * Whom a link is sent to.
+ * Request of StartMagicLink.
  *
  * @generated from message signet.auth.v1.StartMagicLinkRequest
  */
 export type StartMagicLinkRequest = Message<"signet.auth.v1.StartMagicLinkRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 2;
    */
   platform: Platform;
 
   /**
-   * The address as the person typed it.
+   * Email address as the person typed it.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * Where the link leads: one of the app's redirect addresses, exactly.
+   * Address that the link redirects to: exactly one of the app's redirect URIs.
    *
    * @generated from field: string redirect_uri = 4;
    */
   redirectUri: string;
 
   /**
-   * BASE64URL(SHA-256(code verifier)), as in RFC 7636 section 4.2; needed where the app asks for the same device.
+   * BASE64URL(SHA-256(code verifier)), as in RFC 7636 section 4.2. Required if the app sets `require_same_device`.
    *
    * @generated from field: string code_challenge = 5;
    */
@@ -828,7 +830,7 @@ export const StartMagicLinkRequestSchema: GenMessage<StartMagicLinkRequest> = /*
   messageDesc(file_signet_auth_v1_auth_service, 12);
 
 /**
- * Nothing: if the address can sign in, a link is on its way.
+ * Empty response. If the address can sign in, the service sends a link.
  *
  * @generated from message signet.auth.v1.StartMagicLinkResponse
  */
@@ -843,83 +845,83 @@ export const StartMagicLinkResponseSchema: GenMessage<StartMagicLinkResponse> = 
   messageDesc(file_signet_auth_v1_auth_service, 13);
 
 /**
- * What the link carried.
+ * Request of ConfirmMagicLink.
  *
  * @generated from message signet.auth.v1.ConfirmMagicLinkRequest
  */
 export type ConfirmMagicLinkRequest = Message<"signet.auth.v1.ConfirmMagicLinkRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 2;
    */
   platform: Platform;
 
   /**
-   * The token hash from the link.
+   * Token hash from the link.
    *
    * @generated from field: string token_hash = 3;
    */
   tokenHash: string;
 
   /**
-   * The verifier of the challenge that the link was asked for with.
+   * PKCE code verifier of the `code_challenge` that the link was requested with.
    *
    * @generated from field: string code_verifier = 4;
    */
   codeVerifier: string;
 
   /**
-   * The audiences that access tokens are wanted for; the first one's is `access_token`. None: the service itself.
+   * Audiences to issue access tokens for. `access_token` is the token of the first. Empty means this service.
    *
    * @generated from field: repeated string audiences = 5;
    */
   audiences: string[];
 
   /**
-   * The tenant to sign in to; the person must be a member.
+   * Tenant to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string tenant_id = 6;
    */
   tenantId: string;
 
   /**
-   * The context to sign in to; the person must be a member.
+   * Context to sign in to. The person must be an active member. Empty for none.
    *
    * @generated from field: string context_id = 7;
    */
   contextId: string;
 
   /**
-   * What the client says of its device.
+   * Description of the client's device, as asserted by the client.
    *
    * @generated from field: signet.auth.v1.ClientDevice device = 8;
    */
   device?: ClientDevice | undefined;
 
   /**
-   * The refresh token comes as a cookie that scripts cannot read, and not in the body.
+   * Returns the refresh token in an HttpOnly cookie instead of the body.
    *
    * @generated from field: bool cookie_mode = 9;
    */
   cookieMode: boolean;
 
   /**
-   * An invitation that is taken with this sign-in; it also lets a newcomer in where the app takes none otherwise.
+   * Code of an invitation to accept at sign-in. It also allows a first sign-in to an app with sign-up disabled.
    *
    * @generated from field: string invitation_code = 10;
    */
   invitationCode: string;
 
   /**
-   * Keeps an account that is about to be deleted.
+   * Cancels the pending deletion of the identity.
    *
    * @generated from field: bool cancel_deletion = 11;
    */
@@ -934,20 +936,20 @@ export const ConfirmMagicLinkRequestSchema: GenMessage<ConfirmMagicLinkRequest> 
   messageDesc(file_signet_auth_v1_auth_service, 14);
 
 /**
- * Tokens for a person who has signed in.
+ * Tokens of a new session.
  *
  * @generated from message signet.auth.v1.ConfirmMagicLinkResponse
  */
 export type ConfirmMagicLinkResponse = Message<"signet.auth.v1.ConfirmMagicLinkResponse"> & {
   /**
-   * The access token for the first audience asked for.
+   * Access token for the first requested audience.
    *
    * @generated from field: string access_token = 1;
    */
   accessToken: string;
 
   /**
-   * One access token an audience, the first included.
+   * Access tokens by audience, including the first.
    *
    * @generated from field: map<string, string> access_tokens = 2;
    */
@@ -968,57 +970,58 @@ export type ConfirmMagicLinkResponse = Message<"signet.auth.v1.ConfirmMagicLinkR
   expiresIn: number;
 
   /**
-   * The refresh token; empty in cookie mode.
+   * Refresh token; empty in cookie mode.
    *
    * @generated from field: string refresh_token = 5;
    */
   refreshToken: string;
 
   /**
-   * Seconds until the refresh token expires unless it is used.
+   * Seconds until the refresh token expires if it is not used.
    *
    * @generated from field: uint32 refresh_expires_in = 6;
    */
   refreshExpiresIn: number;
 
   /**
-   * The session that began.
+   * The new session.
    *
    * @generated from field: signet.auth.v1.Session session = 7;
    */
   session?: Session | undefined;
 
   /**
-   * Who is signed in.
+   * The principal of the session.
    *
    * @generated from field: signet.auth.v1.Principal principal = 8;
    */
   principal?: Principal | undefined;
 
   /**
-   * The person.
+   * The person's identity.
    *
    * @generated from field: signet.auth.v1.Identity identity = 9;
    */
   identity?: Identity | undefined;
 
   /**
-   * Their place in the app.
+   * The membership that the session uses.
    *
    * @generated from field: signet.auth.v1.Membership membership = 10;
    */
   membership?: Membership | undefined;
 
   /**
-   * True when this was the person's first sign-in ever.
+   * True if this sign-in created the identity.
    *
    * @generated from field: bool created = 11;
    */
   created: boolean;
 
   /**
-   * Marks this device as the owner's of the address, for this app and 90 days: strangers who use up the address's password
-   * attempts do not stop it. It is no credential. Kept after a sign-out; empty in cookie mode, where it is an HttpOnly cookie.
+   * Device token, valid for this address and app for 90 days. A device with it keeps its own password attempts, so that
+   * strangers cannot lock it out. It is no credential. Keep it after a sign-out. Empty in cookie mode, where it is an
+   * HttpOnly cookie.
    *
    * @generated from field: string device_token = 12;
    */
@@ -1033,35 +1036,35 @@ export const ConfirmMagicLinkResponseSchema: GenMessage<ConfirmMagicLinkResponse
   messageDesc(file_signet_auth_v1_auth_service, 15);
 
 /**
- * What a client sends to stay signed in.
+ * Request of Refresh.
  *
  * @generated from message signet.auth.v1.RefreshRequest
  */
 export type RefreshRequest = Message<"signet.auth.v1.RefreshRequest"> & {
   /**
-   * The refresh token; empty in cookie mode, where the cookie carries it.
+   * Refresh token; empty in cookie mode, where the cookie carries it.
    *
    * @generated from field: string refresh_token = 1;
    */
   refreshToken: string;
 
   /**
-   * 128 random bits that the client made when it received the token, base64url without padding: 22 characters. REST may
-   * send it as the Idempotency-Key header instead.
+   * Retry key: 128 random bits that the client made when it received the token, as 22 characters of base64url without
+   * padding. REST can send it as the Idempotency-Key header instead.
    *
    * @generated from field: string retry_key = 2;
    */
   retryKey: string;
 
   /**
-   * The audiences that access tokens are wanted for. None: those of the sign-in.
+   * Audiences to issue access tokens for. Empty means the audiences of the sign-in.
    *
    * @generated from field: repeated string audiences = 3;
    */
   audiences: string[];
 
   /**
-   * In cookie mode, the app whose cookie is meant.
+   * In cookie mode, the app whose cookie to use.
    *
    * @generated from field: string app_id = 4;
    */
@@ -1076,20 +1079,20 @@ export const RefreshRequestSchema: GenMessage<RefreshRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 16);
 
 /**
- * The next tokens.
+ * The rotated tokens.
  *
  * @generated from message signet.auth.v1.RefreshResponse
  */
 export type RefreshResponse = Message<"signet.auth.v1.RefreshResponse"> & {
   /**
-   * The access token for the first audience.
+   * Access token for the first audience.
    *
    * @generated from field: string access_token = 1;
    */
   accessToken: string;
 
   /**
-   * One access token an audience, the first included.
+   * Access tokens by audience, including the first.
    *
    * @generated from field: map<string, string> access_tokens = 2;
    */
@@ -1110,21 +1113,21 @@ export type RefreshResponse = Message<"signet.auth.v1.RefreshResponse"> & {
   expiresIn: number;
 
   /**
-   * The next refresh token; empty in cookie mode.
+   * Next refresh token; empty in cookie mode.
    *
    * @generated from field: string refresh_token = 5;
    */
   refreshToken: string;
 
   /**
-   * Seconds until the refresh token expires unless it is used.
+   * Seconds until the refresh token expires if it is not used.
    *
    * @generated from field: uint32 refresh_expires_in = 6;
    */
   refreshExpiresIn: number;
 
   /**
-   * The session as it is now.
+   * The session after the refresh.
    *
    * @generated from field: signet.auth.v1.Session session = 7;
    */
@@ -1139,20 +1142,20 @@ export const RefreshResponseSchema: GenMessage<RefreshResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 17);
 
 /**
- * Which session ends.
+ * Request of Logout.
  *
  * @generated from message signet.auth.v1.LogoutRequest
  */
 export type LogoutRequest = Message<"signet.auth.v1.LogoutRequest"> & {
   /**
-   * The refresh token; empty to end the bearer token's session, or in cookie mode.
+   * Refresh token. Empty to revoke the bearer token's session, or in cookie mode.
    *
    * @generated from field: string refresh_token = 1;
    */
   refreshToken: string;
 
   /**
-   * In cookie mode, the app whose cookie is meant.
+   * In cookie mode, the app whose cookie to use.
    *
    * @generated from field: string app_id = 2;
    */
@@ -1167,7 +1170,7 @@ export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 18);
 
 /**
- * Nothing: the session has ended.
+ * Empty response of Logout.
  *
  * @generated from message signet.auth.v1.LogoutResponse
  */
@@ -1182,13 +1185,13 @@ export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 19);
 
 /**
- * Which sessions end.
+ * Request of LogoutAll.
  *
  * @generated from message signet.auth.v1.LogoutAllRequest
  */
 export type LogoutAllRequest = Message<"signet.auth.v1.LogoutAllRequest"> & {
   /**
-   * Keep the session that asks.
+   * Keeps the calling session.
    *
    * @generated from field: bool except_current = 1;
    */
@@ -1203,13 +1206,13 @@ export const LogoutAllRequestSchema: GenMessage<LogoutAllRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_auth_service, 20);
 
 /**
- * What ended.
+ * Response of LogoutAll.
  *
  * @generated from message signet.auth.v1.LogoutAllResponse
  */
 export type LogoutAllResponse = Message<"signet.auth.v1.LogoutAllResponse"> & {
   /**
-   * How many sessions were alive until now.
+   * Number of active sessions that the call revoked.
    *
    * @generated from field: uint32 revoked_sessions = 1;
    */
@@ -1224,7 +1227,7 @@ export const LogoutAllResponseSchema: GenMessage<LogoutAllResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_auth_service, 21);
 
 /**
- * Nothing: the bearer token says who asks.
+ * Empty: the bearer token identifies the caller.
  *
  * @generated from message signet.auth.v1.MeRequest
  */
@@ -1239,41 +1242,41 @@ export const MeRequestSchema: GenMessage<MeRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 22);
 
 /**
- * Who is calling.
+ * The caller.
  *
  * @generated from message signet.auth.v1.MeResponse
  */
 export type MeResponse = Message<"signet.auth.v1.MeResponse"> & {
   /**
-   * The person.
+   * The person's identity.
    *
    * @generated from field: signet.auth.v1.Identity identity = 1;
    */
   identity?: Identity | undefined;
 
   /**
-   * The entity that is authorized.
+   * The principal that the authorizer checks.
    *
    * @generated from field: signet.auth.v1.Principal principal = 2;
    */
   principal?: Principal | undefined;
 
   /**
-   * Their places in the app that the token is for.
+   * The person's memberships in the token's app.
    *
    * @generated from field: repeated signet.auth.v1.Membership memberships = 3;
    */
   memberships: Membership[];
 
   /**
-   * The session that asks.
+   * The calling session.
    *
    * @generated from field: signet.auth.v1.Session session = 4;
    */
   session?: Session | undefined;
 
   /**
-   * Their ways of signing in.
+   * The person's provider accounts.
    *
    * @generated from field: repeated signet.auth.v1.ProviderAccount provider_accounts = 5;
    */
@@ -1288,9 +1291,9 @@ export const MeResponseSchema: GenMessage<MeResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_auth_service, 23);
 
 /**
- * Signs people in and out and keeps them signed in.
+ * Signs people in and out and refreshes their sessions.
  *
- * A provider vouches for a person once, at sign-in; from then on the service's own tokens are the credential.
+ * An identity provider authenticates a person at sign-in. From then on the service's own tokens are the credential.
  *
  * @generated from service signet.auth.v1.AuthService
  */
@@ -1298,9 +1301,12 @@ export const AuthService: GenService<{
   /**
    * Signs a person in with a credential from an identity provider.
    *
-   * The tuple of app, provider and platform selects the issuers and audiences that the credential is verified against. An
-   * app with several connections of one provider and platform, none of them the default, has the request name one.
-   * The first sign-in makes identity, provider account, principal and membership in one transaction.
+   * App, provider and platform select the issuers and audiences that the credential is verified against. If the app has
+   * several connections for a provider and platform and no default, the request names one. The first sign-in creates
+   * identity, provider account, principal and membership in one transaction.
+   *
+   * Requires: no credential.
+   * REST: POST /auth/login/idp-a, POST /auth/login/idp-b, POST /auth/login/idp-c.
    *
    * Errors:
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED, CONNECTION_REQUIRED, CONNECTION_UNKNOWN
@@ -1319,9 +1325,12 @@ export const AuthService: GenService<{
     output: typeof ExternalLoginResponseSchema;
   },
   /**
-   * Starts a sign-in transaction: the service makes the nonce that goes to the provider, and binds it to the app, its
-   * provider client, the device and the return address. An ID token with such a nonce signs in only together with the
-   * transaction, from the same device, once and within ten minutes. Nothing is stored before the sign-in.
+   * Starts a sign-in transaction and returns the nonce for the provider. The transaction binds the nonce to the app,
+   * its provider client, the device and the redirect URI. An ID token with such a nonce is accepted once, with the
+   * transaction, from the same device, within ten minutes. The service stores nothing before the sign-in.
+   *
+   * Requires: no credential.
+   * REST: POST /auth/login/start.
    *
    * Errors:
    *   INVALID_ARGUMENT    CONNECTION_REQUIRED, CONNECTION_UNKNOWN, REDIRECT_NOT_ALLOWED
@@ -1337,8 +1346,12 @@ export const AuthService: GenService<{
     output: typeof StartSignInResponseSchema;
   },
   /**
-   * Lists how people sign in to an app on a platform: what a sign-in page shows, and what a client needs to send a browser to
-   * a provider. Nothing in it is secret. An app that does not exist is answered like one without any.
+   * Lists the sign-in options of an app on a platform. A sign-in page renders them, and a client uses them to redirect
+   * a browser to a provider. The response contains no secret. An unknown app gets the same response as an app without
+   * options.
+   *
+   * Requires: no credential.
+   * REST: GET /auth/sign-in-options.
    *
    * Errors:
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
@@ -1353,15 +1366,18 @@ export const AuthService: GenService<{
     output: typeof ListSignInOptionsResponseSchema;
   },
   /**
-   * Signs a person in with an email address and a password. IDP_C verifies them; its tokens never leave this service.
-   * The response is the same for a wrong password and for an unknown address, also when the attempts of an address are used
-   * up: then only a device with a device token of the address goes on, with attempts of its own.
+   * Signs a person in with an email address and a password. IDP_C verifies them; the service never exposes IDP_C's
+   * tokens. A wrong password and an unknown address get the same response. That also holds once the attempts for an
+   * address are exhausted: then only a device with a device token of the address has attempts left.
+   *
+   * Requires: no credential.
+   * REST: POST /auth/login/email.
    *
    * Errors:
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
    *   UNAUTHENTICATED     INVALID_CREDENTIALS, IDENTITY_INACTIVE, PRINCIPAL_INACTIVE,
    *                       PRINCIPAL_LOCKED
-   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and those of ExternalLogin
+   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and the reasons of ExternalLogin
    *   RESOURCE_EXHAUSTED  RATE_LIMITED, LOCKED_OUT
    *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
    *
@@ -1373,8 +1389,11 @@ export const AuthService: GenService<{
     output: typeof EmailPasswordLoginResponseSchema;
   },
   /**
-   * Sends a magic link by way of IDP_C. The response is the same for known and unknown addresses and does not wait for
-   * IDP_C. Failures at IDP_C are only in the service's log.
+   * Sends a magic link through IDP_C. Known and unknown addresses get the same response, and the service does not wait
+   * for IDP_C. Failures at IDP_C appear only in the service's log.
+   *
+   * Requires: no credential.
+   * REST: POST /auth/magic-link/start.
    *
    * Errors:
    *   INVALID_ARGUMENT    REDIRECT_NOT_ALLOWED
@@ -1390,13 +1409,16 @@ export const AuthService: GenService<{
     output: typeof StartMagicLinkResponseSchema;
   },
   /**
-   * Signs a person in with the token hash of a magic link. Each link works once. The page that the link opens shows a
-   * button, so that a scanner that opens the link does not use it up.
+   * Signs a person in with the token hash of a magic link. Each link works once. The page behind the link shows a
+   * button, so that a scanner that opens the link does not consume it.
+   *
+   * Requires: no credential.
+   * REST: POST /auth/magic-link/confirm.
    *
    * Errors:
    *   FAILED_PRECONDITION PROVIDER_NOT_CONFIGURED
    *   UNAUTHENTICATED     MAGIC_LINK_INVALID, IDENTITY_INACTIVE, PRINCIPAL_INACTIVE, PRINCIPAL_LOCKED
-   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and those of ExternalLogin
+   *   PERMISSION_DENIED   EMAIL_NOT_VERIFIED, and the reasons of ExternalLogin
    *   RESOURCE_EXHAUSTED  RATE_LIMITED
    *   UNAVAILABLE         UPSTREAM_UNAVAILABLE
    *
@@ -1410,8 +1432,11 @@ export const AuthService: GenService<{
   /**
    * Exchanges a refresh token for a new one and new access tokens. Each refresh invalidates the token that was sent.
    *
-   * Presenting a token that was rotated before ends its session, unless it comes with the retry key that it was first
-   * presented with, in time, and before its successor was used: then the answer is the same successor again.
+   * A rotated refresh token compromises its session. The exception is a retry with the same retry key, within the retry
+   * window, before the successor was used: the service returns the same successor.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/session/refresh.
    *
    * Errors:
    *   UNAUTHENTICATED   REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, PRINCIPAL_INACTIVE, PRINCIPAL_LOCKED,
@@ -1427,8 +1452,10 @@ export const AuthService: GenService<{
     output: typeof RefreshResponseSchema;
   },
   /**
-   * Ends the current session. That is the session of the refresh token, or else that of the bearer token. Repeating the
-   * call succeeds.
+   * Revokes the session of the refresh token or, without one, of the bearer token. Repeating the call succeeds.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/session/logout.
    *
    * Errors:
    *   UNAUTHENTICATED  NO_CREDENTIAL
@@ -1442,8 +1469,11 @@ export const AuthService: GenService<{
     output: typeof LogoutResponseSchema;
   },
   /**
-   * Ends every session of the caller's identity, in all apps. It does not require a recent sign-in: the victim of a
+   * Revokes every session of the caller's identity, in all apps. It does not require a recent sign-in: the victim of a
    * theft must be able to end the thief's session.
+   *
+   * Requires: USER.
+   * REST: POST /auth/session/logout-all.
    *
    * @generated from rpc signet.auth.v1.AuthService.LogoutAll
    */
@@ -1453,7 +1483,10 @@ export const AuthService: GenService<{
     output: typeof LogoutAllResponseSchema;
   },
   /**
-   * Returns the caller: principal, identity and session.
+   * Returns the caller's principal, identity and session.
+   *
+   * Requires: USER.
+   * REST: GET /auth/session/me.
    *
    * @generated from rpc signet.auth.v1.AuthService.Me
    */

@@ -19,62 +19,62 @@ export const file_signet_auth_v1_contexts: GenFile = /*@__PURE__*/
   fileDesc("Ch1zaWduZXQvYXV0aC92MS9jb250ZXh0cy5wcm90bxIOc2lnbmV0LmF1dGgudjEi0wIKB0NvbnRleHQSDwoCaWQYASABKAlCA+BBAxITCgZhcHBfaWQYAiABKAlCA+BBAxI8Cgl0ZW5hbnRfaWQYAyABKAlCKeBBBbpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjEKBHR5cGUYBCABKAlCI+BBBbpIHdgBAXIYMhZeW2Etel1bYS16MC05X117MCw2M30kEhUKBG5hbWUYBSABKAlCB7pIBHICGGQSMAoGc3RhdHVzGAYgASgOMhsuc2lnbmV0LmF1dGgudjEuUGxhY2VTdGF0dXNCA+BBAxIzCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMifQoUQ3JlYXRlQ29udGV4dFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIwCgdjb250ZXh0GAIgASgLMhcuc2lnbmV0LmF1dGgudjEuQ29udGV4dEIGukgDyAEBIkEKFUNyZWF0ZUNvbnRleHRSZXNwb25zZRIoCgdjb250ZXh0GAEgASgLMhcuc2lnbmV0LmF1dGgudjEuQ29udGV4dCKBAQoRR2V0Q29udGV4dFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI3Cgpjb250ZXh0X2lkGAIgASgJQiO6SCByHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JCI+ChJHZXRDb250ZXh0UmVzcG9uc2USKAoHY29udGV4dBgBIAEoCzIXLnNpZ25ldC5hdXRoLnYxLkNvbnRleHQiwAEKE0xpc3RDb250ZXh0c1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAEEjkKCXRlbmFudF9pZBgEIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWgoUTGlzdENvbnRleHRzUmVzcG9uc2USKQoIY29udGV4dHMYASADKAsyFy5zaWduZXQuYXV0aC52MS5Db250ZXh0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLnAQoUVXBkYXRlQ29udGV4dFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI3Cgpjb250ZXh0X2lkGAIgASgJQiO6SCByHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIwCgdjb250ZXh0GAMgASgLMhcuc2lnbmV0LmF1dGgudjEuQ29udGV4dEIGukgDyAEBEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayJBChVVcGRhdGVDb250ZXh0UmVzcG9uc2USKAoHY29udGV4dBgBIAEoCzIXLnNpZ25ldC5hdXRoLnYxLkNvbnRleHQihQEKFVN1c3BlbmRDb250ZXh0UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjcKCmNvbnRleHRfaWQYAiABKAlCI7pIIHIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIkIKFlN1c3BlbmRDb250ZXh0UmVzcG9uc2USKAoHY29udGV4dBgBIAEoCzIXLnNpZ25ldC5hdXRoLnYxLkNvbnRleHQihAEKFFJlc3VtZUNvbnRleHRSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNwoKY29udGV4dF9pZBgCIAEoCUIjukggch4yHF5jdHhfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiQQoVUmVzdW1lQ29udGV4dFJlc3BvbnNlEigKB2NvbnRleHQYASABKAsyFy5zaWduZXQuYXV0aC52MS5Db250ZXh0IoUBChVBcmNoaXZlQ29udGV4dFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI3Cgpjb250ZXh0X2lkGAIgASgJQiO6SCByHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JCJCChZBcmNoaXZlQ29udGV4dFJlc3BvbnNlEigKB2NvbnRleHQYASABKAsyFy5zaWduZXQuYXV0aC52MS5Db250ZXh0QlEKEmRldi5zaWduZXQuYXV0aC52MUINQ29udGV4dHNQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_signet_auth_v1_apps]);
 
 /**
- * A place inside an app or a tenant: a project, a team, a workspace.
+ * A subdivision of an app or a tenant: a project, a team, a workspace.
  *
  * @generated from message signet.auth.v1.Context
  */
 export type Context = Message<"signet.auth.v1.Context"> & {
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * The tenant; empty for a place of the app itself.
+   * Tenant id; empty for a context of the app itself.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * What kind of place, in the app's words.
+   * App-defined type of the context.
    *
    * @generated from field: string type = 4;
    */
   type: string;
 
   /**
-   * What people know it by.
+   * Display name.
    *
    * @generated from field: string name = 5;
    */
   name: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.PlaceStatus status = 6;
    */
   status: PlaceStatus;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
@@ -89,20 +89,20 @@ export const ContextSchema: GenMessage<Context> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_contexts, 0);
 
 /**
- * A new context.
+ * Request of CreateContext.
  *
  * @generated from message signet.auth.v1.CreateContextRequest
  */
 export type CreateContextRequest = Message<"signet.auth.v1.CreateContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The context; what the service sets is left out.
+   * The context, without output-only fields.
    *
    * @generated from field: signet.auth.v1.Context context = 2;
    */
@@ -117,7 +117,7 @@ export const CreateContextRequestSchema: GenMessage<CreateContextRequest> = /*@_
   messageDesc(file_signet_auth_v1_contexts, 1);
 
 /**
- * The context as it was made.
+ * The created context.
  *
  * @generated from message signet.auth.v1.CreateContextResponse
  */
@@ -138,20 +138,20 @@ export const CreateContextResponseSchema: GenMessage<CreateContextResponse> = /*
   messageDesc(file_signet_auth_v1_contexts, 2);
 
 /**
- * Which context is shown.
+ * Request of GetContext.
  *
  * @generated from message signet.auth.v1.GetContextRequest
  */
 export type GetContextRequest = Message<"signet.auth.v1.GetContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string context_id = 2;
    */
@@ -166,7 +166,7 @@ export const GetContextRequestSchema: GenMessage<GetContextRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_contexts, 3);
 
 /**
- * A context.
+ * The context.
  *
  * @generated from message signet.auth.v1.GetContextResponse
  */
@@ -187,27 +187,27 @@ export const GetContextResponseSchema: GenMessage<GetContextResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_contexts, 4);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListContextsRequest
  */
 export type ListContextsRequest = Message<"signet.auth.v1.ListContextsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -229,7 +229,7 @@ export const ListContextsRequestSchema: GenMessage<ListContextsRequest> = /*@__P
   messageDesc(file_signet_auth_v1_contexts, 5);
 
 /**
- * A page of contexts.
+ * One page of contexts.
  *
  * @generated from message signet.auth.v1.ListContextsResponse
  */
@@ -242,7 +242,7 @@ export type ListContextsResponse = Message<"signet.auth.v1.ListContextsResponse"
   contexts: Context[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -257,34 +257,34 @@ export const ListContextsResponseSchema: GenMessage<ListContextsResponse> = /*@_
   messageDesc(file_signet_auth_v1_contexts, 6);
 
 /**
- * A change of a context.
+ * Request of UpdateContext.
  *
  * @generated from message signet.auth.v1.UpdateContextRequest
  */
 export type UpdateContextRequest = Message<"signet.auth.v1.UpdateContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.Context context = 3;
    */
   context?: Context | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -299,7 +299,7 @@ export const UpdateContextRequestSchema: GenMessage<UpdateContextRequest> = /*@_
   messageDesc(file_signet_auth_v1_contexts, 7);
 
 /**
- * The context as it is now.
+ * The context after the change.
  *
  * @generated from message signet.auth.v1.UpdateContextResponse
  */
@@ -320,20 +320,20 @@ export const UpdateContextResponseSchema: GenMessage<UpdateContextResponse> = /*
   messageDesc(file_signet_auth_v1_contexts, 8);
 
 /**
- * Which context stops.
+ * Request of SuspendContext.
  *
  * @generated from message signet.auth.v1.SuspendContextRequest
  */
 export type SuspendContextRequest = Message<"signet.auth.v1.SuspendContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string context_id = 2;
    */
@@ -348,7 +348,7 @@ export const SuspendContextRequestSchema: GenMessage<SuspendContextRequest> = /*
   messageDesc(file_signet_auth_v1_contexts, 9);
 
 /**
- * The context as it is now.
+ * The context after the change.
  *
  * @generated from message signet.auth.v1.SuspendContextResponse
  */
@@ -369,20 +369,20 @@ export const SuspendContextResponseSchema: GenMessage<SuspendContextResponse> = 
   messageDesc(file_signet_auth_v1_contexts, 10);
 
 /**
- * Which context goes on.
+ * Request of ResumeContext.
  *
  * @generated from message signet.auth.v1.ResumeContextRequest
  */
 export type ResumeContextRequest = Message<"signet.auth.v1.ResumeContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string context_id = 2;
    */
@@ -397,7 +397,7 @@ export const ResumeContextRequestSchema: GenMessage<ResumeContextRequest> = /*@_
   messageDesc(file_signet_auth_v1_contexts, 11);
 
 /**
- * The context as it is now.
+ * The context after the change.
  *
  * @generated from message signet.auth.v1.ResumeContextResponse
  */
@@ -418,20 +418,20 @@ export const ResumeContextResponseSchema: GenMessage<ResumeContextResponse> = /*
   messageDesc(file_signet_auth_v1_contexts, 12);
 
 /**
- * Which context ends.
+ * Request of ArchiveContext.
  *
  * @generated from message signet.auth.v1.ArchiveContextRequest
  */
 export type ArchiveContextRequest = Message<"signet.auth.v1.ArchiveContextRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ctx_…`
+   * Context id: `ctx_…`.
    *
    * @generated from field: string context_id = 2;
    */
@@ -446,7 +446,7 @@ export const ArchiveContextRequestSchema: GenMessage<ArchiveContextRequest> = /*
   messageDesc(file_signet_auth_v1_contexts, 13);
 
 /**
- * The context as it is now.
+ * The context after the change.
  *
  * @generated from message signet.auth.v1.ArchiveContextResponse
  */

@@ -20,90 +20,90 @@ export const file_signet_auth_v1_delegation_service: GenFile = /*@__PURE__*/
   fileDesc("CidzaWduZXQvYXV0aC92MS9kZWxlZ2F0aW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxItcCChBEZWxlZ2F0aW9uUG9saWN5EgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAQgASgJEhEKCWF1ZGllbmNlcxgFIAMoCRIOCgZzY29wZXMYBiADKAkSEwoLbWF4X3NlY29uZHMYByABKA0SFgoOYWxsb3dfc3RhbmRpbmcYCCABKAgSEQoJbWF4X2NoYWluGAkgASgNEjUKDXN1YmplY3Rfa2luZHMYCiADKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZBIuCgpjcmVhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLPAgoKRGVsZWdhdGlvbhIKCgJpZBgBIAEoCRIRCglwb2xpY3lfaWQYAiABKAkSDgoGYXBwX2lkGAMgASgJEhEKCXRlbmFudF9pZBgEIAEoCRISCgpjb250ZXh0X2lkGAUgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAYgASgJEhoKEmFjdG9yX3ByaW5jaXBhbF9pZBgHIAEoCRIRCglhdWRpZW5jZXMYCCADKAkSDgoGc2NvcGVzGAkgAygJEi4KCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqMCCh1DcmVhdGVEZWxlZ2F0aW9uUG9saWN5UmVxdWVzdBI/ChJhY3Rvcl9wcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgjciEyH14odGVuX1swLTlhLWhqa21ucC10di16XXsyNn0pPyQSKAoJYXVkaWVuY2VzGAMgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAEYgAISJQoGc2NvcGVzGAQgAygJQhW6SBKSAQ8IARBkGAEiB3IFEAEYgAESHQoLbWF4X3NlY29uZHMYBSABKA1CCLpIBSoDGKwCEhYKDmFsbG93X3N0YW5kaW5nGAYgASgIIlIKHkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXNwb25zZRIwCgZwb2xpY3kYASABKAsyIC5zaWduZXQuYXV0aC52MS5EZWxlZ2F0aW9uUG9saWN5IloKHUxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQibQoeTGlzdERlbGVnYXRpb25Qb2xpY2llc1Jlc3BvbnNlEjIKCHBvbGljaWVzGAEgAygLMiAuc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvblBvbGljeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwodUmV2b2tlRGVsZWdhdGlvblBvbGljeVJlcXVlc3QSNgoJcG9saWN5X2lkGAEgASgJQiO6SCByHjIcXmRwb19bMC05YS1oamttbnAtdHYtel17MjZ9JCIgCh5SZXZva2VEZWxlZ2F0aW9uUG9saWN5UmVzcG9uc2UiwgEKF0NyZWF0ZURlbGVnYXRpb25SZXF1ZXN0EjYKCXBvbGljeV9pZBgBIAEoCUIjukggch4yHF5kcG9fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSKAoJYXVkaWVuY2VzGAIgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAEYgAISJQoGc2NvcGVzGAMgAygJQhW6SBKSAQ8IARBkGAEiB3IFEAEYgAESHgoKZXhwaXJlc19pbhgEIAEoDUIKukgHKgUYgJqeASJKChhDcmVhdGVEZWxlZ2F0aW9uUmVzcG9uc2USLgoKZGVsZWdhdGlvbhgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLkRlbGVnYXRpb24iUwoWTGlzdERlbGVnYXRpb25zUmVxdWVzdBIbCglwYWdlX3NpemUYASABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEImMKF0xpc3REZWxlZ2F0aW9uc1Jlc3BvbnNlEi8KC2RlbGVnYXRpb25zGAEgAygLMhouc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVQoXUmV2b2tlRGVsZWdhdGlvblJlcXVlc3QSOgoNZGVsZWdhdGlvbl9pZBgBIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiGgoYUmV2b2tlRGVsZWdhdGlvblJlc3BvbnNlMrkIChFEZWxlZ2F0aW9uU2VydmljZRLDAQoWQ3JlYXRlRGVsZWdhdGlvblBvbGljeRItLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuQ3JlYXRlRGVsZWdhdGlvblBvbGljeVJlc3BvbnNlIkrK2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCHjoBKiIZL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcxLDAQoWTGlzdERlbGVnYXRpb25Qb2xpY2llcxItLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuTGlzdERlbGVnYXRpb25Qb2xpY2llc1Jlc3BvbnNlIkqQAgHK2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCGxIZL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcxLWAQoWUmV2b2tlRGVsZWdhdGlvblBvbGljeRItLnNpZ25ldC5hdXRoLnYxLlJldm9rZURlbGVnYXRpb25Qb2xpY3lSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuUmV2b2tlRGVsZWdhdGlvblBvbGljeVJlc3BvbnNlIl3K2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCMToBKiIsL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcy97cG9saWN5X2lkfTpyZXZva2USjAEKEENyZWF0ZURlbGVnYXRpb24SJy5zaWduZXQuYXV0aC52MS5DcmVhdGVEZWxlZ2F0aW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25SZXNwb25zZSIlytoYBSoDCgEBgtPkkwIWOgEqIhEvYXV0aC9kZWxlZ2F0aW9ucxKJAQoPTGlzdERlbGVnYXRpb25zEiYuc2lnbmV0LmF1dGgudjEuTGlzdERlbGVnYXRpb25zUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uc1Jlc3BvbnNlIiWQAgHK2hgFKgMKAQGC0+STAhMSES9hdXRoL2RlbGVnYXRpb25zEqMBChBSZXZva2VEZWxlZ2F0aW9uEicuc2lnbmV0LmF1dGgudjEuUmV2b2tlRGVsZWdhdGlvblJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZXZva2VEZWxlZ2F0aW9uUmVzcG9uc2UiPMraGAUqAwoBAYLT5JMCLToBKiIoL2F1dGgvZGVsZWdhdGlvbnMve2RlbGVnYXRpb25faWR9OnJldm9rZUJaChJkZXYuc2lnbmV0LmF1dGgudjFCFkRlbGVnYXRpb25TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_context, file_signet_authz_v1_requirement]);
 
 /**
- * What a service may do for the users of an app.
+ * The permitted delegation to one service for the users of an app.
  *
  * @generated from message signet.auth.v1.DelegationPolicy
  */
 export type DelegationPolicy = Message<"signet.auth.v1.DelegationPolicy"> & {
   /**
-   * `dpo_…`
+   * Delegation policy id: `dpo_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * The tenant whose users it is for; empty for all of the app.
+   * Tenant whose users the policy covers; empty for the whole app.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * The service's principal.
+   * Principal id of the service that acts.
    *
    * @generated from field: string actor_principal_id = 4;
    */
   actorPrincipalId: string;
 
   /**
-   * The services that it may call for users.
+   * Audiences that the service can call for users.
    *
    * @generated from field: repeated string audiences = 5;
    */
   audiences: string[];
 
   /**
-   * The most that a delegated token may hold.
+   * Upper bound of the scopes of a delegated token.
    *
    * @generated from field: repeated string scopes = 6;
    */
   scopes: string[];
 
   /**
-   * The longest life of a delegated token, in seconds.
+   * Maximum lifetime of a delegated token, in seconds.
    *
    * @generated from field: uint32 max_seconds = 7;
    */
   maxSeconds: number;
 
   /**
-   * Whether users may give standing delegations under it.
+   * True if users can grant standing delegations under the policy.
    *
    * @generated from field: bool allow_standing = 8;
    */
   allowStanding: boolean;
 
   /**
-   * How many services may stand between a user and the service called: always 1.
+   * Maximum number of services between the user and the called service: always 1.
    *
    * @generated from field: uint32 max_chain = 9;
    */
   maxChain: number;
 
   /**
-   * Whose tokens may be exchanged: users' only.
+   * Kinds of subjects whose tokens can be exchanged: users only.
    *
    * @generated from field: repeated signet.authz.v1.PrincipalKind subject_kinds = 10;
    */
   subjectKinds: PrincipalKind[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 11;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it holds.
+   * Revocation time; absent while it is active.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 12;
    */
@@ -118,90 +118,90 @@ export const DelegationPolicySchema: GenMessage<DelegationPolicy> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_delegation_service, 0);
 
 /**
- * A user's leave for a service to act while the user is away.
+ * A user's standing permission for a service to act while the user is offline.
  *
  * @generated from message signet.auth.v1.Delegation
  */
 export type Delegation = Message<"signet.auth.v1.Delegation"> & {
   /**
-   * `dlg_…`
+   * Delegation id: `dlg_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The policy that it is under.
+   * Policy that the delegation belongs to.
    *
    * @generated from field: string policy_id = 2;
    */
   policyId: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 3;
    */
   appId: string;
 
   /**
-   * The tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * The context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * The user's principal.
+   * Principal id of the user.
    *
    * @generated from field: string subject_principal_id = 6;
    */
   subjectPrincipalId: string;
 
   /**
-   * The service's principal.
+   * Principal id of the service.
    *
    * @generated from field: string actor_principal_id = 7;
    */
   actorPrincipalId: string;
 
   /**
-   * The services that may be called.
+   * Audiences that delegated tokens can be issued for.
    *
    * @generated from field: repeated string audiences = 8;
    */
   audiences: string[];
 
   /**
-   * The most that a delegated token may hold.
+   * Upper bound of the scopes of a delegated token.
    *
    * @generated from field: repeated string scopes = 9;
    */
   scopes: string[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 10;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it ends.
+   * Expiry time.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 11;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it holds.
+   * Revocation time; absent while it is active.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 12;
    */
@@ -216,28 +216,28 @@ export const DelegationSchema: GenMessage<Delegation> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_delegation_service, 1);
 
 /**
- * A new policy.
+ * Request of CreateDelegationPolicy.
  *
  * @generated from message signet.auth.v1.CreateDelegationPolicyRequest
  */
 export type CreateDelegationPolicyRequest = Message<"signet.auth.v1.CreateDelegationPolicyRequest"> & {
   /**
-   * `prn_…` of a service account of the app.
+   * Principal id of a service account of the app: `prn_…`.
    *
    * @generated from field: string actor_principal_id = 1;
    */
   actorPrincipalId: string;
 
   /**
-   * Empty, or the caller's own tenant: whose users it is for in any case. An administrator of no tenant makes policies for
-   * all users of the app.
+   * Empty, or the tenant of the caller. The policy covers the users of the caller's tenant in both cases. For a caller
+   * without a tenant it covers all users of the app.
    *
    * @generated from field: string tenant_id = 2;
    */
   tenantId: string;
 
   /**
-   * Never this service's own audience.
+   * Audiences that the service can call. This service's own audience is rejected.
    *
    * @generated from field: repeated string audiences = 3;
    */
@@ -251,14 +251,14 @@ export type CreateDelegationPolicyRequest = Message<"signet.auth.v1.CreateDelega
   scopes: string[];
 
   /**
-   * 0 means 300.
+   * Maximum lifetime of a delegated token, in seconds; 0 means 300.
    *
    * @generated from field: uint32 max_seconds = 5;
    */
   maxSeconds: number;
 
   /**
-   * Users may give standing delegations under it.
+   * Allows users to grant standing delegations under the policy.
    *
    * @generated from field: bool allow_standing = 6;
    */
@@ -273,7 +273,7 @@ export const CreateDelegationPolicyRequestSchema: GenMessage<CreateDelegationPol
   messageDesc(file_signet_auth_v1_delegation_service, 2);
 
 /**
- * The policy as it was made.
+ * The created policy.
  *
  * @generated from message signet.auth.v1.CreateDelegationPolicyResponse
  */
@@ -294,20 +294,20 @@ export const CreateDelegationPolicyResponseSchema: GenMessage<CreateDelegationPo
   messageDesc(file_signet_auth_v1_delegation_service, 3);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListDelegationPoliciesRequest
  */
 export type ListDelegationPoliciesRequest = Message<"signet.auth.v1.ListDelegationPoliciesRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -322,7 +322,7 @@ export const ListDelegationPoliciesRequestSchema: GenMessage<ListDelegationPolic
   messageDesc(file_signet_auth_v1_delegation_service, 4);
 
 /**
- * A page of policies.
+ * One page of policies.
  *
  * @generated from message signet.auth.v1.ListDelegationPoliciesResponse
  */
@@ -335,7 +335,7 @@ export type ListDelegationPoliciesResponse = Message<"signet.auth.v1.ListDelegat
   policies: DelegationPolicy[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -350,13 +350,13 @@ export const ListDelegationPoliciesResponseSchema: GenMessage<ListDelegationPoli
   messageDesc(file_signet_auth_v1_delegation_service, 5);
 
 /**
- * Which policy ends.
+ * Request of RevokeDelegationPolicy.
  *
  * @generated from message signet.auth.v1.RevokeDelegationPolicyRequest
  */
 export type RevokeDelegationPolicyRequest = Message<"signet.auth.v1.RevokeDelegationPolicyRequest"> & {
   /**
-   * `dpo_…`
+   * Delegation policy id: `dpo_…`.
    *
    * @generated from field: string policy_id = 1;
    */
@@ -371,7 +371,7 @@ export const RevokeDelegationPolicyRequestSchema: GenMessage<RevokeDelegationPol
   messageDesc(file_signet_auth_v1_delegation_service, 6);
 
 /**
- * Nothing: the policy has ended.
+ * Empty response of RevokeDelegationPolicy.
  *
  * @generated from message signet.auth.v1.RevokeDelegationPolicyResponse
  */
@@ -386,34 +386,34 @@ export const RevokeDelegationPolicyResponseSchema: GenMessage<RevokeDelegationPo
   messageDesc(file_signet_auth_v1_delegation_service, 7);
 
 /**
- * A new standing delegation.
+ * Request of CreateDelegation.
  *
  * @generated from message signet.auth.v1.CreateDelegationRequest
  */
 export type CreateDelegationRequest = Message<"signet.auth.v1.CreateDelegationRequest"> & {
   /**
-   * `dpo_…`
+   * Delegation policy id: `dpo_…`.
    *
    * @generated from field: string policy_id = 1;
    */
   policyId: string;
 
   /**
-   * Within the policy's.
+   * Audiences, a subset of the policy's.
    *
    * @generated from field: repeated string audiences = 2;
    */
   audiences: string[];
 
   /**
-   * Within the policy's and the caller's own.
+   * Scopes, a subset of the policy's and of the caller's own.
    *
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
 
   /**
-   * How long it holds, in seconds; 0 means 30 days, which is the most.
+   * Lifetime in seconds; 0 means 30 days, the maximum.
    *
    * @generated from field: uint32 expires_in = 4;
    */
@@ -428,7 +428,7 @@ export const CreateDelegationRequestSchema: GenMessage<CreateDelegationRequest> 
   messageDesc(file_signet_auth_v1_delegation_service, 8);
 
 /**
- * The delegation as it was made.
+ * The created delegation.
  *
  * @generated from message signet.auth.v1.CreateDelegationResponse
  */
@@ -449,20 +449,20 @@ export const CreateDelegationResponseSchema: GenMessage<CreateDelegationResponse
   messageDesc(file_signet_auth_v1_delegation_service, 9);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListDelegationsRequest
  */
 export type ListDelegationsRequest = Message<"signet.auth.v1.ListDelegationsRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -477,7 +477,7 @@ export const ListDelegationsRequestSchema: GenMessage<ListDelegationsRequest> = 
   messageDesc(file_signet_auth_v1_delegation_service, 10);
 
 /**
- * A page of standing delegations.
+ * One page of standing delegations.
  *
  * @generated from message signet.auth.v1.ListDelegationsResponse
  */
@@ -490,7 +490,7 @@ export type ListDelegationsResponse = Message<"signet.auth.v1.ListDelegationsRes
   delegations: Delegation[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -505,13 +505,13 @@ export const ListDelegationsResponseSchema: GenMessage<ListDelegationsResponse> 
   messageDesc(file_signet_auth_v1_delegation_service, 11);
 
 /**
- * Which delegation ends.
+ * Request of RevokeDelegation.
  *
  * @generated from message signet.auth.v1.RevokeDelegationRequest
  */
 export type RevokeDelegationRequest = Message<"signet.auth.v1.RevokeDelegationRequest"> & {
   /**
-   * `dlg_…`
+   * Delegation id: `dlg_…`.
    *
    * @generated from field: string delegation_id = 1;
    */
@@ -526,7 +526,7 @@ export const RevokeDelegationRequestSchema: GenMessage<RevokeDelegationRequest> 
   messageDesc(file_signet_auth_v1_delegation_service, 12);
 
 /**
- * Nothing: the delegation has ended.
+ * Empty response of RevokeDelegation.
  *
  * @generated from message signet.auth.v1.RevokeDelegationResponse
  */
@@ -541,19 +541,22 @@ export const RevokeDelegationResponseSchema: GenMessage<RevokeDelegationResponse
   messageDesc(file_signet_auth_v1_delegation_service, 13);
 
 /**
- * Manages delegation: which services may act for users. Administrators set policies; users grant standing delegations
- * for jobs that run while they are away. No RPC here issues a token: TokenService.Token does, with the grant
+ * Manages delegation: which services can act for users (RFC 8693). Administrators create policies; users grant standing
+ * delegations for jobs that run while they are offline. TokenService.Token issues the tokens, with the grant
  * `on_behalf_of`.
  *
  * @generated from service signet.auth.v1.DelegationService
  */
 export const DelegationService: GenService<{
   /**
-   * Allows a service of the app to act for the app's users. The policy names audiences and scopes. Requires an
-   * administrator's session with the scope `auth.delegation.write`.
+   * Allows a service of the app to act for the app's users. The policy names audiences and scopes. The caller is an
+   * administrator with the scope `auth.delegation.write`.
+   *
+   * Requires: USER and scope auth.delegation.write.
+   * REST: POST /auth/delegation-policies.
    *
    * Errors:
-   *   INVALID_ARGUMENT  INVALID_FIELD (an unknown service, scope or audience)
+   *   INVALID_ARGUMENT  INVALID_FIELD (unknown service, scope or audience)
    *   PERMISSION_DENIED MISSING_SCOPE, TENANT_MISMATCH
    *
    * @generated from rpc signet.auth.v1.DelegationService.CreateDelegationPolicy
@@ -564,8 +567,11 @@ export const DelegationService: GenService<{
     output: typeof CreateDelegationPolicyResponseSchema;
   },
   /**
-   * Lists the app's delegation policies, newest first. Requires an administrator's session with the scope
+   * Lists the app's delegation policies, newest first. The caller is an administrator with the scope
    * `auth.delegation.write`.
+   *
+   * Requires: USER and scope auth.delegation.write.
+   * REST: GET /auth/delegation-policies.
    *
    * @generated from rpc signet.auth.v1.DelegationService.ListDelegationPolicies
    */
@@ -575,11 +581,14 @@ export const DelegationService: GenService<{
     output: typeof ListDelegationPoliciesResponseSchema;
   },
   /**
-   * Revokes a delegation policy and every standing delegation under it. Tokens that were issued before expire within 300
+   * Revokes a delegation policy and every standing delegation under it. Tokens issued before the call expire within 300
    * s. Repeating the call succeeds.
    *
+   * Requires: USER and scope auth.delegation.write.
+   * REST: POST /auth/delegation-policies/{policy_id}:revoke.
+   *
    * Errors:
-   *   NOT_FOUND NOT_FOUND (also for another app's)
+   *   NOT_FOUND NOT_FOUND (unknown, or another app's)
    *
    * @generated from rpc signet.auth.v1.DelegationService.RevokeDelegationPolicy
    */
@@ -589,11 +598,14 @@ export const DelegationService: GenService<{
     output: typeof RevokeDelegationPolicyResponseSchema;
   },
   /**
-   * Allows the policy's service to act for the caller while the caller is away. A delegation lasts at most 30 days.
+   * Allows the policy's service to act for the caller while the caller is offline. A delegation lasts at most 30 days.
+   *
+   * Requires: USER.
+   * REST: POST /auth/delegations.
    *
    * Errors:
-   *   INVALID_ARGUMENT  INVALID_FIELD (more than the policy allows, or than the caller holds)
-   *   PERMISSION_DENIED DELEGATION_NOT_ALLOWED (no such policy here, or one without standing delegations)
+   *   INVALID_ARGUMENT  INVALID_FIELD (exceeds the policy or the caller's own scopes)
+   *   PERMISSION_DENIED DELEGATION_NOT_ALLOWED (no such policy in this scope, or it allows no standing delegations)
    *
    * @generated from rpc signet.auth.v1.DelegationService.CreateDelegation
    */
@@ -605,6 +617,9 @@ export const DelegationService: GenService<{
   /**
    * Lists the caller's standing delegations in the token's app, newest first.
    *
+   * Requires: USER.
+   * REST: GET /auth/delegations.
+   *
    * @generated from rpc signet.auth.v1.DelegationService.ListDelegations
    */
   listDelegations: {
@@ -615,8 +630,11 @@ export const DelegationService: GenService<{
   /**
    * Revokes one of the caller's standing delegations and the tokens issued under it. Repeating the call succeeds.
    *
+   * Requires: USER.
+   * REST: POST /auth/delegations/{delegation_id}:revoke.
+   *
    * Errors:
-   *   NOT_FOUND NOT_FOUND (also for somebody else's)
+   *   NOT_FOUND NOT_FOUND (unknown, or another user's)
    *
    * @generated from rpc signet.auth.v1.DelegationService.RevokeDelegation
    */

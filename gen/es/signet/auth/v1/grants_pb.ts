@@ -16,20 +16,20 @@ export const file_signet_auth_v1_grants: GenFile = /*@__PURE__*/
   fileDesc("ChtzaWduZXQvYXV0aC92MS9ncmFudHMucHJvdG8SDnNpZ25ldC5hdXRoLnYxIlcKD0dyYW50ZWRSZXNvdXJjZRIsCgR0eXBlGAEgASgJQh66SBtyGTIXXlthLXpdW2EtejAtOV8uXXswLDYzfSQSFgoCaWQYAiABKAlCCrpIB3IFEAEYgAIizgMKBUdyYW50EgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIUCgxwcmluY2lwYWxfaWQYAyABKAkSEQoJdGVuYW50X2lkGAQgASgJEhIKCmNvbnRleHRfaWQYBSABKAkSMQoIcmVzb3VyY2UYBiABKAsyHy5zaWduZXQuYXV0aC52MS5HcmFudGVkUmVzb3VyY2USDwoHcm9sZV9pZBgHIAEoCRIuCgpleHBpcmVzX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpncmFudGVkX2J5GAkgASgJEg4KBnJlYXNvbhgKIAEoCRIsCgZzdGF0dXMYCyABKA4yHC5zaWduZXQuYXV0aC52MS5HcmFudC5TdGF0dXMSLgoKY3JlYXRlZF9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV2b2tlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRgoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgsKB0VYUElSRUQQAhILCgdSRVZPS0VEEAMirgMKEkNyZWF0ZUdyYW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKDHByaW5jaXBhbF9pZBgCIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNAoHcm9sZV9pZBgDIAEoCUIjukggch4yHF5yb2xfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAQgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAUgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIxCghyZXNvdXJjZRgGIAEoCzIfLnNpZ25ldC5hdXRoLnYxLkdyYW50ZWRSZXNvdXJjZRIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYCgZyZWFzb24YCCABKAlCCLpIBXIDGPQDIjsKE0NyZWF0ZUdyYW50UmVzcG9uc2USJAoFZ3JhbnQYASABKAsyFS5zaWduZXQuYXV0aC52MS5HcmFudCJ9Cg9HZXRHcmFudFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI1CghncmFudF9pZBgCIAEoCUIjukggch4yHF5ncnRfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiOAoQR2V0R3JhbnRSZXNwb25zZRIkCgVncmFudBgBIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkdyYW50IvECChFMaXN0R3JhbnRzUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAQSOQoJdGVuYW50X2lkGAQgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAUgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI8CgxwcmluY2lwYWxfaWQYBiABKAlCJrpII9gBAXIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjcKB3JvbGVfaWQYByABKAlCJrpII9gBAXIeMhxecm9sX1swLTlhLWhqa21ucC10di16XXsyNn0kIlQKEkxpc3RHcmFudHNSZXNwb25zZRIlCgZncmFudHMYASADKAsyFS5zaWduZXQuYXV0aC52MS5HcmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkigAEKElJldm9rZUdyYW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjUKCGdyYW50X2lkGAIgASgJQiO6SCByHjIcXmdydF9bMC05YS1oamttbnAtdHYtel17MjZ9JCI7ChNSZXZva2VHcmFudFJlc3BvbnNlEiQKBWdyYW50GAEgASgLMhUuc2lnbmV0LmF1dGgudjEuR3JhbnRCTwoSZGV2LnNpZ25ldC5hdXRoLnYxQgtHcmFudHNQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
- * A resource as its service names it.
+ * A resource, named by the service that owns it.
  *
  * @generated from message signet.auth.v1.GrantedResource
  */
 export type GrantedResource = Message<"signet.auth.v1.GrantedResource"> & {
   /**
-   * Its type.
+   * Resource type.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Its id.
+   * Resource id.
    *
    * @generated from field: string id = 2;
    */
@@ -44,97 +44,97 @@ export const GrantedResourceSchema: GenMessage<GrantedResource> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_grants, 0);
 
 /**
- * A role for a principal at a node of app > tenant > context > resource. Grants allow and never take away.
+ * A role of a principal at a node of app > tenant > context > resource. Grants only allow; no grant denies.
  *
  * @generated from message signet.auth.v1.Grant
  */
 export type Grant = Message<"signet.auth.v1.Grant"> & {
   /**
-   * `grt_…`
+   * Grant id: `grt_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * Who holds it.
+   * Principal that holds the role.
    *
    * @generated from field: string principal_id = 3;
    */
   principalId: string;
 
   /**
-   * Holds in this tenant; empty for the whole app.
+   * Tenant that the grant is limited to; empty for the whole app.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Holds in this context; empty for none.
+   * Context that the grant is limited to; empty for no limit.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Holds for this resource alone; absent for none.
+   * Resource that the grant is limited to; absent for no limit.
    *
    * @generated from field: signet.auth.v1.GrantedResource resource = 6;
    */
   resource?: GrantedResource | undefined;
 
   /**
-   * The role.
+   * Role id.
    *
    * @generated from field: string role_id = 7;
    */
   roleId: string;
 
   /**
-   * It holds before, and not at it; absent for ever.
+   * Expiry time (exclusive); absent if the grant does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The principal who made it.
+   * Principal that created the grant.
    *
    * @generated from field: string granted_by = 9;
    */
   grantedBy: string;
 
   /**
-   * Why.
+   * Reason that the creator gave.
    *
    * @generated from field: string reason = 10;
    */
   reason: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Grant.Status status = 11;
    */
   status: Grant_Status;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 12;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it was not.
+   * Revocation time; absent if it was not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 13;
    */
@@ -149,34 +149,34 @@ export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_grants, 1);
 
 /**
- * Where a grant stands.
+ * The state of a grant.
  *
  * @generated from enum signet.auth.v1.Grant.Status
  */
 export const Grant_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Holds.
+   * In force.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Its time is over.
+   * Expired.
    *
    * @generated from enum value: EXPIRED = 2;
    */
   EXPIRED: 2,
 
   /**
-   * Ended by an administrator, or with its role.
+   * Revoked by an administrator, or because its role was archived.
    *
    * @generated from enum value: REVOKED = 3;
    */
@@ -184,7 +184,7 @@ export const Grant_Status = {
 } as const;
 
 /**
- * Where a grant stands.
+ * The state of a grant.
  *
  * @generated from enum signet.auth.v1.Grant.Status
  */
@@ -197,62 +197,62 @@ export const Grant_StatusSchema: GenEnum<Grant_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_grants, 1, 0);
 
 /**
- * A new grant.
+ * Request of CreateGrant.
  *
  * @generated from message signet.auth.v1.CreateGrantRequest
  */
 export type CreateGrantRequest = Message<"signet.auth.v1.CreateGrantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Who gets it: an active member of the app.
+   * Principal to grant the role to: an active member of the app.
    *
    * @generated from field: string principal_id = 2;
    */
   principalId: string;
 
   /**
-   * The role.
+   * Role id.
    *
    * @generated from field: string role_id = 3;
    */
   roleId: string;
 
   /**
-   * Holds in this tenant; empty for the whole app.
+   * Tenant that the grant is limited to; empty for the whole app.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Holds in this context; empty for none.
+   * Context that the grant is limited to; empty for no limit.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Holds for this resource alone; absent for none.
+   * Resource that the grant is limited to; absent for no limit.
    *
    * @generated from field: signet.auth.v1.GrantedResource resource = 6;
    */
   resource?: GrantedResource | undefined;
 
   /**
-   * It holds before, and not at it; absent for ever.
+   * Expiry time (exclusive); absent if the grant does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 7;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Why, for the audit.
+   * Reason for the audit log.
    *
    * @generated from field: string reason = 8;
    */
@@ -267,7 +267,7 @@ export const CreateGrantRequestSchema: GenMessage<CreateGrantRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_grants, 2);
 
 /**
- * The grant as it was made.
+ * The created grant.
  *
  * @generated from message signet.auth.v1.CreateGrantResponse
  */
@@ -288,20 +288,20 @@ export const CreateGrantResponseSchema: GenMessage<CreateGrantResponse> = /*@__P
   messageDesc(file_signet_auth_v1_grants, 3);
 
 /**
- * Which grant is shown.
+ * Request of GetGrant.
  *
  * @generated from message signet.auth.v1.GetGrantRequest
  */
 export type GetGrantRequest = Message<"signet.auth.v1.GetGrantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `grt_…`
+   * Grant id: `grt_…`.
    *
    * @generated from field: string grant_id = 2;
    */
@@ -316,7 +316,7 @@ export const GetGrantRequestSchema: GenMessage<GetGrantRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_grants, 4);
 
 /**
- * A grant.
+ * The grant.
  *
  * @generated from message signet.auth.v1.GetGrantResponse
  */
@@ -337,55 +337,55 @@ export const GetGrantResponseSchema: GenMessage<GetGrantResponse> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_grants, 5);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListGrantsRequest
  */
 export type ListGrantsRequest = Message<"signet.auth.v1.ListGrantsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Only in this tenant.
+   * Only results in this tenant.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Only in this context.
+   * Only results in this context.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Only of this principal.
+   * Only results of this principal.
    *
    * @generated from field: string principal_id = 6;
    */
   principalId: string;
 
   /**
-   * Only of this role.
+   * Only grants of this role.
    *
    * @generated from field: string role_id = 7;
    */
@@ -400,20 +400,20 @@ export const ListGrantsRequestSchema: GenMessage<ListGrantsRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_grants, 6);
 
 /**
- * A page of grants.
+ * One page of grants.
  *
  * @generated from message signet.auth.v1.ListGrantsResponse
  */
 export type ListGrantsResponse = Message<"signet.auth.v1.ListGrantsResponse"> & {
   /**
-   * Newest first, ended ones too.
+   * Newest first. Revoked and expired ones are included.
    *
    * @generated from field: repeated signet.auth.v1.Grant grants = 1;
    */
   grants: Grant[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -428,20 +428,20 @@ export const ListGrantsResponseSchema: GenMessage<ListGrantsResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_grants, 7);
 
 /**
- * Which grant ends.
+ * Request of RevokeGrant.
  *
  * @generated from message signet.auth.v1.RevokeGrantRequest
  */
 export type RevokeGrantRequest = Message<"signet.auth.v1.RevokeGrantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `grt_…`
+   * Grant id: `grt_…`.
    *
    * @generated from field: string grant_id = 2;
    */
@@ -456,7 +456,7 @@ export const RevokeGrantRequestSchema: GenMessage<RevokeGrantRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_grants, 8);
 
 /**
- * The grant as it is now.
+ * The grant after the change.
  *
  * @generated from message signet.auth.v1.RevokeGrantResponse
  */

@@ -18,41 +18,41 @@ export const file_signet_auth_v1_memberships: GenFile = /*@__PURE__*/
   fileDesc("CiBzaWduZXQvYXV0aC92MS9tZW1iZXJzaGlwcy5wcm90bxIOc2lnbmV0LmF1dGgudjEipQIKF0NyZWF0ZU1lbWJlcnNoaXBSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoMcHJpbmNpcGFsX2lkGAIgASgJQiO6SCByHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiMKBnNjb3BlcxgFIAMoCUITukgQkgENEGQYASIHcgUQARiAASJKChhDcmVhdGVNZW1iZXJzaGlwUmVzcG9uc2USLgoKbWVtYmVyc2hpcBgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAihwEKFEdldE1lbWJlcnNoaXBSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoNbWVtYmVyc2hpcF9pZBgCIAEoCUIjukggch4yHF5tZW1fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoVR2V0TWVtYmVyc2hpcFJlc3BvbnNlEi4KCm1lbWJlcnNoaXAYASABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwIvoCChZMaXN0TWVtYmVyc2hpcHNSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjsKBnN0YXR1cxgGIAEoDjIhLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAuU3RhdHVzQgi6SAWCAQIQARI8CgxwcmluY2lwYWxfaWQYByABKAlCJrpII9gBAXIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kImMKF0xpc3RNZW1iZXJzaGlwc1Jlc3BvbnNlEi8KC21lbWJlcnNoaXBzGAEgAygLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki8wEKF1VwZGF0ZU1lbWJlcnNoaXBSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoNbWVtYmVyc2hpcF9pZBgCIAEoCUIjukggch4yHF5tZW1fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoKbWVtYmVyc2hpcBgDIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXBCBrpIA8gBARIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siSgoYVXBkYXRlTWVtYmVyc2hpcFJlc3BvbnNlEi4KCm1lbWJlcnNoaXAYASABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwIosBChhTdXNwZW5kTWVtYmVyc2hpcFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cg1tZW1iZXJzaGlwX2lkGAIgASgJQiO6SCByHjIcXm1lbV9bMC05YS1oamttbnAtdHYtel17MjZ9JCJLChlTdXNwZW5kTWVtYmVyc2hpcFJlc3BvbnNlEi4KCm1lbWJlcnNoaXAYASABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwIooBChdSZXN1bWVNZW1iZXJzaGlwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKDW1lbWJlcnNoaXBfaWQYAiABKAlCI7pIIHIeMhxebWVtX1swLTlhLWhqa21ucC10di16XXsyNn0kIkoKGFJlc3VtZU1lbWJlcnNoaXBSZXNwb25zZRIuCgptZW1iZXJzaGlwGAEgASgLMhouc2lnbmV0LmF1dGgudjEuTWVtYmVyc2hpcCKKAQoXUmVtb3ZlTWVtYmVyc2hpcFJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cg1tZW1iZXJzaGlwX2lkGAIgASgJQiO6SCByHjIcXm1lbV9bMC05YS1oamttbnAtdHYtel17MjZ9JCJKChhSZW1vdmVNZW1iZXJzaGlwUmVzcG9uc2USLgoKbWVtYmVyc2hpcBgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAiiwEKGEFwcHJvdmVNZW1iZXJzaGlwUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKDW1lbWJlcnNoaXBfaWQYAiABKAlCI7pIIHIeMhxebWVtX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKGUFwcHJvdmVNZW1iZXJzaGlwUmVzcG9uc2USLgoKbWVtYmVyc2hpcBgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXAiigEKF1JlamVjdE1lbWJlcnNoaXBSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoNbWVtYmVyc2hpcF9pZBgCIAEoCUIjukggch4yHF5tZW1fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSgoYUmVqZWN0TWVtYmVyc2hpcFJlc3BvbnNlEi4KCm1lbWJlcnNoaXAYASABKAsyGi5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwIpgDCgpJbnZpdGF0aW9uEgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSEgoKY29udGV4dF9pZBgEIAEoCRIUCgxwcmluY2lwYWxfaWQYBSABKAkSDgoGc2NvcGVzGAYgAygJEjEKBnN0YXR1cxgHIAEoDjIhLnNpZ25ldC5hdXRoLnYxLkludml0YXRpb24uU3RhdHVzEhIKCmludml0ZWRfYnkYCCABKAkSLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbWVtYmVyc2hpcF9pZBgLIAEoCSJjCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCwoHUEVORElORxABEgwKCEFDQ0VQVEVEEAISDAoIREVDTElORUQQAxILCgdSRVZPS0VEEAQSCwoHRVhQSVJFRBAFIsgCChNJbnZpdGVNZW1iZXJSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cgpjb250ZXh0X2lkGAMgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI8CgxwcmluY2lwYWxfaWQYBCABKAlCJrpII9gBAXIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEiMKBnNjb3BlcxgFIAMoCUITukgQkgENEGQYASIHcgUQARiAARIiChBleHBpcmVzX2luX2hvdXJzGAYgASgNQgi6SAUqAxjQBSJZChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbnZpdGF0aW9uGAEgASgLMhouc2lnbmV0LmF1dGgudjEuSW52aXRhdGlvbhIRCgRjb2RlGAIgASgJQgOAAQEiwwEKFkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAEEjkKCXRlbmFudF9pZBgEIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiYwoXTGlzdEludml0YXRpb25zUmVzcG9uc2USLwoLaW52aXRhdGlvbnMYASADKAsyGi5zaWduZXQuYXV0aC52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKKAQoXUmV2b2tlSW52aXRhdGlvblJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI6Cg1pbnZpdGF0aW9uX2lkGAIgASgJQiO6SCByHjIcXmludl9bMC05YS1oamttbnAtdHYtel17MjZ9JCJKChhSZXZva2VJbnZpdGF0aW9uUmVzcG9uc2USLgoKaW52aXRhdGlvbhgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLkludml0YXRpb25CVAoSZGV2LnNpZ25ldC5hdXRoLnYxQhBNZW1iZXJzaGlwc1Byb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
 
 /**
- * A principal who becomes a member at once.
+ * Request of CreateMembership. The membership is active at once.
  *
  * @generated from message signet.auth.v1.CreateMembershipRequest
  */
 export type CreateMembershipRequest = Message<"signet.auth.v1.CreateMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Who: a principal that is a member of the app already, or that an administrator of the installation names.
+   * Principal id: an existing member of the app, or any principal if an administrator of the installation calls.
    *
    * @generated from field: string principal_id = 2;
    */
   principalId: string;
 
   /**
-   * In which tenant; empty for the app as a whole.
+   * Tenant id; empty for an app-wide membership.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * In which context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 4;
    */
   contextId: string;
 
   /**
-   * Scopes that the member holds besides the app's defaults; scopes of the app.
+   * Scopes in addition to the app's default scopes. Each must exist in the app.
    *
    * @generated from field: repeated string scopes = 5;
    */
@@ -67,7 +67,7 @@ export const CreateMembershipRequestSchema: GenMessage<CreateMembershipRequest> 
   messageDesc(file_signet_auth_v1_memberships, 0);
 
 /**
- * The membership as it was made.
+ * The created membership.
  *
  * @generated from message signet.auth.v1.CreateMembershipResponse
  */
@@ -88,20 +88,20 @@ export const CreateMembershipResponseSchema: GenMessage<CreateMembershipResponse
   messageDesc(file_signet_auth_v1_memberships, 1);
 
 /**
- * Which membership is shown.
+ * Request of GetMembership.
  *
  * @generated from message signet.auth.v1.GetMembershipRequest
  */
 export type GetMembershipRequest = Message<"signet.auth.v1.GetMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -116,7 +116,7 @@ export const GetMembershipRequestSchema: GenMessage<GetMembershipRequest> = /*@_
   messageDesc(file_signet_auth_v1_memberships, 2);
 
 /**
- * A membership.
+ * The membership.
  *
  * @generated from message signet.auth.v1.GetMembershipResponse
  */
@@ -137,55 +137,55 @@ export const GetMembershipResponseSchema: GenMessage<GetMembershipResponse> = /*
   messageDesc(file_signet_auth_v1_memberships, 3);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListMembershipsRequest
  */
 export type ListMembershipsRequest = Message<"signet.auth.v1.ListMembershipsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Only of this tenant.
+   * Only memberships of this tenant.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Only of this context.
+   * Only memberships of this context.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Only in this status.
+   * Only memberships in this state.
    *
    * @generated from field: signet.auth.v1.Membership.Status status = 6;
    */
   status: Membership_Status;
 
   /**
-   * Only of this principal.
+   * Only results of this principal.
    *
    * @generated from field: string principal_id = 7;
    */
@@ -200,7 +200,7 @@ export const ListMembershipsRequestSchema: GenMessage<ListMembershipsRequest> = 
   messageDesc(file_signet_auth_v1_memberships, 4);
 
 /**
- * A page of memberships.
+ * One page of memberships.
  *
  * @generated from message signet.auth.v1.ListMembershipsResponse
  */
@@ -213,7 +213,7 @@ export type ListMembershipsResponse = Message<"signet.auth.v1.ListMembershipsRes
   memberships: Membership[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -228,34 +228,34 @@ export const ListMembershipsResponseSchema: GenMessage<ListMembershipsResponse> 
   messageDesc(file_signet_auth_v1_memberships, 5);
 
 /**
- * A change of a membership: `profile` and `scopes`.
+ * Request of UpdateMembership. Only `profile` and `scopes` can change.
  *
  * @generated from message signet.auth.v1.UpdateMembershipRequest
  */
 export type UpdateMembershipRequest = Message<"signet.auth.v1.UpdateMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
   membershipId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.Membership membership = 3;
    */
   membership?: Membership | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -270,7 +270,7 @@ export const UpdateMembershipRequestSchema: GenMessage<UpdateMembershipRequest> 
   messageDesc(file_signet_auth_v1_memberships, 6);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.UpdateMembershipResponse
  */
@@ -291,20 +291,20 @@ export const UpdateMembershipResponseSchema: GenMessage<UpdateMembershipResponse
   messageDesc(file_signet_auth_v1_memberships, 7);
 
 /**
- * Which membership stops.
+ * Request of SuspendMembership.
  *
  * @generated from message signet.auth.v1.SuspendMembershipRequest
  */
 export type SuspendMembershipRequest = Message<"signet.auth.v1.SuspendMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -319,7 +319,7 @@ export const SuspendMembershipRequestSchema: GenMessage<SuspendMembershipRequest
   messageDesc(file_signet_auth_v1_memberships, 8);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.SuspendMembershipResponse
  */
@@ -340,20 +340,20 @@ export const SuspendMembershipResponseSchema: GenMessage<SuspendMembershipRespon
   messageDesc(file_signet_auth_v1_memberships, 9);
 
 /**
- * Which membership goes on.
+ * Request of ResumeMembership.
  *
  * @generated from message signet.auth.v1.ResumeMembershipRequest
  */
 export type ResumeMembershipRequest = Message<"signet.auth.v1.ResumeMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -368,7 +368,7 @@ export const ResumeMembershipRequestSchema: GenMessage<ResumeMembershipRequest> 
   messageDesc(file_signet_auth_v1_memberships, 10);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.ResumeMembershipResponse
  */
@@ -389,20 +389,20 @@ export const ResumeMembershipResponseSchema: GenMessage<ResumeMembershipResponse
   messageDesc(file_signet_auth_v1_memberships, 11);
 
 /**
- * Which membership ends.
+ * Request of RemoveMembership.
  *
  * @generated from message signet.auth.v1.RemoveMembershipRequest
  */
 export type RemoveMembershipRequest = Message<"signet.auth.v1.RemoveMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -417,7 +417,7 @@ export const RemoveMembershipRequestSchema: GenMessage<RemoveMembershipRequest> 
   messageDesc(file_signet_auth_v1_memberships, 12);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.RemoveMembershipResponse
  */
@@ -438,20 +438,20 @@ export const RemoveMembershipResponseSchema: GenMessage<RemoveMembershipResponse
   messageDesc(file_signet_auth_v1_memberships, 13);
 
 /**
- * Which request is granted.
+ * Request of ApproveMembership.
  *
  * @generated from message signet.auth.v1.ApproveMembershipRequest
  */
 export type ApproveMembershipRequest = Message<"signet.auth.v1.ApproveMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -466,7 +466,7 @@ export const ApproveMembershipRequestSchema: GenMessage<ApproveMembershipRequest
   messageDesc(file_signet_auth_v1_memberships, 14);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.ApproveMembershipResponse
  */
@@ -487,20 +487,20 @@ export const ApproveMembershipResponseSchema: GenMessage<ApproveMembershipRespon
   messageDesc(file_signet_auth_v1_memberships, 15);
 
 /**
- * Which request is refused.
+ * Request of RejectMembership.
  *
  * @generated from message signet.auth.v1.RejectMembershipRequest
  */
 export type RejectMembershipRequest = Message<"signet.auth.v1.RejectMembershipRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string membership_id = 2;
    */
@@ -515,7 +515,7 @@ export const RejectMembershipRequestSchema: GenMessage<RejectMembershipRequest> 
   messageDesc(file_signet_auth_v1_memberships, 16);
 
 /**
- * The membership as it is now.
+ * The membership after the change.
  *
  * @generated from message signet.auth.v1.RejectMembershipResponse
  */
@@ -536,83 +536,83 @@ export const RejectMembershipResponseSchema: GenMessage<RejectMembershipResponse
   messageDesc(file_signet_auth_v1_memberships, 17);
 
 /**
- * An offer of a membership, taken once by whoever presents its code.
+ * An offer of a membership, accepted once by the bearer of its code.
  *
  * @generated from message signet.auth.v1.Invitation
  */
 export type Invitation = Message<"signet.auth.v1.Invitation"> & {
   /**
-   * `inv_…`
+   * Invitation id: `inv_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * To which app.
+   * App id.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * To which tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * To which context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 4;
    */
   contextId: string;
 
   /**
-   * Who alone may take it; empty for whoever has the code.
+   * Principal that can accept the invitation; empty for any bearer of the code.
    *
    * @generated from field: string principal_id = 5;
    */
   principalId: string;
 
   /**
-   * Scopes of the membership besides the app's defaults.
+   * Scopes of the membership in addition to the app's default scopes.
    *
    * @generated from field: repeated string scopes = 6;
    */
   scopes: string[];
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Invitation.Status status = 7;
    */
   status: Invitation_Status;
 
   /**
-   * The principal who made it.
+   * Principal that created the invitation.
    *
    * @generated from field: string invited_by = 8;
    */
   invitedBy: string;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * It can be taken before, and not at it.
+   * Expiry time (exclusive).
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * What came of it; empty until then.
+   * Membership that the invitation created; empty until it is accepted.
    *
    * @generated from field: string membership_id = 11;
    */
@@ -627,48 +627,48 @@ export const InvitationSchema: GenMessage<Invitation> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_memberships, 18);
 
 /**
- * Where an invitation stands.
+ * The state of an invitation.
  *
  * @generated from enum signet.auth.v1.Invitation.Status
  */
 export const Invitation_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Can be taken.
+   * Can be accepted.
    *
    * @generated from enum value: PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * Was taken.
+   * Accepted.
    *
    * @generated from enum value: ACCEPTED = 2;
    */
   ACCEPTED: 2,
 
   /**
-   * Was refused by the person.
+   * Declined by the person.
    *
    * @generated from enum value: DECLINED = 3;
    */
   DECLINED: 3,
 
   /**
-   * Was taken back.
+   * Revoked.
    *
    * @generated from enum value: REVOKED = 4;
    */
   REVOKED: 4,
 
   /**
-   * Ran out.
+   * Expired.
    *
    * @generated from enum value: EXPIRED = 5;
    */
@@ -676,7 +676,7 @@ export const Invitation_Status = {
 } as const;
 
 /**
- * Where an invitation stands.
+ * The state of an invitation.
  *
  * @generated from enum signet.auth.v1.Invitation.Status
  */
@@ -689,48 +689,48 @@ export const Invitation_StatusSchema: GenEnum<Invitation_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_memberships, 18, 0);
 
 /**
- * A new invitation.
+ * Request of InviteMember.
  *
  * @generated from message signet.auth.v1.InviteMemberRequest
  */
 export type InviteMemberRequest = Message<"signet.auth.v1.InviteMemberRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * In which tenant; empty for the app as a whole.
+   * Tenant id; empty for an app-wide membership.
    *
    * @generated from field: string tenant_id = 2;
    */
   tenantId: string;
 
   /**
-   * In which context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Who alone may take it; empty for whoever has the code.
+   * Principal that can accept the invitation; empty for any bearer of the code.
    *
    * @generated from field: string principal_id = 4;
    */
   principalId: string;
 
   /**
-   * Scopes that the member holds besides the app's defaults; scopes of the app.
+   * Scopes in addition to the app's default scopes. Each must exist in the app.
    *
    * @generated from field: repeated string scopes = 5;
    */
   scopes: string[];
 
   /**
-   * Hours until it runs out: at most 720; 0 means 168 (7 days).
+   * Lifetime in hours, at most 720; 0 means 168 (7 days).
    *
    * @generated from field: uint32 expires_in_hours = 6;
    */
@@ -745,7 +745,7 @@ export const InviteMemberRequestSchema: GenMessage<InviteMemberRequest> = /*@__P
   messageDesc(file_signet_auth_v1_memberships, 19);
 
 /**
- * The invitation and its code, this once.
+ * The created invitation and its code.
  *
  * @generated from message signet.auth.v1.InviteMemberResponse
  */
@@ -758,7 +758,7 @@ export type InviteMemberResponse = Message<"signet.auth.v1.InviteMemberResponse"
   invitation?: Invitation | undefined;
 
   /**
-   * `sginv_…`; give it to the person. It is shown here and never again.
+   * Code to give to the person: `sginv_…`. The service never returns it again.
    *
    * @generated from field: string code = 2;
    */
@@ -773,34 +773,34 @@ export const InviteMemberResponseSchema: GenMessage<InviteMemberResponse> = /*@_
   messageDesc(file_signet_auth_v1_memberships, 20);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListInvitationsRequest
  */
 export type ListInvitationsRequest = Message<"signet.auth.v1.ListInvitationsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Only to this tenant.
+   * Only invitations to this tenant.
    *
    * @generated from field: string tenant_id = 4;
    */
@@ -815,7 +815,7 @@ export const ListInvitationsRequestSchema: GenMessage<ListInvitationsRequest> = 
   messageDesc(file_signet_auth_v1_memberships, 21);
 
 /**
- * A page of invitations.
+ * One page of invitations.
  *
  * @generated from message signet.auth.v1.ListInvitationsResponse
  */
@@ -828,7 +828,7 @@ export type ListInvitationsResponse = Message<"signet.auth.v1.ListInvitationsRes
   invitations: Invitation[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -843,20 +843,20 @@ export const ListInvitationsResponseSchema: GenMessage<ListInvitationsResponse> 
   messageDesc(file_signet_auth_v1_memberships, 22);
 
 /**
- * Which invitation is taken back.
+ * Request of RevokeInvitation.
  *
  * @generated from message signet.auth.v1.RevokeInvitationRequest
  */
 export type RevokeInvitationRequest = Message<"signet.auth.v1.RevokeInvitationRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `inv_…`
+   * Invitation id: `inv_…`.
    *
    * @generated from field: string invitation_id = 2;
    */
@@ -871,7 +871,7 @@ export const RevokeInvitationRequestSchema: GenMessage<RevokeInvitationRequest> 
   messageDesc(file_signet_auth_v1_memberships, 23);
 
 /**
- * The invitation as it is now.
+ * The invitation after the change.
  *
  * @generated from message signet.auth.v1.RevokeInvitationResponse
  */

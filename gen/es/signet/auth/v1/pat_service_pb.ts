@@ -18,97 +18,97 @@ export const file_signet_auth_v1_pat_service: GenFile = /*@__PURE__*/
   fileDesc("CiBzaWduZXQvYXV0aC92MS9wYXRfc2VydmljZS5wcm90bxIOc2lnbmV0LmF1dGgudjEi0gMKA1BhdBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWxhc3Q0GAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSEgoKY29udGV4dF9pZBgGIAEoCRIZChFhbGxvd2VkX2F1ZGllbmNlcxgHIAMoCRIOCgZzY29wZXMYCCADKAkSKgoGc3RhdHVzGAkgASgOMhouc2lnbmV0LmF1dGgudjEuUGF0LlN0YXR1cxIuCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlIKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdFWFBJUkVEEAISCwoHUkVWT0tFRBADEgoKBkxFQUtFRBAEIqcBChBDcmVhdGVQYXRSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYZBIwChFhbGxvd2VkX2F1ZGllbmNlcxgCIAMoCUIVukgSkgEPCAEQCBgBIgdyBRABGIABEiUKBnNjb3BlcxgDIAMoCUIVukgSkgEPCAEQZBgBIgdyBRABGIABEiEKD2V4cGlyZXNfaW5fZGF5cxgEIAEoDUIIukgFKgMY7QIiSQoRQ3JlYXRlUGF0UmVzcG9uc2USEgoFdG9rZW4YASABKAlCA4ABARIgCgNwYXQYAiABKAsyEy5zaWduZXQuYXV0aC52MS5QYXQiTAoPTGlzdFBhdHNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQiTgoQTGlzdFBhdHNSZXNwb25zZRIhCgRwYXRzGAEgAygLMhMuc2lnbmV0LmF1dGgudjEuUGF0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJHChBSZXZva2VQYXRSZXF1ZXN0EjMKBnBhdF9pZBgBIAEoCUIjukggch4yHF5wYXRfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiEwoRUmV2b2tlUGF0UmVzcG9uc2UirQEKEkV4Y2hhbmdlUGF0UmVxdWVzdBIaCgNwYXQYASABKAlCDYABAbpIB3IFEAEYgAESGgoIYXVkaWVuY2UYAiABKAlCCLpIBXIDGIABEiMKBnNjb3BlcxgDIAMoCUITukgQkgENEGQYASIHcgUQARiAARI6Cgpjb250ZXh0X2lkGAQgASgJQia6SCPYAQFyHjIcXmN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9JCJ6ChNFeGNoYW5nZVBhdFJlc3BvbnNlEhkKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBEhIKCnRva2VuX3R5cGUYAiABKAkSEgoKZXhwaXJlc19pbhgDIAEoDRIQCghhdWRpZW5jZRgEIAEoCRIOCgZzY29wZXMYBSADKAky8gMKClBhdFNlcnZpY2USdAoJQ3JlYXRlUGF0EiAuc2lnbmV0LmF1dGgudjEuQ3JlYXRlUGF0UmVxdWVzdBohLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZVBhdFJlc3BvbnNlIiLK2hgJgAGEByoDCgEBgtPkkwIPOgEqIgovYXV0aC9wYXRzEm0KCExpc3RQYXRzEh8uc2lnbmV0LmF1dGgudjEuTGlzdFBhdHNSZXF1ZXN0GiAuc2lnbmV0LmF1dGgudjEuTGlzdFBhdHNSZXNwb25zZSIekAIBytoYBSoDCgEBgtPkkwIMEgovYXV0aC9wYXRzEoABCglSZXZva2VQYXQSIC5zaWduZXQuYXV0aC52MS5SZXZva2VQYXRSZXF1ZXN0GiEuc2lnbmV0LmF1dGgudjEuUmV2b2tlUGF0UmVzcG9uc2UiLsraGAUqAwoBAYLT5JMCHzoBKiIaL2F1dGgvcGF0cy97cGF0X2lkfTpyZXZva2USfAoLRXhjaGFuZ2VQYXQSIi5zaWduZXQuYXV0aC52MS5FeGNoYW5nZVBhdFJlcXVlc3QaIy5zaWduZXQuYXV0aC52MS5FeGNoYW5nZVBhdFJlc3BvbnNlIiTK2hgCUAGC0+STAhg6ASoiEy9hdXRoL3BhdHMvZXhjaGFuZ2VCUwoSZGV2LnNpZ25ldC5hdXRoLnYxQg9QYXRTZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_requirement]);
 
 /**
- * A personal access token, without the token.
+ * A personal access token, without the token value.
  *
  * @generated from message signet.auth.v1.Pat
  */
 export type Pat = Message<"signet.auth.v1.Pat"> & {
   /**
-   * `pat_…`
+   * Personal access token id: `pat_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What its owner calls it.
+   * Name that the owner chose.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The token's last four characters, to tell it by.
+   * Last four characters of the token, for display.
    *
    * @generated from field: string last4 = 3;
    */
   last4: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 4;
    */
   appId: string;
 
   /**
-   * The tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 5;
    */
   tenantId: string;
 
   /**
-   * The context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 6;
    */
   contextId: string;
 
   /**
-   * The services that access tokens may be asked for.
+   * Audiences that access tokens can be requested for.
    *
    * @generated from field: repeated string allowed_audiences = 7;
    */
   allowedAudiences: string[];
 
   /**
-   * The most that an access token may hold.
+   * Upper bound of the scopes of an access token.
    *
    * @generated from field: repeated string scopes = 8;
    */
   scopes: string[];
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Pat.Status status = 9;
    */
   status: Pat_Status;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 10;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * It serves before, and not at it.
+   * Expiry time (exclusive).
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 11;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When it was last exchanged, to the minute; absent for never.
+   * Time of the last exchange, to the minute; absent if it was never exchanged.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 12;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it was not.
+   * Revocation time; absent if it was not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 13;
    */
@@ -123,41 +123,41 @@ export const PatSchema: GenMessage<Pat> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_pat_service, 0);
 
 /**
- * Where it stands.
+ * Current state.
  *
  * @generated from enum signet.auth.v1.Pat.Status
  */
 export const Pat_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * May be exchanged.
+   * Can be exchanged.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Its time is over.
+   * Expired.
    *
    * @generated from enum value: EXPIRED = 2;
    */
   EXPIRED: 2,
 
   /**
-   * Ended by its owner, or with its owner's account.
+   * Revoked by its owner, or with its owner's account.
    *
    * @generated from enum value: REVOKED = 3;
    */
   REVOKED: 3,
 
   /**
-   * Ended because somebody found it.
+   * Revoked because the token leaked.
    *
    * @generated from enum value: LEAKED = 4;
    */
@@ -165,7 +165,7 @@ export const Pat_Status = {
 } as const;
 
 /**
- * Where it stands.
+ * Current state.
  *
  * @generated from enum signet.auth.v1.Pat.Status
  */
@@ -178,34 +178,34 @@ export const Pat_StatusSchema: GenEnum<Pat_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_pat_service, 0, 0);
 
 /**
- * A new personal access token.
+ * Request of CreatePat.
  *
  * @generated from message signet.auth.v1.CreatePatRequest
  */
 export type CreatePatRequest = Message<"signet.auth.v1.CreatePatRequest"> & {
   /**
-   * What its owner calls it.
+   * Name that the owner chose.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The services that access tokens may be asked for; of the app's, or this service.
+   * Audiences that access tokens can be requested for: audiences of the app, or this service.
    *
    * @generated from field: repeated string allowed_audiences = 2;
    */
   allowedAudiences: string[];
 
   /**
-   * The most that an access token may hold; of what the caller holds for these services.
+   * Upper bound of the scopes of an access token, a subset of the caller's own scopes for these audiences.
    *
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
 
   /**
-   * Days until it expires; 0 means 90.
+   * Lifetime in days; 0 means 90.
    *
    * @generated from field: uint32 expires_in_days = 4;
    */
@@ -220,20 +220,20 @@ export const CreatePatRequestSchema: GenMessage<CreatePatRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_pat_service, 1);
 
 /**
- * The token, this once.
+ * The created personal access token.
  *
  * @generated from message signet.auth.v1.CreatePatResponse
  */
 export type CreatePatResponse = Message<"signet.auth.v1.CreatePatResponse"> & {
   /**
-   * `sgpat_…`, 56 characters. It is shown here and never again.
+   * The token: `sgpat_…`, 56 characters. The service never returns it again.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * What is kept of it.
+   * The stored record, without the secret.
    *
    * @generated from field: signet.auth.v1.Pat pat = 2;
    */
@@ -248,20 +248,20 @@ export const CreatePatResponseSchema: GenMessage<CreatePatResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_pat_service, 2);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListPatsRequest
  */
 export type ListPatsRequest = Message<"signet.auth.v1.ListPatsRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -276,7 +276,7 @@ export const ListPatsRequestSchema: GenMessage<ListPatsRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_pat_service, 3);
 
 /**
- * A page of personal access tokens.
+ * One page of personal access tokens.
  *
  * @generated from message signet.auth.v1.ListPatsResponse
  */
@@ -289,7 +289,7 @@ export type ListPatsResponse = Message<"signet.auth.v1.ListPatsResponse"> & {
   pats: Pat[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -304,13 +304,13 @@ export const ListPatsResponseSchema: GenMessage<ListPatsResponse> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_pat_service, 4);
 
 /**
- * Which one ends.
+ * Request of RevokePat.
  *
  * @generated from message signet.auth.v1.RevokePatRequest
  */
 export type RevokePatRequest = Message<"signet.auth.v1.RevokePatRequest"> & {
   /**
-   * `pat_…`
+   * Personal access token id: `pat_…`.
    *
    * @generated from field: string pat_id = 1;
    */
@@ -325,7 +325,7 @@ export const RevokePatRequestSchema: GenMessage<RevokePatRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_pat_service, 5);
 
 /**
- * Nothing: it has ended.
+ * Empty response of RevokePat.
  *
  * @generated from message signet.auth.v1.RevokePatResponse
  */
@@ -340,34 +340,34 @@ export const RevokePatResponseSchema: GenMessage<RevokePatResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_pat_service, 6);
 
 /**
- * What is exchanged, and for what.
+ * Request of ExchangePat.
  *
  * @generated from message signet.auth.v1.ExchangePatRequest
  */
 export type ExchangePatRequest = Message<"signet.auth.v1.ExchangePatRequest"> & {
   /**
-   * `sgpat_…`
+   * The personal access token: `sgpat_…`.
    *
    * @generated from field: string pat = 1;
    */
   pat: string;
 
   /**
-   * The one service that the access token is for; may be empty where the personal access token allows exactly one.
+   * Audience of the access token. Optional if the personal access token allows exactly one.
    *
    * @generated from field: string audience = 2;
    */
   audience: string;
 
   /**
-   * Scopes of the personal access token; none means all of them. Fewer may be granted.
+   * Requested scopes of the personal access token; empty means all. Fewer can be granted.
    *
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
 
   /**
-   * A context that its owner is a member of; where the personal access token is bound to none.
+   * Context that the owner is a member of. Only allowed if the personal access token is bound to no context.
    *
    * @generated from field: string context_id = 4;
    */
@@ -382,7 +382,7 @@ export const ExchangePatRequestSchema: GenMessage<ExchangePatRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_pat_service, 7);
 
 /**
- * An access token; never a refresh token.
+ * An access token. The service issues no refresh token for it.
  *
  * @generated from message signet.auth.v1.ExchangePatResponse
  */
@@ -402,21 +402,21 @@ export type ExchangePatResponse = Message<"signet.auth.v1.ExchangePatResponse"> 
   tokenType: string;
 
   /**
-   * Its life in seconds.
+   * Lifetime of the access token in seconds.
    *
    * @generated from field: uint32 expires_in = 3;
    */
   expiresIn: number;
 
   /**
-   * The one service that it is for.
+   * Audience of the access token.
    *
    * @generated from field: string audience = 4;
    */
   audience: string;
 
   /**
-   * What was granted; may be less than was asked for.
+   * Granted scopes; can be fewer than requested.
    *
    * @generated from field: repeated string scopes = 5;
    */
@@ -431,23 +431,27 @@ export const ExchangePatResponseSchema: GenMessage<ExchangePatResponse> = /*@__P
   messageDesc(file_signet_auth_v1_pat_service, 8);
 
 /**
- * Manages personal access tokens, the credentials of people's own programs. A personal access token is exchanged for
- * access tokens. As a bearer token it is refused with PAT_NOT_BEARER, and its owner sees the attempt in the audit.
+ * Manages personal access tokens, the credentials of people's own programs. A client exchanges a personal access token
+ * for an access token. As a bearer token it is rejected with PAT_NOT_BEARER, and the audit log shows the attempt to its
+ * owner.
  *
- * Only a signed-in session can create, list and revoke them. An access token obtained with a personal access token, or
- * by a service on a user's behalf, cannot.
+ * Only a user session can create, list and revoke personal access tokens. The service rejects access tokens that came
+ * from a personal access token or a delegation.
  *
  * @generated from service signet.auth.v1.PatService
  */
 export const PatService: GenService<{
   /**
    * Creates a personal access token and returns it once. It is bound to the app, tenant and context of the caller's
-   * session. An exchange never grants more than its owner holds at that time.
+   * session. An exchange never grants more than the owner holds at that time.
+   *
+   * Requires: USER.
+   * REST: POST /auth/pats.
    *
    * Errors:
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED
    *   PERMISSION_DENIED STEP_UP_REQUIRED (signed in more than 15 minutes ago), SCOPE_NOT_GRANTED (more than the caller
-   *                     holds), PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *                     holds), PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.PatService.CreatePat
    */
@@ -459,9 +463,12 @@ export const PatService: GenService<{
   /**
    * Lists the caller's personal access tokens in the session's app, newest first. Expired and revoked ones are included.
    *
+   * Requires: USER.
+   * REST: GET /auth/pats.
+   *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
-   *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.PatService.ListPats
    */
@@ -474,9 +481,12 @@ export const PatService: GenService<{
    * Revokes one of the caller's personal access tokens and the access tokens issued from it. Repeating the call
    * succeeds.
    *
+   * Requires: USER.
+   * REST: POST /auth/pats/{pat_id}:revoke.
+   *
    * Errors:
-   *   NOT_FOUND         NOT_FOUND (also for somebody else's)
-   *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED (no session)
+   *   NOT_FOUND         NOT_FOUND (unknown, or another user's)
+   *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED (not a session)
    *
    * @generated from rpc signet.auth.v1.PatService.RevokePat
    */
@@ -486,12 +496,15 @@ export const PatService: GenService<{
     output: typeof RevokePatResponseSchema;
   },
   /**
-   * Exchanges a personal access token for an access token. This is the grant `pat` of TokenService.Token.
+   * Exchanges a personal access token for an access token. TokenService.Token offers the same as the grant `pat`.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/pats/exchange.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD, AUDIENCE_NOT_ALLOWED
    *   UNAUTHENTICATED   PAT_INVALID, PRINCIPAL_INACTIVE, PRINCIPAL_LOCKED, IDENTITY_INACTIVE
-   *   PERMISSION_DENIED SCOPE_NOT_GRANTED (nothing is left to grant), MEMBERSHIP_INACTIVE, CONTEXT_MISMATCH,
+   *   PERMISSION_DENIED SCOPE_NOT_GRANTED (no scope can be granted), MEMBERSHIP_INACTIVE, CONTEXT_MISMATCH,
    *                     TENANT_SUSPENDED
    *
    * @generated from rpc signet.auth.v1.PatService.ExchangePat

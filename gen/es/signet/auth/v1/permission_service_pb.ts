@@ -16,34 +16,34 @@ export const file_signet_auth_v1_permission_service: GenFile = /*@__PURE__*/
   fileDesc("CidzaWduZXQvYXV0aC92MS9wZXJtaXNzaW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIqcCChxHZXRQZXJtaXNzaW9uU25hcHNob3RSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSMwoGYXBwX2lkGAIgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEiAKCHBlcm1fdmVyGAUgASgEQg66SAsyCRj/////////DyIsCh1HZXRQZXJtaXNzaW9uU25hcHNob3RSZXNwb25zZRILCgNqd3MYASABKAky3QEKEVBlcm1pc3Npb25TZXJ2aWNlEscBChVHZXRQZXJtaXNzaW9uU25hcHNob3QSLC5zaWduZXQuYXV0aC52MS5HZXRQZXJtaXNzaW9uU25hcHNob3RSZXF1ZXN0Gi0uc2lnbmV0LmF1dGgudjEuR2V0UGVybWlzc2lvblNuYXBzaG90UmVzcG9uc2UiUZACAcraGCJKIAoFKgMKAQIKFxIVYXV0aC5wZXJtaXNzaW9ucy5yZWFkgtPkkwIiEiAvYXV0aC9wZXJtaXNzaW9ucy97cHJpbmNpcGFsX2lkfUJaChJkZXYuc2lnbmV0LmF1dGgudjFCFlBlcm1pc3Npb25TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement]);
 
 /**
- * Whose permissions, where, and which version of them: what the token says.
+ * Request of GetPermissionSnapshot. All values come from the token.
  *
  * @generated from message signet.auth.v1.GetPermissionSnapshotRequest
  */
 export type GetPermissionSnapshotRequest = Message<"signet.auth.v1.GetPermissionSnapshotRequest"> & {
   /**
-   * `prn_…`: the token's `sub`.
+   * The token's `sub`: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
   principalId: string;
 
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * `ten_…`; empty for a token of no tenant.
+   * The token's tenant: `ten_…`; empty for none.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * `ctx_…`; empty for a token of no context.
+   * The token's context: `ctx_…`; empty for none.
    *
    * @generated from field: string context_id = 4;
    */
@@ -65,17 +65,17 @@ export const GetPermissionSnapshotRequestSchema: GenMessage<GetPermissionSnapsho
   messageDesc(file_signet_auth_v1_permission_service, 0);
 
 /**
- * A signed statement.
+ * The signed snapshot.
  *
  * @generated from message signet.auth.v1.GetPermissionSnapshotResponse
  */
 export type GetPermissionSnapshotResponse = Message<"signet.auth.v1.GetPermissionSnapshotResponse"> & {
   /**
    * A JWS (RFC 7515) of type `perm+jwt`, signed with a key of `/.well-known/statement-keys.json`; at most 1,048,576
-   * characters. Its claims: `iss`, `iat`, `sub`, `app_id`, `tenant_id`, `context_id` and `perm_ver` as asked for; `roles`
-   * of `{id, key, permissions, inheritable}`; `scopes`, the permissions that a token with the scope may use, by scope;
-   * `grants` of `{role_id, tenant_id, context_id, resource: {type, id}, expires_at_ms}`. What is absent is not narrowed; a
-   * resource is one of exactly the tenant and context that are named beside it.
+   * characters. The claims `iss`, `iat`, `sub`, `app_id`, `tenant_id`, `context_id` and `perm_ver` are as requested.
+   * `roles` has objects `{id, key, permissions, inheritable}`. `scopes` maps each scope to the permissions that a token
+   * with it can use. `grants` has objects `{role_id, tenant_id, context_id, resource: {type, id}, expires_at_ms}`. An
+   * absent member does not narrow the grant. A resource belongs to exactly the tenant and context of its grant.
    *
    * @generated from field: string jws = 1;
    */
@@ -90,22 +90,25 @@ export const GetPermissionSnapshotResponseSchema: GenMessage<GetPermissionSnapsh
   messageDesc(file_signet_auth_v1_permission_service, 1);
 
 /**
- * Returns the permissions of principals to services. A snapshot of one version never changes, so it can be cached
- * without a limit.
+ * Returns permission snapshots of principals to services. A snapshot of one version never changes, so a service can
+ * cache it indefinitely.
  *
  * @generated from service signet.auth.v1.PermissionService
  */
 export const PermissionService: GenService<{
   /**
-   * Returns a principal's grants at one node. They are those of the version that a token of the principal carries as
-   * `perm_ver`. The caller is a service of the app with the scope `auth.permissions.read`; a service that is bound to a
-   * tenant or a context can ask about that one alone.
+   * Returns a principal's grants at one node. The request names the version that a token carries as `perm_ver`. The
+   * caller is a service of the app with the scope `auth.permissions.read`. A service that is bound to a tenant or a
+   * context can query only that one.
+   *
+   * Requires: SERVICE and scope auth.permissions.read.
+   * REST: GET /auth/permissions/{principal_id}.
    *
    * Errors:
-   *   ABORTED            SNAPSHOT_OUTDATED (permissions changed since; a token of this version is PERMISSIONS_STALE)
-   *   INVALID_ARGUMENT   INVALID_FIELD (`perm_ver`: there has been no such version)
-   *   PERMISSION_DENIED  MISSING_SCOPE, PRINCIPAL_KIND_NOT_ALLOWED, RESOURCE_UNRESOLVED (the principal is no active member
-   *                      there, the place does not exist, or it is out of reach: one answer for all)
+   *   ABORTED            SNAPSHOT_OUTDATED (permissions changed; a token of this version is PERMISSIONS_STALE)
+   *   INVALID_ARGUMENT   INVALID_FIELD (`perm_ver` is not a known version)
+   *   PERMISSION_DENIED  MISSING_SCOPE, PRINCIPAL_KIND_NOT_ALLOWED, RESOURCE_UNRESOLVED (the principal is not an active member,
+   *                      the scope does not exist, or is not the caller\'s)
    *   RESOURCE_EXHAUSTED SNAPSHOT_TOO_LARGE
    *
    * @generated from rpc signet.auth.v1.PermissionService.GetPermissionSnapshot

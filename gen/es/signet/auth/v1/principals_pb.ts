@@ -18,13 +18,13 @@ export const file_signet_auth_v1_principals: GenFile = /*@__PURE__*/
   fileDesc("Ch9zaWduZXQvYXV0aC92MS9wcmluY2lwYWxzLnByb3RvEg5zaWduZXQuYXV0aC52MSJQChNHZXRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQirAEKFEdldFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgCIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50IlQKF1N1c3BlbmRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSAoYU3VzcGVuZFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZSZXN1bWVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIlcKGkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSwobRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJXChpSZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBI5CgxwcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKG1JlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZRIsCglwcmluY2lwYWwYASABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwiqAEKFExvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOwoPbG9ja19leHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMY9AMiRQoVTG9ja1ByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZVbmxvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXVW5sb2NrUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIl8KG0Jsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJZChxCbG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiYQodVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QSQAoTcHJvdmlkZXJfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5wYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWwoeVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnRCUwoSZGV2LnNpZ25ldC5hdXRoLnYxQg9QcmluY2lwYWxzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
 
 /**
- * Which principal is shown.
+ * Request of GetPrincipal.
  *
  * @generated from message signet.auth.v1.GetPrincipalRequest
  */
 export type GetPrincipalRequest = Message<"signet.auth.v1.GetPrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -39,27 +39,27 @@ export const GetPrincipalRequestSchema: GenMessage<GetPrincipalRequest> = /*@__P
   messageDesc(file_signet_auth_v1_principals, 0);
 
 /**
- * A principal and, of a person, the identity and the ways of signing in.
+ * A principal and, for a user, its identity and provider accounts.
  *
  * @generated from message signet.auth.v1.GetPrincipalResponse
  */
 export type GetPrincipalResponse = Message<"signet.auth.v1.GetPrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
   principal?: Principal | undefined;
 
   /**
-   * The person; absent for a service.
+   * The person's identity; absent for a service.
    *
    * @generated from field: signet.auth.v1.Identity identity = 2;
    */
   identity?: Identity | undefined;
 
   /**
-   * Their ways of signing in.
+   * The person's provider accounts.
    *
    * @generated from field: repeated signet.auth.v1.ProviderAccount provider_accounts = 3;
    */
@@ -74,13 +74,13 @@ export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@_
   messageDesc(file_signet_auth_v1_principals, 1);
 
 /**
- * Who is stopped.
+ * Request of SuspendPrincipal.
  *
  * @generated from message signet.auth.v1.SuspendPrincipalRequest
  */
 export type SuspendPrincipalRequest = Message<"signet.auth.v1.SuspendPrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -95,13 +95,13 @@ export const SuspendPrincipalRequestSchema: GenMessage<SuspendPrincipalRequest> 
   messageDesc(file_signet_auth_v1_principals, 2);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.SuspendPrincipalResponse
  */
 export type SuspendPrincipalResponse = Message<"signet.auth.v1.SuspendPrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -116,13 +116,13 @@ export const SuspendPrincipalResponseSchema: GenMessage<SuspendPrincipalResponse
   messageDesc(file_signet_auth_v1_principals, 3);
 
 /**
- * Who may call again.
+ * Request of ResumePrincipal.
  *
  * @generated from message signet.auth.v1.ResumePrincipalRequest
  */
 export type ResumePrincipalRequest = Message<"signet.auth.v1.ResumePrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -137,13 +137,13 @@ export const ResumePrincipalRequestSchema: GenMessage<ResumePrincipalRequest> = 
   messageDesc(file_signet_auth_v1_principals, 4);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.ResumePrincipalResponse
  */
 export type ResumePrincipalResponse = Message<"signet.auth.v1.ResumePrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -158,13 +158,13 @@ export const ResumePrincipalResponseSchema: GenMessage<ResumePrincipalResponse> 
   messageDesc(file_signet_auth_v1_principals, 5);
 
 /**
- * Who is ended.
+ * Request of DeactivatePrincipal.
  *
  * @generated from message signet.auth.v1.DeactivatePrincipalRequest
  */
 export type DeactivatePrincipalRequest = Message<"signet.auth.v1.DeactivatePrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -179,13 +179,13 @@ export const DeactivatePrincipalRequestSchema: GenMessage<DeactivatePrincipalReq
   messageDesc(file_signet_auth_v1_principals, 6);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.DeactivatePrincipalResponse
  */
 export type DeactivatePrincipalResponse = Message<"signet.auth.v1.DeactivatePrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -200,13 +200,13 @@ export const DeactivatePrincipalResponseSchema: GenMessage<DeactivatePrincipalRe
   messageDesc(file_signet_auth_v1_principals, 7);
 
 /**
- * Who comes back.
+ * Request of ReactivatePrincipal.
  *
  * @generated from message signet.auth.v1.ReactivatePrincipalRequest
  */
 export type ReactivatePrincipalRequest = Message<"signet.auth.v1.ReactivatePrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -221,13 +221,13 @@ export const ReactivatePrincipalRequestSchema: GenMessage<ReactivatePrincipalReq
   messageDesc(file_signet_auth_v1_principals, 8);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.ReactivatePrincipalResponse
  */
 export type ReactivatePrincipalResponse = Message<"signet.auth.v1.ReactivatePrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -242,27 +242,27 @@ export const ReactivatePrincipalResponseSchema: GenMessage<ReactivatePrincipalRe
   messageDesc(file_signet_auth_v1_principals, 9);
 
 /**
- * Which principal is locked, and until when.
+ * Request of LockPrincipal.
  *
  * @generated from message signet.auth.v1.LockPrincipalRequest
  */
 export type LockPrincipalRequest = Message<"signet.auth.v1.LockPrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
   principalId: string;
 
   /**
-   * When the lock ends by itself: in the future, at most 30 days from now.
+   * Expiry time of the lock: in the future, at most 30 days from now.
    *
    * @generated from field: google.protobuf.Timestamp lock_expires_at = 2;
    */
   lockExpiresAt?: Timestamp | undefined;
 
   /**
-   * Why; administrators see it in the principal.
+   * Reason, shown to administrators with the principal.
    *
    * @generated from field: string reason = 3;
    */
@@ -277,13 +277,13 @@ export const LockPrincipalRequestSchema: GenMessage<LockPrincipalRequest> = /*@_
   messageDesc(file_signet_auth_v1_principals, 10);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.LockPrincipalResponse
  */
 export type LockPrincipalResponse = Message<"signet.auth.v1.LockPrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -298,13 +298,13 @@ export const LockPrincipalResponseSchema: GenMessage<LockPrincipalResponse> = /*
   messageDesc(file_signet_auth_v1_principals, 11);
 
 /**
- * Which principal is unlocked.
+ * Request of UnlockPrincipal.
  *
  * @generated from message signet.auth.v1.UnlockPrincipalRequest
  */
 export type UnlockPrincipalRequest = Message<"signet.auth.v1.UnlockPrincipalRequest"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string principal_id = 1;
    */
@@ -319,13 +319,13 @@ export const UnlockPrincipalRequestSchema: GenMessage<UnlockPrincipalRequest> = 
   messageDesc(file_signet_auth_v1_principals, 12);
 
 /**
- * The principal as it is now.
+ * The principal after the change.
  *
  * @generated from message signet.auth.v1.UnlockPrincipalResponse
  */
 export type UnlockPrincipalResponse = Message<"signet.auth.v1.UnlockPrincipalResponse"> & {
   /**
-   * The principal as it is now.
+   * The principal after the change.
    *
    * @generated from field: signet.auth.v1.Principal principal = 1;
    */
@@ -340,13 +340,13 @@ export const UnlockPrincipalResponseSchema: GenMessage<UnlockPrincipalResponse> 
   messageDesc(file_signet_auth_v1_principals, 13);
 
 /**
- * Which way of signing in is stopped.
+ * Request of BlockProviderAccount.
  *
  * @generated from message signet.auth.v1.BlockProviderAccountRequest
  */
 export type BlockProviderAccountRequest = Message<"signet.auth.v1.BlockProviderAccountRequest"> & {
   /**
-   * `pac_…`
+   * Provider account id: `pac_…`.
    *
    * @generated from field: string provider_account_id = 1;
    */
@@ -361,13 +361,13 @@ export const BlockProviderAccountRequestSchema: GenMessage<BlockProviderAccountR
   messageDesc(file_signet_auth_v1_principals, 14);
 
 /**
- * The account as it is now.
+ * The account after the change.
  *
  * @generated from message signet.auth.v1.BlockProviderAccountResponse
  */
 export type BlockProviderAccountResponse = Message<"signet.auth.v1.BlockProviderAccountResponse"> & {
   /**
-   * The account.
+   * The provider account after the change.
    *
    * @generated from field: signet.auth.v1.ProviderAccount provider_account = 1;
    */
@@ -382,13 +382,13 @@ export const BlockProviderAccountResponseSchema: GenMessage<BlockProviderAccount
   messageDesc(file_signet_auth_v1_principals, 15);
 
 /**
- * Which way of signing in is let through again.
+ * Request of UnblockProviderAccount.
  *
  * @generated from message signet.auth.v1.UnblockProviderAccountRequest
  */
 export type UnblockProviderAccountRequest = Message<"signet.auth.v1.UnblockProviderAccountRequest"> & {
   /**
-   * `pac_…`
+   * Provider account id: `pac_…`.
    *
    * @generated from field: string provider_account_id = 1;
    */
@@ -403,13 +403,13 @@ export const UnblockProviderAccountRequestSchema: GenMessage<UnblockProviderAcco
   messageDesc(file_signet_auth_v1_principals, 16);
 
 /**
- * The account as it is now.
+ * The account after the change.
  *
  * @generated from message signet.auth.v1.UnblockProviderAccountResponse
  */
 export type UnblockProviderAccountResponse = Message<"signet.auth.v1.UnblockProviderAccountResponse"> & {
   /**
-   * The account.
+   * The provider account after the change.
    *
    * @generated from field: signet.auth.v1.ProviderAccount provider_account = 1;
    */

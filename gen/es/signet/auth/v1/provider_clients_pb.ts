@@ -19,160 +19,161 @@ export const file_signet_auth_v1_provider_clients: GenFile = /*@__PURE__*/
   fileDesc("CiVzaWduZXQvYXV0aC92MS9wcm92aWRlcl9jbGllbnRzLnByb3RvEg5zaWduZXQuYXV0aC52MSKfDAoOUHJvdmlkZXJDbGllbnQSDwoCaWQYASABKAlCA+BBAxITCgZhcHBfaWQYAiABKAlCA+BBAxI3Cghwcm92aWRlchgDIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQgvgQQW6SAWCAQIQARI3CghwbGF0Zm9ybRgEIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlBsYXRmb3JtQgvgQQW6SAWCAQIQARI6CgZzdGF0dXMYBSABKA4yJS5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudC5TdGF0dXNCA+BBAxIbCgljbGllbnRfaWQYBiABKAlCCLpIBXIDGP8BEiQKB2lzc3VlcnMYByADKAlCE7pIEJIBDRAEGAEiB3IFEAEY/wESJQoQY2Fub25pY2FsX2lzc3VlchgIIAEoCUIL4EEFukgFcgMY/wESJgoJYXVkaWVuY2VzGAkgAygJQhO6SBCSAQ0QCBgBIgdyBRABGP8BEi8KEmF1dGhvcml6ZWRfcGFydGllcxgKIAMoCUITukgQkgENEAgYASIHcgUQARj/ARJGCgpub25jZV9tb2RlGAsgASgOMiguc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJDbGllbnQuTm9uY2VNb2RlQgi6SAWCAQIQARIVCg1yZXF1aXJlX25vbmNlGAwgASgIEisKDmhvc3RlZF9kb21haW5zGA0gAygJQhO6SBCSAQ0QMhgBIgdyBRABGP0BEhYKDnNpZ251cF9lbmFibGVkGA4gASgIEisKDXJlZGlyZWN0X3VyaXMYDyADKAlCFLpIEZIBDhAyGAEiCHIGGIAQiAEBEiAKCGp3a3NfdXJpGBAgASgJQg66SAvYAQFyBhiAEIgBARImCg50b2tlbl9lbmRwb2ludBgRIAEoCUIOukgL2AEBcgYYgBCIAQESJQoNY2xpZW50X3NlY3JldBgSIAEoCUIOgAEB4EEEukgFcgMYgEASHgoRaGFzX2NsaWVudF9zZWNyZXQYEyABKAhCA+BBAxIkCg9wcm92aWRlcl90ZW5hbnQYFCABKAlCC+BBBbpIBXIDGIABEh8KDWNsaWVudF9rZXlfaWQYFSABKAlCCLpIBXIDGIABEisKE3Jldm9jYXRpb25fZW5kcG9pbnQYFiABKAlCDrpIC9gBAXIGGIAQiAEBEiYKC3Byb2plY3RfdXJsGBcgASgJQhHgQQW6SAvYAQFyBhj/AYgBARIkCgx0b2tlbl9zZWNyZXQYGCABKAlCDoABAeBBBLpIBXIDGIAIEh0KEGhhc190b2tlbl9zZWNyZXQYGSABKAhCA+BBAxIzCgpjcmVhdGVkX2F0GBogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYGyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSOgoKY29ubmVjdGlvbhgcIAEoCUIm4EEFukggch4yHF4oW2EtejAtOV1bYS16MC05LV17MCwzMX0pPyQSHQoMZGlzcGxheV9uYW1lGB0gASgJQge6SARyAhhAEi4KFmF1dGhvcml6YXRpb25fZW5kcG9pbnQYHiABKAlCDrpIC9gBAXIGGIAQiAEBEjQKBnNjb3BlcxgfIAMoCUIkukghkgEeEBAYASIYchYyFF5bISMtXFtcXS1+XXsxLDEyOH0kEiAKGHJlcXVpcmVzX3Jlc3BvbnNlX2lzc3VlchggIAEoCBIuCgZwcmVzZXQYISABKAlCHuBBBeBBBLpIFXITMhFeW2EtejAtOS1dezAsMzJ9JBIlCg1wcmVzZXRfdGVuYW50GCIgASgJQg7gQQXgQQS6SAVyAxj9ASI6CgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDAoIRElTQUJMRUQQAiJTCglOb25jZU1vZGUSGgoWTk9OQ0VfTU9ERV9VTlNQRUNJRklFRBAAEgcKA1JBVxABEg4KClNIQTI1Nl9IRVgQAhIRCg1TSEEyNTZfQjY0VVJMEAMikwEKG0NyZWF0ZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEj8KD3Byb3ZpZGVyX2NsaWVudBgCIAEoCzIeLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQ2xpZW50Qga6SAPIAQEiVwocQ3JlYXRlUHJvdmlkZXJDbGllbnRSZXNwb25zZRI3Cg9wcm92aWRlcl9jbGllbnQYASABKAsyHi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudCKQAQoYR2V0UHJvdmlkZXJDbGllbnRSZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSPwoScHJvdmlkZXJfY2xpZW50X2lkGAIgASgJQiO6SCByHjIcXnBjbF9bMC05YS1oamttbnAtdHYtel17MjZ9JCJUChlHZXRQcm92aWRlckNsaWVudFJlc3BvbnNlEjcKD3Byb3ZpZGVyX2NsaWVudBgBIAEoCzIeLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQ2xpZW50IowBChpMaXN0UHJvdmlkZXJDbGllbnRzUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAQicAobTGlzdFByb3ZpZGVyQ2xpZW50c1Jlc3BvbnNlEjgKEHByb3ZpZGVyX2NsaWVudHMYASADKAsyHi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkihQIKG1VwZGF0ZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEj8KEnByb3ZpZGVyX2NsaWVudF9pZBgCIAEoCUIjukggch4yHF5wY2xfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSPwoPcHJvdmlkZXJfY2xpZW50GAMgASgLMh4uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJDbGllbnRCBrpIA8gBARIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siVwocVXBkYXRlUHJvdmlkZXJDbGllbnRSZXNwb25zZRI3Cg9wcm92aWRlcl9jbGllbnQYASABKAsyHi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudCKUAQocRGlzYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEj8KEnByb3ZpZGVyX2NsaWVudF9pZBgCIAEoCUIjukggch4yHF5wY2xfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWAodRGlzYWJsZVByb3ZpZGVyQ2xpZW50UmVzcG9uc2USNwoPcHJvdmlkZXJfY2xpZW50GAEgASgLMh4uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJDbGllbnQikwEKG0VuYWJsZVByb3ZpZGVyQ2xpZW50UmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEj8KEnByb3ZpZGVyX2NsaWVudF9pZBgCIAEoCUIjukggch4yHF5wY2xfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiVwocRW5hYmxlUHJvdmlkZXJDbGllbnRSZXNwb25zZRI3Cg9wcm92aWRlcl9jbGllbnQYASABKAsyHi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckNsaWVudEJYChJkZXYuc2lnbmV0LmF1dGgudjFCFFByb3ZpZGVyQ2xpZW50c1Byb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
 
 /**
- * An app's own client at a provider: what its people see the provider ask for.
+ * An app's client registration at an identity provider.
  *
  * @generated from message signet.auth.v1.ProviderClient
  */
 export type ProviderClient = Message<"signet.auth.v1.ProviderClient"> & {
   /**
-   * `pcl_…`
+   * Provider client id: `pcl_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * Who vouches.
+   * Identity provider.
    *
    * @generated from field: signet.auth.v1.Provider provider = 3;
    */
   provider: Provider;
 
   /**
-   * Where the app runs.
+   * Platform of the client.
    *
    * @generated from field: signet.auth.v1.Platform platform = 4;
    */
   platform: Platform;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.ProviderClient.Status status = 5;
    */
   status: ProviderClient_Status;
 
   /**
-   * The app's client id at the provider; for IDP_B on iOS the bundle id. For IDP_C the project's name for the app.
+   * The app's client id at the provider. IDP_B on iOS: the bundle id. IDP_C: the project's name for the app.
    *
    * @generated from field: string client_id = 6;
    */
   clientId: string;
 
   /**
-   * Accepted values of `iss`. IDP_C: `<project_url>/auth/v1`, filled in.
+   * Accepted values of `iss`. IDP_C: the service sets `<project_url>/auth/v1`.
    *
    * @generated from field: repeated string issuers = 7;
    */
   issuers: string[];
 
   /**
-   * The one that accounts are kept under; one of the issuers, and the first when it is empty. Cannot change: accounts would be lost.
+   * Issuer that provider accounts are stored under: one of `issuers`, the first if empty. It cannot change, because
+   * accounts would be lost.
    *
    * @generated from field: string canonical_issuer = 8;
    */
   canonicalIssuer: string;
 
   /**
-   * Accepted values of `aud`; the client id when empty.
+   * Accepted values of `aud`; empty means the client id.
    *
    * @generated from field: repeated string audiences = 9;
    */
   audiences: string[];
 
   /**
-   * Accepted values of `azp`; the client id when empty.
+   * Accepted values of `azp`; empty means the client id.
    *
    * @generated from field: repeated string authorized_parties = 10;
    */
   authorizedParties: string[];
 
   /**
-   * How tokens carry the nonce.
+   * Encoding of the nonce in ID tokens.
    *
    * @generated from field: signet.auth.v1.ProviderClient.NonceMode nonce_mode = 11;
    */
   nonceMode: ProviderClient_NonceMode;
 
   /**
-   * A sign-in without a nonce is refused.
+   * Rejects sign-ins without a nonce.
    *
    * @generated from field: bool require_nonce = 12;
    */
   requireNonce: boolean;
 
   /**
-   * Only people of these domains (`hd`); empty for all.
+   * Accepted values of `hd` (hosted domain); empty accepts all.
    *
    * @generated from field: repeated string hosted_domains = 13;
    */
   hostedDomains: string[];
 
   /**
-   * People whom the app does not know may sign in this way.
+   * Allows the first sign-in of people without a membership through this client.
    *
    * @generated from field: bool signup_enabled = 14;
    */
   signupEnabled: boolean;
 
   /**
-   * Addresses that authorization codes are sent to: exact.
+   * Exact redirect URIs for authorization codes.
    *
    * @generated from field: repeated string redirect_uris = 15;
    */
   redirectUris: string[];
 
   /**
-   * Where the provider publishes its keys.
+   * Address of the provider's JWK Set.
    *
    * @generated from field: string jwks_uri = 16;
    */
   jwksUri: string;
 
   /**
-   * Where codes are traded; empty where the client takes none.
+   * Token endpoint for authorization codes; empty if the client accepts no codes.
    *
    * @generated from field: string token_endpoint = 17;
    */
   tokenEndpoint: string;
 
   /**
-   * The client's secret; IDP_B: its P-256 private key, PKCS#8 in PEM; IDP_C: the project's secret key. Written, never shown.
+   * Client secret. IDP_B: its P-256 private key, PKCS#8 in PEM. IDP_C: the project's secret key. Input only.
    *
    * @generated from field: string client_secret = 18;
    */
   clientSecret: string;
 
   /**
-   * A secret is kept.
+   * True if a client secret is stored.
    *
    * @generated from field: bool has_client_secret = 19;
    */
   hasClientSecret: boolean;
 
   /**
-   * IDP_B: the team id. IDP_C: the project reference. Cannot change: accounts would be lost.
+   * IDP_B: team id. IDP_C: project reference. It cannot change, because accounts would be lost.
    *
    * @generated from field: string provider_tenant = 20;
    */
   providerTenant: string;
 
   /**
-   * IDP_B: the id of the private key.
+   * IDP_B: id of the private key.
    *
    * @generated from field: string client_key_id = 21;
    */
   clientKeyId: string;
 
   /**
-   * IDP_B: where its tokens are revoked.
+   * IDP_B: endpoint that revokes its tokens.
    *
    * @generated from field: string revocation_endpoint = 22;
    */
@@ -186,81 +187,81 @@ export type ProviderClient = Message<"signet.auth.v1.ProviderClient"> & {
   projectUrl: string;
 
   /**
-   * IDP_C: the project's HS256 secret, where it has no published keys. Written, never shown.
+   * IDP_C: the project's HS256 secret, if it has no published keys. Input only.
    *
    * @generated from field: string token_secret = 24;
    */
   tokenSecret: string;
 
   /**
-   * An HS256 secret is kept.
+   * True if an HS256 secret is stored.
    *
    * @generated from field: bool has_token_secret = 25;
    */
   hasTokenSecret: boolean;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 26;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 27;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Tells several clients of one provider and platform apart, such as `google` and `okta`: lower-case letters, digits and
-   * hyphens. Empty for the default, which a sign-in that names no connection uses. IDP_C has none.
+   * Name that distinguishes several clients for one provider and platform, such as `google` and `okta`: lower-case
+   * letters, digits and hyphens. Empty for the default, which a sign-in without a connection uses. IDP_C has none.
    *
    * @generated from field: string connection = 28;
    */
   connection: string;
 
   /**
-   * What a sign-in page calls it. Empty: the connection's name, or the provider's.
+   * Name for the sign-in page. Empty means the connection's name, or the provider's.
    *
    * @generated from field: string display_name = 29;
    */
   displayName: string;
 
   /**
-   * IDP_A: where browsers are sent to sign in; empty where the app does not offer sign-in by redirect.
+   * IDP_A: authorization endpoint; empty if the app does not offer sign-in by redirect.
    *
    * @generated from field: string authorization_endpoint = 30;
    */
   authorizationEndpoint: string;
 
   /**
-   * IDP_A: the scopes that are asked for there, `openid` among them. Empty: `openid email profile`.
+   * IDP_A: scopes of the authorization request, including `openid`. Empty means `openid email profile`.
    *
    * @generated from field: repeated string scopes = 31;
    */
   scopes: string[];
 
   /**
-   * IDP_A: the provider names itself in every authorization response (RFC 9207), so one without `iss` is refused. An `iss`
-   * that comes is compared in any case.
+   * IDP_A: requires `iss` in every authorization response (RFC 9207). A present `iss` is always checked.
    *
    * @generated from field: bool requires_response_issuer = 32;
    */
   requiresResponseIssuer: boolean;
 
   /**
-   * IDP_A: a well-known provider, whose issuers, addresses, scopes and nonce rule are filled in: `google`, `entra`, `okta`
-   * or `auth0`. Such a client names none of them itself. Not kept: shown is what was filled in.
+   * IDP_A: a known provider whose issuers, addresses, scopes and nonce rule the service fills in: `google`, `entra`,
+   * `okta` or `auth0`. The request then sets none of these fields. The service stores the filled-in fields, not the
+   * preset.
    *
    * @generated from field: string preset = 33;
    */
   preset: string;
 
   /**
-   * What the preset needs besides. `entra`: the tenant's id, a UUID. `okta` and `auth0`: the organization's domain, below
-   * the provider's own. `google`: nothing.
+   * Parameter of the preset. `entra`: the tenant's id, a UUID. `okta` and `auth0`: the organization's domain, below the
+   * provider's own. `google`: empty.
    *
    * @generated from field: string preset_tenant = 34;
    */
@@ -275,27 +276,27 @@ export const ProviderClientSchema: GenMessage<ProviderClient> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_provider_clients, 0);
 
 /**
- * Where a provider client stands.
+ * The state of a provider client.
  *
  * @generated from enum signet.auth.v1.ProviderClient.Status
  */
 export const ProviderClient_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Signs people in.
+   * Can sign people in.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Switched off; its sessions have ended.
+   * Disabled; its sessions have ended.
    *
    * @generated from enum value: DISABLED = 2;
    */
@@ -303,7 +304,7 @@ export const ProviderClient_Status = {
 } as const;
 
 /**
- * Where a provider client stands.
+ * The state of a provider client.
  *
  * @generated from enum signet.auth.v1.ProviderClient.Status
  */
@@ -316,34 +317,34 @@ export const ProviderClient_StatusSchema: GenEnum<ProviderClient_Status> = /*@__
   enumDesc(file_signet_auth_v1_provider_clients, 0, 0);
 
 /**
- * How the provider's tokens carry the nonce; one way a client.
+ * How the provider's ID tokens carry the nonce.
  *
  * @generated from enum signet.auth.v1.ProviderClient.NonceMode
  */
 export const ProviderClient_NonceMode = {
   /**
-   * Not said: raw.
+   * Unset; means RAW.
    *
    * @generated from enum value: NONCE_MODE_UNSPECIFIED = 0;
    */
   NONCE_MODE_UNSPECIFIED: 0,
 
   /**
-   * As the app made it.
+   * Unchanged.
    *
    * @generated from enum value: RAW = 1;
    */
   RAW: 1,
 
   /**
-   * Its SHA-256 in lower-case hexadecimal.
+   * SHA-256 of the nonce in lower-case hexadecimal.
    *
    * @generated from enum value: SHA256_HEX = 2;
    */
   SHA256_HEX: 2,
 
   /**
-   * Its SHA-256 in base64url without padding.
+   * SHA-256 of the nonce in base64url without padding.
    *
    * @generated from enum value: SHA256_B64URL = 3;
    */
@@ -351,7 +352,7 @@ export const ProviderClient_NonceMode = {
 } as const;
 
 /**
- * How the provider's tokens carry the nonce; one way a client.
+ * How the provider's ID tokens carry the nonce.
  *
  * @generated from enum signet.auth.v1.ProviderClient.NonceMode
  */
@@ -364,20 +365,20 @@ export const ProviderClient_NonceModeSchema: GenEnum<ProviderClient_NonceMode> =
   enumDesc(file_signet_auth_v1_provider_clients, 0, 1);
 
 /**
- * A new provider client.
+ * Request of CreateProviderClient.
  *
  * @generated from message signet.auth.v1.CreateProviderClientRequest
  */
 export type CreateProviderClientRequest = Message<"signet.auth.v1.CreateProviderClientRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The client; what the service sets is left out.
+   * The client, without output-only fields.
    *
    * @generated from field: signet.auth.v1.ProviderClient provider_client = 2;
    */
@@ -392,7 +393,7 @@ export const CreateProviderClientRequestSchema: GenMessage<CreateProviderClientR
   messageDesc(file_signet_auth_v1_provider_clients, 1);
 
 /**
- * The client as it was made.
+ * The created client.
  *
  * @generated from message signet.auth.v1.CreateProviderClientResponse
  */
@@ -413,20 +414,20 @@ export const CreateProviderClientResponseSchema: GenMessage<CreateProviderClient
   messageDesc(file_signet_auth_v1_provider_clients, 2);
 
 /**
- * Which client is shown.
+ * Request of GetProviderClient.
  *
  * @generated from message signet.auth.v1.GetProviderClientRequest
  */
 export type GetProviderClientRequest = Message<"signet.auth.v1.GetProviderClientRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `pcl_…`
+   * Provider client id: `pcl_…`.
    *
    * @generated from field: string provider_client_id = 2;
    */
@@ -441,7 +442,7 @@ export const GetProviderClientRequestSchema: GenMessage<GetProviderClientRequest
   messageDesc(file_signet_auth_v1_provider_clients, 3);
 
 /**
- * A client.
+ * The client.
  *
  * @generated from message signet.auth.v1.GetProviderClientResponse
  */
@@ -462,27 +463,27 @@ export const GetProviderClientResponseSchema: GenMessage<GetProviderClientRespon
   messageDesc(file_signet_auth_v1_provider_clients, 4);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListProviderClientsRequest
  */
 export type ListProviderClientsRequest = Message<"signet.auth.v1.ListProviderClientsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -497,7 +498,7 @@ export const ListProviderClientsRequestSchema: GenMessage<ListProviderClientsReq
   messageDesc(file_signet_auth_v1_provider_clients, 5);
 
 /**
- * A page of clients.
+ * One page of clients.
  *
  * @generated from message signet.auth.v1.ListProviderClientsResponse
  */
@@ -510,7 +511,7 @@ export type ListProviderClientsResponse = Message<"signet.auth.v1.ListProviderCl
   providerClients: ProviderClient[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -525,34 +526,34 @@ export const ListProviderClientsResponseSchema: GenMessage<ListProviderClientsRe
   messageDesc(file_signet_auth_v1_provider_clients, 6);
 
 /**
- * A change of a client.
+ * Request of UpdateProviderClient.
  *
  * @generated from message signet.auth.v1.UpdateProviderClientRequest
  */
 export type UpdateProviderClientRequest = Message<"signet.auth.v1.UpdateProviderClientRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `pcl_…`
+   * Provider client id: `pcl_…`.
    *
    * @generated from field: string provider_client_id = 2;
    */
   providerClientId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.ProviderClient provider_client = 3;
    */
   providerClient?: ProviderClient | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -567,7 +568,7 @@ export const UpdateProviderClientRequestSchema: GenMessage<UpdateProviderClientR
   messageDesc(file_signet_auth_v1_provider_clients, 7);
 
 /**
- * The client as it is now.
+ * The client after the change.
  *
  * @generated from message signet.auth.v1.UpdateProviderClientResponse
  */
@@ -588,20 +589,20 @@ export const UpdateProviderClientResponseSchema: GenMessage<UpdateProviderClient
   messageDesc(file_signet_auth_v1_provider_clients, 8);
 
 /**
- * Which client is switched off.
+ * Request of DisableProviderClient.
  *
  * @generated from message signet.auth.v1.DisableProviderClientRequest
  */
 export type DisableProviderClientRequest = Message<"signet.auth.v1.DisableProviderClientRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `pcl_…`
+   * Provider client id: `pcl_…`.
    *
    * @generated from field: string provider_client_id = 2;
    */
@@ -616,7 +617,7 @@ export const DisableProviderClientRequestSchema: GenMessage<DisableProviderClien
   messageDesc(file_signet_auth_v1_provider_clients, 9);
 
 /**
- * The client as it is now.
+ * The client after the change.
  *
  * @generated from message signet.auth.v1.DisableProviderClientResponse
  */
@@ -637,20 +638,20 @@ export const DisableProviderClientResponseSchema: GenMessage<DisableProviderClie
   messageDesc(file_signet_auth_v1_provider_clients, 10);
 
 /**
- * Which client is switched on.
+ * Request of EnableProviderClient.
  *
  * @generated from message signet.auth.v1.EnableProviderClientRequest
  */
 export type EnableProviderClientRequest = Message<"signet.auth.v1.EnableProviderClientRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `pcl_…`
+   * Provider client id: `pcl_…`.
    *
    * @generated from field: string provider_client_id = 2;
    */
@@ -665,7 +666,7 @@ export const EnableProviderClientRequestSchema: GenMessage<EnableProviderClientR
   messageDesc(file_signet_auth_v1_provider_clients, 11);
 
 /**
- * The client as it is now.
+ * The client after the change.
  *
  * @generated from message signet.auth.v1.EnableProviderClientResponse
  */

@@ -16,7 +16,7 @@ export const file_signet_auth_v1_provider_notification_service: GenFile = /*@__P
   fileDesc("CjJzaWduZXQvYXV0aC92MS9wcm92aWRlcl9ub3RpZmljYXRpb25fc2VydmljZS5wcm90bxIOc2lnbmV0LmF1dGgudjEiMQoRTm90aWZ5SWRwQlJlcXVlc3QSHAoHcGF5bG9hZBgBIAEoCUILukgIcgYQARiAgAEiFAoSTm90aWZ5SWRwQlJlc3BvbnNlMpkBChtQcm92aWRlck5vdGlmaWNhdGlvblNlcnZpY2USegoKTm90aWZ5SWRwQhIhLnNpZ25ldC5hdXRoLnYxLk5vdGlmeUlkcEJSZXF1ZXN0GiIuc2lnbmV0LmF1dGgudjEuTm90aWZ5SWRwQlJlc3BvbnNlIiXK2hgCUAGC0+STAhk6ASoiFC9hdXRoL3dlYmhvb2tzL2lkcC1iQmQKEmRldi5zaWduZXQuYXV0aC52MUIgUHJvdmlkZXJOb3RpZmljYXRpb25TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement]);
 
 /**
- * A notification.
+ * Request of NotifyIdpB.
  *
  * @generated from message signet.auth.v1.NotifyIdpBRequest
  */
@@ -37,7 +37,7 @@ export const NotifyIdpBRequestSchema: GenMessage<NotifyIdpBRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_provider_notification_service, 0);
 
 /**
- * Nothing: the notification was taken.
+ * Empty response of NotifyIdpB.
  *
  * @generated from message signet.auth.v1.NotifyIdpBResponse
  */
@@ -58,9 +58,12 @@ export const NotifyIdpBResponseSchema: GenMessage<NotifyIdpBResponse> = /*@__PUR
  */
 export const ProviderNotificationService: GenService<{
   /**
-   * Receives a signed notification of IDP_B. It reports revoked consent, a deleted account, or an address that was
-   * switched off or on. The first two end the provider account and its sessions. The signature is the credential; a
+   * Receives a signed notification of IDP_B. It reports revoked consent, a deleted account, or an email relay that was
+   * disabled or enabled. The first two end the provider account and its sessions. The signature is the credential. A
    * repeated notification changes nothing and gets the same response.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/webhooks/idp-b.
    *
    * Errors:
    *   UNAUTHENTICATED PROVIDER_TOKEN_INVALID

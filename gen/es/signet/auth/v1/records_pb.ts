@@ -19,48 +19,48 @@ export const file_signet_auth_v1_records: GenFile = /*@__PURE__*/
   fileDesc("ChxzaWduZXQvYXV0aC92MS9yZWNvcmRzLnByb3RvEg5zaWduZXQuYXV0aC52MSK/AgoISWRlbnRpdHkSCgoCaWQYASABKAkSLwoGc3RhdHVzGAIgASgOMh8uc2lnbmV0LmF1dGgudjEuSWRlbnRpdHkuU3RhdHVzEhUKDXByaW1hcnlfZW1haWwYAyABKAkSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZGVsZXRlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEhQKEERFTEVUSU9OX1BFTkRJTkcQAhILCgdERUxFVEVEEAMilQMKD1Byb3ZpZGVyQWNjb3VudBIKCgJpZBgBIAEoCRITCgtpZGVudGl0eV9pZBgCIAEoCRIqCghwcm92aWRlchgDIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyEg4KBmlzc3VlchgEIAEoCRIPCgdzdWJqZWN0GAUgASgJEg0KBWVtYWlsGAYgASgJEhcKD3Byb3ZpZGVyX3RlbmFudBgHIAEoCRI2CgZzdGF0dXMYCCABKA4yJi5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQuU3RhdHVzEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmlzX3JlbGF5X2VtYWlsGAogASgIEhYKDmlzX2NvbnRhY3RhYmxlGAsgASgIIlQKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZMSU5LRUQQARILCgdSRVZPS0VEEAISCwoHQkxPQ0tFRBADEgwKCFVOTElOS0VEEAQivQIKCVByaW5jaXBhbBIKCgJpZBgBIAEoCRIsCgRraW5kGAIgASgOMh4uc2lnbmV0LmF1dGh6LnYxLlByaW5jaXBhbEtpbmQSEwoLaWRlbnRpdHlfaWQYAyABKAkSMAoGc3RhdHVzGAQgASgOMiAuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsLlN0YXR1cxIzCg9sb2NrX2V4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xvY2tfcmVhc29uGAYgASgJImUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARINCglTVVNQRU5ERUQQAhIKCgZMT0NLRUQQAxIPCgtERUFDVElWQVRFRBAEEgsKB0RFTEVURUQQBSL/AwoKTWVtYmVyc2hpcBIPCgJpZBgBIAEoCUID4EEDEhkKDHByaW5jaXBhbF9pZBgCIAEoCUID4EEDEhMKBmFwcF9pZBgDIAEoCUID4EEDEhYKCXRlbmFudF9pZBgEIAEoCUID4EEDEhcKCmNvbnRleHRfaWQYBSABKAlCA+BBAxI2CgZzdGF0dXMYBiABKA4yIS5zaWduZXQuYXV0aC52MS5NZW1iZXJzaGlwLlN0YXR1c0ID4EEDEigKB3Byb2ZpbGUYByABKAsyFy5zaWduZXQuYXV0aC52MS5Qcm9maWxlEiMKBnNjb3BlcxgIIAMoCUITukgQkgENEGQYASIHcgUQARiAARIzCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMijQEKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABILCgdJTlZJVEVEEAESDQoJUkVRVUVTVEVEEAISCgoGQUNUSVZFEAMSDQoJU1VTUEVOREVEEAQSCwoHUkVNT1ZFRBAFEgwKCERFQ0xJTkVEEAYSDAoIUkVKRUNURUQQBxILCgdFWFBJUkVEEAgiOgoHUHJvZmlsZRIWCgRuYW1lGAEgASgJQgi6SAVyAxiAAhIXCgVlbWFpbBgCIAEoCUIIukgFcgMYwAIinwQKB1Nlc3Npb24SCgoCaWQYASABKAkSDgoGYXBwX2lkGAIgASgJEhEKCXRlbmFudF9pZBgDIAEoCRISCgpjb250ZXh0X2lkGAQgASgJEi4KBnN0YXR1cxgFIAEoDjIeLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24uU3RhdHVzEgsKA2FtchgGIAMoCRItCglhdXRoX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEWxhc3RfcmVmcmVzaGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9pZGxlX2V4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjcKE2Fic29sdXRlX2V4cGlyZXNfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBmRldmljZRgMIAEoCzIWLnNpZ25ldC5hdXRoLnYxLkRldmljZRIPCgdjdXJyZW50GA0gASgIIlcKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdSRVZPS0VEEAISDwoLQ09NUFJPTUlTRUQQAxILCgdFWFBJUkVEEAQiSwoGRGV2aWNlEhEKCWRldmljZV9pZBgBIAEoCRINCgVsYWJlbBgCIAEoCRIKCgJvcxgDIAEoCRITCgthcHBfdmVyc2lvbhgEIAEoCSpFCghQcm92aWRlchIYChRQUk9WSURFUl9VTlNQRUNJRklFRBAAEgkKBUlEUF9BEAESCQoFSURQX0IQAhIJCgVJRFBfQxADKkMKCFBsYXRmb3JtEhgKFFBMQVRGT1JNX1VOU1BFQ0lGSUVEEAASCwoHQU5EUk9JRBABEgcKA0lPUxACEgcKA1dFQhADQlAKEmRldi5zaWduZXQuYXV0aC52MUIMUmVjb3Jkc1Byb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp, file_signet_authz_v1_context]);
 
 /**
- * A human, once for all apps.
+ * A human; one record for all apps.
  *
  * @generated from message signet.auth.v1.Identity
  */
 export type Identity = Message<"signet.auth.v1.Identity"> & {
   /**
-   * `idn_…`
+   * Identity id: `idn_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Identity.Status status = 2;
    */
   status: Identity_Status;
 
   /**
-   * An address that a provider verified; contact only, never a key.
+   * Verified email address, for contact only. Never used as a key.
    *
    * @generated from field: string primary_email = 3;
    */
   primaryEmail: string;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 5;
    */
   updatedAt?: Timestamp | undefined;
 
   /**
-   * When it is erased; absent unless DELETION_PENDING.
+   * Time of erasure; absent unless DELETION_PENDING.
    *
    * @generated from field: google.protobuf.Timestamp deletes_at = 6;
    */
@@ -75,34 +75,34 @@ export const IdentitySchema: GenMessage<Identity> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 0);
 
 /**
- * Where an identity stands.
+ * The state of an identity.
  *
  * @generated from enum signet.auth.v1.Identity.Status
  */
 export const Identity_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * May sign in.
+   * Can sign in.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Ends when its grace time has passed.
+   * The service erases the identity after a grace period.
    *
    * @generated from enum value: DELETION_PENDING = 2;
    */
   DELETION_PENDING: 2,
 
   /**
-   * Gone; the id is never used again.
+   * Deleted. The id is never reused.
    *
    * @generated from enum value: DELETED = 3;
    */
@@ -110,7 +110,7 @@ export const Identity_Status = {
 } as const;
 
 /**
- * Where an identity stands.
+ * The state of an identity.
  *
  * @generated from enum signet.auth.v1.Identity.Status
  */
@@ -123,83 +123,83 @@ export const Identity_StatusSchema: GenEnum<Identity_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_records, 0, 0);
 
 /**
- * One way of signing in, attached to an identity. Its key is (provider, issuer, subject, provider tenant).
+ * A sign-in method of an identity. Its key is (provider, issuer, subject, provider tenant).
  *
  * @generated from message signet.auth.v1.ProviderAccount
  */
 export type ProviderAccount = Message<"signet.auth.v1.ProviderAccount"> & {
   /**
-   * `pac_…`
+   * Provider account id: `pac_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The identity it signs in.
+   * Identity that the account signs in.
    *
    * @generated from field: string identity_id = 2;
    */
   identityId: string;
 
   /**
-   * Who vouches.
+   * Identity provider.
    *
    * @generated from field: signet.auth.v1.Provider provider = 3;
    */
   provider: Provider;
 
   /**
-   * The issuer as it is stored: the canonical one.
+   * Canonical issuer.
    *
    * @generated from field: string issuer = 4;
    */
   issuer: string;
 
   /**
-   * The provider's own id of the person.
+   * The provider's subject identifier (`sub`).
    *
    * @generated from field: string subject = 5;
    */
   subject: string;
 
   /**
-   * The address that the provider told last; contact only.
+   * Email address that the provider last reported, for contact only.
    *
    * @generated from field: string email = 6;
    */
   email: string;
 
   /**
-   * The provider's team or project; empty for none.
+   * Team or project at the provider; empty for none.
    *
    * @generated from field: string provider_tenant = 7;
    */
   providerTenant: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.ProviderAccount.Status status = 8;
    */
   status: ProviderAccount_Status;
 
   /**
-   * When it was first used.
+   * Time of the first use.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * The address is the provider's relay for a person who hides theirs.
+   * True if the address is the provider's relay for a hidden address.
    *
    * @generated from field: bool is_relay_email = 10;
    */
   isRelayEmail: boolean;
 
   /**
-   * The person takes mail at the address, as far as the provider told.
+   * True if the provider reports that the address accepts mail.
    *
    * @generated from field: bool is_contactable = 11;
    */
@@ -214,41 +214,41 @@ export const ProviderAccountSchema: GenMessage<ProviderAccount> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 1);
 
 /**
- * Where a provider account stands.
+ * The state of a provider account.
  *
  * @generated from enum signet.auth.v1.ProviderAccount.Status
  */
 export const ProviderAccount_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Signs in.
+   * Can sign in.
    *
    * @generated from enum value: LINKED = 1;
    */
   LINKED: 1,
 
   /**
-   * The person took the consent back at the provider.
+   * The person revoked the consent at the provider.
    *
    * @generated from enum value: REVOKED = 2;
    */
   REVOKED: 2,
 
   /**
-   * An administrator stopped it.
+   * Blocked by an administrator.
    *
    * @generated from enum value: BLOCKED = 3;
    */
   BLOCKED: 3,
 
   /**
-   * Taken off the identity; kept so that the same subject is known again.
+   * Unlinked from the identity. The record is kept to recognize the same subject.
    *
    * @generated from enum value: UNLINKED = 4;
    */
@@ -256,7 +256,7 @@ export const ProviderAccount_Status = {
 } as const;
 
 /**
- * Where a provider account stands.
+ * The state of a provider account.
  *
  * @generated from enum signet.auth.v1.ProviderAccount.Status
  */
@@ -275,42 +275,42 @@ export const ProviderAccount_StatusSchema: GenEnum<ProviderAccount_Status> = /*@
  */
 export type Principal = Message<"signet.auth.v1.Principal"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What kind of entity.
+   * Kind of principal.
    *
    * @generated from field: signet.authz.v1.PrincipalKind kind = 2;
    */
   kind: PrincipalKind;
 
   /**
-   * The identity of a user; empty for other kinds.
+   * Identity of a user; empty for other kinds.
    *
    * @generated from field: string identity_id = 3;
    */
   identityId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Principal.Status status = 4;
    */
   status: Principal_Status;
 
   /**
-   * When the lock ends by itself; absent unless LOCKED.
+   * Expiry time of the lock; absent unless LOCKED.
    *
    * @generated from field: google.protobuf.Timestamp lock_expires_at = 5;
    */
   lockExpiresAt?: Timestamp | undefined;
 
   /**
-   * Why it is locked, as the administrator wrote it; empty unless LOCKED.
+   * Reason of the lock, as the administrator wrote it; empty unless LOCKED.
    *
    * @generated from field: string lock_reason = 6;
    */
@@ -325,27 +325,27 @@ export const PrincipalSchema: GenMessage<Principal> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 2);
 
 /**
- * Where a principal stands.
+ * The state of a principal.
  *
  * @generated from enum signet.auth.v1.Principal.Status
  */
 export const Principal_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * May call.
+   * Can call.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Stopped by an administrator; reversible.
+   * Suspended by an administrator, reversible.
    *
    * @generated from enum value: SUSPENDED = 2;
    */
@@ -359,14 +359,14 @@ export const Principal_Status = {
   LOCKED: 3,
 
   /**
-   * Ended; reversible for 30 days.
+   * Deactivated; reversible for 30 days.
    *
    * @generated from enum value: DEACTIVATED = 4;
    */
   DEACTIVATED: 4,
 
   /**
-   * Gone; the id is never used again.
+   * Deleted. The id is never reused.
    *
    * @generated from enum value: DELETED = 5;
    */
@@ -374,7 +374,7 @@ export const Principal_Status = {
 } as const;
 
 /**
- * Where a principal stands.
+ * The state of a principal.
  *
  * @generated from enum signet.auth.v1.Principal.Status
  */
@@ -387,76 +387,76 @@ export const Principal_StatusSchema: GenEnum<Principal_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_records, 2, 0);
 
 /**
- * The attachment of a principal to an app, and there perhaps to a tenant and a context.
+ * The link between a principal and an app, optionally in a tenant and a context.
  *
  * @generated from message signet.auth.v1.Membership
  */
 export type Membership = Message<"signet.auth.v1.Membership"> & {
   /**
-   * `mem_…`
+   * Membership id: `mem_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Who is attached.
+   * Principal id of the member.
    *
    * @generated from field: string principal_id = 2;
    */
   principalId: string;
 
   /**
-   * To which app.
+   * App id.
    *
    * @generated from field: string app_id = 3;
    */
   appId: string;
 
   /**
-   * To which tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * To which context; empty for none.
+   * Context id; empty for none.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Membership.Status status = 6;
    */
   status: Membership_Status;
 
   /**
-   * What the app knows of the person there.
+   * The app's profile of the member.
    *
    * @generated from field: signet.auth.v1.Profile profile = 7;
    */
   profile?: Profile | undefined;
 
   /**
-   * Scopes that the member holds besides the app's defaults.
+   * Scopes in addition to the app's default scopes.
    *
    * @generated from field: repeated string scopes = 8;
    */
   scopes: string[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 10;
    */
@@ -471,27 +471,27 @@ export const MembershipSchema: GenMessage<Membership> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 3);
 
 /**
- * Where a membership stands; only ACTIVE passes the authorizer.
+ * The state of a membership. The authorizer accepts only ACTIVE.
  *
  * @generated from enum signet.auth.v1.Membership.Status
  */
 export const Membership_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Asked by the app, not yet accepted.
+   * Offered by the app, not yet accepted.
    *
    * @generated from enum value: INVITED = 1;
    */
   INVITED: 1,
 
   /**
-   * Asked by the person, not yet approved.
+   * Requested by the person, not yet approved.
    *
    * @generated from enum value: REQUESTED = 2;
    */
@@ -505,35 +505,35 @@ export const Membership_Status = {
   ACTIVE: 3,
 
   /**
-   * Stopped; reversible.
+   * Suspended, reversible.
    *
    * @generated from enum value: SUSPENDED = 4;
    */
   SUSPENDED: 4,
 
   /**
-   * Ended; joining again makes a new membership.
+   * Ended. Joining again creates a new membership.
    *
    * @generated from enum value: REMOVED = 5;
    */
   REMOVED: 5,
 
   /**
-   * The invitation was refused by the person.
+   * The person declined the invitation.
    *
    * @generated from enum value: DECLINED = 6;
    */
   DECLINED: 6,
 
   /**
-   * The request was refused by the app.
+   * The app rejected the request.
    *
    * @generated from enum value: REJECTED = 7;
    */
   REJECTED: 7,
 
   /**
-   * The invitation ran out.
+   * The invitation expired.
    *
    * @generated from enum value: EXPIRED = 8;
    */
@@ -541,7 +541,7 @@ export const Membership_Status = {
 } as const;
 
 /**
- * Where a membership stands; only ACTIVE passes the authorizer.
+ * The state of a membership. The authorizer accepts only ACTIVE.
  *
  * @generated from enum signet.auth.v1.Membership.Status
  */
@@ -554,20 +554,20 @@ export const Membership_StatusSchema: GenEnum<Membership_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_records, 3, 0);
 
 /**
- * What an app knows of a member; client-asserted unless it says otherwise.
+ * A member's profile in an app. It is client-asserted unless a field says otherwise.
  *
  * @generated from message signet.auth.v1.Profile
  */
 export type Profile = Message<"signet.auth.v1.Profile"> & {
   /**
-   * A name to show.
+   * Display name.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * An address to show; never a key.
+   * Email address for display. Never used as a key.
    *
    * @generated from field: string email = 2;
    */
@@ -582,97 +582,97 @@ export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 4);
 
 /**
- * A sign-in on one device, and what became of it.
+ * A session: one sign-in on one device.
  *
  * @generated from message signet.auth.v1.Session
  */
 export type Session = Message<"signet.auth.v1.Session"> & {
   /**
-   * `ses_…`
+   * Session id: `ses_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app it signs in to.
+   * App of the session.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * The tenant it is in; empty for none.
+   * Tenant of the session; empty for none.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * The context it is in; empty for none.
+   * Context of the session; empty for none.
    *
    * @generated from field: string context_id = 4;
    */
   contextId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Session.Status status = 5;
    */
   status: Session_Status;
 
   /**
-   * How the person signed in: the provider kinds (RFC 8176 in spirit).
+   * Authentication methods of the sign-in: the provider kinds (compare RFC 8176).
    *
    * @generated from field: repeated string amr = 6;
    */
   amr: string[];
 
   /**
-   * When the person authenticated at the provider; absent where the provider did not say.
+   * Time of the authentication at the provider; absent if the provider did not report it.
    *
    * @generated from field: google.protobuf.Timestamp auth_time = 7;
    */
   authTime?: Timestamp | undefined;
 
   /**
-   * When it began.
+   * Time of the sign-in.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was last refreshed; absent until then.
+   * Time of the last refresh; absent before the first.
    *
    * @generated from field: google.protobuf.Timestamp last_refreshed_at = 9;
    */
   lastRefreshedAt?: Timestamp | undefined;
 
   /**
-   * It ends then unless it is refreshed before.
+   * Time at which the session expires unless it is refreshed.
    *
    * @generated from field: google.protobuf.Timestamp idle_expires_at = 10;
    */
   idleExpiresAt?: Timestamp | undefined;
 
   /**
-   * It ends then in any case.
+   * Time at which the session expires in any case.
    *
    * @generated from field: google.protobuf.Timestamp absolute_expires_at = 11;
    */
   absoluteExpiresAt?: Timestamp | undefined;
 
   /**
-   * What the client said of the device.
+   * Description of the client's device.
    *
    * @generated from field: signet.auth.v1.Device device = 12;
    */
   device?: Device | undefined;
 
   /**
-   * True for the session that asks.
+   * True for the calling session.
    *
    * @generated from field: bool current = 13;
    */
@@ -687,41 +687,41 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 5);
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum signet.auth.v1.Session.Status
  */
 export const Session_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Alive.
+   * In use.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Ended.
+   * Revoked.
    *
    * @generated from enum value: REVOKED = 2;
    */
   REVOKED: 2,
 
   /**
-   * Ended because a refresh token came twice.
+   * Revoked because a rotated refresh token was presented again.
    *
    * @generated from enum value: COMPROMISED = 3;
    */
   COMPROMISED: 3,
 
   /**
-   * Ended by its idle or absolute limit.
+   * Expired by its idle or absolute limit.
    *
    * @generated from enum value: EXPIRED = 4;
    */
@@ -729,7 +729,7 @@ export const Session_Status = {
 } as const;
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum signet.auth.v1.Session.Status
  */
@@ -742,20 +742,20 @@ export const Session_StatusSchema: GenEnum<Session_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_records, 5, 0);
 
 /**
- * What a client says of the device it runs on; for people to tell their sessions apart, never for a decision.
+ * Description of a client's device. It helps people to recognize their sessions; no decision depends on it.
  *
  * @generated from message signet.auth.v1.Device
  */
 export type Device = Message<"signet.auth.v1.Device"> & {
   /**
-   * The app's own id of the installation.
+   * The app's id for this installation.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * A name that the person would know it by.
+   * Name that the person recognizes.
    *
    * @generated from field: string label = 2;
    */
@@ -784,27 +784,27 @@ export const DeviceSchema: GenMessage<Device> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_records, 6);
 
 /**
- * Who vouches for a person.
+ * Identity provider that authenticates a person.
  *
  * @generated from enum signet.auth.v1.Provider
  */
 export const Provider = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: PROVIDER_UNSPECIFIED = 0;
    */
   PROVIDER_UNSPECIFIED: 0,
 
   /**
-   * A provider that issues an ID token or an authorization code.
+   * An OpenID Connect provider that issues ID tokens or authorization codes.
    *
    * @generated from enum value: IDP_A = 1;
    */
   IDP_A: 1,
 
   /**
-   * The same, with a team id and a bundle id on iOS.
+   * As IDP_A, with a team id and, on iOS, a bundle id.
    *
    * @generated from enum value: IDP_B = 2;
    */
@@ -819,7 +819,7 @@ export const Provider = {
 } as const;
 
 /**
- * Who vouches for a person.
+ * Identity provider that authenticates a person.
  *
  * @generated from enum signet.auth.v1.Provider
  */
@@ -832,13 +832,13 @@ export const ProviderSchema: GenEnum<Provider> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_records, 0);
 
 /**
- * Where an app runs.
+ * The platform of an app.
  *
  * @generated from enum signet.auth.v1.Platform
  */
 export const Platform = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: PLATFORM_UNSPECIFIED = 0;
    */
@@ -867,7 +867,7 @@ export const Platform = {
 } as const;
 
 /**
- * Where an app runs.
+ * The platform of an app.
  *
  * @generated from enum signet.auth.v1.Platform
  */

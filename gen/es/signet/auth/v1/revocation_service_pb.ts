@@ -16,20 +16,20 @@ export const file_signet_auth_v1_revocation_service: GenFile = /*@__PURE__*/
   fileDesc("CidzaWduZXQvYXV0aC92MS9yZXZvY2F0aW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIk4KFkxpc3RSZXZvY2F0aW9uc1JlcXVlc3QSHQoFYWZ0ZXIYASABKARCDrpICzIJGP////////8PEhUKBHdhaXQYAiABKA1CB7pIBCoCGBkiLAoXTGlzdFJldm9jYXRpb25zUmVzcG9uc2USEQoJc3RhdGVtZW50GAEgASgJIj0KHEdldFJldm9jYXRpb25TbmFwc2hvdFJlcXVlc3QSHQoFYWZ0ZXIYASABKARCDrpICzIJGP////////8PIjIKHUdldFJldm9jYXRpb25TbmFwc2hvdFJlc3BvbnNlEhEKCXN0YXRlbWVudBgBIAEoCSI4ChdXYXRjaFJldm9jYXRpb25zUmVxdWVzdBIdCgVhZnRlchgBIAEoBEIOukgLMgkY/////////w8iLQoYV2F0Y2hSZXZvY2F0aW9uc1Jlc3BvbnNlEhEKCXN0YXRlbWVudBgBIAEoCTKSBAoRUmV2b2NhdGlvblNlcnZpY2USpgEKD0xpc3RSZXZvY2F0aW9ucxImLnNpZ25ldC5hdXRoLnYxLkxpc3RSZXZvY2F0aW9uc1JlcXVlc3QaJy5zaWduZXQuYXV0aC52MS5MaXN0UmV2b2NhdGlvbnNSZXNwb25zZSJCkAIBytoYIkogCgUqAwoBAgoXEhVhdXRoLnJldm9jYXRpb25zLnJlYWSC0+STAhMSES9hdXRoL3Jldm9jYXRpb25zEsEBChVHZXRSZXZvY2F0aW9uU25hcHNob3QSLC5zaWduZXQuYXV0aC52MS5HZXRSZXZvY2F0aW9uU25hcHNob3RSZXF1ZXN0Gi0uc2lnbmV0LmF1dGgudjEuR2V0UmV2b2NhdGlvblNuYXBzaG90UmVzcG9uc2UiS5ACAcraGCJKIAoFKgMKAQIKFxIVYXV0aC5yZXZvY2F0aW9ucy5yZWFkgtPkkwIcEhovYXV0aC9yZXZvY2F0aW9ucy9zbmFwc2hvdBKPAQoQV2F0Y2hSZXZvY2F0aW9ucxInLnNpZ25ldC5hdXRoLnYxLldhdGNoUmV2b2NhdGlvbnNSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuV2F0Y2hSZXZvY2F0aW9uc1Jlc3BvbnNlIibK2hgiSiAKBSoDCgECChcSFWF1dGgucmV2b2NhdGlvbnMucmVhZDABQloKEmRldi5zaWduZXQuYXV0aC52MUIWUmV2b2NhdGlvblNlcnZpY2VQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement]);
 
 /**
- * Where the reader is.
+ * Request of ListRevocations.
  *
  * @generated from message signet.auth.v1.ListRevocationsRequest
  */
 export type ListRevocationsRequest = Message<"signet.auth.v1.ListRevocationsRequest"> & {
   /**
-   * The last place that was read; 0 for the beginning.
+   * Sequence number that the reader has processed; 0 for the start.
    *
    * @generated from field: uint64 after = 1;
    */
   after: bigint;
 
   /**
-   * How long to wait for something new, in seconds.
+   * Time to wait for a new entry, in seconds.
    *
    * @generated from field: uint32 wait = 2;
    */
@@ -44,7 +44,7 @@ export const ListRevocationsRequestSchema: GenMessage<ListRevocationsRequest> = 
   messageDesc(file_signet_auth_v1_revocation_service, 0);
 
 /**
- * One statement.
+ * One signed statement.
  *
  * @generated from message signet.auth.v1.ListRevocationsResponse
  */
@@ -65,13 +65,13 @@ export const ListRevocationsResponseSchema: GenMessage<ListRevocationsResponse> 
   messageDesc(file_signet_auth_v1_revocation_service, 1);
 
 /**
- * Which page.
+ * Request of GetRevocationSnapshot.
  *
  * @generated from message signet.auth.v1.GetRevocationSnapshotRequest
  */
 export type GetRevocationSnapshotRequest = Message<"signet.auth.v1.GetRevocationSnapshotRequest"> & {
   /**
-   * seq_to of the page before; 0 for the first.
+   * `seq_to` of the previous page; 0 for the first.
    *
    * @generated from field: uint64 after = 1;
    */
@@ -86,7 +86,7 @@ export const GetRevocationSnapshotRequestSchema: GenMessage<GetRevocationSnapsho
   messageDesc(file_signet_auth_v1_revocation_service, 2);
 
 /**
- * One page.
+ * One page of the snapshot.
  *
  * @generated from message signet.auth.v1.GetRevocationSnapshotResponse
  */
@@ -107,13 +107,13 @@ export const GetRevocationSnapshotResponseSchema: GenMessage<GetRevocationSnapsh
   messageDesc(file_signet_auth_v1_revocation_service, 3);
 
 /**
- * Where the reader is.
+ * Request of WatchRevocations.
  *
  * @generated from message signet.auth.v1.WatchRevocationsRequest
  */
 export type WatchRevocationsRequest = Message<"signet.auth.v1.WatchRevocationsRequest"> & {
   /**
-   * The last place that was read; 0 for the beginning.
+   * Sequence number that the reader has processed; 0 for the start.
    *
    * @generated from field: uint64 after = 1;
    */
@@ -128,7 +128,7 @@ export const WatchRevocationsRequestSchema: GenMessage<WatchRevocationsRequest> 
   messageDesc(file_signet_auth_v1_revocation_service, 4);
 
 /**
- * One statement.
+ * One signed statement.
  *
  * @generated from message signet.auth.v1.WatchRevocationsResponse
  */
@@ -149,31 +149,34 @@ export const WatchRevocationsResponseSchema: GenMessage<WatchRevocationsResponse
   messageDesc(file_signet_auth_v1_revocation_service, 5);
 
 /**
- * Publishes revocations to services that verify tokens by themselves. It is a log in signed statements. Each statement
+ * Publishes revocations to services that verify tokens locally. The log is served as signed statements. Each statement
  * is a compact JWS with the header `{alg: ES256, typ: rev+jwt, kid}`, signed with a key of
- * /.well-known/statement-keys.json, and has these claims:
+ * /.well-known/statement-keys.json. Its claims:
  *
  *   iss                the issuer
- *   iat                the statement's time: everything that was revoked before is in the log up to `head`
- *   log                the log's id; sequence numbers of another log have no meaning in this one
+ *   iat                time of the statement: the log up to `head` has every revocation made before it
+ *   log                id of the log; sequence numbers of another log have no meaning in this one
  *   seq_from, seq_to   the statement has every entry in force after seq_from, up to and including seq_to
- *   head               the newest sequence number; a reader has caught up when seq_to is head
+ *   head               the newest sequence number; a reader has caught up when seq_to equals head
  *   entries            {seq, kind, key, exp, issued_before?, app_id?, min_version?}, times in seconds
  *
- * A reader stores seq_to and requests what follows. A head below the stored number means that the log lost entries: the
- * reader discards the statement and is stale. docs/reference/guard.md lists what each kind refuses.
+ * A reader stores seq_to and requests the entries after it. A head below the stored number means that the log lost
+ * entries: the reader discards the statement and is stale. docs/reference/guard.md lists what each kind rejects.
  *
  * @generated from service signet.auth.v1.RevocationService
  */
 export const RevocationService: GenService<{
   /**
-   * Returns the revocations after a sequence number. At most 2,000 entries are returned; the call waits for new ones
-   * when asked to. Without any, the response is an empty signed statement, which proves that nothing was revoked.
+   * Returns the revocations after a sequence number, at most 2,000. With `wait`, the call waits for new entries.
+   * Without any entry the response is an empty signed statement, which proves that nothing was revoked.
+   *
+   * Requires: SERVICE and scope auth.revocations.read.
+   * REST: GET /auth/revocations.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE
-   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED: too many calls wait
-   *   UNAVAILABLE        UNAVAILABLE: the log cannot be read now
+   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED: too many waiting calls
+   *   UNAVAILABLE        UNAVAILABLE: the log is temporarily unreadable
    *
    * @generated from rpc signet.auth.v1.RevocationService.ListRevocations
    */
@@ -184,11 +187,14 @@ export const RevocationService: GenService<{
   },
   /**
    * Returns the revocations in force, page by page from the start. A reader that starts, or that missed entries, reads
-   * until `seq_to` is `head`. The call never waits.
+   * until `seq_to` equals `head`. The call never waits.
+   *
+   * Requires: SERVICE and scope auth.revocations.read.
+   * REST: GET /auth/revocations/snapshot.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE
-   *   UNAVAILABLE        UNAVAILABLE: the log cannot be read now
+   *   UNAVAILABLE        UNAVAILABLE: the log is temporarily unreadable
    *
    * @generated from rpc signet.auth.v1.RevocationService.GetRevocationSnapshot
    */
@@ -198,14 +204,16 @@ export const RevocationService: GenService<{
     output: typeof GetRevocationSnapshotResponseSchema;
   },
   /**
-   * Streams the revocations after a sequence number. Without any it sends an empty statement every three seconds. The
-   * stream ends when the caller's token expires.
+   * Streams the revocations after a sequence number. While there are none, it sends an empty statement every three
+   * seconds. The stream ends when the caller's token expires.
+   *
+   * Requires: SERVICE and scope auth.revocations.read.
    *
    * Errors:
-   *   UNAUTHENTICATED    TOKEN_EXPIRED: call again with a new one
+   *   UNAUTHENTICATED    TOKEN_EXPIRED: call again with a new token
    *   PERMISSION_DENIED  MISSING_SCOPE
-   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED: too many calls wait
-   *   UNAVAILABLE        UNAVAILABLE: the log cannot be read now
+   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED: too many waiting calls
+   *   UNAVAILABLE        UNAVAILABLE: the log is temporarily unreadable
    *
    * @generated from rpc signet.auth.v1.RevocationService.WatchRevocations
    */

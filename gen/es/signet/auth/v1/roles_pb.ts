@@ -17,41 +17,41 @@ export const file_signet_auth_v1_roles: GenFile = /*@__PURE__*/
   fileDesc("ChpzaWduZXQvYXV0aC92MS9yb2xlcy5wcm90bxIOc2lnbmV0LmF1dGgudjEi2AEKClBlcm1pc3Npb24SDwoCaWQYASABKAlCA+BBAxITCgZhcHBfaWQYAiABKAlCA+BBAxJQCgNrZXkYAyABKAlCQ+BBBbpIPdgBAXI4GIABMjNeW2Etel1bYS16MC05X10qXC5bYS16XVthLXowLTlfXSpcLlthLXpdW2EtejAtOV9dKiQSHQoLZGVzY3JpcHRpb24YBCABKAlCCLpIBXIDGPQDEjMKCmNyZWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMihgEKF0NyZWF0ZVBlcm1pc3Npb25SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSNgoKcGVybWlzc2lvbhgCIAEoCzIaLnNpZ25ldC5hdXRoLnYxLlBlcm1pc3Npb25CBrpIA8gBASJKChhDcmVhdGVQZXJtaXNzaW9uUmVzcG9uc2USLgoKcGVybWlzc2lvbhgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLlBlcm1pc3Npb24iiAEKFkxpc3RQZXJtaXNzaW9uc1JlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAEImMKF0xpc3RQZXJtaXNzaW9uc1Jlc3BvbnNlEi8KC3Blcm1pc3Npb25zGAEgAygLMhouc2lnbmV0LmF1dGgudjEuUGVybWlzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkijgIKF1VwZGF0ZVBlcm1pc3Npb25SZXF1ZXN0EjMKBmFwcF9pZBgBIAEoCUIjukggch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSVQoOcGVybWlzc2lvbl9rZXkYAiABKAlCPbpIOnI4GIABMjNeW2Etel1bYS16MC05X10qXC5bYS16XVthLXowLTlfXSpcLlthLXpdW2EtejAtOV9dKiQSNgoKcGVybWlzc2lvbhgDIAEoCzIaLnNpZ25ldC5hdXRoLnYxLlBlcm1pc3Npb25CBrpIA8gBARIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siSgoYVXBkYXRlUGVybWlzc2lvblJlc3BvbnNlEi4KCnBlcm1pc3Npb24YASABKAsyGi5zaWduZXQuYXV0aC52MS5QZXJtaXNzaW9uIqUBChdEZWxldGVQZXJtaXNzaW9uUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kElUKDnBlcm1pc3Npb25fa2V5GAIgASgJQj26SDpyOBiAATIzXlthLXpdW2EtejAtOV9dKlwuW2Etel1bYS16MC05X10qXC5bYS16XVthLXowLTlfXSokIhoKGERlbGV0ZVBlcm1pc3Npb25SZXNwb25zZSKdBAoEUm9sZRIPCgJpZBgBIAEoCUID4EEDEhMKBmFwcF9pZBgCIAEoCUID4EEDEjwKCXRlbmFudF9pZBgDIAEoCUIp4EEFukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSMgoDa2V5GAQgASgJQiXgQQW6SB/YAQFyGjIYXlthLXpdW2EtejAtOV8uLV17MCw2M30kEh0KC2Rlc2NyaXB0aW9uGAUgASgJQgi6SAVyAxj0AxIpCgtwZXJtaXNzaW9ucxgGIAMoCUIUukgRkgEOEMgBGAEiB3IFEAEYgAESEwoLaW5oZXJpdGFibGUYByABKAgSRgoNYXNzaWduYWJsZV9hdBgIIAMoDjIaLnNpZ25ldC5hdXRoLnYxLkdyYW50TGV2ZWxCE7pIEJIBDRAEGAEiB4IBBBABIAASMAoGc3RhdHVzGAkgASgOMhsuc2lnbmV0LmF1dGgudjEuUm9sZS5TdGF0dXNCA+BBAxIzCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMiOgoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCEFSQ0hJVkVEEAIidAoRQ3JlYXRlUm9sZVJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIqCgRyb2xlGAIgASgLMhQuc2lnbmV0LmF1dGgudjEuUm9sZUIGukgDyAEBIjgKEkNyZWF0ZVJvbGVSZXNwb25zZRIiCgRyb2xlGAEgASgLMhQuc2lnbmV0LmF1dGgudjEuUm9sZSJ7Cg5HZXRSb2xlUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjQKB3JvbGVfaWQYAiABKAlCI7pIIHIeMhxecm9sX1swLTlhLWhqa21ucC10di16XXsyNn0kIjUKD0dldFJvbGVSZXNwb25zZRIiCgRyb2xlGAEgASgLMhQuc2lnbmV0LmF1dGgudjEuUm9sZSK9AQoQTGlzdFJvbGVzUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAQSOQoJdGVuYW50X2lkGAQgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JCJRChFMaXN0Um9sZXNSZXNwb25zZRIjCgVyb2xlcxgBIAMoCzIULnNpZ25ldC5hdXRoLnYxLlJvbGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItsBChFVcGRhdGVSb2xlUmVxdWVzdBIzCgZhcHBfaWQYASABKAlCI7pIIHIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjQKB3JvbGVfaWQYAiABKAlCI7pIIHIeMhxecm9sX1swLTlhLWhqa21ucC10di16XXsyNn0kEioKBHJvbGUYAyABKAsyFC5zaWduZXQuYXV0aC52MS5Sb2xlQga6SAPIAQESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrIjgKElVwZGF0ZVJvbGVSZXNwb25zZRIiCgRyb2xlGAEgASgLMhQuc2lnbmV0LmF1dGgudjEuUm9sZSJ/ChJBcmNoaXZlUm9sZVJlcXVlc3QSMwoGYXBwX2lkGAEgASgJQiO6SCByHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBI0Cgdyb2xlX2lkGAIgASgJQiO6SCByHjIcXnJvbF9bMC05YS1oamttbnAtdHYtel17MjZ9JCI5ChNBcmNoaXZlUm9sZVJlc3BvbnNlEiIKBHJvbGUYASABKAsyFC5zaWduZXQuYXV0aC52MS5Sb2xlKlkKCkdyYW50TGV2ZWwSGwoXR1JBTlRfTEVWRUxfVU5TUEVDSUZJRUQQABIHCgNBUFAQARIKCgZURU5BTlQQAhILCgdDT05URVhUEAMSDAoIUkVTT1VSQ0UQBEJOChJkZXYuc2lnbmV0LmF1dGgudjFCClJvbGVzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
- * Something that may be done.
+ * A permission: an action on a kind of resource.
  *
  * @generated from message signet.auth.v1.Permission
  */
 export type Permission = Message<"signet.auth.v1.Permission"> & {
   /**
-   * `prm_…`
+   * Permission id: `prm_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * "<service>.<resource>.<verb>"; unique in the app.
+   * Permission key "<service>.<resource>.<verb>", unique in the app.
    *
    * @generated from field: string key = 3;
    */
   key: string;
 
   /**
-   * For administrators.
+   * Description for administrators.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 5;
    */
@@ -66,20 +66,20 @@ export const PermissionSchema: GenMessage<Permission> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_roles, 0);
 
 /**
- * A new permission.
+ * Request of CreatePermission.
  *
  * @generated from message signet.auth.v1.CreatePermissionRequest
  */
 export type CreatePermissionRequest = Message<"signet.auth.v1.CreatePermissionRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The permission; what the service sets is left out.
+   * The permission, without output-only fields.
    *
    * @generated from field: signet.auth.v1.Permission permission = 2;
    */
@@ -94,7 +94,7 @@ export const CreatePermissionRequestSchema: GenMessage<CreatePermissionRequest> 
   messageDesc(file_signet_auth_v1_roles, 1);
 
 /**
- * The permission as it was made.
+ * The created permission.
  *
  * @generated from message signet.auth.v1.CreatePermissionResponse
  */
@@ -115,27 +115,27 @@ export const CreatePermissionResponseSchema: GenMessage<CreatePermissionResponse
   messageDesc(file_signet_auth_v1_roles, 2);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListPermissionsRequest
  */
 export type ListPermissionsRequest = Message<"signet.auth.v1.ListPermissionsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -150,7 +150,7 @@ export const ListPermissionsRequestSchema: GenMessage<ListPermissionsRequest> = 
   messageDesc(file_signet_auth_v1_roles, 3);
 
 /**
- * A page of permissions.
+ * One page of permissions.
  *
  * @generated from message signet.auth.v1.ListPermissionsResponse
  */
@@ -163,7 +163,7 @@ export type ListPermissionsResponse = Message<"signet.auth.v1.ListPermissionsRes
   permissions: Permission[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -178,34 +178,34 @@ export const ListPermissionsResponseSchema: GenMessage<ListPermissionsResponse> 
   messageDesc(file_signet_auth_v1_roles, 4);
 
 /**
- * A change of a permission: `description`.
+ * Request of UpdatePermission. Only `description` can change.
  *
  * @generated from message signet.auth.v1.UpdatePermissionRequest
  */
 export type UpdatePermissionRequest = Message<"signet.auth.v1.UpdatePermissionRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Its key.
+   * Permission key.
    *
    * @generated from field: string permission_key = 2;
    */
   permissionKey: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.Permission permission = 3;
    */
   permission?: Permission | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -220,7 +220,7 @@ export const UpdatePermissionRequestSchema: GenMessage<UpdatePermissionRequest> 
   messageDesc(file_signet_auth_v1_roles, 5);
 
 /**
- * The permission as it is now.
+ * The permission after the change.
  *
  * @generated from message signet.auth.v1.UpdatePermissionResponse
  */
@@ -241,20 +241,20 @@ export const UpdatePermissionResponseSchema: GenMessage<UpdatePermissionResponse
   messageDesc(file_signet_auth_v1_roles, 6);
 
 /**
- * Which permission goes.
+ * Request of DeletePermission.
  *
  * @generated from message signet.auth.v1.DeletePermissionRequest
  */
 export type DeletePermissionRequest = Message<"signet.auth.v1.DeletePermissionRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * Its key.
+   * Permission key.
    *
    * @generated from field: string permission_key = 2;
    */
@@ -269,7 +269,7 @@ export const DeletePermissionRequestSchema: GenMessage<DeletePermissionRequest> 
   messageDesc(file_signet_auth_v1_roles, 7);
 
 /**
- * Nothing: the permission is gone.
+ * Empty response of DeletePermission.
  *
  * @generated from message signet.auth.v1.DeletePermissionResponse
  */
@@ -284,41 +284,41 @@ export const DeletePermissionResponseSchema: GenMessage<DeletePermissionResponse
   messageDesc(file_signet_auth_v1_roles, 8);
 
 /**
- * Permissions under one name.
+ * A named set of permissions.
  *
  * @generated from message signet.auth.v1.Role
  */
 export type Role = Message<"signet.auth.v1.Role"> & {
   /**
-   * `rol_…`
+   * Role id: `rol_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * A role of this tenant alone; empty for a role of the app.
+   * Tenant that owns the role; empty for a role of the app.
    *
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
 
   /**
-   * Unique among the active roles of the app, or of the tenant.
+   * Role key, unique among the active roles of the app, or of the tenant.
    *
    * @generated from field: string key = 4;
    */
   key: string;
 
   /**
-   * For administrators.
+   * Description for administrators.
    *
    * @generated from field: string description = 5;
    */
@@ -332,35 +332,35 @@ export type Role = Message<"signet.auth.v1.Role"> & {
   permissions: string[];
 
   /**
-   * A grant of it covers everything below its node.
+   * True if a grant of the role applies to every node below its own.
    *
    * @generated from field: bool inheritable = 7;
    */
   inheritable: boolean;
 
   /**
-   * Where it may be granted; empty means everywhere.
+   * Levels at which the role can be granted; empty means all.
    *
    * @generated from field: repeated signet.auth.v1.GrantLevel assignable_at = 8;
    */
   assignableAt: GrantLevel[];
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.Role.Status status = 9;
    */
   status: Role_Status;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 10;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 11;
    */
@@ -375,13 +375,13 @@ export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_roles, 9);
 
 /**
- * Where a role stands.
+ * The state of a role.
  *
  * @generated from enum signet.auth.v1.Role.Status
  */
 export const Role_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
@@ -395,7 +395,7 @@ export const Role_Status = {
   ACTIVE: 1,
 
   /**
-   * Ended, with its grants.
+   * Archived; its grants are revoked.
    *
    * @generated from enum value: ARCHIVED = 2;
    */
@@ -403,7 +403,7 @@ export const Role_Status = {
 } as const;
 
 /**
- * Where a role stands.
+ * The state of a role.
  *
  * @generated from enum signet.auth.v1.Role.Status
  */
@@ -416,20 +416,20 @@ export const Role_StatusSchema: GenEnum<Role_Status> = /*@__PURE__*/
   enumDesc(file_signet_auth_v1_roles, 9, 0);
 
 /**
- * A new role.
+ * Request of CreateRole.
  *
  * @generated from message signet.auth.v1.CreateRoleRequest
  */
 export type CreateRoleRequest = Message<"signet.auth.v1.CreateRoleRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The role; what the service sets is left out.
+   * The role, without output-only fields.
    *
    * @generated from field: signet.auth.v1.Role role = 2;
    */
@@ -444,7 +444,7 @@ export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_roles, 10);
 
 /**
- * The role as it was made.
+ * The created role.
  *
  * @generated from message signet.auth.v1.CreateRoleResponse
  */
@@ -465,20 +465,20 @@ export const CreateRoleResponseSchema: GenMessage<CreateRoleResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_roles, 11);
 
 /**
- * Which role is shown.
+ * Request of GetRole.
  *
  * @generated from message signet.auth.v1.GetRoleRequest
  */
 export type GetRoleRequest = Message<"signet.auth.v1.GetRoleRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `rol_…`
+   * Role id: `rol_…`.
    *
    * @generated from field: string role_id = 2;
    */
@@ -493,7 +493,7 @@ export const GetRoleRequestSchema: GenMessage<GetRoleRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_roles, 12);
 
 /**
- * A role.
+ * The role.
  *
  * @generated from message signet.auth.v1.GetRoleResponse
  */
@@ -514,34 +514,34 @@ export const GetRoleResponseSchema: GenMessage<GetRoleResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_roles, 13);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListRolesRequest
  */
 export type ListRolesRequest = Message<"signet.auth.v1.ListRolesRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * Also this tenant's own roles.
+   * Includes this tenant's own roles.
    *
    * @generated from field: string tenant_id = 4;
    */
@@ -556,7 +556,7 @@ export const ListRolesRequestSchema: GenMessage<ListRolesRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_roles, 14);
 
 /**
- * A page of roles.
+ * One page of roles.
  *
  * @generated from message signet.auth.v1.ListRolesResponse
  */
@@ -569,7 +569,7 @@ export type ListRolesResponse = Message<"signet.auth.v1.ListRolesResponse"> & {
   roles: Role[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -584,34 +584,34 @@ export const ListRolesResponseSchema: GenMessage<ListRolesResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_roles, 15);
 
 /**
- * A change of a role.
+ * Request of UpdateRole.
  *
  * @generated from message signet.auth.v1.UpdateRoleRequest
  */
 export type UpdateRoleRequest = Message<"signet.auth.v1.UpdateRoleRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `rol_…`
+   * Role id: `rol_…`.
    *
    * @generated from field: string role_id = 2;
    */
   roleId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.Role role = 3;
    */
   role?: Role | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -626,7 +626,7 @@ export const UpdateRoleRequestSchema: GenMessage<UpdateRoleRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_roles, 16);
 
 /**
- * The role as it is now.
+ * The role after the change.
  *
  * @generated from message signet.auth.v1.UpdateRoleResponse
  */
@@ -647,20 +647,20 @@ export const UpdateRoleResponseSchema: GenMessage<UpdateRoleResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_roles, 17);
 
 /**
- * Which role ends.
+ * Request of ArchiveRole.
  *
  * @generated from message signet.auth.v1.ArchiveRoleRequest
  */
 export type ArchiveRoleRequest = Message<"signet.auth.v1.ArchiveRoleRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `rol_…`
+   * Role id: `rol_…`.
    *
    * @generated from field: string role_id = 2;
    */
@@ -675,7 +675,7 @@ export const ArchiveRoleRequestSchema: GenMessage<ArchiveRoleRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_roles, 18);
 
 /**
- * The role as it is now.
+ * The role after the change.
  *
  * @generated from message signet.auth.v1.ArchiveRoleResponse
  */
@@ -696,13 +696,13 @@ export const ArchiveRoleResponseSchema: GenMessage<ArchiveRoleResponse> = /*@__P
   messageDesc(file_signet_auth_v1_roles, 19);
 
 /**
- * The levels of the hierarchy.
+ * The levels of the hierarchy, and where a role can be granted.
  *
  * @generated from enum signet.auth.v1.GrantLevel
  */
 export const GrantLevel = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: GRANT_LEVEL_UNSPECIFIED = 0;
    */
@@ -738,7 +738,7 @@ export const GrantLevel = {
 } as const;
 
 /**
- * The levels of the hierarchy.
+ * The levels of the hierarchy, and where a role can be granted.
  *
  * @generated from enum signet.auth.v1.GrantLevel
  */

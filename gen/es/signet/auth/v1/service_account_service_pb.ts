@@ -24,91 +24,91 @@ export const file_signet_auth_v1_service_account_service: GenFile = /*@__PURE__*
  */
 export type ServiceAccount = Message<"signet.auth.v1.ServiceAccount"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The entity that is authorized.
+   * The principal that the authorizer checks.
    *
    * @generated from field: string principal_id = 2;
    */
   principalId: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 3;
    */
   appId: string;
 
   /**
-   * The tenant; empty for none.
+   * Tenant id; empty for none.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * What administrators call it.
+   * Display name for administrators.
    *
    * @generated from field: string name = 5;
    */
   name: string;
 
   /**
-   * What it calls itself at the token endpoint.
+   * Client id at the token endpoint.
    *
    * @generated from field: string client_id = 6;
    */
   clientId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.ServiceAccount.Status status = 7;
    */
   status: ServiceAccount_Status;
 
   /**
-   * How it may prove itself.
+   * Client authentication methods that the account can use.
    *
    * @generated from field: repeated signet.auth.v1.ClientAuthMethod auth_methods = 8;
    */
   authMethods: ClientAuthMethod[];
 
   /**
-   * What it is: tokens for these audiences are for it. No other service has them.
+   * Audiences that the service is itself. No other service can own them.
    *
    * @generated from field: repeated string owned_audiences = 9;
    */
   ownedAudiences: string[];
 
   /**
-   * What it may call.
+   * Audiences that the service can call.
    *
    * @generated from field: repeated string allowed_audiences = 10;
    */
   allowedAudiences: string[];
 
   /**
-   * The most that its tokens may hold.
+   * Upper bound of the scopes of its tokens.
    *
    * @generated from field: repeated string scopes = 11;
    */
   scopes: string[];
 
   /**
-   * What they hold when it asks for nothing.
+   * Scopes of a token request without `scope`.
    *
    * @generated from field: repeated string default_scopes = 12;
    */
   defaultScopes: string[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 13;
    */
@@ -123,27 +123,27 @@ export const ServiceAccountSchema: GenMessage<ServiceAccount> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 0);
 
 /**
- * Where an account stands.
+ * The state of an account.
  *
  * @generated from enum signet.auth.v1.ServiceAccount.Status
  */
 export const ServiceAccount_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * May call.
+   * Can call.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Stopped by an administrator.
+   * Disabled by an administrator.
    *
    * @generated from enum value: DISABLED = 2;
    */
@@ -151,7 +151,7 @@ export const ServiceAccount_Status = {
 } as const;
 
 /**
- * Where an account stands.
+ * The state of an account.
  *
  * @generated from enum signet.auth.v1.ServiceAccount.Status
  */
@@ -164,55 +164,55 @@ export const ServiceAccount_StatusSchema: GenEnum<ServiceAccount_Status> = /*@__
   enumDesc(file_signet_auth_v1_service_account_service, 0, 0);
 
 /**
- * A secret, without the secret.
+ * A client secret, without the secret value.
  *
  * @generated from message signet.auth.v1.ServiceSecret
  */
 export type ServiceSecret = Message<"signet.auth.v1.ServiceSecret"> & {
   /**
-   * `scr_…`
+   * Secret id: `scr_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Its last four characters, to tell it by.
+   * Last four characters of the secret, for display.
    *
    * @generated from field: string hint = 2;
    */
   hint: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.ServiceSecret.Status status = 3;
    */
   status: ServiceSecret_Status;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * It serves before, and not at it.
+   * Expiry time (exclusive).
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * When it was last used, to the minute; absent for never.
+   * Time of the last use, to the minute; absent if it was never used.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 6;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it was not.
+   * Revocation time; absent if it was not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 7;
    */
@@ -227,34 +227,34 @@ export const ServiceSecretSchema: GenMessage<ServiceSecret> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 1);
 
 /**
- * Where a secret stands.
+ * The state of a secret.
  *
  * @generated from enum signet.auth.v1.ServiceSecret.Status
  */
 export const ServiceSecret_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Serves.
+   * Can be used.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Its time is over.
+   * Expired.
    *
    * @generated from enum value: EXPIRED = 2;
    */
   EXPIRED: 2,
 
   /**
-   * Ended by an administrator, or with the account's principal.
+   * Revoked by an administrator, or with the account's principal.
    *
    * @generated from enum value: REVOKED = 3;
    */
@@ -262,7 +262,7 @@ export const ServiceSecret_Status = {
 } as const;
 
 /**
- * Where a secret stands.
+ * The state of a secret.
  *
  * @generated from enum signet.auth.v1.ServiceSecret.Status
  */
@@ -275,27 +275,27 @@ export const ServiceSecret_StatusSchema: GenEnum<ServiceSecret_Status> = /*@__PU
   enumDesc(file_signet_auth_v1_service_account_service, 1, 0);
 
 /**
- * The public half of a key: P-256, for ES256.
+ * A public key of the service: P-256, for ES256.
  *
  * @generated from message signet.auth.v1.ServiceKey
  */
 export type ServiceKey = Message<"signet.auth.v1.ServiceKey"> & {
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 1;
    */
   kid: string;
 
   /**
-   * The x coordinate: 32 bytes as base64url.
+   * X coordinate: 32 bytes in base64url.
    *
    * @generated from field: string x = 2;
    */
   x: string;
 
   /**
-   * The y coordinate: 32 bytes as base64url.
+   * Y coordinate: 32 bytes in base64url.
    *
    * @generated from field: string y = 3;
    */
@@ -309,7 +309,7 @@ export type ServiceKey = Message<"signet.auth.v1.ServiceKey"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it serves.
+   * Revocation time; absent while it is active.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 5;
    */
@@ -324,13 +324,13 @@ export const ServiceKeySchema: GenMessage<ServiceKey> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 2);
 
 /**
- * The public half of a key that envelopes are signed with: P-256, for ES256.
+ * A public key for signing envelopes: P-256, for ES256.
  *
  * @generated from message signet.auth.v1.EnvelopeKey
  */
 export type EnvelopeKey = Message<"signet.auth.v1.EnvelopeKey"> & {
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 1;
    */
@@ -351,21 +351,21 @@ export type EnvelopeKey = Message<"signet.auth.v1.EnvelopeKey"> & {
   y: string;
 
   /**
-   * Where it may post: `audience/name`, or `audience/*`.
+   * Mailboxes that the key can post to: `audience/name`, or `audience/*`.
    *
    * @generated from field: repeated string mailboxes = 4;
    */
   mailboxes: string[];
 
   /**
-   * When it was added.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it was ended; absent while it serves.
+   * Revocation time; absent while it is active.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 6;
    */
@@ -380,48 +380,48 @@ export const EnvelopeKeySchema: GenMessage<EnvelopeKey> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 3);
 
 /**
- * A new account.
+ * Request of CreateServiceAccount.
  *
  * @generated from message signet.auth.v1.CreateServiceAccountRequest
  */
 export type CreateServiceAccountRequest = Message<"signet.auth.v1.CreateServiceAccountRequest"> & {
   /**
-   * What administrators call it.
+   * Display name for administrators.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * How it may prove itself.
+   * Client authentication methods that the account can use.
    *
    * @generated from field: repeated signet.auth.v1.ClientAuthMethod auth_methods = 2;
    */
   authMethods: ClientAuthMethod[];
 
   /**
-   * What it is; of the app's audiences. None for a service that only calls others.
+   * Audiences that the service is itself, from the app's audiences. Empty for a service that only calls others.
    *
    * @generated from field: repeated string owned_audiences = 3;
    */
   ownedAudiences: string[];
 
   /**
-   * What it may call: of the app's audiences, or this service.
+   * Audiences that the service can call: audiences of the app, or this service.
    *
    * @generated from field: repeated string allowed_audiences = 4;
    */
   allowedAudiences: string[];
 
   /**
-   * The most that its tokens may hold; scopes of the app for the allowed audiences.
+   * Upper bound of the scopes of its tokens: scopes of the app for the allowed audiences.
    *
    * @generated from field: repeated string scopes = 5;
    */
   scopes: string[];
 
   /**
-   * What they hold when it asks for nothing; among the scopes.
+   * Scopes of a token request without `scope`, a subset of `scopes`.
    *
    * @generated from field: repeated string default_scopes = 6;
    */
@@ -436,7 +436,7 @@ export const CreateServiceAccountRequestSchema: GenMessage<CreateServiceAccountR
   messageDesc(file_signet_auth_v1_service_account_service, 4);
 
 /**
- * The account as it was made.
+ * The created account.
  *
  * @generated from message signet.auth.v1.CreateServiceAccountResponse
  */
@@ -457,13 +457,13 @@ export const CreateServiceAccountResponseSchema: GenMessage<CreateServiceAccount
   messageDesc(file_signet_auth_v1_service_account_service, 5);
 
 /**
- * Which account is shown.
+ * Request of GetServiceAccount.
  *
  * @generated from message signet.auth.v1.GetServiceAccountRequest
  */
 export type GetServiceAccountRequest = Message<"signet.auth.v1.GetServiceAccountRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -491,14 +491,14 @@ export type GetServiceAccountResponse = Message<"signet.auth.v1.GetServiceAccoun
   serviceAccount?: ServiceAccount | undefined;
 
   /**
-   * Newest first, ended ones too.
+   * Newest first. Revoked and expired ones are included.
    *
    * @generated from field: repeated signet.auth.v1.ServiceSecret secrets = 2;
    */
   secrets: ServiceSecret[];
 
   /**
-   * Newest first, ended ones too.
+   * Newest first. Revoked and expired ones are included.
    *
    * @generated from field: repeated signet.auth.v1.ServiceKey keys = 3;
    */
@@ -513,20 +513,20 @@ export const GetServiceAccountResponseSchema: GenMessage<GetServiceAccountRespon
   messageDesc(file_signet_auth_v1_service_account_service, 7);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListServiceAccountsRequest
  */
 export type ListServiceAccountsRequest = Message<"signet.auth.v1.ListServiceAccountsRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -541,7 +541,7 @@ export const ListServiceAccountsRequestSchema: GenMessage<ListServiceAccountsReq
   messageDesc(file_signet_auth_v1_service_account_service, 8);
 
 /**
- * A page of accounts.
+ * One page of service accounts.
  *
  * @generated from message signet.auth.v1.ListServiceAccountsResponse
  */
@@ -554,7 +554,7 @@ export type ListServiceAccountsResponse = Message<"signet.auth.v1.ListServiceAcc
   serviceAccounts: ServiceAccount[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -569,20 +569,20 @@ export const ListServiceAccountsResponseSchema: GenMessage<ListServiceAccountsRe
   messageDesc(file_signet_auth_v1_service_account_service, 9);
 
 /**
- * A new secret.
+ * Request of AddSecret.
  *
  * @generated from message signet.auth.v1.AddSecretRequest
  */
 export type AddSecretRequest = Message<"signet.auth.v1.AddSecretRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
   serviceAccountId: string;
 
   /**
-   * Days until it expires; 0 means 180.
+   * Lifetime in days; 0 means 180.
    *
    * @generated from field: uint32 expires_in_days = 2;
    */
@@ -597,20 +597,20 @@ export const AddSecretRequestSchema: GenMessage<AddSecretRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_service_account_service, 10);
 
 /**
- * The secret, this once.
+ * The created secret.
  *
  * @generated from message signet.auth.v1.AddSecretResponse
  */
 export type AddSecretResponse = Message<"signet.auth.v1.AddSecretResponse"> & {
   /**
-   * `sgsec_…`, 56 characters. It is shown here and never again.
+   * The secret: `sgsec_…`, 56 characters. The service never returns it again.
    *
    * @generated from field: string secret = 1;
    */
   secret: string;
 
   /**
-   * What is kept of it.
+   * The stored record, without the secret.
    *
    * @generated from field: signet.auth.v1.ServiceSecret service_secret = 2;
    */
@@ -625,28 +625,28 @@ export const AddSecretResponseSchema: GenMessage<AddSecretResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_service_account_service, 11);
 
 /**
- * A new secret in place of the old.
+ * Request of RotateSecret.
  *
  * @generated from message signet.auth.v1.RotateSecretRequest
  */
 export type RotateSecretRequest = Message<"signet.auth.v1.RotateSecretRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
   serviceAccountId: string;
 
   /**
-   * Days until the new one expires; 0 means 180.
+   * Lifetime of the new secret in days; 0 means 180.
    *
    * @generated from field: uint32 expires_in_days = 2;
    */
   expiresInDays: number;
 
   /**
-   * How long the old one serves yet, if it does not expire before. Absent: 24 hours. Zero ends it, and the access tokens
-   * that came of it, at once.
+   * Time for which the old secret stays valid, unless it expires earlier. Absent means 24 hours. Zero revokes it, and
+   * the access tokens obtained with it, at once.
    *
    * @generated from field: google.protobuf.Duration overlap = 3;
    */
@@ -661,27 +661,27 @@ export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest> = /*@__P
   messageDesc(file_signet_auth_v1_service_account_service, 12);
 
 /**
- * The new secret, this once.
+ * The new secret.
  *
  * @generated from message signet.auth.v1.RotateSecretResponse
  */
 export type RotateSecretResponse = Message<"signet.auth.v1.RotateSecretResponse"> & {
   /**
-   * `sgsec_…`, 56 characters. It is shown here and never again.
+   * The secret: `sgsec_…`, 56 characters. The service never returns it again.
    *
    * @generated from field: string secret = 1;
    */
   secret: string;
 
   /**
-   * What is kept of it.
+   * The stored record, without the secret.
    *
    * @generated from field: signet.auth.v1.ServiceSecret service_secret = 2;
    */
   serviceSecret?: ServiceSecret | undefined;
 
   /**
-   * Those that it replaces, with the times at which they end.
+   * The replaced secrets, with their new expiry times.
    *
    * @generated from field: repeated signet.auth.v1.ServiceSecret replaced = 3;
    */
@@ -696,20 +696,20 @@ export const RotateSecretResponseSchema: GenMessage<RotateSecretResponse> = /*@_
   messageDesc(file_signet_auth_v1_service_account_service, 13);
 
 /**
- * Which secret ends.
+ * Request of RevokeSecret.
  *
  * @generated from message signet.auth.v1.RevokeSecretRequest
  */
 export type RevokeSecretRequest = Message<"signet.auth.v1.RevokeSecretRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
   serviceAccountId: string;
 
   /**
-   * `scr_…`
+   * Secret id: `scr_…`.
    *
    * @generated from field: string secret_id = 2;
    */
@@ -724,7 +724,7 @@ export const RevokeSecretRequestSchema: GenMessage<RevokeSecretRequest> = /*@__P
   messageDesc(file_signet_auth_v1_service_account_service, 14);
 
 /**
- * Nothing: the secret has ended.
+ * Empty response of RevokeSecret.
  *
  * @generated from message signet.auth.v1.RevokeSecretResponse
  */
@@ -739,13 +739,13 @@ export const RevokeSecretResponseSchema: GenMessage<RevokeSecretResponse> = /*@_
   messageDesc(file_signet_auth_v1_service_account_service, 15);
 
 /**
- * A new key.
+ * Request of AddKey.
  *
  * @generated from message signet.auth.v1.AddKeyRequest
  */
 export type AddKeyRequest = Message<"signet.auth.v1.AddKeyRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -774,13 +774,13 @@ export const AddKeyRequestSchema: GenMessage<AddKeyRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 16);
 
 /**
- * The key as it is kept.
+ * The stored key.
  *
  * @generated from message signet.auth.v1.AddKeyResponse
  */
 export type AddKeyResponse = Message<"signet.auth.v1.AddKeyResponse"> & {
   /**
-   * The key, with the id that assertions name it by.
+   * The key, with the `kid` for assertions.
    *
    * @generated from field: signet.auth.v1.ServiceKey service_key = 1;
    */
@@ -795,20 +795,20 @@ export const AddKeyResponseSchema: GenMessage<AddKeyResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_service_account_service, 17);
 
 /**
- * Which key ends.
+ * Request of RevokeKey.
  *
  * @generated from message signet.auth.v1.RevokeKeyRequest
  */
 export type RevokeKeyRequest = Message<"signet.auth.v1.RevokeKeyRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
   serviceAccountId: string;
 
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 2;
    */
@@ -823,7 +823,7 @@ export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_service_account_service, 18);
 
 /**
- * Nothing: the key has ended.
+ * Empty response of RevokeKey.
  *
  * @generated from message signet.auth.v1.RevokeKeyResponse
  */
@@ -838,13 +838,13 @@ export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_service_account_service, 19);
 
 /**
- * A new envelope key.
+ * Request of AddEnvelopeKey.
  *
  * @generated from message signet.auth.v1.AddEnvelopeKeyRequest
  */
 export type AddEnvelopeKeyRequest = Message<"signet.auth.v1.AddEnvelopeKeyRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -865,14 +865,14 @@ export type AddEnvelopeKeyRequest = Message<"signet.auth.v1.AddEnvelopeKeyReques
   y: string;
 
   /**
-   * Where it may post: `audience/name`, or `audience/*`; of audiences that the account owns or may call.
+   * Mailboxes that the key can post to: `audience/name`, or `audience/*`. The account owns the audience or can call it.
    *
    * @generated from field: repeated string mailboxes = 4;
    */
   mailboxes: string[];
 
   /**
-   * ES256 by the key: r and s, 64 bytes, over `"signet envelope key v1" 0x00 service_account_id`.
+   * Proof of possession: ES256 signature (r and s, 64 bytes) over `"signet envelope key v1" 0x00 service_account_id`.
    *
    * @generated from field: bytes proof = 5;
    */
@@ -887,13 +887,13 @@ export const AddEnvelopeKeyRequestSchema: GenMessage<AddEnvelopeKeyRequest> = /*
   messageDesc(file_signet_auth_v1_service_account_service, 20);
 
 /**
- * The key as it is kept.
+ * The stored key.
  *
  * @generated from message signet.auth.v1.AddEnvelopeKeyResponse
  */
 export type AddEnvelopeKeyResponse = Message<"signet.auth.v1.AddEnvelopeKeyResponse"> & {
   /**
-   * The key, with the id that envelopes name it by.
+   * The key, with the `kid` for envelopes.
    *
    * @generated from field: signet.auth.v1.EnvelopeKey envelope_key = 1;
    */
@@ -908,13 +908,13 @@ export const AddEnvelopeKeyResponseSchema: GenMessage<AddEnvelopeKeyResponse> = 
   messageDesc(file_signet_auth_v1_service_account_service, 21);
 
 /**
- * Whose keys are listed.
+ * Request of ListEnvelopeKeys.
  *
  * @generated from message signet.auth.v1.ListEnvelopeKeysRequest
  */
 export type ListEnvelopeKeysRequest = Message<"signet.auth.v1.ListEnvelopeKeysRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -929,13 +929,13 @@ export const ListEnvelopeKeysRequestSchema: GenMessage<ListEnvelopeKeysRequest> 
   messageDesc(file_signet_auth_v1_service_account_service, 22);
 
 /**
- * An account's envelope keys.
+ * The envelope keys of the account.
  *
  * @generated from message signet.auth.v1.ListEnvelopeKeysResponse
  */
 export type ListEnvelopeKeysResponse = Message<"signet.auth.v1.ListEnvelopeKeysResponse"> & {
   /**
-   * Newest first, ended ones too.
+   * Newest first. Revoked and expired ones are included.
    *
    * @generated from field: repeated signet.auth.v1.EnvelopeKey envelope_keys = 1;
    */
@@ -950,20 +950,20 @@ export const ListEnvelopeKeysResponseSchema: GenMessage<ListEnvelopeKeysResponse
   messageDesc(file_signet_auth_v1_service_account_service, 23);
 
 /**
- * Which envelope key ends.
+ * Request of RevokeEnvelopeKey.
  *
  * @generated from message signet.auth.v1.RevokeEnvelopeKeyRequest
  */
 export type RevokeEnvelopeKeyRequest = Message<"signet.auth.v1.RevokeEnvelopeKeyRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
   serviceAccountId: string;
 
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 2;
    */
@@ -978,7 +978,7 @@ export const RevokeEnvelopeKeyRequestSchema: GenMessage<RevokeEnvelopeKeyRequest
   messageDesc(file_signet_auth_v1_service_account_service, 24);
 
 /**
- * Nothing: the key has ended.
+ * Empty response of RevokeEnvelopeKey.
  *
  * @generated from message signet.auth.v1.RevokeEnvelopeKeyResponse
  */
@@ -993,13 +993,13 @@ export const RevokeEnvelopeKeyResponseSchema: GenMessage<RevokeEnvelopeKeyRespon
   messageDesc(file_signet_auth_v1_service_account_service, 25);
 
 /**
- * Which key is certified.
+ * Request of GetEnvelopeCertificate.
  *
  * @generated from message signet.auth.v1.GetEnvelopeCertificateRequest
  */
 export type GetEnvelopeCertificateRequest = Message<"signet.auth.v1.GetEnvelopeCertificateRequest"> & {
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 1;
    */
@@ -1014,7 +1014,7 @@ export const GetEnvelopeCertificateRequestSchema: GenMessage<GetEnvelopeCertific
   messageDesc(file_signet_auth_v1_service_account_service, 26);
 
 /**
- * A certificate.
+ * The certificate of the key.
  *
  * @generated from message signet.auth.v1.GetEnvelopeCertificateResponse
  */
@@ -1027,7 +1027,7 @@ export type GetEnvelopeCertificateResponse = Message<"signet.auth.v1.GetEnvelope
   certificate: string;
 
   /**
-   * It is refused from then on.
+   * Expiry time of the certificate.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 2;
    */
@@ -1042,13 +1042,13 @@ export const GetEnvelopeCertificateResponseSchema: GenMessage<GetEnvelopeCertifi
   messageDesc(file_signet_auth_v1_service_account_service, 27);
 
 /**
- * Which account stops.
+ * Request of DisableServiceAccount.
  *
  * @generated from message signet.auth.v1.DisableServiceAccountRequest
  */
 export type DisableServiceAccountRequest = Message<"signet.auth.v1.DisableServiceAccountRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -1063,7 +1063,7 @@ export const DisableServiceAccountRequestSchema: GenMessage<DisableServiceAccoun
   messageDesc(file_signet_auth_v1_service_account_service, 28);
 
 /**
- * Nothing: the account has stopped.
+ * Empty response of DisableServiceAccount.
  *
  * @generated from message signet.auth.v1.DisableServiceAccountResponse
  */
@@ -1078,13 +1078,13 @@ export const DisableServiceAccountResponseSchema: GenMessage<DisableServiceAccou
   messageDesc(file_signet_auth_v1_service_account_service, 29);
 
 /**
- * Which account may call again.
+ * Request of EnableServiceAccount.
  *
  * @generated from message signet.auth.v1.EnableServiceAccountRequest
  */
 export type EnableServiceAccountRequest = Message<"signet.auth.v1.EnableServiceAccountRequest"> & {
   /**
-   * `sac_…`
+   * Service account id: `sac_…`.
    *
    * @generated from field: string service_account_id = 1;
    */
@@ -1099,7 +1099,7 @@ export const EnableServiceAccountRequestSchema: GenMessage<EnableServiceAccountR
   messageDesc(file_signet_auth_v1_service_account_service, 30);
 
 /**
- * Nothing: the account may call.
+ * Empty response of EnableServiceAccount.
  *
  * @generated from message signet.auth.v1.EnableServiceAccountResponse
  */
@@ -1114,34 +1114,34 @@ export const EnableServiceAccountResponseSchema: GenMessage<EnableServiceAccount
   messageDesc(file_signet_auth_v1_service_account_service, 31);
 
 /**
- * How a service proves itself (RFC 7591 section 2, token_endpoint_auth_method).
+ * How a client authenticates (RFC 7591 section 2, token_endpoint_auth_method).
  *
  * @generated from enum signet.auth.v1.ClientAuthMethod
  */
 export const ClientAuthMethod = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: CLIENT_AUTH_METHOD_UNSPECIFIED = 0;
    */
   CLIENT_AUTH_METHOD_UNSPECIFIED: 0,
 
   /**
-   * The secret in a Basic header.
+   * Client secret in an `Authorization: Basic` header.
    *
    * @generated from enum value: CLIENT_SECRET_BASIC = 1;
    */
   CLIENT_SECRET_BASIC: 1,
 
   /**
-   * The secret in the body.
+   * Client secret in the request body.
    *
    * @generated from enum value: CLIENT_SECRET_POST = 2;
    */
   CLIENT_SECRET_POST: 2,
 
   /**
-   * An assertion signed with its own key.
+   * Assertion signed with the client's own key.
    *
    * @generated from enum value: PRIVATE_KEY_JWT = 3;
    */
@@ -1149,7 +1149,7 @@ export const ClientAuthMethod = {
 } as const;
 
 /**
- * How a service proves itself (RFC 7591 section 2, token_endpoint_auth_method).
+ * How a client authenticates (RFC 7591 section 2, token_endpoint_auth_method).
  *
  * @generated from enum signet.auth.v1.ClientAuthMethod
  */
@@ -1164,14 +1164,17 @@ export const ClientAuthMethodSchema: GenEnum<ClientAuthMethod> = /*@__PURE__*/
 /**
  * Manages the service accounts of an app: their scopes, audiences and credentials.
  *
- * It is for signed-in administrators of the same app and tenant as the account. An account elsewhere and an unknown
- * account get the same response: RESOURCE_UNRESOLVED.
+ * The caller is a signed-in administrator of the account's app and tenant. The service answers RESOURCE_UNRESOLVED for
+ * an unknown account and for one outside the caller's scope.
  *
  * @generated from service signet.auth.v1.ServiceAccountService
  */
 export const ServiceAccountService: GenService<{
   /**
    * Creates a service account without credentials. It belongs to the app and tenant of the caller's session.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts.
    *
    * Errors:
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED, INVALID_FIELD (a scope that the app does not have, or default scopes
@@ -1187,7 +1190,10 @@ export const ServiceAccountService: GenService<{
     output: typeof CreateServiceAccountResponseSchema;
   },
   /**
-   * Returns a service account with its credentials. Of these it has hints and public keys, never secrets.
+   * Returns a service account with the public data of its credentials: hints and public keys, never secrets.
+   *
+   * Requires: USER and scope auth.service_accounts.read.
+   * REST: GET /auth/service-accounts/{service_account_id}.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1200,7 +1206,10 @@ export const ServiceAccountService: GenService<{
     output: typeof GetServiceAccountResponseSchema;
   },
   /**
-   * Lists the service accounts of the caller's app and tenant, newest first. Credentials are left out.
+   * Lists the service accounts of the caller's app and tenant, newest first. Credentials are omitted.
+   *
+   * Requires: USER and scope auth.service_accounts.read.
+   * REST: GET /auth/service-accounts.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
@@ -1214,7 +1223,10 @@ export const ServiceAccountService: GenService<{
     output: typeof ListServiceAccountsResponseSchema;
   },
   /**
-   * Adds a second secret and returns it once. An account has at most two live secrets.
+   * Adds a second secret and returns it once. An account has at most two active secrets.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/secrets.
    *
    * Errors:
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
@@ -1232,8 +1244,11 @@ export const ServiceAccountService: GenService<{
    * Replaces the secret and returns the new one once. The old secret stays valid for exactly the overlap that the
    * request names.
    *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}:rotateSecret.
+   *
    * Errors:
-   *   FAILED_PRECONDITION CREDENTIAL_LIMIT (two are live already, and there is to be an overlap)
+   *   FAILED_PRECONDITION CREDENTIAL_LIMIT (the account has two active secrets, and the overlap is not 0)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
    *                       service that the caller does not hold)
    *
@@ -1246,6 +1261,9 @@ export const ServiceAccountService: GenService<{
   },
   /**
    * Revokes a secret and the access tokens obtained with it. Repeating the call succeeds.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/secrets/{secret_id}:revoke.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such secret)
@@ -1262,8 +1280,11 @@ export const ServiceAccountService: GenService<{
    * Registers a public key for private_key_jwt authentication (RFC 7523). The private key stays with the service. Adding
    * the same key again succeeds.
    *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/keys.
+   *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, or a key that was revoked)
+   *   INVALID_ARGUMENT    INVALID_FIELD (not a point of P-256, or a revoked key)
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
    *                       service that the caller does not hold)
@@ -1278,6 +1299,9 @@ export const ServiceAccountService: GenService<{
   /**
    * Revokes a key and the access tokens obtained with it. Repeating the call succeeds.
    *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/keys/{kid}:revoke.
+   *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such key)
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1290,12 +1314,15 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeKeyResponseSchema;
   },
   /**
-   * Registers a public key for signing envelopes, and the mailboxes it may post to. The proof shows that the service has
-   * the private key. Adding the same key again succeeds.
+   * Registers a public key for signing envelopes, and the mailboxes that it can post to. The proof shows that the
+   * service holds the private key. Adding the same key again succeeds.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/envelope-keys.
    *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (no point of P-256, a proof of another key or account, a mailbox of an audience
-   *                       that the account may not call, or a key that was revoked)
+   *   INVALID_ARGUMENT    INVALID_FIELD (not a point of P-256, an invalid proof, a mailbox whose audience the
+   *                       account cannot call, or a revoked key)
    *   ALREADY_EXISTS      ALREADY_EXISTS (the key is registered, for other mailboxes or by another account)
    *   FAILED_PRECONDITION CREDENTIAL_LIMIT
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, SCOPE_NOT_GRANTED (the account has scopes of this
@@ -1311,6 +1338,9 @@ export const ServiceAccountService: GenService<{
   /**
    * Lists the account's envelope keys, newest first. Revoked ones are included.
    *
+   * Requires: USER and scope auth.service_accounts.read.
+   * REST: GET /auth/service-accounts/{service_account_id}/envelope-keys.
+   *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -1322,8 +1352,11 @@ export const ServiceAccountService: GenService<{
     output: typeof ListEnvelopeKeysResponseSchema;
   },
   /**
-   * Revokes an envelope key. It gets no certificate any more, and every reader of the revocation feed rejects the
-   * certificates that were issued. Repeating the call succeeds.
+   * Revokes an envelope key. The service issues no further certificate for it, and every reader of the revocation feed
+   * rejects the issued ones. Repeating the call succeeds.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}/envelope-keys/{kid}:revoke.
    *
    * Errors:
    *   NOT_FOUND         NOT_FOUND (the account has no such key)
@@ -1337,11 +1370,14 @@ export const ServiceAccountService: GenService<{
     output: typeof RevokeEnvelopeKeyResponseSchema;
   },
   /**
-   * Issues a certificate for an envelope key, valid for a day. It names the key's owner and the mailboxes that it may
-   * post to. Services of the same app can call it: the sender, and the receivers.
+   * Issues a certificate for an envelope key, valid for a day. It names the key's owner and the mailboxes that it can
+   * post to. Services of the same app can call it: the sender and the receivers.
+   *
+   * Requires: SERVICE.
+   * REST: GET /auth/envelope-certificates/{kid}.
    *
    * Errors:
-   *   NOT_FOUND         NOT_FOUND (no such key in the caller's app, or it or its service has ended)
+   *   NOT_FOUND         NOT_FOUND (not an active key of an active service in the caller's app)
    *   PERMISSION_DENIED PRINCIPAL_KIND_NOT_ALLOWED
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.GetEnvelopeCertificate
@@ -1352,8 +1388,11 @@ export const ServiceAccountService: GenService<{
     output: typeof GetEnvelopeCertificateResponseSchema;
   },
   /**
-   * Disables a service account. Its credentials are rejected until it is enabled again. Its access tokens stay invalid
-   * after that, too. Repeating the call succeeds.
+   * Disables a service account. Its credentials are rejected until it is enabled again. Its issued access tokens stay
+   * rejected after that. Repeating the call succeeds.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}:disable.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -1367,6 +1406,9 @@ export const ServiceAccountService: GenService<{
   },
   /**
    * Enables a service account. Repeating the call succeeds.
+   *
+   * Requires: USER and scope auth.service_accounts.write.
+   * REST: POST /auth/service-accounts/{service_account_id}:enable.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED

@@ -18,20 +18,20 @@ export const file_signet_auth_v1_session_service: GenFile = /*@__PURE__*/
   fileDesc("CiRzaWduZXQvYXV0aC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxIlAKE0xpc3RTZXNzaW9uc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnNpZ25ldC5hdXRoLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIk8KFFJldm9rZVNlc3Npb25SZXF1ZXN0EjcKCnNlc3Npb25faWQYASABKAlCI7pIIHIeMhxec2VzX1swLTlhLWhqa21ucC10di16XXsyNn0kIhcKFVJldm9rZVNlc3Npb25SZXNwb25zZTK3AgoOU2Vzc2lvblNlcnZpY2UShQEKDExpc3RTZXNzaW9ucxIjLnNpZ25ldC5hdXRoLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zaWduZXQuYXV0aC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIqkAIBytoYBSoDCgEBgtPkkwIYEhYvYXV0aC9zZXNzaW9uL3Nlc3Npb25zEpwBCg1SZXZva2VTZXNzaW9uEiQuc2lnbmV0LmF1dGgudjEuUmV2b2tlU2Vzc2lvblJlcXVlc3QaJS5zaWduZXQuYXV0aC52MS5SZXZva2VTZXNzaW9uUmVzcG9uc2UiPsraGAUqAwoBAYLT5JMCLzoBKiIqL2F1dGgvc2Vzc2lvbi9zZXNzaW9ucy97c2Vzc2lvbl9pZH06cmV2b2tlQlcKEmRldi5zaWduZXQuYXV0aC52MUITU2Vzc2lvblNlcnZpY2VQcm90b1ABWipzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvYXV0aC92MTthdXRodjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_auth_v1_records, file_signet_authz_v1_requirement]);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListSessionsRequest
  */
 export type ListSessionsRequest = Message<"signet.auth.v1.ListSessionsRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -46,7 +46,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
   messageDesc(file_signet_auth_v1_session_service, 0);
 
 /**
- * A page of sessions.
+ * One page of sessions.
  *
  * @generated from message signet.auth.v1.ListSessionsResponse
  */
@@ -59,7 +59,7 @@ export type ListSessionsResponse = Message<"signet.auth.v1.ListSessionsResponse"
   sessions: Session[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -74,13 +74,13 @@ export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@_
   messageDesc(file_signet_auth_v1_session_service, 1);
 
 /**
- * Which session ends.
+ * Request of RevokeSession.
  *
  * @generated from message signet.auth.v1.RevokeSessionRequest
  */
 export type RevokeSessionRequest = Message<"signet.auth.v1.RevokeSessionRequest"> & {
   /**
-   * `ses_…`
+   * Session id: `ses_…`.
    *
    * @generated from field: string session_id = 1;
    */
@@ -95,7 +95,7 @@ export const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest> = /*@_
   messageDesc(file_signet_auth_v1_session_service, 2);
 
 /**
- * Nothing: the session has ended.
+ * Empty response of RevokeSession.
  *
  * @generated from message signet.auth.v1.RevokeSessionResponse
  */
@@ -118,6 +118,9 @@ export const SessionService: GenService<{
   /**
    * Lists the caller's active sessions in the token's app, newest first.
    *
+   * Requires: USER.
+   * REST: GET /auth/session/sessions.
+   *
    * Errors:
    *   INVALID_ARGUMENT INVALID_FIELD (a page token of another list)
    *
@@ -131,8 +134,11 @@ export const SessionService: GenService<{
   /**
    * Revokes one of the caller's sessions in the token's app. Repeating the call succeeds.
    *
+   * Requires: USER.
+   * REST: POST /auth/session/sessions/{session_id}:revoke.
+   *
    * Errors:
-   *   NOT_FOUND SESSION_NOT_FOUND (also for somebody else's)
+   *   NOT_FOUND SESSION_NOT_FOUND (unknown, or another user's)
    *
    * @generated from rpc signet.auth.v1.SessionService.RevokeSession
    */

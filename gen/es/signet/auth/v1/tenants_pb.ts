@@ -25,42 +25,42 @@ export const file_signet_auth_v1_tenants: GenFile = /*@__PURE__*/
  */
 export type Tenant = Message<"signet.auth.v1.Tenant"> & {
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 2;
    */
   appId: string;
 
   /**
-   * What people know it by.
+   * Display name.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.auth.v1.PlaceStatus status = 4;
    */
   status: PlaceStatus;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * Time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
@@ -75,20 +75,20 @@ export const TenantSchema: GenMessage<Tenant> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_tenants, 0);
 
 /**
- * A new tenant.
+ * Request of CreateTenant.
  *
  * @generated from message signet.auth.v1.CreateTenantRequest
  */
 export type CreateTenantRequest = Message<"signet.auth.v1.CreateTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * The tenant; what the service sets is left out.
+   * The tenant, without output-only fields.
    *
    * @generated from field: signet.auth.v1.Tenant tenant = 2;
    */
@@ -103,7 +103,7 @@ export const CreateTenantRequestSchema: GenMessage<CreateTenantRequest> = /*@__P
   messageDesc(file_signet_auth_v1_tenants, 1);
 
 /**
- * The tenant as it was made.
+ * The created tenant.
  *
  * @generated from message signet.auth.v1.CreateTenantResponse
  */
@@ -124,20 +124,20 @@ export const CreateTenantResponseSchema: GenMessage<CreateTenantResponse> = /*@_
   messageDesc(file_signet_auth_v1_tenants, 2);
 
 /**
- * Which tenant is shown.
+ * Request of GetTenant.
  *
  * @generated from message signet.auth.v1.GetTenantRequest
  */
 export type GetTenantRequest = Message<"signet.auth.v1.GetTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -152,7 +152,7 @@ export const GetTenantRequestSchema: GenMessage<GetTenantRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_tenants, 3);
 
 /**
- * A tenant.
+ * The tenant.
  *
  * @generated from message signet.auth.v1.GetTenantResponse
  */
@@ -173,27 +173,27 @@ export const GetTenantResponseSchema: GenMessage<GetTenantResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_tenants, 4);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.auth.v1.ListTenantsRequest
  */
 export type ListTenantsRequest = Message<"signet.auth.v1.ListTenantsRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -208,7 +208,7 @@ export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PUR
   messageDesc(file_signet_auth_v1_tenants, 5);
 
 /**
- * A page of tenants.
+ * One page of tenants.
  *
  * @generated from message signet.auth.v1.ListTenantsResponse
  */
@@ -221,7 +221,7 @@ export type ListTenantsResponse = Message<"signet.auth.v1.ListTenantsResponse"> 
   tenants: Tenant[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -236,34 +236,34 @@ export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__P
   messageDesc(file_signet_auth_v1_tenants, 6);
 
 /**
- * A change of a tenant.
+ * Request of UpdateTenant.
  *
  * @generated from message signet.auth.v1.UpdateTenantRequest
  */
 export type UpdateTenantRequest = Message<"signet.auth.v1.UpdateTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string tenant_id = 2;
    */
   tenantId: string;
 
   /**
-   * The new values of the fields in the mask.
+   * New values of the fields in `update_mask`.
    *
    * @generated from field: signet.auth.v1.Tenant tenant = 3;
    */
   tenant?: Tenant | undefined;
 
   /**
-   * Which fields change (AIP-134). Empty: those that are set. `*` is not taken.
+   * Fields to change (AIP-134). Empty means every field that is set. The service rejects `*`.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -278,7 +278,7 @@ export const UpdateTenantRequestSchema: GenMessage<UpdateTenantRequest> = /*@__P
   messageDesc(file_signet_auth_v1_tenants, 7);
 
 /**
- * The tenant as it is now.
+ * The tenant after the change.
  *
  * @generated from message signet.auth.v1.UpdateTenantResponse
  */
@@ -299,20 +299,20 @@ export const UpdateTenantResponseSchema: GenMessage<UpdateTenantResponse> = /*@_
   messageDesc(file_signet_auth_v1_tenants, 8);
 
 /**
- * Which tenant stops.
+ * Request of SuspendTenant.
  *
  * @generated from message signet.auth.v1.SuspendTenantRequest
  */
 export type SuspendTenantRequest = Message<"signet.auth.v1.SuspendTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -327,7 +327,7 @@ export const SuspendTenantRequestSchema: GenMessage<SuspendTenantRequest> = /*@_
   messageDesc(file_signet_auth_v1_tenants, 9);
 
 /**
- * The tenant as it is now.
+ * The tenant after the change.
  *
  * @generated from message signet.auth.v1.SuspendTenantResponse
  */
@@ -348,20 +348,20 @@ export const SuspendTenantResponseSchema: GenMessage<SuspendTenantResponse> = /*
   messageDesc(file_signet_auth_v1_tenants, 10);
 
 /**
- * Which tenant goes on.
+ * Request of ResumeTenant.
  *
  * @generated from message signet.auth.v1.ResumeTenantRequest
  */
 export type ResumeTenantRequest = Message<"signet.auth.v1.ResumeTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -376,7 +376,7 @@ export const ResumeTenantRequestSchema: GenMessage<ResumeTenantRequest> = /*@__P
   messageDesc(file_signet_auth_v1_tenants, 11);
 
 /**
- * The tenant as it is now.
+ * The tenant after the change.
  *
  * @generated from message signet.auth.v1.ResumeTenantResponse
  */
@@ -397,20 +397,20 @@ export const ResumeTenantResponseSchema: GenMessage<ResumeTenantResponse> = /*@_
   messageDesc(file_signet_auth_v1_tenants, 12);
 
 /**
- * Which tenant ends.
+ * Request of ArchiveTenant.
  *
  * @generated from message signet.auth.v1.ArchiveTenantRequest
  */
 export type ArchiveTenantRequest = Message<"signet.auth.v1.ArchiveTenantRequest"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`
+   * Tenant id: `ten_…`.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -425,7 +425,7 @@ export const ArchiveTenantRequestSchema: GenMessage<ArchiveTenantRequest> = /*@_
   messageDesc(file_signet_auth_v1_tenants, 13);
 
 /**
- * The tenant as it is now.
+ * The tenant after the change.
  *
  * @generated from message signet.auth.v1.ArchiveTenantResponse
  */

@@ -17,8 +17,8 @@ export const file_signet_auth_v1_token_service: GenFile = /*@__PURE__*/
   fileDesc("CiJzaWduZXQvYXV0aC92MS90b2tlbl9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKKCAoMVG9rZW5SZXF1ZXN0EioKCmdyYW50X3R5cGUYASABKAlCCrpIB3IFEAEYgAFSCmdyYW50X3R5cGUSJgoJY2xpZW50X2lkGAIgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYAyABKAlCDYABAbpIB3IFEAEYgARIAFINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBCABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgFIAEoCUINgAEBukgHcgUQARiAIEgBUhBjbGllbnRfYXNzZXJ0aW9uiAEBEhoKCGF1ZGllbmNlGAYgASgJQgi6SAVyAxiAAhIXCgVzY29wZRgHIAEoCUIIukgFcgMYgCASRAoJdGVuYW50X2lkGAggASgJQia6SCNyITIfXih0ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSk/JFIJdGVuYW50X2lkEkYKCmNvbnRleHRfaWQYCSABKAlCJrpII3IhMh9eKGN0eF9bMC05YS1oamttbnAtdHYtel17MjZ9KT8kUgpjb250ZXh0X2lkEh8KA3BhdBgKIAEoCUINgAEBukgHcgUQARiAAkgCiAEBEjgKDXN1YmplY3RfdG9rZW4YCyABKAlCDYABAbpIB3IFEAEYgEBIA1INc3ViamVjdF90b2tlbogBARI4ChJzdWJqZWN0X3Rva2VuX3R5cGUYDCABKAlCCLpIBXIDGIABUhJzdWJqZWN0X3Rva2VuX3R5cGUSNAoLYWN0b3JfdG9rZW4YDSABKAlCDYABAbpIB3IFEAEYgEBIBFILYWN0b3JfdG9rZW6IAQESNAoQYWN0b3JfdG9rZW5fdHlwZRgOIAEoCUIIukgFcgMYgAFSEGFjdG9yX3Rva2VuX3R5cGUSTgoNZGVsZWdhdGlvbl9pZBgPIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSRIBVINZGVsZWdhdGlvbl9pZIgBARI3CgZqb2JfaWQYECABKAlCH7pIHHIaMhheW0EtWmEtejAtOS5fOi1dezAsMTI4fSRSBmpvYl9pZBI8ChRyZXF1ZXN0ZWRfdG9rZW5fdHlwZRgRIAEoCUIIukgFcgMYgAFSFHJlcXVlc3RlZF90b2tlbl90eXBlQhAKDl9jbGllbnRfc2VjcmV0QhMKEV9jbGllbnRfYXNzZXJ0aW9uQgYKBF9wYXRCEAoOX3N1YmplY3RfdG9rZW5CDgoMX2FjdG9yX3Rva2VuQhAKDl9kZWxlZ2F0aW9uX2lkItYBCg1Ub2tlblJlc3BvbnNlEicKDGFjY2Vzc190b2tlbhgBIAEoCUIDgAEBUgxhY2Nlc3NfdG9rZW4SHgoKdG9rZW5fdHlwZRgCIAEoCVIKdG9rZW5fdHlwZRIeCgpleHBpcmVzX2luGAMgASgNUgpleHBpcmVzX2luEhIKBXNjb3BlGAQgASgJSACIAQESLAoRaXNzdWVkX3Rva2VuX3R5cGUYBSABKAlSEWlzc3VlZF90b2tlbl90eXBlEhAKCGF1ZGllbmNlGAYgASgJQggKBl9zY29wZSKAAwoRSW50cm9zcGVjdFJlcXVlc3QSJAoFdG9rZW4YASABKAlCEIABAbpICsgBAXIFEAEYgEBIAIgBARIyCg90b2tlbl90eXBlX2hpbnQYAiABKAlCCLpIBXIDGIABUg90b2tlbl90eXBlX2hpbnQSJgoJY2xpZW50X2lkGAMgASgJQgi6SAVyAxiAAVIJY2xpZW50X2lkEjgKDWNsaWVudF9zZWNyZXQYBCABKAlCDYABAbpIB3IFEAEYgARIAVINY2xpZW50X3NlY3JldIgBARI+ChVjbGllbnRfYXNzZXJ0aW9uX3R5cGUYBSABKAlCCLpIBXIDGIABUhVjbGllbnRfYXNzZXJ0aW9uX3R5cGUSPgoQY2xpZW50X2Fzc2VydGlvbhgGIAEoCUINgAEBukgHcgUQARiAIEgCUhBjbGllbnRfYXNzZXJ0aW9uiAEBQggKBl90b2tlbkIQCg5fY2xpZW50X3NlY3JldEITChFfY2xpZW50X2Fzc2VydGlvbiK1BQoSSW50cm9zcGVjdFJlc3BvbnNlEhMKBmFjdGl2ZRgBIAEoCEgAiAEBEhIKBXNjb3BlGAIgASgJSAGIAQESHAoJY2xpZW50X2lkGAMgASgJUgljbGllbnRfaWQSHgoKdG9rZW5fdHlwZRgEIAEoCVIKdG9rZW5fdHlwZRILCgNleHAYBSABKA0SCwoDaWF0GAYgASgNEgsKA25iZhgHIAEoDRILCgNzdWIYCCABKAkSCwoDYXVkGAkgASgJEgsKA2lzcxgKIAEoCRILCgNqdGkYCyABKAkSCwoDc2NwGAwgAygJEgsKA3NpZBgNIAEoCRImCg5wcmluY2lwYWxfdHlwZRgOIAEoCVIOcHJpbmNpcGFsX3R5cGUSIAoLaWRlbnRpdHlfaWQYDyABKAlSC2lkZW50aXR5X2lkEhYKBmFwcF9pZBgQIAEoCVIGYXBwX2lkEhwKCXRlbmFudF9pZBgRIAEoCVIJdGVuYW50X2lkEh4KCmNvbnRleHRfaWQYEiABKAlSCmNvbnRleHRfaWQSHwoIcGVybV92ZXIYEyABKA1IAlIIcGVybV92ZXKIAQESLwoQcGVybV92ZXJfY3VycmVudBgUIAEoDUgDUhBwZXJtX3Zlcl9jdXJyZW50iAEBEgsKA2FtchgVIAMoCRIcCglhdXRoX3RpbWUYFiABKA1SCWF1dGhfdGltZRILCgNndHkYFyABKAkSGAoHY3JlZF9pZBgYIAEoCVIHY3JlZF9pZBIMCgRvc2lkGBkgASgJEiIKA2FjdBgaIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yEhYKBmpvYl9pZBgbIAEoCVIGam9iX2lkQgkKB19hY3RpdmVCCAoGX3Njb3BlQgsKCV9wZXJtX3ZlckITChFfcGVybV92ZXJfY3VycmVudCJ+CgVBY3RvchILCgNzdWIYASABKAkSJgoOcHJpbmNpcGFsX3R5cGUYAiABKAlSDnByaW5jaXBhbF90eXBlEhwKCWNsaWVudF9pZBgDIAEoCVIJY2xpZW50X2lkEiIKA2FjdBgEIAEoCzIVLnNpZ25ldC5hdXRoLnYxLkFjdG9yIvwCCg1SZXZva2VSZXF1ZXN0EiQKBXRva2VuGAEgASgJQhCAAQG6SArIAQFyBRABGIBASACIAQESMgoPdG9rZW5fdHlwZV9oaW50GAIgASgJQgi6SAVyAxiAAVIPdG9rZW5fdHlwZV9oaW50EiYKCWNsaWVudF9pZBgDIAEoCUIIukgFcgMYgAFSCWNsaWVudF9pZBI4Cg1jbGllbnRfc2VjcmV0GAQgASgJQg2AAQG6SAdyBRABGIAESAFSDWNsaWVudF9zZWNyZXSIAQESPgoVY2xpZW50X2Fzc2VydGlvbl90eXBlGAUgASgJQgi6SAVyAxiAAVIVY2xpZW50X2Fzc2VydGlvbl90eXBlEj4KEGNsaWVudF9hc3NlcnRpb24YBiABKAlCDYABAbpIB3IFEAEYgCBIAlIQY2xpZW50X2Fzc2VydGlvbogBAUIICgZfdG9rZW5CEAoOX2NsaWVudF9zZWNyZXRCEwoRX2NsaWVudF9hc3NlcnRpb24iEAoOUmV2b2tlUmVzcG9uc2UiJwolR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVxdWVzdCKuCAomR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2USDgoGaXNzdWVyGAEgASgJEiYKDnRva2VuX2VuZHBvaW50GAIgASgJUg50b2tlbl9lbmRwb2ludBIaCghqd2tzX3VyaRgDIAEoCVIIandrc191cmkSNgoWaW50cm9zcGVjdGlvbl9lbmRwb2ludBgEIAEoCVIWaW50cm9zcGVjdGlvbl9lbmRwb2ludBIwChNyZXZvY2F0aW9uX2VuZHBvaW50GAUgASgJUhNyZXZvY2F0aW9uX2VuZHBvaW50EjQKFWdyYW50X3R5cGVzX3N1cHBvcnRlZBgGIAMoCVIVZ3JhbnRfdHlwZXNfc3VwcG9ydGVkElQKJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQYByADKAlSJXRva2VuX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSagowdG9rZW5fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAggAygJUjB0b2tlbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQSZAotaW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkGAkgAygJUi1pbnRyb3NwZWN0aW9uX2VuZHBvaW50X2F1dGhfbWV0aG9kc19zdXBwb3J0ZWQSego4aW50cm9zcGVjdGlvbl9lbmRwb2ludF9hdXRoX3NpZ25pbmdfYWxnX3ZhbHVlc19zdXBwb3J0ZWQYCiADKAlSOGludHJvc3BlY3Rpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkEl4KKnJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9tZXRob2RzX3N1cHBvcnRlZBgLIAMoCVIqcmV2b2NhdGlvbl9lbmRwb2ludF9hdXRoX21ldGhvZHNfc3VwcG9ydGVkEnQKNXJldm9jYXRpb25fZW5kcG9pbnRfYXV0aF9zaWduaW5nX2FsZ192YWx1ZXNfc3VwcG9ydGVkGAwgAygJUjVyZXZvY2F0aW9uX2VuZHBvaW50X2F1dGhfc2lnbmluZ19hbGdfdmFsdWVzX3N1cHBvcnRlZBI6ChhyZXNwb25zZV90eXBlc19zdXBwb3J0ZWQYDSADKAlSGHJlc3BvbnNlX3R5cGVzX3N1cHBvcnRlZBIuChJzdGF0ZW1lbnRfa2V5c191cmkYDiABKAlSEnN0YXRlbWVudF9rZXlzX3VyaRIqChBjb250ZXh0X2tleXNfdXJpGA8gASgJUhBjb250ZXh0X2tleXNfdXJpIhAKDkdldEp3a3NSZXF1ZXN0IjQKD0dldEp3a3NSZXNwb25zZRIhCgRrZXlzGAEgAygLMhMuc2lnbmV0LmF1dGgudjEuSndrIhkKF0dldFN0YXRlbWVudEtleXNSZXF1ZXN0Ij0KGEdldFN0YXRlbWVudEtleXNSZXNwb25zZRIhCgRrZXlzGAEgAygLMhMuc2lnbmV0LmF1dGgudjEuSndrIhcKFUdldENvbnRleHRLZXlzUmVxdWVzdCI7ChZHZXRDb250ZXh0S2V5c1Jlc3BvbnNlEiEKBGtleXMYASADKAsyEy5zaWduZXQuYXV0aC52MS5Kd2siXAoDSndrEgsKA2t0eRgBIAEoCRILCgNjcnYYAiABKAkSCQoBeBgDIAEoCRIJCgF5GAQgASgJEgsKA2tpZBgFIAEoCRILCgNhbGcYBiABKAkSCwoDdXNlGAcgASgJMsEICgxUb2tlblNlcnZpY2USaAoFVG9rZW4SHC5zaWduZXQuYXV0aC52MS5Ub2tlblJlcXVlc3QaHS5zaWduZXQuYXV0aC52MS5Ub2tlblJlc3BvbnNlIiLK2hgCUAHS2hgCGAGC0+STAhA6ASoiCy9hdXRoL3Rva2VuEoIBCgpJbnRyb3NwZWN0EiEuc2lnbmV0LmF1dGgudjEuSW50cm9zcGVjdFJlcXVlc3QaIi5zaWduZXQuYXV0aC52MS5JbnRyb3NwZWN0UmVzcG9uc2UiLcraGAJQAdLaGAIYAYLT5JMCGzoBKiIWL2F1dGgvdG9rZW4vaW50cm9zcGVjdBJyCgZSZXZva2USHS5zaWduZXQuYXV0aC52MS5SZXZva2VSZXF1ZXN0Gh4uc2lnbmV0LmF1dGgudjEuUmV2b2tlUmVzcG9uc2UiKcraGAJQAdLaGAIYAYLT5JMCFzoBKiISL2F1dGgvdG9rZW4vcmV2b2tlEpEBCgdHZXRKd2tzEh4uc2lnbmV0LmF1dGgudjEuR2V0Sndrc1JlcXVlc3QaHy5zaWduZXQuYXV0aC52MS5HZXRKd2tzUmVzcG9uc2UiRZACAcraGAIIAdLaGBoSGGFwcGxpY2F0aW9uL2p3ay1zZXQranNvboLT5JMCGBIWLy53ZWxsLWtub3duL2p3a3MuanNvbhK2AQoQR2V0U3RhdGVtZW50S2V5cxInLnNpZ25ldC5hdXRoLnYxLkdldFN0YXRlbWVudEtleXNSZXF1ZXN0Giguc2lnbmV0LmF1dGgudjEuR2V0U3RhdGVtZW50S2V5c1Jlc3BvbnNlIk+QAgHK2hgCCAHS2hgaEhhhcHBsaWNhdGlvbi9qd2stc2V0K2pzb26C0+STAiISIC8ud2VsbC1rbm93bi9zdGF0ZW1lbnQta2V5cy5qc29uEq4BCg5HZXRDb250ZXh0S2V5cxIlLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRLZXlzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkdldENvbnRleHRLZXlzUmVzcG9uc2UiTZACAcraGAIIAdLaGBoSGGFwcGxpY2F0aW9uL2p3ay1zZXQranNvboLT5JMCIBIeLy53ZWxsLWtub3duL2NvbnRleHQta2V5cy5qc29uEs8BCh5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGESNS5zaWduZXQuYXV0aC52MS5HZXRBdXRob3JpemF0aW9uU2VydmVyTWV0YWRhdGFSZXF1ZXN0GjYuc2lnbmV0LmF1dGgudjEuR2V0QXV0aG9yaXphdGlvblNlcnZlck1ldGFkYXRhUmVzcG9uc2UiPpACAcraGAIIAdLaGAIgAYLT5JMCKRInLy53ZWxsLWtub3duL29hdXRoLWF1dGhvcml6YXRpb24tc2VydmVyQlUKEmRldi5zaWduZXQuYXV0aC52MUIRVG9rZW5TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement]);
 
 /**
- * RFC 6749 section 4.4.2, RFC 8693 section 2.1. Fields that are `optional` count as sent when they are sent empty: an
- * empty credential is refused, never taken for an absent one.
+ * RFC 6749 section 4.4.2, RFC 8693 section 2.1. An `optional` field that is sent empty counts as present: the service
+ * rejects an empty credential.
  *
  * @generated from message signet.auth.v1.TokenRequest
  */
@@ -31,7 +31,7 @@ export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
   grantType: string;
 
   /**
-   * The client; with `client_assertion` it may be left out, in a Basic header it is the user name.
+   * Client id. Optional with `client_assertion`; the user name in a Basic header.
    *
    * @generated from field: string client_id = 2 [json_name = "client_id"];
    */
@@ -52,37 +52,37 @@ export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
   clientAssertionType: string;
 
   /**
-   * private_key_jwt: ES256, `iss` and `sub` the client, `aud` the issuer or the token endpoint, a life of at most 60 s and
-   * a `jti` that is taken once.
+   * private_key_jwt: ES256, `iss` and `sub` the client, `aud` the issuer or the token endpoint, a lifetime of at most
+   * 60 s and a `jti` that is accepted once.
    *
    * @generated from field: optional string client_assertion = 5 [json_name = "client_assertion"];
    */
   clientAssertion?: string | undefined;
 
   /**
-   * The one service that the token is for. Needed, but by a personal access token that allows exactly one.
+   * Audience of the token. Optional only for a personal access token that allows exactly one.
    *
    * @generated from field: string audience = 6;
    */
   audience: string;
 
   /**
-   * Scopes with a space between (RFC 6749 section 3.3). on_behalf_of needs it and grants all of it or fails; the others
-   * may grant less, and say what.
+   * Requested scopes, separated by spaces (RFC 6749 section 3.3). on_behalf_of requires it and grants all of it or
+   * fails. Other grants can grant less and report the result.
    *
    * @generated from field: string scope = 7;
    */
   scope: string;
 
   /**
-   * client_credentials: the tenant to act in, where the account is not bound to one.
+   * client_credentials: tenant of the token, if the account is not bound to one.
    *
    * @generated from field: string tenant_id = 8 [json_name = "tenant_id"];
    */
   tenantId: string;
 
   /**
-   * client_credentials and pat: the context to act in.
+   * client_credentials and pat: context of the token.
    *
    * @generated from field: string context_id = 9 [json_name = "context_id"];
    */
@@ -96,14 +96,14 @@ export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
   pat?: string | undefined;
 
   /**
-   * What is exchanged (RFC 8693 section 2.1).
+   * Token to exchange (RFC 8693 section 2.1).
    *
    * @generated from field: optional string subject_token = 11 [json_name = "subject_token"];
    */
   subjectToken?: string | undefined;
 
   /**
-   * What kind of token that is.
+   * Type of `subject_token`.
    *
    * @generated from field: string subject_token_type = 12 [json_name = "subject_token_type"];
    */
@@ -131,14 +131,14 @@ export type TokenRequest = Message<"signet.auth.v1.TokenRequest"> & {
   delegationId?: string | undefined;
 
   /**
-   * on_behalf_of: the job that the token is for. Needed there.
+   * on_behalf_of, required: job that the token is for.
    *
    * @generated from field: string job_id = 16 [json_name = "job_id"];
    */
   jobId: string;
 
   /**
-   * Empty, or the type of access tokens; or that of context tokens.
+   * Empty, the access token type, or the context token type.
    *
    * @generated from field: string requested_token_type = 17 [json_name = "requested_token_type"];
    */
@@ -153,7 +153,7 @@ export const TokenRequestSchema: GenMessage<TokenRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 0);
 
 /**
- * RFC 6749 section 5.1, RFC 8693 section 2.2.1. Never a refresh token.
+ * RFC 6749 section 5.1, RFC 8693 section 2.2.1. It never has a refresh token.
  *
  * @generated from message signet.auth.v1.TokenResponse
  */
@@ -173,14 +173,14 @@ export type TokenResponse = Message<"signet.auth.v1.TokenResponse"> & {
   tokenType: string;
 
   /**
-   * Its life in seconds.
+   * Lifetime of the token in seconds.
    *
    * @generated from field: uint32 expires_in = 3 [json_name = "expires_in"];
    */
   expiresIn: number;
 
   /**
-   * What was granted, with a space between; may be less than was asked for.
+   * Granted scopes, separated by spaces; can be fewer than requested.
    *
    * @generated from field: optional string scope = 4;
    */
@@ -194,7 +194,7 @@ export type TokenResponse = Message<"signet.auth.v1.TokenResponse"> & {
   issuedTokenType: string;
 
   /**
-   * The one service that it is for; of a context token, the principal that sends with it.
+   * Audience of the token. For a context token, the principal that sends with it.
    *
    * @generated from field: string audience = 6;
    */
@@ -215,15 +215,15 @@ export const TokenResponseSchema: GenMessage<TokenResponse> = /*@__PURE__*/
  */
 export type IntrospectRequest = Message<"signet.auth.v1.IntrospectRequest"> & {
   /**
-   * The token that is asked about.
+   * Token to introspect.
    *
    * @generated from field: optional string token = 1;
    */
   token?: string | undefined;
 
   /**
-   * `urn:signet:params:oauth:token-type:context` for a context token, which is told about to nobody who takes it for
-   * something else. Ignored otherwise: only access tokens are told about.
+   * `urn:signet:params:oauth:token-type:context` introspects a context token; without it, a context token is inactive.
+   * Other values are ignored: only access tokens are introspected.
    *
    * @generated from field: string token_type_hint = 2 [json_name = "token_type_hint"];
    */
@@ -266,27 +266,27 @@ export const IntrospectRequestSchema: GenMessage<IntrospectRequest> = /*@__PURE_
   messageDesc(file_signet_auth_v1_token_service, 2);
 
 /**
- * RFC 7662 section 2.2. Of a token that is not active, nothing but that is told. Times are seconds since the Unix epoch.
+ * RFC 7662 section 2.2. For an inactive token only `active` is set. Times are seconds since the Unix epoch.
  *
  * @generated from message signet.auth.v1.IntrospectResponse
  */
 export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & {
   /**
-   * Whether the token would be taken now.
+   * True if the token is valid now.
    *
    * @generated from field: optional bool active = 1;
    */
   active?: boolean | undefined;
 
   /**
-   * Its scopes with a space between.
+   * Scopes of the token, separated by spaces.
    *
    * @generated from field: optional string scope = 2;
    */
   scope?: string | undefined;
 
   /**
-   * The client that it was issued to.
+   * Client that the token was issued to.
    *
    * @generated from field: string client_id = 3 [json_name = "client_id"];
    */
@@ -300,63 +300,63 @@ export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & 
   tokenType: string;
 
   /**
-   * When it expires.
+   * Expiry time.
    *
    * @generated from field: uint32 exp = 5;
    */
   exp: number;
 
   /**
-   * When it was issued.
+   * Time of issue.
    *
    * @generated from field: uint32 iat = 6;
    */
   iat: number;
 
   /**
-   * From when it is good.
+   * Start of validity.
    *
    * @generated from field: uint32 nbf = 7;
    */
   nbf: number;
 
   /**
-   * The principal.
+   * Principal id of the subject.
    *
    * @generated from field: string sub = 8;
    */
   sub: string;
 
   /**
-   * The one service that it is for.
+   * Audience of the token.
    *
    * @generated from field: string aud = 9;
    */
   aud: string;
 
   /**
-   * The issuer.
+   * Issuer.
    *
    * @generated from field: string iss = 10;
    */
   iss: string;
 
   /**
-   * The token's id.
+   * Token id.
    *
    * @generated from field: string jti = 11;
    */
   jti: string;
 
   /**
-   * Its scopes.
+   * Scopes of the token.
    *
    * @generated from field: repeated string scp = 12;
    */
   scp: string[];
 
   /**
-   * The session; of signed-in users only.
+   * Session id, for tokens of user sessions only.
    *
    * @generated from field: string sid = 13;
    */
@@ -370,91 +370,91 @@ export type IntrospectResponse = Message<"signet.auth.v1.IntrospectResponse"> & 
   principalType: string;
 
   /**
-   * The person.
+   * Identity id of the person.
    *
    * @generated from field: string identity_id = 15 [json_name = "identity_id"];
    */
   identityId: string;
 
   /**
-   * The app.
+   * Id of the app.
    *
    * @generated from field: string app_id = 16 [json_name = "app_id"];
    */
   appId: string;
 
   /**
-   * The tenant.
+   * Id of the tenant.
    *
    * @generated from field: string tenant_id = 17 [json_name = "tenant_id"];
    */
   tenantId: string;
 
   /**
-   * The context.
+   * Id of the context.
    *
    * @generated from field: string context_id = 18 [json_name = "context_id"];
    */
   contextId: string;
 
   /**
-   * The permission version in the token.
+   * Permission version in the token.
    *
    * @generated from field: optional uint32 perm_ver = 19 [json_name = "perm_ver"];
    */
   permVer?: number | undefined;
 
   /**
-   * The permission version now.
+   * Current permission version.
    *
    * @generated from field: optional uint32 perm_ver_current = 20 [json_name = "perm_ver_current"];
    */
   permVerCurrent?: number | undefined;
 
   /**
-   * How the person signed in.
+   * Authentication methods of the sign-in.
    *
    * @generated from field: repeated string amr = 21;
    */
   amr: string[];
 
   /**
-   * When the person authenticated at the provider; 0 where the provider did not say.
+   * Time of the authentication at the provider; 0 if the provider did not report it.
    *
    * @generated from field: uint32 auth_time = 22 [json_name = "auth_time"];
    */
   authTime: number;
 
   /**
-   * How the token was obtained: `session`, `client_credentials`, `pat` or `on_behalf_of`.
+   * Grant that issued the token: `session`, `client_credentials`, `pat` or `on_behalf_of`.
    *
    * @generated from field: string gty = 23;
    */
   gty: string;
 
   /**
-   * The secret, key, personal access token or delegation that it was obtained with.
+   * Id of the secret, key, personal access token or delegation that the token was obtained with.
    *
    * @generated from field: string cred_id = 24 [json_name = "cred_id"];
    */
   credId: string;
 
   /**
-   * The subject's session that a delegated token ends with.
+   * Session of the subject that a delegated token is bound to.
    *
    * @generated from field: string osid = 25;
    */
   osid: string;
 
   /**
-   * The service that acts for the subject.
+   * Service that acts for the subject.
    *
    * @generated from field: signet.auth.v1.Actor act = 26;
    */
   act?: Actor | undefined;
 
   /**
-   * The job that a delegated token is for.
+   * Job of a delegated token.
    *
    * @generated from field: string job_id = 27 [json_name = "job_id"];
    */
@@ -469,13 +469,13 @@ export const IntrospectResponseSchema: GenMessage<IntrospectResponse> = /*@__PUR
   messageDesc(file_signet_auth_v1_token_service, 3);
 
 /**
- * Who acts for a subject (RFC 8693 section 4.1).
+ * Actor claim (RFC 8693 section 4.1).
  *
  * @generated from message signet.auth.v1.Actor
  */
 export type Actor = Message<"signet.auth.v1.Actor"> & {
   /**
-   * The acting service's principal.
+   * Principal id of the acting service.
    *
    * @generated from field: string sub = 1;
    */
@@ -489,14 +489,14 @@ export type Actor = Message<"signet.auth.v1.Actor"> & {
   principalType: string;
 
   /**
-   * The acting service's client id.
+   * Client id of the acting service.
    *
    * @generated from field: string client_id = 3 [json_name = "client_id"];
    */
   clientId: string;
 
   /**
-   * Who acted before; it decides nothing.
+   * Previous actor; informational only.
    *
    * @generated from field: signet.auth.v1.Actor act = 4;
    */
@@ -517,14 +517,14 @@ export const ActorSchema: GenMessage<Actor> = /*@__PURE__*/
  */
 export type RevokeRequest = Message<"signet.auth.v1.RevokeRequest"> & {
   /**
-   * The token to end: an access token, a refresh token or a personal access token.
+   * Token to revoke: an access token, a refresh token or a personal access token.
    *
    * @generated from field: optional string token = 1;
    */
   token?: string | undefined;
 
   /**
-   * Ignored: a token says itself what it is.
+   * Ignored: the service recognizes the type of the token.
    *
    * @generated from field: string token_type_hint = 2 [json_name = "token_type_hint"];
    */
@@ -567,7 +567,7 @@ export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 5);
 
 /**
- * Nothing: the token is no good any more.
+ * Empty response of Revoke.
  *
  * @generated from message signet.auth.v1.RevokeResponse
  */
@@ -582,7 +582,7 @@ export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 6);
 
 /**
- * Nothing.
+ * Empty request.
  *
  * @generated from message signet.auth.v1.GetAuthorizationServerMetadataRequest
  */
@@ -603,105 +603,105 @@ export const GetAuthorizationServerMetadataRequestSchema: GenMessage<GetAuthoriz
  */
 export type GetAuthorizationServerMetadataResponse = Message<"signet.auth.v1.GetAuthorizationServerMetadataResponse"> & {
   /**
-   * The tokens' `iss`.
+   * The `iss` of tokens.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * Where tokens are issued.
+   * Token endpoint.
    *
    * @generated from field: string token_endpoint = 2 [json_name = "token_endpoint"];
    */
   tokenEndpoint: string;
 
   /**
-   * Where the keys are.
+   * Address of the JWK Set.
    *
    * @generated from field: string jwks_uri = 3 [json_name = "jwks_uri"];
    */
   jwksUri: string;
 
   /**
-   * Where tokens are told about.
+   * Introspection endpoint.
    *
    * @generated from field: string introspection_endpoint = 4 [json_name = "introspection_endpoint"];
    */
   introspectionEndpoint: string;
 
   /**
-   * Where tokens are ended.
+   * Revocation endpoint.
    *
    * @generated from field: string revocation_endpoint = 5 [json_name = "revocation_endpoint"];
    */
   revocationEndpoint: string;
 
   /**
-   * The grants.
+   * Supported grant types.
    *
    * @generated from field: repeated string grant_types_supported = 6 [json_name = "grant_types_supported"];
    */
   grantTypesSupported: string[];
 
   /**
-   * How clients prove themselves at the token endpoint.
+   * Client authentication methods at the token endpoint.
    *
    * @generated from field: repeated string token_endpoint_auth_methods_supported = 7 [json_name = "token_endpoint_auth_methods_supported"];
    */
   tokenEndpointAuthMethodsSupported: string[];
 
   /**
-   * With which algorithms they sign.
+   * Signing algorithms of client assertions.
    *
    * @generated from field: repeated string token_endpoint_auth_signing_alg_values_supported = 8 [json_name = "token_endpoint_auth_signing_alg_values_supported"];
    */
   tokenEndpointAuthSigningAlgValuesSupported: string[];
 
   /**
-   * The same for introspection.
+   * Client authentication methods at the introspection endpoint.
    *
    * @generated from field: repeated string introspection_endpoint_auth_methods_supported = 9 [json_name = "introspection_endpoint_auth_methods_supported"];
    */
   introspectionEndpointAuthMethodsSupported: string[];
 
   /**
-   * The same for introspection.
+   * Signing algorithms at the introspection endpoint.
    *
    * @generated from field: repeated string introspection_endpoint_auth_signing_alg_values_supported = 10 [json_name = "introspection_endpoint_auth_signing_alg_values_supported"];
    */
   introspectionEndpointAuthSigningAlgValuesSupported: string[];
 
   /**
-   * The same for revocation.
+   * Client authentication methods at the revocation endpoint.
    *
    * @generated from field: repeated string revocation_endpoint_auth_methods_supported = 11 [json_name = "revocation_endpoint_auth_methods_supported"];
    */
   revocationEndpointAuthMethodsSupported: string[];
 
   /**
-   * The same for revocation.
+   * Signing algorithms at the revocation endpoint.
    *
    * @generated from field: repeated string revocation_endpoint_auth_signing_alg_values_supported = 12 [json_name = "revocation_endpoint_auth_signing_alg_values_supported"];
    */
   revocationEndpointAuthSigningAlgValuesSupported: string[];
 
   /**
-   * Empty: there is no authorization endpoint, so there are no response types.
+   * Empty: the service has no authorization endpoint.
    *
    * @generated from field: repeated string response_types_supported = 13 [json_name = "response_types_supported"];
    */
   responseTypesSupported: string[];
 
   /**
-   * Where the keys are that the service's own statements are verified with. Beyond RFC 8414.
+   * Address of the key set that verifies the service's own statements. Extension of RFC 8414.
    *
    * @generated from field: string statement_keys_uri = 14 [json_name = "statement_keys_uri"];
    */
   statementKeysUri: string;
 
   /**
-   * Where the keys are that context tokens are verified with. Beyond RFC 8414.
+   * Address of the key set that verifies context tokens. Extension of RFC 8414.
    *
    * @generated from field: string context_keys_uri = 15 [json_name = "context_keys_uri"];
    */
@@ -716,7 +716,7 @@ export const GetAuthorizationServerMetadataResponseSchema: GenMessage<GetAuthori
   messageDesc(file_signet_auth_v1_token_service, 8);
 
 /**
- * Nothing.
+ * Empty request.
  *
  * @generated from message signet.auth.v1.GetJwksRequest
  */
@@ -737,7 +737,7 @@ export const GetJwksRequestSchema: GenMessage<GetJwksRequest> = /*@__PURE__*/
  */
 export type GetJwksResponse = Message<"signet.auth.v1.GetJwksResponse"> & {
   /**
-   * The public keys: the one in use, the next, and those whose tokens may still live.
+   * Public keys: the active key, the next key, and former keys whose tokens can still be valid.
    *
    * @generated from field: repeated signet.auth.v1.Jwk keys = 1;
    */
@@ -752,7 +752,7 @@ export const GetJwksResponseSchema: GenMessage<GetJwksResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_token_service, 10);
 
 /**
- * Nothing.
+ * Empty request.
  *
  * @generated from message signet.auth.v1.GetStatementKeysRequest
  */
@@ -773,7 +773,7 @@ export const GetStatementKeysRequestSchema: GenMessage<GetStatementKeysRequest> 
  */
 export type GetStatementKeysResponse = Message<"signet.auth.v1.GetStatementKeysResponse"> & {
   /**
-   * The public keys: the one in use, the next, and those whose statements may still be read.
+   * Public keys: the active key, the next key, and former keys whose statements can still be read.
    *
    * @generated from field: repeated signet.auth.v1.Jwk keys = 1;
    */
@@ -788,7 +788,7 @@ export const GetStatementKeysResponseSchema: GenMessage<GetStatementKeysResponse
   messageDesc(file_signet_auth_v1_token_service, 12);
 
 /**
- * Nothing.
+ * Empty request.
  *
  * @generated from message signet.auth.v1.GetContextKeysRequest
  */
@@ -809,7 +809,7 @@ export const GetContextKeysRequestSchema: GenMessage<GetContextKeysRequest> = /*
  */
 export type GetContextKeysResponse = Message<"signet.auth.v1.GetContextKeysResponse"> & {
   /**
-   * The public keys: the one in use, the next, and those whose tokens may still live.
+   * Public keys: the active key, the next key, and former keys whose tokens can still be valid.
    *
    * @generated from field: repeated signet.auth.v1.Jwk keys = 1;
    */
@@ -844,21 +844,21 @@ export type Jwk = Message<"signet.auth.v1.Jwk"> & {
   crv: string;
 
   /**
-   * The x coordinate: 32 bytes as base64url.
+   * X coordinate: 32 bytes in base64url.
    *
    * @generated from field: string x = 3;
    */
   x: string;
 
   /**
-   * The y coordinate: 32 bytes as base64url.
+   * Y coordinate: 32 bytes in base64url.
    *
    * @generated from field: string y = 4;
    */
   y: string;
 
   /**
-   * The key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the key.
    *
    * @generated from field: string kid = 5;
    */
@@ -888,8 +888,8 @@ export const JwkSchema: GenMessage<Jwk> = /*@__PURE__*/
 
 /**
  * Issues, introspects and revokes tokens for programs, and publishes keys. Over REST it follows RFC 6749, 7662, 7009,
- * 8414 and 7517, so that clients that know nothing of Signet work unchanged. Over RPC the same handlers answer; an
- * error has the RFC's code as `error` in the metadata of its ErrorInfo.
+ * 8414 and 7517, so that generic OAuth clients work unchanged. Over RPC the same handlers run; an error has the RFC's
+ * code as `error` in the metadata of its ErrorInfo.
  *
  * A client authenticates in exactly one way: an `Authorization: Basic` header, `client_secret`, or `client_assertion`.
  *
@@ -898,17 +898,20 @@ export const JwkSchema: GenMessage<Jwk> = /*@__PURE__*/
 export const TokenService: GenService<{
   /**
    * Issues an access token to a service, or for a personal access token. The grants are `client_credentials`, `pat` and
-   * `on_behalf_of`. The last two are short names of RFC 8693 token exchange with a subject token of the type
-   * `urn:signet:params:oauth:token-type:pat`, or of the type `urn:ietf:params:oauth:token-type:access_token`.
+   * `on_behalf_of`. The last two are short names of RFC 8693 token exchange. Their subject token types are
+   * `urn:signet:params:oauth:token-type:pat` and `urn:ietf:params:oauth:token-type:access_token`.
    *
    * With the requested token type `urn:signet:params:oauth:token-type:context` the response is a context token, for
-   * messages to actors' mailboxes. With `client_credentials` its subject is the service itself; with token exchange it is
-   * the subject of the access token that the service was called with. The request names no audience.
+   * messages to actors' mailboxes. With `client_credentials` its subject is the service itself. With token exchange its
+   * subject is that of the access token that the service received. The request names no audience.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/token.
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD, DUPLICATE_FIELD, AMBIGUOUS_CREDENTIAL, GRANT_TYPE_UNSUPPORTED, AUDIENCE_NOT_ALLOWED
    *   UNAUTHENTICATED   CLIENT_INVALID, PAT_INVALID, SUBJECT_TOKEN_INVALID, TOKEN_EXPIRED (the subject token),
-   *                     AUDIENCE_MISMATCH (the subject token), SESSION_REVOKED (of the subject token)
+   *                     AUDIENCE_MISMATCH (the subject token), SESSION_REVOKED (the subject token's)
    *   PERMISSION_DENIED CLIENT_NOT_ALLOWED, SCOPE_NOT_GRANTED, DELEGATION_NOT_ALLOWED, DELEGATION_CHAIN_TOO_DEEP,
    *                     DELEGATION_EXPIRED
    *
@@ -920,10 +923,14 @@ export const TokenService: GenService<{
     output: typeof TokenResponseSchema;
   },
   /**
-   * Reports whether an access token is active, and its claims (RFC 7662). The service proves itself, or sends its own
-   * access token for this service's audience; it holds the scope `auth.introspect`. A token for an audience that the
-   * service does not own is inactive, as is an unknown, expired or revoked one. A context token is reported to every
-   * service of the same app, and of the same tenant if the service is bound to one, because it travels with messages.
+   * Reports whether an access token is active, and its claims (RFC 7662). The service authenticates as a client, or
+   * sends its own access token for this service's audience; it holds the scope `auth.introspect`. A token for an
+   * audience that the service does not own is inactive, as is an unknown, expired or revoked one. A context token
+   * travels with messages, so every service of the same app can introspect it; a service that is bound to a tenant,
+   * only those of that tenant.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/token/introspect.
    *
    * Errors:
    *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
@@ -938,13 +945,16 @@ export const TokenService: GenService<{
   },
   /**
    * Revokes a token before it expires (RFC 7009). The bearer of a refresh token or a personal access token can revoke
-   * it. An access token is revoked by its subject's bearer token, by the client that it was issued to, or by the service
-   * that it is for. An unknown or revoked token is no error.
+   * it. Its subject, the client that it was issued to, and the service that it is for can revoke an access token. An
+   * unknown or revoked token is no error.
+   *
+   * Requires: a credential in the request.
+   * REST: POST /auth/token/revoke.
    *
    * Errors:
    *   UNAUTHENTICATED   CLIENT_INVALID (invalid_client)
    *   PERMISSION_DENIED CLIENT_NOT_ALLOWED (unauthorized_client)
-   *   UNAVAILABLE       UNAVAILABLE (temporarily_unavailable): the token may still be good; try again
+   *   UNAVAILABLE       UNAVAILABLE (temporarily_unavailable): the token may still be active; retry
    *
    * @generated from rpc signet.auth.v1.TokenService.Revoke
    */
@@ -954,8 +964,11 @@ export const TokenService: GenService<{
     output: typeof RevokeResponseSchema;
   },
   /**
-   * Publishes the keys that verify access tokens (RFC 7517 section 5). The response can be cached; it has at most four
+   * Publishes the keys that verify access tokens (RFC 7517 section 5). The response can be cached. It has at most four
    * keys.
+   *
+   * Requires: no credential.
+   * REST: GET /.well-known/jwks.json.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetJwks
    */
@@ -965,8 +978,11 @@ export const TokenService: GenService<{
     output: typeof GetJwksResponseSchema;
   },
   /**
-   * Publishes the keys that verify the service's own statements. These are the revocation feed, permission snapshots and
-   * audit checkpoints. No key is in another set, too. The response can be cached; it has at most four keys.
+   * Publishes the keys that verify the service's own statements. These are the revocation feed, permission snapshots
+   * and audit checkpoints. No key is in two key sets. The response can be cached. It has at most four keys.
+   *
+   * Requires: no credential.
+   * REST: GET /.well-known/statement-keys.json.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetStatementKeys
    */
@@ -976,8 +992,11 @@ export const TokenService: GenService<{
     output: typeof GetStatementKeysResponseSchema;
   },
   /**
-   * Publishes the keys that verify context tokens and envelope certificates. No key is in another set, too. The response
-   * can be cached; it has at most four keys.
+   * Publishes the keys that verify context tokens and envelope certificates. No key is in two key sets. The response
+   * can be cached. It has at most four keys.
+   *
+   * Requires: no credential.
+   * REST: GET /.well-known/context-keys.json.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetContextKeys
    */
@@ -988,6 +1007,9 @@ export const TokenService: GenService<{
   },
   /**
    * Publishes endpoints and supported features (RFC 8414). The response can be cached.
+   *
+   * Requires: no credential.
+   * REST: GET /.well-known/oauth-authorization-server.
    *
    * @generated from rpc signet.auth.v1.TokenService.GetAuthorizationServerMetadata
    */

@@ -16,27 +16,27 @@ export const file_signet_auth_v1_users: GenFile = /*@__PURE__*/
   fileDesc("ChpzaWduZXQvYXV0aC92MS91c2Vycy5wcm90bxIOc2lnbmV0LmF1dGgudjEiqAEKEEZpbmRVc2Vyc1JlcXVlc3QSNgoGYXBwX2lkGAEgASgJQia6SCPYAQFyHjIcXmFwcF9bMC05YS1oamttbnAtdHYtel17MjZ9JBIbCgVlbWFpbBgCIAEoCUIKukgHcgUQAxjAAkgAEjIKB3N1YmplY3QYAyABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlclN1YmplY3RIAEILCgJieRIFukgCCAEigAEKD1Byb3ZpZGVyU3ViamVjdBI2Cghwcm92aWRlchgBIAEoDjIYLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQgq6SAeCAQQQASAAEhsKB3N1YmplY3QYAiABKAlCCrpIB3IFEAEY/wESGAoGaXNzdWVyGAMgASgJQgi6SAVyAxiAECI9ChFGaW5kVXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkZvdW5kVXNlciLSAQoJRm91bmRVc2VyEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIvCgttZW1iZXJzaGlwcxgCIAMoCzIaLnNpZ25ldC5hdXRoLnYxLk1lbWJlcnNoaXASKgoIaWRlbnRpdHkYAyABKAsyGC5zaWduZXQuYXV0aC52MS5JZGVudGl0eRI6ChFwcm92aWRlcl9hY2NvdW50cxgEIAMoCzIfLnNpZ25ldC5hdXRoLnYxLlByb3ZpZGVyQWNjb3VudEJOChJkZXYuc2lnbmV0LmF1dGgudjFCClVzZXJzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_signet_auth_v1_records]);
 
 /**
- * Which person is looked up, and where.
+ * Request of FindUsers.
  *
  * @generated from message signet.auth.v1.FindUsersRequest
  */
 export type FindUsersRequest = Message<"signet.auth.v1.FindUsersRequest"> & {
   /**
-   * `app_…` whose members are searched. Empty: the caller's own app; for administrators of the installation, all people.
+   * App whose members are searched: `app_…`. Empty for the caller's own app; for administrators of the installation,
+   * empty for all people.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * What is searched for. The match is exact.
+   * Search key. The match is exact.
    *
    * @generated from oneof signet.auth.v1.FindUsersRequest.by
    */
   by: {
     /**
-     * The verified primary address of the identity. Letter case does not count. An address that no provider verified
-     * matches nobody.
+     * Verified primary address of the identity, case-insensitive. An unverified address matches no identity.
      *
      * @generated from field: string email = 2;
      */
@@ -44,7 +44,7 @@ export type FindUsersRequest = Message<"signet.auth.v1.FindUsersRequest"> & {
     case: "email";
   } | {
     /**
-     * The id that a provider knows the person by.
+     * Subject at an identity provider.
      *
      * @generated from field: signet.auth.v1.ProviderSubject subject = 3;
      */
@@ -61,27 +61,27 @@ export const FindUsersRequestSchema: GenMessage<FindUsersRequest> = /*@__PURE__*
   messageDesc(file_signet_auth_v1_users, 0);
 
 /**
- * A person as one provider names them.
+ * A person's subject identifier at one provider.
  *
  * @generated from message signet.auth.v1.ProviderSubject
  */
 export type ProviderSubject = Message<"signet.auth.v1.ProviderSubject"> & {
   /**
-   * Who vouches.
+   * Identity provider.
    *
    * @generated from field: signet.auth.v1.Provider provider = 1;
    */
   provider: Provider;
 
   /**
-   * The provider's own id of the person, as in `sub`.
+   * The provider's subject identifier, as in `sub`.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * The issuer, as in `iss`; empty for every issuer of the provider.
+   * Issuer, as in `iss`; empty for every issuer of the provider.
    *
    * @generated from field: string issuer = 3;
    */
@@ -96,13 +96,13 @@ export const ProviderSubjectSchema: GenMessage<ProviderSubject> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_users, 1);
 
 /**
- * The people that match, at most 20. Empty when nobody does whom the caller administers.
+ * The matching people, at most 20. Empty if no match is in the caller's scope.
  *
  * @generated from message signet.auth.v1.FindUsersResponse
  */
 export type FindUsersResponse = Message<"signet.auth.v1.FindUsersResponse"> & {
   /**
-   * In the order of their ids.
+   * In order of principal id.
    *
    * @generated from field: repeated signet.auth.v1.FoundUser users = 1;
    */
@@ -117,7 +117,7 @@ export const FindUsersResponseSchema: GenMessage<FindUsersResponse> = /*@__PURE_
   messageDesc(file_signet_auth_v1_users, 2);
 
 /**
- * A person that matches.
+ * A matching person.
  *
  * @generated from message signet.auth.v1.FoundUser
  */
@@ -130,21 +130,21 @@ export type FoundUser = Message<"signet.auth.v1.FoundUser"> & {
   principal?: Principal | undefined;
 
   /**
-   * Live memberships that the caller administers.
+   * Memberships in the caller's scope that are INVITED, REQUESTED, ACTIVE or SUSPENDED.
    *
    * @generated from field: repeated signet.auth.v1.Membership memberships = 2;
    */
   memberships: Membership[];
 
   /**
-   * The identity; only for administrators of the installation.
+   * The identity. Set only for administrators of the installation.
    *
    * @generated from field: signet.auth.v1.Identity identity = 3;
    */
   identity?: Identity | undefined;
 
   /**
-   * The ways of signing in; only for administrators of the installation.
+   * The provider accounts. Set only for administrators of the installation.
    *
    * @generated from field: repeated signet.auth.v1.ProviderAccount provider_accounts = 4;
    */

@@ -19,20 +19,20 @@ export const file_signet_authority_v1_authority_service: GenFile = /*@__PURE__*/
   fileDesc("CitzaWduZXQvYXV0aG9yaXR5L3YxL2F1dGhvcml0eV9zZXJ2aWNlLnByb3RvEhNzaWduZXQuYXV0aG9yaXR5LnYxIogBCgxCYWNrZW5kUGxhY2USOAoGYXBwX2lkGAEgASgJQii6SCVyIzIhXmFwcF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEj4KCXRlbmFudF9pZBgCIAEoCUIrukgociYyJF4odGVuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JCKhAwoWSXNzdWVDcmVkZW50aWFsUmVxdWVzdBIjCgxjYWxsZXJfdG9rZW4YASABKAlCDYABAbpIB3IFEAEYgEASOAoFcGxhY2UYAiABKAsyIS5zaWduZXQuYXV0aG9yaXR5LnYxLkJhY2tlbmRQbGFjZUIGukgDyAEBEjkKB3VzZXJfaWQYAyABKAlCKLpIJXIjMiFecHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQSOwoJZGV2aWNlX2lkGAQgASgJQii6SCVyIzIhXmRldl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEiIKDmRldmljZV9yZXF1ZXN0GAUgASgMQgq6SAd6BRABGIAEEh0KBnNlcmlhbBgGIAEoBEINukgKMggY/////w8oARI2Cgpub3RfYmVmb3JlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEjUKCW5vdF9hZnRlchgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBASItChdJc3N1ZUNyZWRlbnRpYWxSZXNwb25zZRISCgpjcmVkZW50aWFsGAEgASgMIucCChVTaWduRGV2aWNlTGlzdFJlcXVlc3QSIQoMY2FsbGVyX3Rva2VuGAEgASgJQguAAQG6SAVyAxiAQBI4CgVwbGFjZRgCIAEoCzIhLnNpZ25ldC5hdXRob3JpdHkudjEuQmFja2VuZFBsYWNlQga6SAPIAQESOQoHdXNlcl9pZBgDIAEoCUIoukglciMyIV5wcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBIeCgd2ZXJzaW9uGAQgASgEQg26SAoyCBj/////DygBEh4KDXByZXZpb3VzX2hhc2gYBSABKAxCB7pIBHoCGCASPwoHZW50cmllcxgGIAMoCzIhLnNpZ25ldC5hdXRob3JpdHkudjEuTGlzdGVkRGV2aWNlQgu6SAiSAQUIARCAAhI1Cglpc3N1ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQEipgIKDExpc3RlZERldmljZRI7CglkZXZpY2VfaWQYASABKAlCKLpIJXIjMiFeZGV2X1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQSIAoPY3JlZGVudGlhbF9oYXNoGAIgASgMQge6SAR6AmggEkQKBnN0YXR1cxgDIAEoDjIoLnNpZ25ldC5hdXRob3JpdHkudjEuTGlzdGVkRGV2aWNlLlN0YXR1c0IKukgHggEEEAEgABI2CgpjaGFuZ2VkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBIjkKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARILCgdSRVZPS0VEEAIiLQoWU2lnbkRldmljZUxpc3RSZXNwb25zZRITCgtkZXZpY2VfbGlzdBgBIAEoDCKRBgoRSXNzdWVQcm9vZlJlcXVlc3QSIwoMY2FsbGVyX3Rva2VuGAEgASgJQg2AAQG6SAdyBRABGIBAEjgKBXBsYWNlGAIgASgLMiEuc2lnbmV0LmF1dGhvcml0eS52MS5CYWNrZW5kUGxhY2VCBrpIA8gBARJBCg9jb252ZXJzYXRpb25faWQYAyABKAlCKLpIJXIjMiFeY252X1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQSHQoMbWxzX2dyb3VwX2lkGAQgASgMQge6SAR6AmggEkEKAm9wGAUgASgOMikuc2lnbmV0LmF1dGhvcml0eS52MS5Jc3N1ZVByb29mUmVxdWVzdC5PcEIKukgHggEEEAEgABISCgpiYXNlX2Vwb2NoGAYgASgEEh8KDmJhc2Vfc3RhdGVfdGFnGAcgASgMQge6SAR6AhggEjgKBWFkZGVkGAggAygLMh4uc2lnbmV0LmF1dGhvcml0eS52MS5BZGRlZExlYWZCCbpIBpIBAxCAAhIgCgdyZW1vdmVkGAkgAygMQg+6SAySAQkQgAIiBHoCaCASGgoJcmVxdWVzdGVyGAogASgMQge6SAR6AhggEigKFHJlcXVlc3Rlcl9jcmVkZW50aWFsGAsgASgMQgi6SAV6AxiAIEgAEiMKDnJlcXVlc3Rlcl9saXN0GAwgASgMQgm6SAZ6BBjAogFIABI9CgtkZWNpc2lvbl9pZBgNIAEoCUIoukglciMyIV5kY25fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBI1Cglpc3N1ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESFgoOcG9saWN5X3ZlcnNpb24YDyABKAQiWwoCT3ASEgoOT1BfVU5TUEVDSUZJRUQQABIKCgZDUkVBVEUQARIHCgNBREQQAhIKCgZSRU1PVkUQAxIJCgVMRUFWRRAEEgoKBlJFSk9JThAFEgkKBVJFU0VUEAZCEQoPcmVxdWVzdGVyX3BhcGVyIk8KCUFkZGVkTGVhZhIgCg9jcmVkZW50aWFsX2hhc2gYASABKAxCB7pIBHoCaCASIAoPa2V5X3BhY2thZ2VfcmVmGAIgASgMQge6SAR6AmggIiMKEklzc3VlUHJvb2ZSZXNwb25zZRINCgVwcm9vZhgBIAEoDCIYChZHZXRJc3N1ZXJLZXlTZXRSZXF1ZXN0IjEKF0dldElzc3VlcktleVNldFJlc3BvbnNlEhYKDmlzc3Vlcl9rZXlfc2V0GAEgASgMIpYBChZMaXN0QWN0aXZlVXNlcnNSZXF1ZXN0EjgKBXBsYWNlGAEgASgLMiEuc2lnbmV0LmF1dGhvcml0eS52MS5CYWNrZW5kUGxhY2VCBrpIA8gBARJCCgh1c2VyX2lkcxgCIAMoCUIwukgtkgEqEIAIIiVyIzIhXnBybl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kIkkKF0xpc3RBY3RpdmVVc2Vyc1Jlc3BvbnNlEhcKD2FjdGl2ZV91c2VyX2lkcxgBIAMoCRIVCg1nb25lX3VzZXJfaWRzGAIgAygJIlEKEUdldFNlc3Npb25SZXF1ZXN0EjwKCnNlc3Npb25faWQYASABKAlCKLpIJXIjMiFec2VzX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQiwgEKEkdldFNlc3Npb25SZXNwb25zZRI8CgVzdGF0ZRgBIAEoDjItLnNpZ25ldC5hdXRob3JpdHkudjEuR2V0U2Vzc2lvblJlc3BvbnNlLlN0YXRlEhcKD2JvdW5kX2RldmljZV9pZBgCIAEoCSJVCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgsKB1JFVk9LRUQQAhIPCgtDT01QUk9NSVNFRBADEgsKB0VYUElSRUQQBCK4AQoVQ2hhbmdlU2Vzc2lvbnNSZXF1ZXN0EiAKC2RldmljZV9saXN0GAEgASgMQgu6SAh6BhABGMCiARIvCgRiaW5kGAIgASgLMiEuc2lnbmV0LmF1dGhvcml0eS52MS5Cb3VuZFNlc3Npb24STAoScmV2b2tlZF9kZXZpY2VfaWRzGAMgAygJQjC6SC2SASoQgAIiJXIjMiFeZGV2X1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQiiQEKDEJvdW5kU2Vzc2lvbhI8CgpzZXNzaW9uX2lkGAEgASgJQii6SCVyIzIhXnNlc19bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEjsKCWRldmljZV9pZBgCIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JCIYChZDaGFuZ2VTZXNzaW9uc1Jlc3BvbnNlIlgKF1dyaXRlQXVkaXRFdmVudHNSZXF1ZXN0Ej0KBmV2ZW50cxgBIAMoCzIhLnNpZ25ldC5hdXRob3JpdHkudjEuQmFja2VuZEV2ZW50Qgq6SAeSAQQIARAyIpoHCgxCYWNrZW5kRXZlbnQSNAoCaWQYASABKAlCKLpIJXIjMiFeYXVkX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQSNwoLb2NjdXJyZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESKQoEa2luZBgDIAEoCUIbukgYchYYQDISXlthLXpfXStcLlthLXpfXSskEkYKB291dGNvbWUYBCABKA4yKS5zaWduZXQuYXV0aG9yaXR5LnYxLkJhY2tlbmRFdmVudC5PdXRjb21lQgq6SAeCAQQQASAAEjEKBnJlYXNvbhgFIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb25CCLpIBYIBAhABEjsKBmFwcF9pZBgGIAEoCUIrukgociYyJF4oYXBwX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JBI+Cgl0ZW5hbnRfaWQYByABKAlCK7pIKHImMiReKHRlbl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0pPyQSRwoSYWN0b3JfcHJpbmNpcGFsX2lkGAggASgJQiu6SChyJjIkXihwcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9KT8kEkkKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAkgASgJQiu6SChyJjIkXihwcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9KT8kEkgKE3N1YmplY3RfaWRlbnRpdHlfaWQYCiABKAlCK7pIKHImMiReKGlkbl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0pPyQSPwoKc2Vzc2lvbl9pZBgLIAEoCUIrukgociYyJF4oc2VzX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JBIcCgt0YXJnZXRfdHlwZRgMIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYDSABKAlCCLpIBXIDGIACEhwKCnJlcXVlc3RfaWQYDiABKAlCCLpIBXIDGIABEhcKBXJvdXRlGA8gASgJQgi6SAVyAxiAARIdCgxpcF90cnVuY2F0ZWQYECABKAlCB7pIBHICGEAiSAoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASCwoHU1VDQ0VTUxABEgsKB0ZBSUxVUkUQAhIKCgZERU5JRUQQAyIaChhXcml0ZUF1ZGl0RXZlbnRzUmVzcG9uc2UyugkKEEF1dGhvcml0eVNlcnZpY2USlQEKD0lzc3VlQ3JlZGVudGlhbBIrLnNpZ25ldC5hdXRob3JpdHkudjEuSXNzdWVDcmVkZW50aWFsUmVxdWVzdBosLnNpZ25ldC5hdXRob3JpdHkudjEuSXNzdWVDcmVkZW50aWFsUmVzcG9uc2UiJ8raGCNKIQoFKgMKAQIKGBIWYXV0aC5tZXNzYWdpbmcuYmFja2VuZBKSAQoOU2lnbkRldmljZUxpc3QSKi5zaWduZXQuYXV0aG9yaXR5LnYxLlNpZ25EZXZpY2VMaXN0UmVxdWVzdBorLnNpZ25ldC5hdXRob3JpdHkudjEuU2lnbkRldmljZUxpc3RSZXNwb25zZSInytoYI0ohCgUqAwoBAgoYEhZhdXRoLm1lc3NhZ2luZy5iYWNrZW5kEoYBCgpJc3N1ZVByb29mEiYuc2lnbmV0LmF1dGhvcml0eS52MS5Jc3N1ZVByb29mUmVxdWVzdBonLnNpZ25ldC5hdXRob3JpdHkudjEuSXNzdWVQcm9vZlJlc3BvbnNlIifK2hgjSiEKBSoDCgECChgSFmF1dGgubWVzc2FnaW5nLmJhY2tlbmQSmAEKD0dldElzc3VlcktleVNldBIrLnNpZ25ldC5hdXRob3JpdHkudjEuR2V0SXNzdWVyS2V5U2V0UmVxdWVzdBosLnNpZ25ldC5hdXRob3JpdHkudjEuR2V0SXNzdWVyS2V5U2V0UmVzcG9uc2UiKpACAcraGCNKIQoFKgMKAQIKGBIWYXV0aC5tZXNzYWdpbmcuYmFja2VuZBKYAQoPTGlzdEFjdGl2ZVVzZXJzEisuc2lnbmV0LmF1dGhvcml0eS52MS5MaXN0QWN0aXZlVXNlcnNSZXF1ZXN0Giwuc2lnbmV0LmF1dGhvcml0eS52MS5MaXN0QWN0aXZlVXNlcnNSZXNwb25zZSIqkAIBytoYI0ohCgUqAwoBAgoYEhZhdXRoLm1lc3NhZ2luZy5iYWNrZW5kEokBCgpHZXRTZXNzaW9uEiYuc2lnbmV0LmF1dGhvcml0eS52MS5HZXRTZXNzaW9uUmVxdWVzdBonLnNpZ25ldC5hdXRob3JpdHkudjEuR2V0U2Vzc2lvblJlc3BvbnNlIiqQAgHK2hgjSiEKBSoDCgECChgSFmF1dGgubWVzc2FnaW5nLmJhY2tlbmQSkgEKDkNoYW5nZVNlc3Npb25zEiouc2lnbmV0LmF1dGhvcml0eS52MS5DaGFuZ2VTZXNzaW9uc1JlcXVlc3QaKy5zaWduZXQuYXV0aG9yaXR5LnYxLkNoYW5nZVNlc3Npb25zUmVzcG9uc2UiJ8raGCNKIQoFKgMKAQIKGBIWYXV0aC5tZXNzYWdpbmcuYmFja2VuZBKYAQoQV3JpdGVBdWRpdEV2ZW50cxIsLnNpZ25ldC5hdXRob3JpdHkudjEuV3JpdGVBdWRpdEV2ZW50c1JlcXVlc3QaLS5zaWduZXQuYXV0aG9yaXR5LnYxLldyaXRlQXVkaXRFdmVudHNSZXNwb25zZSInytoYI0ohCgUqAwoBAgoYEhZhdXRoLm1lc3NhZ2luZy5iYWNrZW5kQmgKF2Rldi5zaWduZXQuYXV0aG9yaXR5LnYxQhVBdXRob3JpdHlTZXJ2aWNlUHJvdG9QAVo0c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGhvcml0eS92MTthdXRob3JpdHl2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
 
 /**
- * Where users are.
+ * The scope of users: an app, or a tenant of an app.
  *
  * @generated from message signet.authority.v1.BackendPlace
  */
 export type BackendPlace = Message<"signet.authority.v1.BackendPlace"> & {
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 1;
    */
   appId: string;
 
   /**
-   * `ten_…`, or empty outside any tenant.
+   * Tenant id: `ten_…`; empty for users without a tenant.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -47,34 +47,34 @@ export const BackendPlaceSchema: GenMessage<BackendPlace> = /*@__PURE__*/
   messageDesc(file_signet_authority_v1_authority_service, 0);
 
 /**
- * Whose credential it is to be.
+ * Request of IssueCredential.
  *
  * @generated from message signet.authority.v1.IssueCredentialRequest
  */
 export type IssueCredentialRequest = Message<"signet.authority.v1.IssueCredentialRequest"> & {
   /**
-   * The access token that the caller came with.
+   * The caller's access token.
    *
    * @generated from field: string caller_token = 1;
    */
   callerToken: string;
 
   /**
-   * Where; the caller's own.
+   * Scope of the caller.
    *
    * @generated from field: signet.authority.v1.BackendPlace place = 2;
    */
   place?: BackendPlace | undefined;
 
   /**
-   * `prn_…`: the caller.
+   * The caller: `prn_…`.
    *
    * @generated from field: string user_id = 3;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 4;
    */
@@ -88,21 +88,21 @@ export type IssueCredentialRequest = Message<"signet.authority.v1.IssueCredentia
   deviceRequest: Uint8Array;
 
   /**
-   * The version of the list that introduces it.
+   * Version of the device list that introduces the credential.
    *
    * @generated from field: uint64 serial = 6;
    */
   serial: bigint;
 
   /**
-   * Valid while not_before <= at < not_after, in whole seconds: from about now on, for 400 days at most.
+   * Start of validity (inclusive), in whole seconds: about the current time. The lifetime is at most 400 days.
    *
    * @generated from field: google.protobuf.Timestamp not_before = 7;
    */
   notBefore?: Timestamp | undefined;
 
   /**
-   * When it ends.
+   * End of validity (exclusive), in whole seconds.
    *
    * @generated from field: google.protobuf.Timestamp not_after = 8;
    */
@@ -117,7 +117,7 @@ export const IssueCredentialRequestSchema: GenMessage<IssueCredentialRequest> = 
   messageDesc(file_signet_authority_v1_authority_service, 1);
 
 /**
- * The credential.
+ * The issued credential.
  *
  * @generated from message signet.authority.v1.IssueCredentialResponse
  */
@@ -138,55 +138,55 @@ export const IssueCredentialResponseSchema: GenMessage<IssueCredentialResponse> 
   messageDesc(file_signet_authority_v1_authority_service, 2);
 
 /**
- * The list that is to be.
+ * Request of SignDeviceList.
  *
  * @generated from message signet.authority.v1.SignDeviceListRequest
  */
 export type SignDeviceListRequest = Message<"signet.authority.v1.SignDeviceListRequest"> & {
   /**
-   * The access token that the caller came with; empty for a user who is gone.
+   * The caller's access token; empty for a user who has left the scope.
    *
    * @generated from field: string caller_token = 1;
    */
   callerToken: string;
 
   /**
-   * Where; the caller's own.
+   * Scope of the caller.
    *
    * @generated from field: signet.authority.v1.BackendPlace place = 2;
    */
   place?: BackendPlace | undefined;
 
   /**
-   * `prn_…`: the caller, or who is gone.
+   * The caller, or the user who has left: `prn_…`.
    *
    * @generated from field: string user_id = 3;
    */
   userId: string;
 
   /**
-   * 1 for the first list, then one more each time.
+   * List version: 1 for the first list, then one more each time.
    *
    * @generated from field: uint64 version = 4;
    */
   version: bigint;
 
   /**
-   * 32 bytes: the hash of the version before; empty for the first.
+   * Hash of the previous version, 32 bytes; empty for the first.
    *
    * @generated from field: bytes previous_hash = 5;
    */
   previousHash: Uint8Array;
 
   /**
-   * One a device, revoked ones included; at most 16 are ACTIVE.
+   * One entry per device, including revoked ones; at most 16 are ACTIVE.
    *
    * @generated from field: repeated signet.authority.v1.ListedDevice entries = 6;
    */
   entries: ListedDevice[];
 
   /**
-   * About now, in whole seconds.
+   * Time of issue, in whole seconds: about the current time.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 7;
    */
@@ -207,28 +207,28 @@ export const SignDeviceListRequestSchema: GenMessage<SignDeviceListRequest> = /*
  */
 export type ListedDevice = Message<"signet.authority.v1.ListedDevice"> & {
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * 32 bytes: the hash of its newest credential.
+   * Hash of the device's newest credential, 32 bytes.
    *
    * @generated from field: bytes credential_hash = 2;
    */
   credentialHash: Uint8Array;
 
   /**
-   * Whether it is in use.
+   * State of the device.
    *
    * @generated from field: signet.authority.v1.ListedDevice.Status status = 3;
    */
   status: ListedDevice_Status;
 
   /**
-   * When that was changed last, in whole seconds.
+   * Time of the last change of `status`, in whole seconds.
    *
    * @generated from field: google.protobuf.Timestamp changed_at = 4;
    */
@@ -243,27 +243,27 @@ export const ListedDeviceSchema: GenMessage<ListedDevice> = /*@__PURE__*/
   messageDesc(file_signet_authority_v1_authority_service, 4);
 
 /**
- * Where a device stands.
+ * The state of a device.
  *
  * @generated from enum signet.authority.v1.ListedDevice.Status
  */
 export const ListedDevice_Status = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * It is in use.
+   * In use.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * It is gone for good.
+   * Revoked permanently.
    *
    * @generated from enum value: REVOKED = 2;
    */
@@ -271,7 +271,7 @@ export const ListedDevice_Status = {
 } as const;
 
 /**
- * Where a device stands.
+ * The state of a device.
  *
  * @generated from enum signet.authority.v1.ListedDevice.Status
  */
@@ -284,7 +284,7 @@ export const ListedDevice_StatusSchema: GenEnum<ListedDevice_Status> = /*@__PURE
   enumDesc(file_signet_authority_v1_authority_service, 4, 0);
 
 /**
- * The list.
+ * The signed list.
  *
  * @generated from message signet.authority.v1.SignDeviceListResponse
  */
@@ -305,27 +305,27 @@ export const SignDeviceListResponseSchema: GenMessage<SignDeviceListResponse> = 
   messageDesc(file_signet_authority_v1_authority_service, 5);
 
 /**
- * What was decided.
+ * Request of IssueProof.
  *
  * @generated from message signet.authority.v1.IssueProofRequest
  */
 export type IssueProofRequest = Message<"signet.authority.v1.IssueProofRequest"> & {
   /**
-   * The access token that the caller came with; it names a device.
+   * The caller's access token, which is bound to a device.
    *
    * @generated from field: string caller_token = 1;
    */
   callerToken: string;
 
   /**
-   * Where; the caller's own.
+   * Scope of the caller.
    *
    * @generated from field: signet.authority.v1.BackendPlace place = 2;
    */
   place?: BackendPlace | undefined;
 
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 3;
    */
@@ -339,50 +339,50 @@ export type IssueProofRequest = Message<"signet.authority.v1.IssueProofRequest">
   mlsGroupId: Uint8Array;
 
   /**
-   * What is done.
+   * Kind of change.
    *
    * @generated from field: signet.authority.v1.IssueProofRequest.Op op = 5;
    */
   op: IssueProofRequest_Op;
 
   /**
-   * The epoch that the commit is framed in.
+   * Epoch that the commit is framed in.
    *
    * @generated from field: uint64 base_epoch = 6;
    */
   baseEpoch: bigint;
 
   /**
-   * 32 bytes: the state's; empty for CREATE.
+   * State tag of `base_epoch`, 32 bytes; empty for CREATE.
    *
    * @generated from field: bytes base_state_tag = 7;
    */
   baseStateTag: Uint8Array;
 
   /**
-   * The leaves that come.
+   * Leaves that the commit adds.
    *
    * @generated from field: repeated signet.authority.v1.AddedLeaf added = 8;
    */
   added: AddedLeaf[];
 
   /**
-   * 32 bytes each: the credential hashes of the leaves that go.
+   * Credential hashes of the removed leaves, 32 bytes each.
    *
    * @generated from field: repeated bytes removed = 9;
    */
   removed: Uint8Array[];
 
   /**
-   * 32 bytes: the credential hash of the caller's leaf; empty where a directive is carried out.
+   * Credential hash of the caller's leaf, 32 bytes; empty for a directive.
    *
    * @generated from field: bytes requester = 10;
    */
   requester: Uint8Array;
 
   /**
-   * What says that it is the caller's device's: the credential with that hash, or a signed device list of the caller's
-   * that names it. Absent where a directive is carried out.
+   * Evidence that `requester` belongs to the caller's device: the credential with that hash, or the caller's signed
+   * device list that names it. Absent for a directive.
    *
    * @generated from oneof signet.authority.v1.IssueProofRequest.requester_paper
    */
@@ -396,7 +396,7 @@ export type IssueProofRequest = Message<"signet.authority.v1.IssueProofRequest">
     case: "requesterCredential";
   } | {
     /**
-     * A SignedBytesV1 of a DeviceListBodyV1: for a leaf that was made of an older credential.
+     * A SignedBytesV1 of a DeviceListBodyV1, for a leaf with an older credential.
      *
      * @generated from field: bytes requester_list = 12;
      */
@@ -405,21 +405,21 @@ export type IssueProofRequest = Message<"signet.authority.v1.IssueProofRequest">
   } | { case: undefined; value?: undefined };
 
   /**
-   * `dcn_…`: joins the audit trail.
+   * Decision id for the audit log: `dcn_…`.
    *
    * @generated from field: string decision_id = 13;
    */
   decisionId: string;
 
   /**
-   * About now, in whole seconds.
+   * Time of issue, in whole seconds: about the current time.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 14;
    */
   issuedAt?: Timestamp | undefined;
 
   /**
-   * The version of the caller's permissions that was decided on: the token's.
+   * Permission version of the caller's token that the decision used.
    *
    * @generated from field: uint64 policy_version = 15;
    */
@@ -434,55 +434,55 @@ export const IssueProofRequestSchema: GenMessage<IssueProofRequest> = /*@__PURE_
   messageDesc(file_signet_authority_v1_authority_service, 6);
 
 /**
- * What is done to the members.
+ * The kind of membership change.
  *
  * @generated from enum signet.authority.v1.IssueProofRequest.Op
  */
 export const IssueProofRequest_Op = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: OP_UNSPECIFIED = 0;
    */
   OP_UNSPECIFIED: 0,
 
   /**
-   * The first commit.
+   * First commit of a group.
    *
    * @generated from enum value: CREATE = 1;
    */
   CREATE: 1,
 
   /**
-   * Leaves come.
+   * Adds leaves.
    *
    * @generated from enum value: ADD = 2;
    */
   ADD: 2,
 
   /**
-   * Leaves go.
+   * Removes leaves.
    *
    * @generated from enum value: REMOVE = 3;
    */
   REMOVE: 3,
 
   /**
-   * The leaves of who asked to leave go.
+   * Removes the leaves of a user who asked to leave.
    *
    * @generated from enum value: LEAVE = 4;
    */
   LEAVE: 4,
 
   /**
-   * A device goes, or comes again.
+   * Removes a device, or adds it again.
    *
    * @generated from enum value: REJOIN = 5;
    */
   REJOIN: 5,
 
   /**
-   * The first commit of a group that replaces another one.
+   * First commit of a group that replaces another one.
    *
    * @generated from enum value: RESET = 6;
    */
@@ -490,7 +490,7 @@ export const IssueProofRequest_Op = {
 } as const;
 
 /**
- * What is done to the members.
+ * The kind of membership change.
  *
  * @generated from enum signet.authority.v1.IssueProofRequest.Op
  */
@@ -503,20 +503,20 @@ export const IssueProofRequest_OpSchema: GenEnum<IssueProofRequest_Op> = /*@__PU
   enumDesc(file_signet_authority_v1_authority_service, 6, 0);
 
 /**
- * A leaf that comes.
+ * An added leaf.
  *
  * @generated from message signet.authority.v1.AddedLeaf
  */
 export type AddedLeaf = Message<"signet.authority.v1.AddedLeaf"> & {
   /**
-   * 32 bytes.
+   * Credential hash of the leaf, 32 bytes.
    *
    * @generated from field: bytes credential_hash = 1;
    */
   credentialHash: Uint8Array;
 
   /**
-   * 32 bytes (RFC 9420 section 5.2).
+   * KeyPackageRef (RFC 9420 section 5.2), 32 bytes.
    *
    * @generated from field: bytes key_package_ref = 2;
    */
@@ -531,7 +531,7 @@ export const AddedLeafSchema: GenMessage<AddedLeaf> = /*@__PURE__*/
   messageDesc(file_signet_authority_v1_authority_service, 7);
 
 /**
- * The proof.
+ * The signed proof.
  *
  * @generated from message signet.authority.v1.IssueProofResponse
  */
@@ -552,7 +552,7 @@ export const IssueProofResponseSchema: GenMessage<IssueProofResponse> = /*@__PUR
   messageDesc(file_signet_authority_v1_authority_service, 8);
 
 /**
- * The newest.
+ * Empty request.
  *
  * @generated from message signet.authority.v1.GetIssuerKeySetRequest
  */
@@ -567,7 +567,7 @@ export const GetIssuerKeySetRequestSchema: GenMessage<GetIssuerKeySetRequest> = 
   messageDesc(file_signet_authority_v1_authority_service, 9);
 
 /**
- * The key set.
+ * The newest key set.
  *
  * @generated from message signet.authority.v1.GetIssuerKeySetResponse
  */
@@ -588,20 +588,20 @@ export const GetIssuerKeySetResponseSchema: GenMessage<GetIssuerKeySetResponse> 
   messageDesc(file_signet_authority_v1_authority_service, 10);
 
 /**
- * Who is asked about.
+ * Request of ListActiveUsers.
  *
  * @generated from message signet.authority.v1.ListActiveUsersRequest
  */
 export type ListActiveUsersRequest = Message<"signet.authority.v1.ListActiveUsersRequest"> & {
   /**
-   * Where.
+   * Scope of the users.
    *
    * @generated from field: signet.authority.v1.BackendPlace place = 1;
    */
   place?: BackendPlace | undefined;
 
   /**
-   * `prn_…` each.
+   * Principal ids: `prn_…`.
    *
    * @generated from field: repeated string user_ids = 2;
    */
@@ -616,20 +616,20 @@ export const ListActiveUsersRequestSchema: GenMessage<ListActiveUsersRequest> = 
   messageDesc(file_signet_authority_v1_authority_service, 11);
 
 /**
- * How they stand.
+ * The states of the requested users.
  *
  * @generated from message signet.authority.v1.ListActiveUsersResponse
  */
 export type ListActiveUsersResponse = Message<"signet.authority.v1.ListActiveUsersResponse"> & {
   /**
-   * Those who are active, in no order.
+   * Active users, unordered.
    *
    * @generated from field: repeated string active_user_ids = 1;
    */
   activeUserIds: string[];
 
   /**
-   * Those who are gone for good, in no order: their devices are to be revoked.
+   * Users who have permanently left the scope, unordered. The backend revokes their devices.
    *
    * @generated from field: repeated string gone_user_ids = 2;
    */
@@ -644,13 +644,13 @@ export const ListActiveUsersResponseSchema: GenMessage<ListActiveUsersResponse> 
   messageDesc(file_signet_authority_v1_authority_service, 12);
 
 /**
- * Which session.
+ * Request of GetSession.
  *
  * @generated from message signet.authority.v1.GetSessionRequest
  */
 export type GetSessionRequest = Message<"signet.authority.v1.GetSessionRequest"> & {
   /**
-   * `ses_…`
+   * Session id: `ses_…`.
    *
    * @generated from field: string session_id = 1;
    */
@@ -665,20 +665,20 @@ export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE_
   messageDesc(file_signet_authority_v1_authority_service, 13);
 
 /**
- * How it stands.
+ * The state of the session.
  *
  * @generated from message signet.authority.v1.GetSessionResponse
  */
 export type GetSessionResponse = Message<"signet.authority.v1.GetSessionResponse"> & {
   /**
-   * At this moment.
+   * Current state.
    *
    * @generated from field: signet.authority.v1.GetSessionResponse.State state = 1;
    */
   state: GetSessionResponse_State;
 
   /**
-   * `dev_…`: the device that it is bound to; empty for none.
+   * Device that the session is bound to: `dev_…`; empty for none.
    *
    * @generated from field: string bound_device_id = 2;
    */
@@ -693,41 +693,41 @@ export const GetSessionResponseSchema: GenMessage<GetSessionResponse> = /*@__PUR
   messageDesc(file_signet_authority_v1_authority_service, 14);
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum signet.authority.v1.GetSessionResponse.State
  */
 export const GetSessionResponse_State = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATE_UNSPECIFIED = 0;
    */
   STATE_UNSPECIFIED: 0,
 
   /**
-   * It can be used.
+   * Can be used.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * It was ended.
+   * Revoked.
    *
    * @generated from enum value: REVOKED = 2;
    */
   REVOKED: 2,
 
   /**
-   * It was ended because its refresh token was copied.
+   * Revoked because its refresh token was reused.
    *
    * @generated from enum value: COMPROMISED = 3;
    */
   COMPROMISED: 3,
 
   /**
-   * It was not used for too long, or is too old.
+   * Expired by its idle or absolute limit.
    *
    * @generated from enum value: EXPIRED = 4;
    */
@@ -735,7 +735,7 @@ export const GetSessionResponse_State = {
 } as const;
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum signet.authority.v1.GetSessionResponse.State
  */
@@ -748,27 +748,27 @@ export const GetSessionResponse_StateSchema: GenEnum<GetSessionResponse_State> =
   enumDesc(file_signet_authority_v1_authority_service, 14, 0);
 
 /**
- * What is to become of sessions.
+ * Request of ChangeSessions.
  *
  * @generated from message signet.authority.v1.ChangeSessionsRequest
  */
 export type ChangeSessionsRequest = Message<"signet.authority.v1.ChangeSessionsRequest"> & {
   /**
-   * A SignedBytesV1 of the user's DeviceListBodyV1 that says so.
+   * A SignedBytesV1 of the user's DeviceListBodyV1, which authorizes the change.
    *
    * @generated from field: bytes device_list = 1;
    */
   deviceList: Uint8Array;
 
   /**
-   * The session that is bound; absent for none.
+   * Session to bind; absent for none.
    *
    * @generated from field: signet.authority.v1.BoundSession bind = 2;
    */
   bind?: BoundSession | undefined;
 
   /**
-   * `dev_…` each: sessions that are bound to one of these end, but the one that is bound now.
+   * Revoked devices: `dev_…`. Sessions bound to one of them are revoked, except the session in `bind`.
    *
    * @generated from field: repeated string revoked_device_ids = 3;
    */
@@ -783,20 +783,20 @@ export const ChangeSessionsRequestSchema: GenMessage<ChangeSessionsRequest> = /*
   messageDesc(file_signet_authority_v1_authority_service, 15);
 
 /**
- * A session and its device.
+ * A session and the device to bind it to.
  *
  * @generated from message signet.authority.v1.BoundSession
  */
 export type BoundSession = Message<"signet.authority.v1.BoundSession"> & {
   /**
-   * `ses_…`
+   * Session id: `ses_…`.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
@@ -811,7 +811,7 @@ export const BoundSessionSchema: GenMessage<BoundSession> = /*@__PURE__*/
   messageDesc(file_signet_authority_v1_authority_service, 16);
 
 /**
- * It is done.
+ * Empty response of ChangeSessions.
  *
  * @generated from message signet.authority.v1.ChangeSessionsResponse
  */
@@ -826,13 +826,13 @@ export const ChangeSessionsResponseSchema: GenMessage<ChangeSessionsResponse> = 
   messageDesc(file_signet_authority_v1_authority_service, 17);
 
 /**
- * What happened.
+ * Request of WriteAuditEvents.
  *
  * @generated from message signet.authority.v1.WriteAuditEventsRequest
  */
 export type WriteAuditEventsRequest = Message<"signet.authority.v1.WriteAuditEventsRequest"> & {
   /**
-   * In no order.
+   * Events, unordered.
    *
    * @generated from field: repeated signet.authority.v1.BackendEvent events = 1;
    */
@@ -847,119 +847,119 @@ export const WriteAuditEventsRequestSchema: GenMessage<WriteAuditEventsRequest> 
   messageDesc(file_signet_authority_v1_authority_service, 18);
 
 /**
- * One event of a messaging backend: signet.auth.v1.AuditEvent, as far as it may say it.
+ * One event of a messaging backend: the fields of signet.auth.v1.AuditEvent that a backend can set.
  *
  * @generated from message signet.authority.v1.BackendEvent
  */
 export type BackendEvent = Message<"signet.authority.v1.BackendEvent"> & {
   /**
-   * `aud_…`, made by the backend: an event that is there is not written again.
+   * Audit event id of the backend's choice: `aud_…`. An event with a known id is not written again.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * When it happened, in milliseconds: in the last 31 days, and not to come. Else metadata `code` of INVALID_FIELD says
-   * TOO_OLD or TOO_NEW.
+   * Time of the event, in milliseconds: within the last 31 days and not in the future. Otherwise metadata `code` of
+   * INVALID_FIELD is TOO_OLD or TOO_NEW.
    *
    * @generated from field: google.protobuf.Timestamp occurred_at = 2;
    */
   occurredAt?: Timestamp | undefined;
 
   /**
-   * What happened: a kind of messaging's.
+   * Kind of event, one of messaging's.
    *
    * @generated from field: string kind = 3;
    */
   kind: string;
 
   /**
-   * What came of it.
+   * Outcome.
    *
    * @generated from field: signet.authority.v1.BackendEvent.Outcome outcome = 4;
    */
   outcome: BackendEvent_Outcome;
 
   /**
-   * Why it was refused; unspecified when it was not.
+   * Reason of the refusal; unspecified if there was none.
    *
    * @generated from field: signet.authz.v1.Reason reason = 5;
    */
   reason: Reason;
 
   /**
-   * `app_…`; empty where the backend itself did it, and names none.
+   * App id: `app_…`; empty for an event of the backend itself.
    *
    * @generated from field: string app_id = 6;
    */
   appId: string;
 
   /**
-   * `ten_…`, or empty.
+   * Tenant id: `ten_…`; empty for none.
    *
    * @generated from field: string tenant_id = 7;
    */
   tenantId: string;
 
   /**
-   * `prn_…`: whose call it was; empty for nobody's.
+   * Principal that made the call: `prn_…`; empty for none.
    *
    * @generated from field: string actor_principal_id = 8;
    */
   actorPrincipalId: string;
 
   /**
-   * `prn_…`: whose affairs it touched; empty for nobody's.
+   * Principal that the event concerns: `prn_…`; empty for none.
    *
    * @generated from field: string subject_principal_id = 9;
    */
   subjectPrincipalId: string;
 
   /**
-   * `idn_…`; empty for none.
+   * Identity of that principal: `idn_…`; empty for none.
    *
    * @generated from field: string subject_identity_id = 10;
    */
   subjectIdentityId: string;
 
   /**
-   * `ses_…`; empty for none.
+   * Session of the call: `ses_…`; empty for none.
    *
    * @generated from field: string session_id = 11;
    */
   sessionId: string;
 
   /**
-   * What was acted on, such as `device`; empty for nothing.
+   * Type of the target, such as `device`; empty for none.
    *
    * @generated from field: string target_type = 12;
    */
   targetType: string;
 
   /**
-   * Its id.
+   * Id of the target.
    *
    * @generated from field: string target_id = 13;
    */
   targetId: string;
 
   /**
-   * As in the call's answer and in the log; empty when no call did it.
+   * Request id, as in the response and the log. Empty if no call caused the event.
    *
    * @generated from field: string request_id = 14;
    */
   requestId: string;
 
   /**
-   * The service and the method.
+   * Service and method.
    *
    * @generated from field: string route = 15;
    */
   route: string;
 
   /**
-   * The caller's network: an IPv4 /24 or an IPv6 /48; empty for none.
+   * Network of the caller: an IPv4 /24 or an IPv6 /48; empty for none.
    *
    * @generated from field: string ip_truncated = 16;
    */
@@ -974,34 +974,34 @@ export const BackendEventSchema: GenMessage<BackendEvent> = /*@__PURE__*/
   messageDesc(file_signet_authority_v1_authority_service, 19);
 
 /**
- * What came of it.
+ * Outcome.
  *
  * @generated from enum signet.authority.v1.BackendEvent.Outcome
  */
 export const BackendEvent_Outcome = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
   OUTCOME_UNSPECIFIED: 0,
 
   /**
-   * It was done.
+   * The operation succeeded.
    *
    * @generated from enum value: SUCCESS = 1;
    */
   SUCCESS: 1,
 
   /**
-   * It was tried and did not work out.
+   * The operation failed.
    *
    * @generated from enum value: FAILURE = 2;
    */
   FAILURE: 2,
 
   /**
-   * The caller was not allowed to.
+   * The service denied the call.
    *
    * @generated from enum value: DENIED = 3;
    */
@@ -1009,7 +1009,7 @@ export const BackendEvent_Outcome = {
 } as const;
 
 /**
- * What came of it.
+ * Outcome.
  *
  * @generated from enum signet.authority.v1.BackendEvent.Outcome
  */
@@ -1022,7 +1022,7 @@ export const BackendEvent_OutcomeSchema: GenEnum<BackendEvent_Outcome> = /*@__PU
   enumDesc(file_signet_authority_v1_authority_service, 19, 0);
 
 /**
- * It is kept.
+ * Empty response of WriteAuditEvents.
  *
  * @generated from message signet.authority.v1.WriteAuditEventsResponse
  */
@@ -1037,29 +1037,31 @@ export const WriteAuditEventsResponseSchema: GenMessage<WriteAuditEventsResponse
   messageDesc(file_signet_authority_v1_authority_service, 20);
 
 /**
- * What a messaging backend that runs elsewhere asks of the auth service: signatures under keys that no backend has, and
- * what it may know of people and sessions. It calls with its own access token. Where somebody's request is behind the
- * call, their access token for messaging comes along as `caller_token`, is verified like that of any call, and limits
- * what is signed: a broken backend acts for those who call it, while they call.
+ * Serves messaging backends that run apart from the auth service: signatures under keys that no backend holds, and
+ * facts about users and sessions. A backend calls with its own access token. For a user's request it adds the user's
+ * access token for messaging as `caller_token`. The service verifies that token and limits what it signs to that
+ * caller, so a compromised backend can act only for users while they call.
  *
- * A backend serves the app of its service account, and one of a tenant that tenant; a backend of the installation's own
- * app serves all. It names no other place.
+ * A backend serves the app of its service account; an account with a tenant serves that tenant. A backend of the
+ * installation's own app serves all. Requests for another scope are rejected.
  *
- * Calls are counted: all of a backend's, and those in one user's name. RATE_LIMITED says in `retry_after` (seconds), and
- * in Retry-After, when the next one is taken.
+ * The service rate-limits each backend, and the calls in one user's name. RATE_LIMITED has the time to wait in
+ * `retry_after` (seconds) and in Retry-After.
  *
  * @generated from service signet.authority.v1.AuthorityService
  */
 export const AuthorityService: GenService<{
   /**
-   * Signs a device credential for the caller's own device, for the key of the device's own signed request. Asking again
-   * for the same gives the same bytes.
+   * Signs a device credential for the caller's own device and the key of its signed request. Repeating the call returns
+   * the same bytes.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED (metadata `caller_reason` says why), NOT_THE_CALLERS
    *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the device's request; metadata `code` says what is wrong), INVALID_FIELD
    *   RESOURCE_EXHAUSTED RATE_LIMITED
-   *   UNAVAILABLE        UNAVAILABLE: no key signs credentials now
+   *   UNAVAILABLE        UNAVAILABLE: no active signing key
    *
    * @generated from rpc signet.authority.v1.AuthorityService.IssueCredential
    */
@@ -1069,14 +1071,17 @@ export const AuthorityService: GenService<{
     output: typeof IssueCredentialResponseSchema;
   },
   /**
-   * Signs a version of the caller's own device list. Without a caller, for a user who is gone from the place, and then
-   * every entry is REVOKED. Which list follows which is for the backend to keep: nothing is remembered of what was signed.
+   * Signs a version of the caller's own device list. Without a caller token it signs only for a user who has
+   * permanently left the scope; every entry is then REVOKED. The backend keeps the order of versions; the service
+   * stores nothing about them.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
    *   INVALID_ARGUMENT   INVALID_FIELD
    *   RESOURCE_EXHAUSTED RATE_LIMITED
-   *   UNAVAILABLE        UNAVAILABLE: no key signs lists now
+   *   UNAVAILABLE        UNAVAILABLE: no active signing key
    *
    * @generated from rpc signet.authority.v1.AuthorityService.SignDeviceList
    */
@@ -1086,14 +1091,16 @@ export const AuthorityService: GenService<{
     output: typeof SignDeviceListResponseSchema;
   },
   /**
-   * Signs that a change of members was decided, in the caller's own place, for the caller's own device to commit; or,
-   * where a directive is carried out, for any member. The proof is good for 300 seconds.
+   * Signs a membership proof for a change in the caller's scope that the caller's device commits. For a directive any
+   * member can commit. The proof is valid for 300 seconds.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, CALLER_REFUSED, NOT_THE_CALLERS
-   *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the requester's paper), INVALID_FIELD
+   *   INVALID_ARGUMENT   CREDENTIAL_INVALID (`requester_paper`), INVALID_FIELD
    *   RESOURCE_EXHAUSTED RATE_LIMITED
-   *   UNAVAILABLE        UNAVAILABLE: no key signs proofs now
+   *   UNAVAILABLE        UNAVAILABLE: no active signing key
    *
    * @generated from rpc signet.authority.v1.AuthorityService.IssueProof
    */
@@ -1103,13 +1110,14 @@ export const AuthorityService: GenService<{
     output: typeof IssueProofResponseSchema;
   },
   /**
-   * Tells which keys the issuer has, as the root has signed it. Whoever reads it verifies it under the root that it has
-   * pinned.
+   * Returns the issuer's key set, signed by the root key. A reader verifies it under its pinned root.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE
    *   RESOURCE_EXHAUSTED RATE_LIMITED
-   *   UNAVAILABLE        UNAVAILABLE: there is no key set
+   *   UNAVAILABLE        UNAVAILABLE: no key set is configured
    *
    * @generated from rpc signet.authority.v1.AuthorityService.GetIssuerKeySet
    */
@@ -1119,8 +1127,10 @@ export const AuthorityService: GenService<{
     output: typeof GetIssuerKeySetResponseSchema;
   },
   /**
-   * Tells which of these users are active at the place, and which are gone from it for good: deleted, deactivated, or no
-   * members any more. Who is neither is suspended and may come back. Unknown users are gone.
+   * Reports which of these users are active in the scope, and which have permanently left it. A user has left when
+   * deleted, deactivated, unknown, or without a membership. A suspended user is in neither list.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS
@@ -1134,7 +1144,9 @@ export const AuthorityService: GenService<{
     output: typeof ListActiveUsersResponseSchema;
   },
   /**
-   * Tells how a session stands at this moment. One of another place is none.
+   * Returns the current state of a session. A session of another scope counts as unknown.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   NOT_FOUND          NOT_FOUND
@@ -1149,9 +1161,11 @@ export const AuthorityService: GenService<{
     output: typeof GetSessionResponseSchema;
   },
   /**
-   * Binds a session of a user to a device, and ends every other session of theirs that is bound to one of the revoked.
-   * What happens to whom is what the user's signed list says: a device that is bound is ACTIVE there, and one that is
-   * revoked is REVOKED. Again is no error, and neither is a session that is not there.
+   * Binds a session of a user to a device, and revokes the user's other sessions that are bound to a revoked device.
+   * The user's signed device list is the authority: the bound device is ACTIVE there, and each revoked one is REVOKED.
+   * Repeating the call and naming an unknown session are no errors.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS
@@ -1166,12 +1180,14 @@ export const AuthorityService: GenService<{
     output: typeof ChangeSessionsResponseSchema;
   },
   /**
-   * Appends what happened in messaging to the audit. Events that are there already, by their ids, are left as they are,
-   * so a backend says them until they are taken, or refused for good: INVALID_FIELD, but for a time that is still to come.
+   * Appends events of messaging to the audit log. An event with a known id is skipped, so a backend retries until the
+   * call succeeds or the refusal is permanent. INVALID_FIELD is permanent, except for a time in the future.
+   *
+   * Requires: SERVICE and scope auth.messaging.backend.
    *
    * Errors:
-   *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS (a kind that is not messaging's, another place)
-   *   INVALID_ARGUMENT   INVALID_FIELD (of `occurred_at` metadata `code` says why: see AuditEvent)
+   *   PERMISSION_DENIED  MISSING_SCOPE, NOT_THE_CALLERS (not an event kind of messaging, or another scope)
+   *   INVALID_ARGUMENT   INVALID_FIELD (for `occurred_at` metadata `code` has the cause)
    *   RESOURCE_EXHAUSTED RATE_LIMITED
    *
    * @generated from rpc signet.authority.v1.AuthorityService.WriteAuditEvents

@@ -15,63 +15,63 @@ export const file_signet_authz_v1_context: GenFile = /*@__PURE__*/
   fileDesc("Ch1zaWduZXQvYXV0aHovdjEvY29udGV4dC5wcm90bxIPc2lnbmV0LmF1dGh6LnYxIv0DCgtBdXRoQ29udGV4dBIwCglwcmluY2lwYWwYASABKAsyHS5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsUmVmEhMKC2lkZW50aXR5X2lkGAIgASgJEg4KBmFwcF9pZBgDIAEoCRIRCgl0ZW5hbnRfaWQYBCABKAkSEgoKY29udGV4dF9pZBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEhAKCHRva2VuX2lkGAcgASgJEhUKDWNyZWRlbnRpYWxfaWQYCCABKAkSDgoGaXNzdWVyGAkgASgJEhAKCGF1ZGllbmNlGAogASgJEg4KBnNjb3BlcxgLIAMoCRINCgVyb2xlcxgMIAMoCRITCgtwZXJtaXNzaW9ucxgNIAMoCRIrCgZtZXRob2QYDiABKA4yGy5zaWduZXQuYXV0aHoudjEuQXV0aE1ldGhvZBIsCgVhY3RvchgPIAEoCzIdLnNpZ25ldC5hdXRoei52MS5QcmluY2lwYWxSZWYSLwoKZGVsZWdhdGlvbhgQIAEoCzIbLnNpZ25ldC5hdXRoei52MS5EZWxlZ2F0aW9uEicKBmNsYWltcxgRIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEQoJZGV2aWNlX2lkGBIgASgJEhUKDWdyYW50c19sb2FkZWQYEyABKAgiSAoMUHJpbmNpcGFsUmVmEgoKAmlkGAEgASgJEiwKBGtpbmQYAiABKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZCKVAQoKRGVsZWdhdGlvbhIsCgVhY3RvchgBIAEoCzIdLnNpZ25ldC5hdXRoei52MS5QcmluY2lwYWxSZWYSDgoGam9iX2lkGAIgASgJEhkKEW9yaWdpbl9zZXNzaW9uX2lkGAMgASgJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIl4KC1Jlc291cmNlUmVmEgwKBHR5cGUYASABKAkSCgoCaWQYAiABKAkSDgoGYXBwX2lkGAMgASgJEhEKCXRlbmFudF9pZBgEIAEoCRISCgpjb250ZXh0X2lkGAUgASgJKlwKDVByaW5jaXBhbEtpbmQSHgoaUFJJTkNJUEFMX0tJTkRfVU5TUEVDSUZJRUQQABIICgRVU0VSEAESCwoHU0VSVklDRRACEgkKBUFHRU5UEAMSCQoFQUNUT1IQBCqmAQoKQXV0aE1ldGhvZBIbChdBVVRIX01FVEhPRF9VTlNQRUNJRklFRBAAEhAKDFVTRVJfU0VTU0lPThABEhYKEkNMSUVOVF9DUkVERU5USUFMUxACEhkKFVBFUlNPTkFMX0FDQ0VTU19UT0tFThADEhAKDE9OX0JFSEFMRl9PRhAEEhIKDkFDVE9SX0VOVkVMT1BFEAUSEAoMSU5URVJOQUxfSk9CEAZCUwoTZGV2LnNpZ25ldC5hdXRoei52MUIMQ29udGV4dFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * Who is calling: what the middleware of every target builds from a verified credential and hands to the authorizer
- * and to the handler.
+ * The verified caller. The guard of each target builds it from a verified credential and passes it to the authorizer
+ * and the handler.
  *
  * @generated from message signet.authz.v1.AuthContext
  */
 export type AuthContext = Message<"signet.authz.v1.AuthContext"> & {
   /**
-   * Whose authority and whose resources: the subject.
+   * The subject: the principal whose authority and resources the call uses.
    *
    * @generated from field: signet.authz.v1.PrincipalRef principal = 1;
    */
   principal?: PrincipalRef | undefined;
 
   /**
-   * The global human identity; empty for services.
+   * Identity of the person; empty for services.
    *
    * @generated from field: string identity_id = 2;
    */
   identityId: string;
 
   /**
-   * The app that the token was issued for.
+   * App that the token was issued for.
    *
    * @generated from field: string app_id = 3;
    */
   appId: string;
 
   /**
-   * Empty when the token belongs to no tenant.
+   * Tenant of the token; empty for none.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * Empty when the token belongs to no context.
+   * Context of the token; empty for none.
    *
    * @generated from field: string context_id = 5;
    */
   contextId: string;
 
   /**
-   * The session of a signed-in user; empty for services and delegated calls.
+   * Session of the signed-in user; empty for services and delegated calls.
    *
    * @generated from field: string session_id = 6;
    */
   sessionId: string;
 
   /**
-   * The token's `jti`.
+   * Id of the token's `jti`.
    *
    * @generated from field: string token_id = 7;
    */
   tokenId: string;
 
   /**
-   * The personal access token or the client secret that the token was obtained with.
+   * Personal access token or client secret that the token was obtained with.
    *
    * @generated from field: string credential_id = 8;
    */
@@ -85,7 +85,7 @@ export type AuthContext = Message<"signet.authz.v1.AuthContext"> & {
   issuer: string;
 
   /**
-   * The token's `aud`: always one.
+   * The token's `aud`: always exactly one audience.
    *
    * @generated from field: string audience = 10;
    */
@@ -99,59 +99,59 @@ export type AuthContext = Message<"signet.authz.v1.AuthContext"> & {
   scopes: string[];
 
   /**
-   * Keys of the roles held in this app, tenant and context: granted there, or inherited. Nothing is known of them unless
-   * `grants_loaded`.
+   * Keys of the roles held in the token's app, tenant and context, granted there or inherited. Empty and without
+   * meaning unless `grants_loaded`.
    *
    * @generated from field: repeated string roles = 12;
    */
   roles: string[];
 
   /**
-   * Keys of the permissions held in this app, tenant and context, or on a resource there, as far as the token's scopes let
-   * them be used. Nothing is known of them unless `grants_loaded`.
+   * Keys of the permissions held in the token's app, tenant and context, or on a resource there, as far as the token's
+   * scopes allow. Empty and without meaning unless `grants_loaded`.
    *
    * @generated from field: repeated string permissions = 13;
    */
   permissions: string[];
 
   /**
-   * How the caller came by the token.
+   * How the caller obtained the token.
    *
    * @generated from field: signet.authz.v1.AuthMethod method = 14;
    */
   method: AuthMethod;
 
   /**
-   * The service that acts for the principal; absent when nobody does.
+   * The service that acts for the principal (RFC 8693); absent for none.
    *
    * @generated from field: signet.authz.v1.PrincipalRef actor = 15;
    */
   actor?: PrincipalRef | undefined;
 
   /**
-   * What the actor was allowed; absent when there is no actor.
+   * The delegation to the actor; absent without an actor.
    *
    * @generated from field: signet.authz.v1.Delegation delegation = 16;
    */
   delegation?: Delegation | undefined;
 
   /**
-   * The verified claims, as they are in the token.
+   * The verified claims, unchanged.
    *
    * @generated from field: google.protobuf.Struct claims = 17;
    */
   claims?: JsonObject | undefined;
 
   /**
-   * `dev_…`: the device that the session is bound to; empty for none.
+   * Device that the session is bound to: `dev_…`; empty for none.
    *
    * @generated from field: string device_id = 18;
    */
   deviceId: string;
 
   /**
-   * Whether `roles` and `permissions` were read from a permission snapshot. False: they are empty because nobody asked,
-   * and the caller may hold some.
+   * True if `roles` and `permissions` were read from a permission snapshot. If false they are empty, and the caller may
+   * still hold some.
    *
    * @generated from field: bool grants_loaded = 19;
    */
@@ -166,20 +166,20 @@ export const AuthContextSchema: GenMessage<AuthContext> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_context, 0);
 
 /**
- * A principal, by id and kind.
+ * Reference to a principal by id and kind.
  *
  * @generated from message signet.authz.v1.PrincipalRef
  */
 export type PrincipalRef = Message<"signet.authz.v1.PrincipalRef"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What kind of principal it is.
+   * Kind of the principal.
    *
    * @generated from field: signet.authz.v1.PrincipalKind kind = 2;
    */
@@ -194,7 +194,7 @@ export const PrincipalRefSchema: GenMessage<PrincipalRef> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_context, 1);
 
 /**
- * What an actor was allowed to do for the principal.
+ * The delegation from the principal to an actor.
  *
  * @generated from message signet.authz.v1.Delegation
  */
@@ -207,21 +207,21 @@ export type Delegation = Message<"signet.authz.v1.Delegation"> & {
   actor?: PrincipalRef | undefined;
 
   /**
-   * The job that the delegation was given for.
+   * Job that the delegation is limited to.
    *
    * @generated from field: string job_id = 2;
    */
   jobId: string;
 
   /**
-   * The session of the subject that it came from; empty for standing delegations.
+   * Session of the subject that the delegation came from; empty for standing delegations.
    *
    * @generated from field: string origin_session_id = 3;
    */
   originSessionId: string;
 
   /**
-   * When it ends.
+   * Expiry time.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 4;
    */
@@ -242,35 +242,35 @@ export const DelegationSchema: GenMessage<Delegation> = /*@__PURE__*/
  */
 export type ResourceRef = Message<"signet.authz.v1.ResourceRef"> & {
   /**
-   * The resource's type.
+   * Resource type.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The resource's id.
+   * Resource id.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * The app it belongs to.
+   * App of the resource.
    *
    * @generated from field: string app_id = 3;
    */
   appId: string;
 
   /**
-   * The tenant it belongs to; empty for none.
+   * Tenant of the resource; empty for none.
    *
    * @generated from field: string tenant_id = 4;
    */
   tenantId: string;
 
   /**
-   * The context it belongs to; empty for none.
+   * Context of the resource; empty for none.
    *
    * @generated from field: string context_id = 5;
    */
@@ -285,41 +285,41 @@ export const ResourceRefSchema: GenMessage<ResourceRef> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_context, 3);
 
 /**
- * What kind of entity is authorized.
+ * The kind of an authorized entity.
  *
  * @generated from enum signet.authz.v1.PrincipalKind
  */
 export const PrincipalKind = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: PRINCIPAL_KIND_UNSPECIFIED = 0;
    */
   PRINCIPAL_KIND_UNSPECIFIED: 0,
 
   /**
-   * A human; has an identity; made at the first sign-in.
+   * A human with an identity; created at the first sign-in.
    *
    * @generated from enum value: USER = 1;
    */
   USER: 1,
 
   /**
-   * A service account; has no identity; has client credentials.
+   * A service account with client credentials and no identity.
    *
    * @generated from enum value: SERVICE = 2;
    */
   SERVICE: 2,
 
   /**
-   * An autonomous agent; reserved.
+   * An autonomous agent. Reserved.
    *
    * @generated from enum value: AGENT = 3;
    */
   AGENT: 3,
 
   /**
-   * An actor of an app graph; reserved.
+   * An actor of an app graph. Reserved.
    *
    * @generated from enum value: ACTOR = 4;
    */
@@ -327,7 +327,7 @@ export const PrincipalKind = {
 } as const;
 
 /**
- * What kind of entity is authorized.
+ * The kind of an authorized entity.
  *
  * @generated from enum signet.authz.v1.PrincipalKind
  */
@@ -340,13 +340,13 @@ export const PrincipalKindSchema: GenEnum<PrincipalKind> = /*@__PURE__*/
   enumDesc(file_signet_authz_v1_context, 0);
 
 /**
- * How a caller came by its token.
+ * How a caller obtained its token.
  *
  * @generated from enum signet.authz.v1.AuthMethod
  */
 export const AuthMethod = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: AUTH_METHOD_UNSPECIFIED = 0;
    */
@@ -360,7 +360,7 @@ export const AuthMethod = {
   USER_SESSION: 1,
 
   /**
-   * A service presented its secret or key (RFC 6749 section 4.4).
+   * A service authenticated with its secret or key (RFC 6749 section 4.4).
    *
    * @generated from enum value: CLIENT_CREDENTIALS = 2;
    */
@@ -381,14 +381,14 @@ export const AuthMethod = {
   ON_BEHALF_OF: 4,
 
   /**
-   * A message's envelope carried it.
+   * The envelope of a message carried the context.
    *
    * @generated from enum value: ACTOR_ENVELOPE = 5;
    */
   ACTOR_ENVELOPE: 5,
 
   /**
-   * A job of the system itself; never from the wire.
+   * An internal job; never accepted from the network.
    *
    * @generated from enum value: INTERNAL_JOB = 6;
    */
@@ -396,7 +396,7 @@ export const AuthMethod = {
 } as const;
 
 /**
- * How a caller came by its token.
+ * How a caller obtained its token.
  *
  * @generated from enum signet.authz.v1.AuthMethod
  */

@@ -15,27 +15,27 @@ export const file_signet_authz_v1_denial: GenFile = /*@__PURE__*/
   fileDesc("ChxzaWduZXQvYXV0aHovdjEvZGVuaWFsLnByb3RvEg9zaWduZXQuYXV0aHoudjEiXAoGRGVuaWFsEicKBnJlYXNvbhgBIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SEwoLc3RhdHVzX2NvZGUYAiABKA0SFAoMc2FmZV9tZXNzYWdlGAMgASgJQlIKE2Rldi5zaWduZXQuYXV0aHoudjFCC0RlbmlhbFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_signet_authz_v1_reason]);
 
 /**
- * Why a call was refused, as an error detail beside google.rpc.ErrorInfo.
+ * Error detail for a denied call, next to google.rpc.ErrorInfo.
  *
  * @generated from message signet.authz.v1.Denial
  */
 export type Denial = Message<"signet.authz.v1.Denial"> & {
   /**
-   * The typed reason, the same on every transport.
+   * Typed reason, the same on every transport.
    *
    * @generated from field: signet.authz.v1.Reason reason = 1;
    */
   reason: Reason;
 
   /**
-   * The HTTP status that the reason has: 401 or 403 for authorization.
+   * HTTP status of the reason: 401 or 403 for authorization.
    *
    * @generated from field: uint32 status_code = 2;
    */
   statusCode: number;
 
   /**
-   * A sentence that may be shown to the caller.
+   * Message that can be shown to the caller.
    *
    * @generated from field: string safe_message = 3;
    */

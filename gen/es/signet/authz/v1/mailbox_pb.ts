@@ -16,35 +16,35 @@ export const file_signet_authz_v1_mailbox: GenFile = /*@__PURE__*/
   fileDesc("Ch1zaWduZXQvYXV0aHovdjEvbWFpbGJveC5wcm90bxIPc2lnbmV0LmF1dGh6LnYxInoKDUFjdG9yRW52ZWxvcGUSKgoEYXV0aBgBIAEoCzIcLnNpZ25ldC5hdXRoei52MS5BdXRoQ29udGV4dBIPCgdtZXNzYWdlGAIgASgMEhQKDGNhdXNhdGlvbl9pZBgDIAEoCRIWCg5jb3JyZWxhdGlvbl9pZBgEIAEoCSJoCg5Qb3N0ZWRFbnZlbG9wZRI6CgVjaGFpbhgBIAMoCzIfLnNpZ25ldC5hdXRoei52MS5TaWduZWRFbnZlbG9wZUIKukgHkgEECAEQERIaCgdtZXNzYWdlGAIgASgMQgm6SAZ6BBiAgEAijgEKDlNpZ25lZEVudmVsb3BlEhwKB3BheWxvYWQYASABKAxCC7pICHoGEAEYgIABEicKA2tpZBgCIAEoCUIaukgXchUyE15bQS1aYS16MC05Xy1dezQzfSQSFAoDc2lnGAMgASgMQge6SAR6AmhAEh8KC2NlcnRpZmljYXRlGAQgASgJQgq6SAdyBRABGIBAIsQDCg9FbnZlbG9wZVBheWxvYWQSMgoLZW52ZWxvcGVfaWQYASABKAlCHbpIGnIYMhZeW0EtWmEtejAtOV8tXXsxNiw2NH0kEj0KEGlzc3Vlcl9wcmluY2lwYWwYAiABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEhsKB21haWxib3gYAyABKAlCCrpIB3IFEAMYgAISIgoNY29udGV4dF90b2tlbhgEIAEoCUILgAEBukgFcgMYgEASKAoMc2NvcGVfc3Vic2V0GAUgAygJQhK6SA+SAQwQgAIiB3IFEAEYgAESHgoMbWVzc2FnZV90eXBlGAYgASgJQgi6SAVyAxiAAhIfCg5tZXNzYWdlX3NoYTI1NhgHIAEoDEIHukgEegJoIBIeCgxjYXVzYXRpb25faWQYCCABKAlCCLpIBXIDGIABEiIKDmNvcnJlbGF0aW9uX2lkGAkgASgJQgq6SAdyBRABGIABEh4KDXBhcmVudF9zaGEyNTYYCiABKAxCB7pIBHoCGCASFAoDaG9wGAsgASgNQge6SAQqAhgQEgsKA2lhdBgMIAEoDRILCgNleHAYDSABKA1CUwoTZGV2LnNpZ25ldC5hdXRoei52MUIMTWFpbGJveFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_buf_validate_validate, file_signet_authz_v1_context]);
 
 /**
- * What the handler of an actor's mailbox is given. The receiver's guard makes it of a PostedEnvelope that it has
- * verified; nobody sends it, since a sender that wrote its own AuthContext could be anyone.
+ * The input of an actor mailbox's handler. The receiver's guard builds it from a verified PostedEnvelope. It is never
+ * sent, because a sender that wrote its own AuthContext could claim to be any principal.
  *
  * @generated from message signet.authz.v1.ActorEnvelope
  */
 export type ActorEnvelope = Message<"signet.authz.v1.ActorEnvelope"> & {
   /**
-   * Whose authority the message carries, as it is at delivery; the service that acts for a user is in it.
+   * Authority of the message at delivery, including the service that acts for a user.
    *
    * @generated from field: signet.authz.v1.AuthContext auth = 1;
    */
   auth?: AuthContext | undefined;
 
   /**
-   * The message, as its type says.
+   * The message, encoded as its type defines.
    *
    * @generated from field: bytes message = 2;
    */
   message: Uint8Array;
 
   /**
-   * The envelope that led to this one; empty for the first.
+   * Envelope id of the envelope that caused this one; empty for the first.
    *
    * @generated from field: string causation_id = 3;
    */
   causationId: string;
 
   /**
-   * What all envelopes of one piece of work have in common.
+   * Id shared by all envelopes of one piece of work.
    *
    * @generated from field: string correlation_id = 4;
    */
@@ -59,21 +59,21 @@ export const ActorEnvelopeSchema: GenMessage<ActorEnvelope> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_mailbox, 0);
 
 /**
- * What a transport carries from a sender to a mailbox.
+ * A message in transit from a sender to a mailbox.
  *
  * @generated from message signet.authz.v1.PostedEnvelope
  */
 export type PostedEnvelope = Message<"signet.authz.v1.PostedEnvelope"> & {
   /**
-   * How the message came here: the first sender's envelope first, the one for this mailbox last. A forwarder adds its own
-   * to those that it received, without their messages.
+   * Path of the message: the envelope of the first sender first, the envelope for this mailbox last. A forwarder
+   * appends its own envelope to the received ones, without their messages.
    *
    * @generated from field: repeated signet.authz.v1.SignedEnvelope chain = 1;
    */
   chain: SignedEnvelope[];
 
   /**
-   * The message; the last envelope has its digest.
+   * The message. The last envelope has its digest.
    *
    * @generated from field: bytes message = 2;
    */
@@ -88,34 +88,35 @@ export const PostedEnvelopeSchema: GenMessage<PostedEnvelope> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_mailbox, 1);
 
 /**
- * An envelope and who vouches for it. Verified as received: nothing is decoded before its signature is.
+ * An envelope and its signature. A receiver verifies the signature before it decodes the payload.
  *
  * @generated from message signet.authz.v1.SignedEnvelope
  */
 export type SignedEnvelope = Message<"signet.authz.v1.SignedEnvelope"> & {
   /**
-   * An EnvelopePayload.
+   * Encoded EnvelopePayload.
    *
    * @generated from field: bytes payload = 1;
    */
   payload: Uint8Array;
 
   /**
-   * The envelope key's RFC 7638 thumbprint.
+   * RFC 7638 thumbprint of the envelope key.
    *
    * @generated from field: string kid = 2;
    */
   kid: string;
 
   /**
-   * ES256: r and s, 64 bytes, over `"signet actor envelope v1" 0x00 payload`.
+   * ES256 signature (r and s, 64 bytes) over `"signet actor envelope v1" 0x00 payload`.
    *
    * @generated from field: bytes sig = 3;
    */
   sig: Uint8Array;
 
   /**
-   * The key's certificate (`ekc+jwt`), signed by the service: whose key it is, and where it may post.
+   * Certificate of the envelope key (`ekc+jwt`), signed by the service. It names the key's owner and the mailboxes that
+   * it can post to.
    *
    * @generated from field: string certificate = 4;
    */
@@ -130,49 +131,49 @@ export const SignedEnvelopeSchema: GenMessage<SignedEnvelope> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_mailbox, 2);
 
 /**
- * What a sender signs. Unknown fields are refused.
+ * The signed content of an envelope. A receiver rejects unknown fields.
  *
  * @generated from message signet.authz.v1.EnvelopePayload
  */
 export type EnvelopePayload = Message<"signet.authz.v1.EnvelopePayload"> & {
   /**
-   * Unique for the sender; a receiver completes it once.
+   * Id, unique for the sender. A receiver completes it at most once.
    *
    * @generated from field: string envelope_id = 1;
    */
   envelopeId: string;
 
   /**
-   * `prn_…`: the service that sends.
+   * Principal id of the sending service: `prn_…`.
    *
    * @generated from field: string issuer_principal = 2;
    */
   issuerPrincipal: string;
 
   /**
-   * Where it is posted: the audience of the service that receives, a slash, a name.
+   * Destination: audience of the receiving service, a slash, and a name.
    *
    * @generated from field: string mailbox = 3;
    */
   mailbox: string;
 
   /**
-   * `ctx+jwt`, signed by the service and addressed to the first sender: for whom the message is sent. Empty in a forwarded
-   * envelope: the chain begins with it.
+   * Context token (`ctx+jwt`), signed by the service and addressed to the first sender; its subject is the principal of
+   * the message. Empty in a forwarded envelope, because the first envelope of the chain has it.
    *
    * @generated from field: string context_token = 4;
    */
   contextToken: string;
 
   /**
-   * The scopes that the message carries: of the context token's, or of the envelope's before this one. None is none.
+   * Scopes of the message, a subset of those of the context token or of the previous envelope. Empty means no scope.
    *
    * @generated from field: repeated string scope_subset = 5;
    */
   scopeSubset: string[];
 
   /**
-   * How to read the message; a name of the receiver's choice.
+   * Type of the message, a name that the receiver defines.
    *
    * @generated from field: string message_type = 6;
    */
@@ -186,43 +187,43 @@ export type EnvelopePayload = Message<"signet.authz.v1.EnvelopePayload"> & {
   messageSha256: Uint8Array;
 
   /**
-   * The envelope_id of the envelope before this one; of the first, what its sender says.
+   * `envelope_id` of the previous envelope; in the first envelope a value of the sender's choice.
    *
    * @generated from field: string causation_id = 8;
    */
   causationId: string;
 
   /**
-   * That of the envelope before this one; of the first, what its sender says.
+   * `correlation_id` of the previous envelope; in the first envelope a value of the sender's choice.
    *
    * @generated from field: string correlation_id = 9;
    */
   correlationId: string;
 
   /**
-   * SHA-256 of the payload before this one; empty for the first.
+   * SHA-256 of the previous payload; empty for the first.
    *
    * @generated from field: bytes parent_sha256 = 10;
    */
   parentSha256: Uint8Array;
 
   /**
-   * How many envelopes came before: 0 to 16.
+   * Number of previous envelopes: 0 to 16.
    *
    * @generated from field: uint32 hop = 11;
    */
   hop: number;
 
   /**
-   * When it was sealed: seconds since the Unix epoch.
+   * Time of sealing, in seconds since the Unix epoch.
    *
    * @generated from field: uint32 iat = 12;
    */
   iat: number;
 
   /**
-   * It is refused from then on: seconds since the Unix epoch. At most seven days after `iat`, and not after the envelope
-   * before this one.
+   * Expiry time, in seconds since the Unix epoch: at most seven days after `iat`, and not after that of the previous
+   * envelope.
    *
    * @generated from field: uint32 exp = 13;
    */

@@ -13,8 +13,8 @@ export const file_signet_authz_v1_reason: GenFile = /*@__PURE__*/
   fileDesc("ChxzaWduZXQvYXV0aHovdjEvcmVhc29uLnByb3RvEg9zaWduZXQuYXV0aHoudjEqnx0KBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABIRCg1OT19DUkVERU5USUFMEAESGAoUTUFMRk9STUVEX0NSRURFTlRJQUwQAhISCg5QQVRfTk9UX0JFQVJFUhADEh8KG1BST1ZJREVSX1RPS0VOX05PVF9BQ0NFUFRFRBAEEhwKGFJFRlJFU0hfVE9LRU5fTk9UX0JFQVJFUhAFEhUKEVNJR05BVFVSRV9JTlZBTElEEBQSEwoPQUxHX05PVF9BTExPV0VEEBUSEwoPVFlQX05PVF9BTExPV0VEEBYSDwoLS0VZX1VOS05PV04QFxITCg9JU1NVRVJfTUlTTUFUQ0gQGBIVChFBVURJRU5DRV9NSVNNQVRDSBAZEhEKDVRPS0VOX0VYUElSRUQQGhIXChNUT0tFTl9OT1RfWUVUX1ZBTElEEBsSFgoSUFJJTkNJUEFMX0lOQUNUSVZFECgSFQoRSURFTlRJVFlfSU5BQ1RJVkUQKRITCg9TRVNTSU9OX1JFVk9LRUQQKhITCg9TRVNTSU9OX0VYUElSRUQQKxIWChJDUkVERU5USUFMX1JFVk9LRUQQLBIRCg1UT0tFTl9SRVZPS0VEEC0SFQoRUEVSTUlTU0lPTlNfU1RBTEUQLhIaChZSRVZPQ0FUSU9OX1NUQVRFX1NUQUxFEC8SIAocUFJPT0ZfT0ZfUE9TU0VTU0lPTl9SRVFVSVJFRBAwEhQKEFBSSU5DSVBBTF9MT0NLRUQQMRIQCgxBUFBfTUlTTUFUQ0gQPBITCg9URU5BTlRfTUlTTUFUQ0gQPRIUChBDT05URVhUX01JU01BVENIED4SEwoPVEVOQU5UX1JFUVVJUkVEED8SFwoTTUVNQkVSU0hJUF9JTkFDVElWRRBAEhQKEFRFTkFOVF9TVVNQRU5ERUQQQRIeChpQUklOQ0lQQUxfS0lORF9OT1RfQUxMT1dFRBBQEhEKDU1JU1NJTkdfU0NPUEUQWhIWChJNSVNTSU5HX1BFUk1JU1NJT04QWxIQCgxNSVNTSU5HX1JPTEUQXBIUChBTVEVQX1VQX1JFUVVJUkVEEF0SGAoUUkVTT1VSQ0VfTk9UX0dSQU5URUQQbhIXChNSRVNPVVJDRV9VTlJFU09MVkVEEG8SEgoOQUNUT1JfUkVRVUlSRUQQeBIVChFBQ1RPUl9OT1RfQUxMT1dFRBB5EhYKEkRFTEVHQVRJT05fRVhQSVJFRBB6Eh0KGURFTEVHQVRJT05fQ0hBSU5fVE9PX0RFRVAQexIQCgxKT0JfTUlTTUFUQ0gQfBIXChJFTlZFTE9QRV9NQUxGT1JNRUQQjAESHwoaRU5WRUxPUEVfU0lHTkFUVVJFX0lOVkFMSUQQjQESIQocRU5WRUxPUEVfQ0VSVElGSUNBVEVfSU5WQUxJRBCOARIhChxFTlZFTE9QRV9DRVJUSUZJQ0FURV9FWFBJUkVEEI8BEhkKFEVOVkVMT1BFX0tFWV9SRVZPS0VEEJABEhUKEEVOVkVMT1BFX0VYUElSRUQQkQESGwoWRU5WRUxPUEVfTk9UX1lFVF9WQUxJRBCSARIcChdFTlZFTE9QRV9UT09fTE9OR19MSVZFRBCTARIdChhFTlZFTE9QRV9NRVNTQUdFX0FMVEVSRUQQlAESGgoVRU5WRUxPUEVfQ0hBSU5fQlJPS0VOEJUBEiAKG0VOVkVMT1BFX1NFTkRFUl9OT1RfQUxMT1dFRBCWARIeChlFTlZFTE9QRV9NQUlMQk9YX01JU01BVENIEJcBEhYKEUVOVkVMT1BFX1JFUExBWUVEEJgBEhcKEkVOVkVMT1BFX0hPUF9MSU1JVBCZARIcChdFTlZFTE9QRV9OT1RfRk9SV0FSREVSUxCaARIcChdFTlZFTE9QRV9TQ09QRVNfV0lERU5FRBCbARIbChZQUk9WSURFUl9UT0tFTl9JTlZBTElEEMgBEhwKF1BST1ZJREVSX1RPS0VOX1JFUExBWUVEEMkBEhMKDk5PTkNFX01JU01BVENIEMoBEhwKF1BST1ZJREVSX05PVF9DT05GSUdVUkVEEMsBEhYKEVBST1ZJREVSX0RJU0FCTEVEEMwBEhQKD1NJR05VUF9ESVNBQkxFRBDNARIcChdBVURJRU5DRV9OT1RfUkVHSVNURVJFRBDOARIZChRVUFNUUkVBTV9VTkFWQUlMQUJMRRDPARIXChJFTUFJTF9OT1RfVkVSSUZJRUQQ0AESGAoTSU5WQUxJRF9DUkVERU5USUFMUxDRARIXChJNQUdJQ19MSU5LX0lOVkFMSUQQ0gESHAoXUFJPVklERVJfQUNDT1VOVF9JTl9VU0UQ0wESFgoRTEFTVF9MT0dJTl9NRVRIT0QQ1AESHgoZSURFTlRJVFlfREVMRVRJT05fUEVORElORxDVARIXChJJTlZJVEFUSU9OX0lOVkFMSUQQ1gESGQoUUkVESVJFQ1RfTk9UX0FMTE9XRUQQ1wESDwoKTE9DS0VEX09VVBDYARIYChNDT05ORUNUSU9OX1JFUVVJUkVEENkBEhcKEkNPTk5FQ1RJT05fVU5LTk9XThDaARIaChVSRUZSRVNIX1RPS0VOX0lOVkFMSUQQ3AESGQoUUkVGUkVTSF9UT0tFTl9SRVVTRUQQ3QESFgoRU0VTU0lPTl9OT1RfRk9VTkQQ3gESGQoUQU1CSUdVT1VTX0NSRURFTlRJQUwQ3wESFwoST1JJR0lOX05PVF9BTExPV0VEEOABEhMKDkNMSUVOVF9JTlZBTElEEPABEhcKEkNMSUVOVF9OT1RfQUxMT1dFRBDxARIbChZHUkFOVF9UWVBFX1VOU1VQUE9SVEVEEPIBEhkKFEFVRElFTkNFX05PVF9BTExPV0VEEPMBEhYKEVNDT1BFX05PVF9HUkFOVEVEEPQBEhAKC1BBVF9JTlZBTElEEPUBEhoKFVNVQkpFQ1RfVE9LRU5fSU5WQUxJRBD2ARIbChZERUxFR0FUSU9OX05PVF9BTExPV0VEEPcBEhMKDkFVRElFTkNFX1RBS0VOEIQCEhUKEENSRURFTlRJQUxfTElNSVQQhQISEwoOQUxSRUFEWV9FWElTVFMQhgISEwoOU1RBVEVfQ09ORkxJQ1QQhwISCwoGSU5fVVNFEIgCEhYKEU9VVFBVVF9PTkxZX0ZJRUxEEIkCEhYKEVNOQVBTSE9UX09VVERBVEVEEIoCEhAKC0dSQU5UX0xJTUlUEIsCEhcKElNOQVBTSE9UX1RPT19MQVJHRRCMAhIWChFNQUxGT1JNRURfUkVRVUVTVBCsAhISCg1VTktOT1dOX0ZJRUxEEK0CEhQKD0RVUExJQ0FURV9GSUVMRBCuAhISCg1JTlZBTElEX0ZJRUxEEK8CEhMKDkZJRUxEX0NPTkZMSUNUELACEhUKEE5FU1RJTkdfVE9PX0RFRVAQsQISEwoOQk9EWV9UT09fTEFSR0UQsgISGwoWVU5TVVBQT1JURURfTUVESUFfVFlQRRCzAhITCg5NRVRIT0RfVU5LTk9XThC0AhIOCglOT1RfRk9VTkQQtQISEQoMUkFURV9MSU1JVEVEELYCEhYKEURFQURMSU5FX0VYQ0VFREVEELcCEg0KCENBTkNFTEVEELgCEhAKC1VOQVZBSUxBQkxFELkCEg0KCElOVEVSTkFMELoCEhQKD0RFVklDRV9SRVFVSVJFRBCQAxIZChRERVZJQ0VfUFJPT0ZfSU5WQUxJRBCRAxITCg5ERVZJQ0VfUkVWT0tFRBCSAxIVChBERVZJQ0VfS0VZX1RBS0VOEJMDEhcKEkNSRURFTlRJQUxfSU5WQUxJRBCUAxIXChJDUkVERU5USUFMX1JFRlVTRUQQlQMSEgoNUFJPT0ZfUkVGVVNFRBCWAxIQCgtQUk9PRl9TVEFMRRCXAxIRCgxHSE9TVF9NRU1CRVIQmAMSDwoKTk9UX01FTUJFUhCZAxIiCh1NRU1CRVJTSElQX0NIQU5HRV9OT1RfQUxMT1dFRBCaAxIYChNLRVlfUEFDS0FHRV9JTlZBTElEEJsDEhoKFUtFWV9QQUNLQUdFX0RVUExJQ0FURRCcAxIcChdLRVlfUEFDS0FHRV9OT1RfQ0xBSU1FRBCdAxITCg5OT19LRVlfUEFDS0FHRRCeAxIdChhXRUxDT01FX0FMUkVBRFlfQ09OU1VNRUQQnwMSHwoaV0VMQ09NRV9SRUNJUElFTlRfTUlTTUFUQ0gQoAMSGAoTR1JPVVBfSU5GT19NSVNNQVRDSBChAxISCg1NTFNfTUFMRk9STUVEEKIDEhYKEU1MU19OT05fQ0FOT05JQ0FMEKMDEhoKFU1MU19XUk9OR19XSVJFX0ZPUk1BVBCkAxIUCg9NTFNfV1JPTkdfR1JPVVAQpQMSFQoQRU5WRUxPUEVfSU5WQUxJRBCmAxIUCg9DT01NSVRfQ09ORkxJQ1QQpwMSEAoLU1RBTEVfRVBPQ0gQqAMSEQoMRlVUVVJFX0VQT0NIEKkDEhkKFElERU1QT1RFTkNZX01JU01BVENIEKoDEhQKD0NPTU1JVF9SRVFVSVJFRBCrAxIdChhDT05WRVJTQVRJT05fUVVBUkFOVElORUQQrAMSGAoTQ09OVkVSU0FUSU9OX0NMT1NFRBCtAxISCg1OT1RISU5HX1RPX0RPEK4DEhUKEERJUkVDVElWRV9MRUFTRUQQrwMSDwoKTE9HX1BSVU5FRBCwAxITCg5MSU1JVF9FWENFRURFRBCxAxIRCgxTVE9SQUdFX0ZVTEwQsgMSGAoTQVRUQUNITUVOVF9DT01QTEVURRCzAxIaChVBVFRBQ0hNRU5UX0lOQ09NUExFVEUQtAMSDwoKUExBQ0VfSEVMRBC1AxITCg5DQUxMRVJfUkVGVVNFRBC2AxIUCg9OT1RfVEhFX0NBTExFUlMQtwMSFQoQUkVTRVRfTk9UX05FRURFRBC4A0JSChNkZXYuc2lnbmV0LmF1dGh6LnYxQgtSZWFzb25Qcm90b1ABWixzaWduZXQuZGV2L2d1YXJkL2dlbi9zaWduZXQvYXV0aHovdjE7YXV0aHp2MWIGcHJvdG8z");
 
 /**
- * Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
- * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
+ * The reason of a refusal, the same string on every transport: `reason` of google.rpc.ErrorInfo (domain "signet"), of
+ * RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md lists what to do about each.
  *
  * @generated from enum signet.authz.v1.Reason
  */
@@ -41,21 +41,21 @@ export const Reason = {
   MALFORMED_CREDENTIAL: 2,
 
   /**
-   * A personal access token was sent as a bearer token; it is to be exchanged first.
+   * The bearer token is a personal access token: exchange it for an access token first.
    *
    * @generated from enum value: PAT_NOT_BEARER = 3;
    */
   PAT_NOT_BEARER: 3,
 
   /**
-   * A provider's token was sent as a bearer token; it is to be signed in with first.
+   * The bearer token is a provider's token: sign in with it first.
    *
    * @generated from enum value: PROVIDER_TOKEN_NOT_ACCEPTED = 4;
    */
   PROVIDER_TOKEN_NOT_ACCEPTED: 4,
 
   /**
-   * A refresh token was sent as a bearer token.
+   * The bearer token is a refresh token: exchange it for an access token first.
    *
    * @generated from enum value: REFRESH_TOKEN_NOT_BEARER = 5;
    */
@@ -90,14 +90,14 @@ export const Reason = {
   KEY_UNKNOWN: 23,
 
   /**
-   * The token's `iss` is another issuer.
+   * The token's `iss` is not the configured issuer.
    *
    * @generated from enum value: ISSUER_MISMATCH = 24;
    */
   ISSUER_MISMATCH: 24,
 
   /**
-   * The token's `aud` is another service.
+   * The token's `aud` is not this service.
    *
    * @generated from enum value: AUDIENCE_MISMATCH = 25;
    */
@@ -111,7 +111,7 @@ export const Reason = {
   TOKEN_EXPIRED: 26,
 
   /**
-   * The token's `nbf` or `iat` lies in the future.
+   * The token's `nbf` or `iat` is in the future.
    *
    * @generated from enum value: TOKEN_NOT_YET_VALID = 27;
    */
@@ -125,14 +125,14 @@ export const Reason = {
   PRINCIPAL_INACTIVE: 40,
 
   /**
-   * The identity is to be deleted, or is.
+   * The identity is deleted, or its deletion is pending.
    *
    * @generated from enum value: IDENTITY_INACTIVE = 41;
    */
   IDENTITY_INACTIVE: 41,
 
   /**
-   * The session was ended: by logout, by an administrator or because a refresh token was reused.
+   * The session was revoked: by a logout, by an administrator, or because a refresh token was reused.
    *
    * @generated from enum value: SESSION_REVOKED = 42;
    */
@@ -153,7 +153,7 @@ export const Reason = {
   CREDENTIAL_REVOKED: 44,
 
   /**
-   * This very token was revoked.
+   * The token itself was revoked.
    *
    * @generated from enum value: TOKEN_REVOKED = 45;
    */
@@ -167,56 +167,56 @@ export const Reason = {
   PERMISSIONS_STALE: 46,
 
   /**
-   * The verifier does not know recent revocations and this requirement does not do without.
+   * The verifier's revocation state is older than the requirement allows.
    *
    * @generated from enum value: REVOCATION_STATE_STALE = 47;
    */
   REVOCATION_STATE_STALE: 47,
 
   /**
-   * The token is bound to a key and no proof came with it.
+   * The token is bound to a key, and the request has no proof of possession.
    *
    * @generated from enum value: PROOF_OF_POSSESSION_REQUIRED = 48;
    */
   PROOF_OF_POSSESSION_REQUIRED: 48,
 
   /**
-   * An administrator locked the account for a time. Its sessions and credentials work again when the lock ends.
+   * An administrator locked the account for a time. Its sessions and credentials work again when the lock expires.
    *
    * @generated from enum value: PRINCIPAL_LOCKED = 49;
    */
   PRINCIPAL_LOCKED: 49,
 
   /**
-   * The token is of another app.
+   * The token belongs to another app.
    *
    * @generated from enum value: APP_MISMATCH = 60;
    */
   APP_MISMATCH: 60,
 
   /**
-   * The token is of another tenant.
+   * The token belongs to another tenant.
    *
    * @generated from enum value: TENANT_MISMATCH = 61;
    */
   TENANT_MISMATCH: 61,
 
   /**
-   * The token is of another context.
+   * The token belongs to another context.
    *
    * @generated from enum value: CONTEXT_MISMATCH = 62;
    */
   CONTEXT_MISMATCH: 62,
 
   /**
-   * The token belongs to no tenant and the call needs one.
+   * The token has no tenant, and the call requires one.
    *
    * @generated from enum value: TENANT_REQUIRED = 63;
    */
   TENANT_REQUIRED: 63,
 
   /**
-   * The principal is no active member here.
+   * The principal has no active membership in the scope of the call.
    *
    * @generated from enum value: MEMBERSHIP_INACTIVE = 64;
    */
@@ -230,14 +230,14 @@ export const Reason = {
   TENANT_SUSPENDED: 65,
 
   /**
-   * Users, services or both are not allowed here.
+   * The call does not allow the caller's kind of principal.
    *
    * @generated from enum value: PRINCIPAL_KIND_NOT_ALLOWED = 80;
    */
   PRINCIPAL_KIND_NOT_ALLOWED: 80,
 
   /**
-   * The token does not carry the scope.
+   * The token does not have the scope.
    *
    * @generated from enum value: MISSING_SCOPE = 90;
    */
@@ -272,28 +272,28 @@ export const Reason = {
   RESOURCE_NOT_GRANTED: 110,
 
   /**
-   * The resource could not be looked up; the answer is the same as for one of somebody else.
+   * The resource was not found, or belongs to another scope: the response is the same for both.
    *
    * @generated from enum value: RESOURCE_UNRESOLVED = 111;
    */
   RESOURCE_UNRESOLVED: 111,
 
   /**
-   * The call is only made on a user's behalf, and nobody acts.
+   * The call requires an actor (a service on a user's behalf), and the token has none.
    *
    * @generated from enum value: ACTOR_REQUIRED = 120;
    */
   ACTOR_REQUIRED: 120,
 
   /**
-   * This service may not make this call on a user's behalf.
+   * The service is not allowed to make this call on a user's behalf.
    *
    * @generated from enum value: ACTOR_NOT_ALLOWED = 121;
    */
   ACTOR_NOT_ALLOWED: 121,
 
   /**
-   * The delegation has ended.
+   * The delegation has expired.
    *
    * @generated from enum value: DELEGATION_EXPIRED = 122;
    */
@@ -307,14 +307,14 @@ export const Reason = {
   DELEGATION_CHAIN_TOO_DEEP: 123,
 
   /**
-   * The delegation was given for another job.
+   * The delegation is limited to another job.
    *
    * @generated from enum value: JOB_MISMATCH = 124;
    */
   JOB_MISMATCH: 124,
 
   /**
-   * The bytes are no envelope, or have what nobody knows.
+   * The bytes are not an envelope, or have an unknown field.
    *
    * @generated from enum value: ENVELOPE_MALFORMED = 140;
    */
@@ -328,7 +328,7 @@ export const Reason = {
   ENVELOPE_SIGNATURE_INVALID: 141,
 
   /**
-   * The certificate of the envelope's key is not signed by this issuer, or is of another key or principal.
+   * The certificate of the envelope's key is not signed by this issuer, or names another key or principal.
    *
    * @generated from enum value: ENVELOPE_CERTIFICATE_INVALID = 142;
    */
@@ -356,70 +356,70 @@ export const Reason = {
   ENVELOPE_EXPIRED: 145,
 
   /**
-   * The envelope's `iat` lies in the future.
+   * The envelope's `iat` is in the future.
    *
    * @generated from enum value: ENVELOPE_NOT_YET_VALID = 146;
    */
   ENVELOPE_NOT_YET_VALID: 146,
 
   /**
-   * The envelope would live for more than seven days.
+   * The envelope's lifetime exceeds seven days.
    *
    * @generated from enum value: ENVELOPE_TOO_LONG_LIVED = 147;
    */
   ENVELOPE_TOO_LONG_LIVED: 147,
 
   /**
-   * The message is not the one that was sealed.
+   * The message does not match the digest in its envelope.
    *
    * @generated from enum value: ENVELOPE_MESSAGE_ALTERED = 148;
    */
   ENVELOPE_MESSAGE_ALTERED: 148,
 
   /**
-   * An envelope does not follow from the one that it claims to follow from.
+   * An envelope does not match the previous envelope of its chain.
    *
    * @generated from enum value: ENVELOPE_CHAIN_BROKEN = 149;
    */
   ENVELOPE_CHAIN_BROKEN: 149,
 
   /**
-   * The sender may not post to this mailbox.
+   * The sender is not allowed to post to this mailbox.
    *
    * @generated from enum value: ENVELOPE_SENDER_NOT_ALLOWED = 150;
    */
   ENVELOPE_SENDER_NOT_ALLOWED: 150,
 
   /**
-   * The envelope is for another mailbox.
+   * The envelope names another mailbox.
    *
    * @generated from enum value: ENVELOPE_MAILBOX_MISMATCH = 151;
    */
   ENVELOPE_MAILBOX_MISMATCH: 151,
 
   /**
-   * The envelope was handled before.
+   * The receiver has already completed the envelope.
    *
    * @generated from enum value: ENVELOPE_REPLAYED = 152;
    */
   ENVELOPE_REPLAYED: 152,
 
   /**
-   * The message was forwarded too often.
+   * The message was forwarded more than 16 times.
    *
    * @generated from enum value: ENVELOPE_HOP_LIMIT = 153;
    */
   ENVELOPE_HOP_LIMIT: 153,
 
   /**
-   * The sender forwards what was not posted to it.
+   * The sender forwards an envelope that was not posted to its mailbox.
    *
    * @generated from enum value: ENVELOPE_NOT_FORWARDERS = 154;
    */
   ENVELOPE_NOT_FORWARDERS: 154,
 
   /**
-   * The envelope carries a scope that the one before it, or its context token, does not.
+   * The envelope has a scope that the previous envelope, or its context token, does not have.
    *
    * @generated from enum value: ENVELOPE_SCOPES_WIDENED = 155;
    */
@@ -433,14 +433,14 @@ export const Reason = {
   PROVIDER_TOKEN_INVALID: 200,
 
   /**
-   * 401. The provider's token was used before; each is taken once.
+   * 401. The provider's token was used before; each is accepted once.
    *
    * @generated from enum value: PROVIDER_TOKEN_REPLAYED = 201;
    */
   PROVIDER_TOKEN_REPLAYED: 201,
 
   /**
-   * 401. The provider's token was not made for this nonce.
+   * 401. The provider's token was not issued for this nonce.
    *
    * @generated from enum value: NONCE_MISMATCH = 202;
    */
@@ -454,28 +454,28 @@ export const Reason = {
   PROVIDER_NOT_CONFIGURED: 203,
 
   /**
-   * 403. The app's client for this provider is switched off.
+   * 403. The app's client for this provider is disabled.
    *
    * @generated from enum value: PROVIDER_DISABLED = 204;
    */
   PROVIDER_DISABLED: 204,
 
   /**
-   * 403. The app takes no new people this way.
+   * 403. The app does not allow first sign-ins with this client.
    *
    * @generated from enum value: SIGNUP_DISABLED = 205;
    */
   SIGNUP_DISABLED: 205,
 
   /**
-   * 400. The app may not ask for tokens for this audience.
+   * 400. The app is not registered for this audience.
    *
    * @generated from enum value: AUDIENCE_NOT_REGISTERED = 206;
    */
   AUDIENCE_NOT_REGISTERED: 206,
 
   /**
-   * 503. The provider did not answer; try again.
+   * 503. The provider did not respond; retry later.
    *
    * @generated from enum value: UPSTREAM_UNAVAILABLE = 207;
    */
@@ -489,7 +489,7 @@ export const Reason = {
   EMAIL_NOT_VERIFIED: 208,
 
   /**
-   * 401. Email or password is wrong; also for an address that nobody has.
+   * 401. The email address or the password is wrong. An unknown address gets the same response.
    *
    * @generated from enum value: INVALID_CREDENTIALS = 209;
    */
@@ -503,56 +503,56 @@ export const Reason = {
   MAGIC_LINK_INVALID: 210,
 
   /**
-   * 409. The account signs in another identity; identities are not merged.
+   * 409. The provider account belongs to another identity; identities are never merged.
    *
    * @generated from enum value: PROVIDER_ACCOUNT_IN_USE = 211;
    */
   PROVIDER_ACCOUNT_IN_USE: 211,
 
   /**
-   * 409. The last way of signing in stays.
+   * 409. The last sign-in method cannot be unlinked.
    *
    * @generated from enum value: LAST_LOGIN_METHOD = 212;
    */
   LAST_LOGIN_METHOD: 212,
 
   /**
-   * 403. The identity is in its grace time before deletion.
+   * 403. The identity is in the grace period before its deletion.
    *
    * @generated from enum value: IDENTITY_DELETION_PENDING = 213;
    */
   IDENTITY_DELETION_PENDING: 213,
 
   /**
-   * 403. The invitation is unknown, used, revoked, expired or for somebody else.
+   * 403. The invitation is unknown, used, revoked, expired or for another principal.
    *
    * @generated from enum value: INVITATION_INVALID = 214;
    */
   INVITATION_INVALID: 214,
 
   /**
-   * 400. The address is not one of the app's redirect addresses.
+   * 400. The address is not one of the app's redirect URIs.
    *
    * @generated from enum value: REDIRECT_NOT_ALLOWED = 215;
    */
   REDIRECT_NOT_ALLOWED: 215,
 
   /**
-   * 429. Too many failures for this address from here; RetryInfo says when to come back.
+   * 429. Too many failed attempts for this address from this network; RetryInfo has the time to wait.
    *
    * @generated from enum value: LOCKED_OUT = 216;
    */
   LOCKED_OUT: 216,
 
   /**
-   * 400. The app has several connections of this provider: the sign-in names one; metadata `connections` lists them.
+   * 400. The app has several connections for this provider: set `connection`. Metadata `connections` lists them.
    *
    * @generated from enum value: CONNECTION_REQUIRED = 217;
    */
   CONNECTION_REQUIRED: 217,
 
   /**
-   * 400. The app has no connection of this name for this provider and platform; metadata `connections` lists those it has.
+   * 400. The app has no such connection for this provider and platform. Metadata `connections` lists the existing ones.
    *
    * @generated from enum value: CONNECTION_UNKNOWN = 218;
    */
@@ -566,49 +566,49 @@ export const Reason = {
   REFRESH_TOKEN_INVALID: 220,
 
   /**
-   * 401. The refresh token was used before, so it was copied: its session has ended.
+   * 401. The refresh token was used before and may be stolen: its session was revoked.
    *
    * @generated from enum value: REFRESH_TOKEN_REUSED = 221;
    */
   REFRESH_TOKEN_REUSED: 221,
 
   /**
-   * 404. The caller has no such session.
+   * 404. The caller has no session with this id.
    *
    * @generated from enum value: SESSION_NOT_FOUND = 222;
    */
   SESSION_NOT_FOUND: 222,
 
   /**
-   * 400. Two credentials came together where one is due.
+   * 400. The request has two credentials where only one is allowed.
    *
    * @generated from enum value: AMBIGUOUS_CREDENTIAL = 223;
    */
   AMBIGUOUS_CREDENTIAL: 223,
 
   /**
-   * 403. The page's origin is not one of the app's.
+   * 403. The page's origin is not in the app's list.
    *
    * @generated from enum value: ORIGIN_NOT_ALLOWED = 224;
    */
   ORIGIN_NOT_ALLOWED: 224,
 
   /**
-   * 401. The client is unknown or disabled, or did not prove itself: one answer for all of these.
+   * 401. The client is unknown or disabled, or its authentication failed; the response is the same for all.
    *
    * @generated from enum value: CLIENT_INVALID = 240;
    */
   CLIENT_INVALID: 240,
 
   /**
-   * 403. The client may not do this.
+   * 403. The client is not allowed to use this operation.
    *
    * @generated from enum value: CLIENT_NOT_ALLOWED = 241;
    */
   CLIENT_NOT_ALLOWED: 241,
 
   /**
-   * 400. There is no such grant.
+   * 400. The grant type is not supported.
    *
    * @generated from enum value: GRANT_TYPE_UNSUPPORTED = 242;
    */
@@ -622,7 +622,7 @@ export const Reason = {
   AUDIENCE_NOT_ALLOWED: 243,
 
   /**
-   * 403. A scope that was asked for cannot be granted.
+   * 403. A requested scope cannot be granted.
    *
    * @generated from enum value: SCOPE_NOT_GRANTED = 244;
    */
@@ -636,14 +636,14 @@ export const Reason = {
   PAT_INVALID: 245,
 
   /**
-   * 401. The subject token is not one that can be exchanged.
+   * 401. The subject token cannot be exchanged.
    *
    * @generated from enum value: SUBJECT_TOKEN_INVALID = 246;
    */
   SUBJECT_TOKEN_INVALID: 246,
 
   /**
-   * 403. No policy lets this service act for this user.
+   * 403. No policy allows this service to act for this user.
    *
    * @generated from enum value: DELEGATION_NOT_ALLOWED = 247;
    */
@@ -657,175 +657,175 @@ export const Reason = {
   AUDIENCE_TAKEN: 260,
 
   /**
-   * 409. There are as many live credentials as there may be.
+   * 409. The account has reached the limit of active credentials.
    *
    * @generated from enum value: CREDENTIAL_LIMIT = 261;
    */
   CREDENTIAL_LIMIT: 261,
 
   /**
-   * 409. There is one already where there can be only one.
+   * 409. The object already exists and must be unique.
    *
    * @generated from enum value: ALREADY_EXISTS = 262;
    */
   ALREADY_EXISTS: 262,
 
   /**
-   * 409. The thing is in a state from which this does not lead; metadata.status says in which.
+   * 409. The object's state does not allow the operation; metadata `status` has the state.
    *
    * @generated from enum value: STATE_CONFLICT = 263;
    */
   STATE_CONFLICT: 263,
 
   /**
-   * 409. Something still needs it; remove that first.
+   * 409. Another object still uses this one; remove that first.
    *
    * @generated from enum value: IN_USE = 264;
    */
   IN_USE: 264,
 
   /**
-   * 400. The field is set by the service, or cannot change after it was made.
+   * 400. Only the service sets the field, or the field cannot change after creation.
    *
    * @generated from enum value: OUTPUT_ONLY_FIELD = 265;
    */
   OUTPUT_ONLY_FIELD: 265,
 
   /**
-   * 409. Permissions changed since the version that was asked for: a token of that version is stale.
+   * 409. Permissions changed after the requested version: a token of that version is stale.
    *
    * @generated from enum value: SNAPSHOT_OUTDATED = 266;
    */
   SNAPSHOT_OUTDATED: 266,
 
   /**
-   * 409. The principal has as many grants in the app as there may be.
+   * 409. The principal has reached the limit of grants in the app.
    *
    * @generated from enum value: GRANT_LIMIT = 267;
    */
   GRANT_LIMIT: 267,
 
   /**
-   * 507. What the principal was granted does not fit into one answer.
+   * 507. The permission snapshot exceeds the maximum size of a response.
    *
    * @generated from enum value: SNAPSHOT_TOO_LARGE = 268;
    */
   SNAPSHOT_TOO_LARGE: 268,
 
   /**
-   * 400. The body is not what the content type says.
+   * 400. The body does not match its content type.
    *
    * @generated from enum value: MALFORMED_REQUEST = 300;
    */
   MALFORMED_REQUEST: 300,
 
   /**
-   * 400. The request has a field that the message does not have.
+   * 400. The request has a field that its message does not define.
    *
    * @generated from enum value: UNKNOWN_FIELD = 301;
    */
   UNKNOWN_FIELD: 301,
 
   /**
-   * 400. A field or parameter comes twice.
+   * 400. A field or parameter occurs twice.
    *
    * @generated from enum value: DUPLICATE_FIELD = 302;
    */
   DUPLICATE_FIELD: 302,
 
   /**
-   * 400. A field's value breaks its rule; BadRequest details name it.
+   * 400. A field's value violates its rule; BadRequest details name the field.
    *
    * @generated from enum value: INVALID_FIELD = 303;
    */
   INVALID_FIELD: 303,
 
   /**
-   * 400. The path and the body say different things of one field.
+   * 400. Path and body have different values for one field.
    *
    * @generated from enum value: FIELD_CONFLICT = 304;
    */
   FIELD_CONFLICT: 304,
 
   /**
-   * 400. The body nests deeper than 32 levels.
+   * 400. The body is nested deeper than 32 levels.
    *
    * @generated from enum value: NESTING_TOO_DEEP = 305;
    */
   NESTING_TOO_DEEP: 305,
 
   /**
-   * 413. The body is larger than the method takes.
+   * 413. The body exceeds the limit of the method.
    *
    * @generated from enum value: BODY_TOO_LARGE = 306;
    */
   BODY_TOO_LARGE: 306,
 
   /**
-   * 415. The method does not take this content type.
+   * 415. The method does not accept this content type.
    *
    * @generated from enum value: UNSUPPORTED_MEDIA_TYPE = 307;
    */
   UNSUPPORTED_MEDIA_TYPE: 307,
 
   /**
-   * 404. There is no such method or route.
+   * 404. The method or route does not exist.
    *
    * @generated from enum value: METHOD_UNKNOWN = 308;
    */
   METHOD_UNKNOWN: 308,
 
   /**
-   * 404. There is no such thing where the caller may see it.
+   * 404. The object does not exist in the caller's scope.
    *
    * @generated from enum value: NOT_FOUND = 309;
    */
   NOT_FOUND: 309,
 
   /**
-   * 429. Too many calls; RetryInfo says when to come back.
+   * 429. The rate limit is exceeded; RetryInfo has the time to wait.
    *
    * @generated from enum value: RATE_LIMITED = 310;
    */
   RATE_LIMITED: 310,
 
   /**
-   * 504. The deadline passed before the answer was ready.
+   * 504. The deadline passed before the response was ready.
    *
    * @generated from enum value: DEADLINE_EXCEEDED = 311;
    */
   DEADLINE_EXCEEDED: 311,
 
   /**
-   * 499. The caller went away.
+   * 499. The client canceled the call.
    *
    * @generated from enum value: CANCELED = 312;
    */
   CANCELED: 312,
 
   /**
-   * 503. The service cannot answer now; try again.
+   * 503. The service is temporarily unavailable; retry later.
    *
    * @generated from enum value: UNAVAILABLE = 313;
    */
   UNAVAILABLE: 313,
 
   /**
-   * 500. A fault of the service; nothing is said of it here.
+   * 500. An internal error; the log has the details.
    *
    * @generated from enum value: INTERNAL = 314;
    */
   INTERNAL: 314,
 
   /**
-   * 401. The token belongs to no device; register one, or refresh.
+   * 401. The token is not bound to a device: register one, or refresh.
    *
    * @generated from enum value: DEVICE_REQUIRED = 400;
    */
   DEVICE_REQUIRED: 400,
 
   /**
-   * 401. The proof that the device makes this call does not verify, has expired, or was used before.
+   * 401. The device proof does not verify, has expired, or was used before.
    *
    * @generated from enum value: DEVICE_PROOF_INVALID = 401;
    */
@@ -839,7 +839,7 @@ export const Reason = {
   DEVICE_REVOKED: 402,
 
   /**
-   * 409. The key is of another device, or of one that was revoked.
+   * 409. The key belongs to another device or to a revoked one.
    *
    * @generated from enum value: DEVICE_KEY_TAKEN = 403;
    */
@@ -853,70 +853,70 @@ export const Reason = {
   CREDENTIAL_INVALID: 404,
 
   /**
-   * 403. A credential in a commit does not verify, is of another tenant or app, or has expired.
+   * 403. A credential in a commit does not verify, belongs to another tenant or app, or has expired.
    *
    * @generated from enum value: CREDENTIAL_REFUSED = 405;
    */
   CREDENTIAL_REFUSED: 405,
 
   /**
-   * 403. The membership proof is missing, does not verify, or is not of this change.
+   * 403. The membership proof is missing, does not verify, or is for another change.
    *
    * @generated from enum value: PROOF_REFUSED = 406;
    */
   PROOF_REFUSED: 406,
 
   /**
-   * 403. The membership proof, or what it is asked for, is of another state of the conversation.
+   * 403. The membership proof, or the request for one, names an outdated state of the conversation.
    *
    * @generated from enum value: PROOF_STALE = 407;
    */
   PROOF_STALE: 407,
 
   /**
-   * 403. The commit brings in a leaf that its proof does not name.
+   * 403. The commit adds a leaf that its proof does not name.
    *
    * @generated from enum value: GHOST_MEMBER = 408;
    */
   GHOST_MEMBER: 408,
 
   /**
-   * 403. The device is no member of the conversation, at this epoch or any more.
+   * 403. The device is not a member of the conversation at this epoch.
    *
    * @generated from enum value: NOT_MEMBER = 409;
    */
   NOT_MEMBER: 409,
 
   /**
-   * 403. This caller may not make this change of members.
+   * 403. The caller is not allowed to make this change of members.
    *
    * @generated from enum value: MEMBERSHIP_CHANGE_NOT_ALLOWED = 410;
    */
   MEMBERSHIP_CHANGE_NOT_ALLOWED: 410,
 
   /**
-   * 400. A key package does not verify, or has a suite or a lifetime that is not taken.
+   * 400. A key package does not verify, or has an unsupported cipher suite or lifetime.
    *
    * @generated from enum value: KEY_PACKAGE_INVALID = 411;
    */
   KEY_PACKAGE_INVALID: 411,
 
   /**
-   * 409. A key package's init key was seen before.
+   * 409. A key package's init key was uploaded before.
    *
    * @generated from enum value: KEY_PACKAGE_DUPLICATE = 412;
    */
   KEY_PACKAGE_DUPLICATE: 412,
 
   /**
-   * 400. A key package in the commit was not claimed by this device for this conversation, or the claim has expired.
+   * 400. This device did not claim a key package in the commit for this conversation, or the claim has expired.
    *
    * @generated from enum value: KEY_PACKAGE_NOT_CLAIMED = 413;
    */
   KEY_PACKAGE_NOT_CLAIMED: 413,
 
   /**
-   * 400. The devices have no key packages; the details name them.
+   * 400. The devices have no key packages; the details name the devices.
    *
    * @generated from enum value: NO_KEY_PACKAGE = 414;
    */
@@ -930,140 +930,140 @@ export const Reason = {
   WELCOME_ALREADY_CONSUMED: 415,
 
   /**
-   * 400. The welcome is not for exactly the devices that are added.
+   * 400. The recipients of the welcome are not exactly the added devices.
    *
    * @generated from enum value: WELCOME_RECIPIENT_MISMATCH = 416;
    */
   WELCOME_RECIPIENT_MISMATCH: 416,
 
   /**
-   * 400. GroupInfo or tree are not of the epoch that the commit leads to.
+   * 400. GroupInfo or ratchet tree do not belong to the epoch that the commit leads to.
    *
    * @generated from enum value: GROUP_INFO_MISMATCH = 417;
    */
   GROUP_INFO_MISMATCH: 417,
 
   /**
-   * 400. The bytes are no MLS message of the expected kind.
+   * 400. The bytes are not an MLS message of the expected type.
    *
    * @generated from enum value: MLS_MALFORMED = 418;
    */
   MLS_MALFORMED: 418,
 
   /**
-   * 400. The MLS message is encoded in another way than the one there is.
+   * 400. The MLS message is not in its canonical encoding.
    *
    * @generated from enum value: MLS_NON_CANONICAL = 419;
    */
   MLS_NON_CANONICAL: 419,
 
   /**
-   * 400. Commits are PublicMessages, application messages are PrivateMessages.
+   * 400. The wire format is wrong: commits are PublicMessages, application messages are PrivateMessages.
    *
    * @generated from enum value: MLS_WRONG_WIRE_FORMAT = 420;
    */
   MLS_WRONG_WIRE_FORMAT: 420,
 
   /**
-   * 400. The MLS message is of another group.
+   * 400. The MLS message belongs to another group.
    *
    * @generated from enum value: MLS_WRONG_GROUP = 421;
    */
   MLS_WRONG_GROUP: 421,
 
   /**
-   * 400. The authenticated data of the message is malformed, or says something else than the message.
+   * 400. The authenticated data of the message is malformed, or contradicts the message.
    *
    * @generated from enum value: ENVELOPE_INVALID = 422;
    */
   ENVELOPE_INVALID: 422,
 
   /**
-   * 409. Another commit took the epoch; the details have it.
+   * 409. Another commit ended the epoch first; the details have it.
    *
    * @generated from enum value: COMMIT_CONFLICT = 423;
    */
   COMMIT_CONFLICT: 423,
 
   /**
-   * 409. The epoch has passed; the details say where to read on.
+   * 409. The epoch has passed; the details have the sequence number to continue from.
    *
    * @generated from enum value: STALE_EPOCH = 424;
    */
   STALE_EPOCH: 424,
 
   /**
-   * 409. The conversation has not come to this epoch.
+   * 409. The conversation has not reached this epoch.
    *
    * @generated from enum value: FUTURE_EPOCH = 425;
    */
   FUTURE_EPOCH: 425,
 
   /**
-   * 409. The key or the claim id was used for something else.
+   * 409. The idempotency key or claim id was used for another request.
    *
    * @generated from enum value: IDEMPOTENCY_MISMATCH = 426;
    */
   IDEMPOTENCY_MISMATCH: 426,
 
   /**
-   * 400. A directive has to be committed first; the details have it.
+   * 400. A directive must be committed first; the details have it.
    *
    * @generated from enum value: COMMIT_REQUIRED = 427;
    */
   COMMIT_REQUIRED: 427,
 
   /**
-   * 400. Members differ on the conversation's state.
+   * 400. Members disagree on the conversation's state.
    *
    * @generated from enum value: CONVERSATION_QUARANTINED = 428;
    */
   CONVERSATION_QUARANTINED: 428,
 
   /**
-   * 400. Nobody is left in the conversation.
+   * 400. The conversation has no member left.
    *
    * @generated from enum value: CONVERSATION_CLOSED = 429;
    */
   CONVERSATION_CLOSED: 429,
 
   /**
-   * 400. The change is made already.
+   * 400. The change is already in effect.
    *
    * @generated from enum value: NOTHING_TO_DO = 430;
    */
   NOTHING_TO_DO: 430,
 
   /**
-   * 400. Another device carries the directive out, or the caller has not leased it.
+   * 400. Another device holds the lease of the directive, or the caller has no lease.
    *
    * @generated from enum value: DIRECTIVE_LEASED = 431;
    */
   DIRECTIVE_LEASED: 431,
 
   /**
-   * 400. The log is not kept from that place on.
+   * 400. The service no longer stores the log from that sequence number on.
    *
    * @generated from enum value: LOG_PRUNED = 432;
    */
   LOG_PRUNED: 432,
 
   /**
-   * 429. A limit is reached; the details say which.
+   * 429. A limit is exceeded; the details name it.
    *
    * @generated from enum value: LIMIT_EXCEEDED = 433;
    */
   LIMIT_EXCEEDED: 433,
 
   /**
-   * 507. The service has no room left.
+   * 507. The service has no storage left.
    *
    * @generated from enum value: STORAGE_FULL = 434;
    */
   STORAGE_FULL: 434,
 
   /**
-   * 400. The attachment is complete and does not change any more.
+   * 400. The attachment is complete and can no longer change.
    *
    * @generated from enum value: ATTACHMENT_COMPLETE = 435;
    */
@@ -1077,28 +1077,28 @@ export const Reason = {
   ATTACHMENT_INCOMPLETE: 436,
 
   /**
-   * 503. What is kept of this app or tenant is being moved to another backend; try again in a moment.
+   * 503. The app or tenant is being moved to another backend; retry in a moment.
    *
    * @generated from enum value: PLACE_HELD = 437;
    */
   PLACE_HELD: 437,
 
   /**
-   * 403. A messaging backend came with a caller's token that is not taken; metadata `caller_reason` says why.
+   * 403. The caller's token from a messaging backend was rejected; metadata `caller_reason` has the reason.
    *
    * @generated from enum value: CALLER_REFUSED = 438;
    */
   CALLER_REFUSED: 438,
 
   /**
-   * 403. What a messaging backend asks for is not the caller's, or not its own.
+   * 403. The request of a messaging backend exceeds the authority of its caller, or its own scope.
    *
    * @generated from enum value: NOT_THE_CALLERS = 439;
    */
   NOT_THE_CALLERS: 439,
 
   /**
-   * 400. A member device that can add the caller was online within the last minute.
+   * 400. A member device that can add the caller was online within the last minute: wait for its welcome.
    *
    * @generated from enum value: RESET_NOT_NEEDED = 440;
    */
@@ -1106,8 +1106,8 @@ export const Reason = {
 } as const;
 
 /**
- * Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
- * "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
+ * The reason of a refusal, the same string on every transport: `reason` of google.rpc.ErrorInfo (domain "signet"), of
+ * RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md lists what to do about each.
  *
  * @generated from enum signet.authz.v1.Reason
  */

@@ -17,11 +17,11 @@ export const file_signet_authz_v1_requirement: GenFile = /*@__PURE__*/
   fileDesc("CiFzaWduZXQvYXV0aHovdjEvcmVxdWlyZW1lbnQucHJvdG8SD3NpZ25ldC5hdXRoei52MSLABAoPQXV0aFJlcXVpcmVtZW50EhAKBnB1YmxpYxgBIAEoCEgAEg8KBXNjb3BlGAIgASgJSAASEAoGYWN0aW9uGAMgASgJSAASOgoPcmVzb3VyY2VfYWN0aW9uGAQgASgLMh8uc2lnbmV0LmF1dGh6LnYxLlJlc291cmNlQWN0aW9uSAASMAoFa2luZHMYBSABKAsyHy5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZHNIABIuCgZ0ZW5hbnQYBiABKAsyHC5zaWduZXQuYXV0aHoudjEuVGVuYW50Qm91bmRIABI0CglkZWxlZ2F0ZWQYByABKAsyHy5zaWduZXQuYXV0aHoudjEuRGVsZWdhdGVkQWN0b3JIABIsCgZhbnlfb2YYCCABKAsyGi5zaWduZXQuYXV0aHoudjEuQ29tcG9zaXRlSAASLAoGYWxsX29mGAkgASgLMhouc2lnbmV0LmF1dGh6LnYxLkNvbXBvc2l0ZUgAEhkKD2JvZHlfY3JlZGVudGlhbBgKIAEoCEgAEi4KBmRldmljZRgLIAEoCzIcLnNpZ25ldC5hdXRoei52MS5EZXZpY2VCb3VuZEgAEg4KBHJvbGUYDCABKAlIABItCglmcmVzaG5lc3MYDyABKAsyGi5zaWduZXQuYXV0aHoudjEuRnJlc2huZXNzEhwKFG1heF9hdXRoX2FnZV9zZWNvbmRzGBAgASgNEhcKD2FsbG93X2RlbGVnYXRlZBgRIAEoCEIHCgVjaGVjayI5CglDb21wb3NpdGUSLAoCb2YYASADKAsyIC5zaWduZXQuYXV0aHoudjEuQXV0aFJlcXVpcmVtZW50ImQKDlJlc291cmNlQWN0aW9uEg4KBmFjdGlvbhgBIAEoCRIMCgR0eXBlGAIgASgJEiUKBGZyb20YAyABKA4yFy5zaWduZXQuYXV0aHoudjEuU291cmNlEg0KBWZpZWxkGAQgASgJIjwKDlByaW5jaXBhbEtpbmRzEioKAm9mGAEgAygOMh4uc2lnbmV0LmF1dGh6LnYxLlByaW5jaXBhbEtpbmQiQwoLVGVuYW50Qm91bmQSJQoEZnJvbRgBIAEoDjIXLnNpZ25ldC5hdXRoei52MS5Tb3VyY2USDQoFZmllbGQYAiABKAkiIAoORGVsZWdhdGVkQWN0b3ISDgoGYWN0b3JzGAEgAygJIhwKC0RldmljZUJvdW5kEg0KBXByb29mGAEgASgIIr0BCglGcmVzaG5lc3MSMAoNbWF4X3N0YWxlbmVzcxgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhI0Cghvbl9zdGFsZRgCIAEoDjIiLnNpZ25ldC5hdXRoei52MS5GcmVzaG5lc3MuT25TdGFsZSJICgdPblN0YWxlEhgKFE9OX1NUQUxFX1VOU1BFQ0lGSUVEEAASCAoEREVOWRABEg4KCklOVFJPU1BFQ1QQAhIJCgVBTExPVxADKlYKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIICgRQQVRIEAESCAoEQk9EWRACEgoKBkhFQURFUhADEgkKBVRPS0VOEAQSCQoFR1JBUEgQBTpeCghyZXF1aXJlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKmLAyABKAsyIC5zaWduZXQuYXV0aHoudjEuQXV0aFJlcXVpcmVtZW50UghyZXF1aXJlc0JXChNkZXYuc2lnbmV0LmF1dGh6LnYxQhBSZXF1aXJlbWVudFByb3RvUAFaLHNpZ25ldC5kZXYvZ3VhcmQvZ2VuL3NpZ25ldC9hdXRoei92MTthdXRoenYxYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_signet_authz_v1_context]);
 
 /**
- * What a capability asks of its caller: one check, or a composition of checks.
+ * The requirement of a capability: one check, or a composition of checks.
  *
- * The same message is read on every target: RPC, REST route, edge worker route, app-graph port, actor mailbox and
- * command-line tool. A requirement is checked when a program starts: a missing check, an empty composite, `public` or
- * `body_credential` inside a composite, and a field path that the request message does not have stop it.
+ * Every target reads the same message: RPC, REST route, edge worker route, app-graph port, actor mailbox and
+ * command-line tool. A program checks its requirements at start. It stops at a missing check, an empty composite,
+ * `public` or `body_credential` inside a composite, or a field path that the request message does not have.
  *
  * @generated from message signet.authz.v1.AuthRequirement
  */
@@ -31,7 +31,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
    */
   check: {
     /**
-     * Nobody needs to be known; no credential is looked at, so a stale one cannot stop a sign-in.
+     * No caller is required. The guard ignores credentials, so that a stale token cannot block a sign-in.
      *
      * @generated from field: bool public = 1;
      */
@@ -39,7 +39,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "public";
   } | {
     /**
-     * The token carries this scope.
+     * The token has this scope.
      *
      * @generated from field: string scope = 2;
      */
@@ -47,7 +47,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "scope";
   } | {
     /**
-     * The caller is granted this action ("<service>.<resource>.<verb>") somewhere in the app.
+     * The caller has a grant of this action ("<service>.<resource>.<verb>") somewhere in the app.
      *
      * @generated from field: string action = 3;
      */
@@ -55,7 +55,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "action";
   } | {
     /**
-     * The caller is granted this action on the resource that the request names.
+     * The caller has a grant of this action on the resource that the request names.
      *
      * @generated from field: signet.authz.v1.ResourceAction resource_action = 4;
      */
@@ -79,7 +79,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "tenant";
   } | {
     /**
-     * The call is made on a user's behalf by one of these services.
+     * One of these services makes the call on a user's behalf.
      *
      * @generated from field: signet.authz.v1.DelegatedActor delegated = 7;
      */
@@ -87,7 +87,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "delegated";
   } | {
     /**
-     * At least one of these holds.
+     * At least one of these requirements is met.
      *
      * @generated from field: signet.authz.v1.Composite any_of = 8;
      */
@@ -95,7 +95,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "anyOf";
   } | {
     /**
-     * Each of these holds.
+     * All of these requirements are met.
      *
      * @generated from field: signet.authz.v1.Composite all_of = 9;
      */
@@ -103,8 +103,8 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "allOf";
   } | {
     /**
-     * The request carries its own credential (a refresh token, a client secret), which the handler verifies. A bearer
-     * token that comes along is used when it is valid and is not needed when it is not.
+     * The request body has its own credential (a refresh token, a client secret), which the handler verifies. A bearer
+     * token is optional; an invalid one is ignored.
      *
      * @generated from field: bool body_credential = 10;
      */
@@ -112,7 +112,7 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "bodyCredential";
   } | {
     /**
-     * The token is bound to a device of the user's.
+     * The token is bound to a device of the user.
      *
      * @generated from field: signet.authz.v1.DeviceBound device = 11;
      */
@@ -120,9 +120,9 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
     case: "device";
   } | {
     /**
-     * The caller holds the role with this key in the token's app, tenant and context: granted there, or inherited. A role
-     * that is granted on a single resource is not held there. The token's scopes do not narrow a role: ask for a scope
-     * beside it, or any token of the caller will do.
+     * The caller holds the role with this key in the token's app, tenant and context, granted there or inherited. A
+     * role granted on a single resource does not count. Scopes do not narrow a role: add a scope check, or any token of
+     * the caller passes.
      *
      * @generated from field: string role = 12;
      */
@@ -131,21 +131,21 @@ export type AuthRequirement = Message<"signet.authz.v1.AuthRequirement"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * How fresh the revocation state must be that the decision rests on.
+   * Maximum age of the revocation state for this decision.
    *
    * @generated from field: signet.authz.v1.Freshness freshness = 15;
    */
   freshness?: Freshness | undefined;
 
   /**
-   * The user signed in at most this many seconds ago (RFC 9470 max_age); 0 asks for nothing.
+   * The user signed in at most this many seconds ago (RFC 9470 max_age); 0 means no limit.
    *
    * @generated from field: uint32 max_auth_age_seconds = 16;
    */
   maxAuthAgeSeconds: number;
 
   /**
-   * A token with an actor (RFC 8693 section 4.1) is taken although no `delegated` check names the actor.
+   * Accepts a token with an actor (RFC 8693 section 4.1) although no `delegated` check names the actor.
    *
    * @generated from field: bool allow_delegated = 17;
    */
@@ -160,13 +160,13 @@ export const AuthRequirementSchema: GenMessage<AuthRequirement> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 0);
 
 /**
- * Several requirements as one; order decides only which reason is told.
+ * A composition of requirements. The order decides only which reason is reported.
  *
  * @generated from message signet.authz.v1.Composite
  */
 export type Composite = Message<"signet.authz.v1.Composite"> & {
   /**
-   * At least one.
+   * The requirements; at least one.
    *
    * @generated from field: repeated signet.authz.v1.AuthRequirement of = 1;
    */
@@ -181,34 +181,34 @@ export const CompositeSchema: GenMessage<Composite> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 1);
 
 /**
- * An action on a resource that the target looks up from what the request names.
+ * An action on a resource that the target resolves from the request.
  *
  * @generated from message signet.authz.v1.ResourceAction
  */
 export type ResourceAction = Message<"signet.authz.v1.ResourceAction"> & {
   /**
-   * The action, as "<service>.<resource>.<verb>".
+   * Action, as "<service>.<resource>.<verb>".
    *
    * @generated from field: string action = 1;
    */
   action: string;
 
   /**
-   * The resource's type, as the target's resolver knows it.
+   * Resource type, as registered with the target's resolver.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * Where the id comes from.
+   * Source of the resource id.
    *
    * @generated from field: signet.authz.v1.Source from = 3;
    */
   from: Source;
 
   /**
-   * The request's field that holds the id (PATH and BODY), or the port's context key (GRAPH).
+   * Request field that holds the id (PATH and BODY), or the port's context key (GRAPH).
    *
    * @generated from field: string field = 4;
    */
@@ -229,7 +229,7 @@ export const ResourceActionSchema: GenMessage<ResourceAction> = /*@__PURE__*/
  */
 export type PrincipalKinds = Message<"signet.authz.v1.PrincipalKinds"> & {
   /**
-   * At least one.
+   * Allowed kinds; at least one.
    *
    * @generated from field: repeated signet.authz.v1.PrincipalKind of = 1;
    */
@@ -244,20 +244,20 @@ export const PrincipalKindsSchema: GenMessage<PrincipalKinds> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 3);
 
 /**
- * A call bound to one tenant.
+ * A restriction to one tenant.
  *
  * @generated from message signet.authz.v1.TenantBound
  */
 export type TenantBound = Message<"signet.authz.v1.TenantBound"> & {
   /**
-   * Where the tenant's id comes from; TOKEN asks only that the token has a tenant.
+   * Source of the tenant id. TOKEN requires only that the token has a tenant.
    *
    * @generated from field: signet.authz.v1.Source from = 1;
    */
   from: Source;
 
   /**
-   * The field or header that holds it; empty for TOKEN.
+   * Field or header that holds the tenant id; empty for TOKEN.
    *
    * @generated from field: string field = 2;
    */
@@ -272,13 +272,13 @@ export const TenantBoundSchema: GenMessage<TenantBound> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 4);
 
 /**
- * A call that a service makes for a user.
+ * A restriction to services that act for a user.
  *
  * @generated from message signet.authz.v1.DelegatedActor
  */
 export type DelegatedActor = Message<"signet.authz.v1.DelegatedActor"> & {
   /**
-   * Principal ids or client ids of the services that may act; at least one.
+   * Principal ids or client ids of the services that can act; at least one.
    *
    * @generated from field: repeated string actors = 1;
    */
@@ -293,14 +293,14 @@ export const DelegatedActorSchema: GenMessage<DelegatedActor> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 5);
 
 /**
- * A call that a device makes. The token carries it as the claim `did`.
+ * A restriction to tokens that are bound to a device by the claim `did`.
  *
  * @generated from message signet.authz.v1.DeviceBound
  */
 export type DeviceBound = Message<"signet.authz.v1.DeviceBound"> & {
   /**
-   * The request carries the header Signet-Device-Proof: the base64url of a SignedBytesV1 of a DeviceProofBodyV1
-   * (signet.credential.v1), signed with the device's key over this method and this request, within 60 seconds, once.
+   * Requires the header Signet-Device-Proof. It is the base64url of a SignedBytesV1 of a DeviceProofBodyV1
+   * (signet.credential.v1). The device's key signs it over this method and request, within 60 seconds, for one use.
    *
    * @generated from field: bool proof = 1;
    */
@@ -315,20 +315,20 @@ export const DeviceBoundSchema: GenMessage<DeviceBound> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 6);
 
 /**
- * How old the verifier's knowledge of revocations may be, and what to do when it is older.
+ * The maximum age of the verifier's revocation state, and the behavior beyond it.
  *
  * @generated from message signet.authz.v1.Freshness
  */
 export type Freshness = Message<"signet.authz.v1.Freshness"> & {
   /**
-   * The oldest knowledge that serves.
+   * Maximum age of the revocation state.
    *
    * @generated from field: google.protobuf.Duration max_staleness = 1;
    */
   maxStaleness?: Duration | undefined;
 
   /**
-   * What happens beyond it.
+   * Behavior beyond the maximum age.
    *
    * @generated from field: signet.authz.v1.Freshness.OnStale on_stale = 2;
    */
@@ -343,34 +343,34 @@ export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
   messageDesc(file_signet_authz_v1_requirement, 7);
 
 /**
- * What a verifier does with a call when its knowledge is too old.
+ * The behavior of a verifier whose revocation state is too old.
  *
  * @generated from enum signet.authz.v1.Freshness.OnStale
  */
 export const Freshness_OnStale = {
   /**
-   * As DENY.
+   * Unset; means DENY.
    *
    * @generated from enum value: ON_STALE_UNSPECIFIED = 0;
    */
   ON_STALE_UNSPECIFIED: 0,
 
   /**
-   * Answer 401 REVOCATION_STATE_STALE.
+   * Deny with 401 REVOCATION_STATE_STALE.
    *
    * @generated from enum value: DENY = 1;
    */
   DENY: 1,
 
   /**
-   * Ask the issuer about this token.
+   * Introspect the token at the issuer.
    *
    * @generated from enum value: INTROSPECT = 2;
    */
   INTROSPECT: 2,
 
   /**
-   * Go on with what is known.
+   * Decide with the known state.
    *
    * @generated from enum value: ALLOW = 3;
    */
@@ -378,7 +378,7 @@ export const Freshness_OnStale = {
 } as const;
 
 /**
- * What a verifier does with a call when its knowledge is too old.
+ * The behavior of a verifier whose revocation state is too old.
  *
  * @generated from enum signet.authz.v1.Freshness.OnStale
  */
@@ -391,13 +391,13 @@ export const Freshness_OnStaleSchema: GenEnum<Freshness_OnStale> = /*@__PURE__*/
   enumDesc(file_signet_authz_v1_requirement, 7, 0);
 
 /**
- * Where in a request a value is read.
+ * The source of a value in a request.
  *
  * @generated from enum signet.authz.v1.Source
  */
 export const Source = {
   /**
-   * Not said: refused at start.
+   * Unset; the program does not start.
    *
    * @generated from enum value: SOURCE_UNSPECIFIED = 0;
    */
@@ -425,14 +425,14 @@ export const Source = {
   HEADER: 3,
 
   /**
-   * The token itself.
+   * The access token.
    *
    * @generated from enum value: TOKEN = 4;
    */
   TOKEN: 4,
 
   /**
-   * The context that an app graph hands to a port.
+   * The context that an app graph passes to a port.
    *
    * @generated from enum value: GRAPH = 5;
    */
@@ -440,7 +440,7 @@ export const Source = {
 } as const;
 
 /**
- * Where in a request a value is read.
+ * The source of a value in a request.
  *
  * @generated from enum signet.authz.v1.Source
  */
@@ -453,7 +453,7 @@ export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
   enumDesc(file_signet_authz_v1_requirement, 0);
 
 /**
- * What a caller must be and may do to call the method. A method without it does not start.
+ * Requirement that a caller must meet. A server with a method without one does not start.
  *
  * @generated from extension: signet.authz.v1.AuthRequirement requires = 50601;
  */

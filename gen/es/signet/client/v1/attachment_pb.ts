@@ -13,34 +13,34 @@ export const file_signet_client_v1_attachment: GenFile = /*@__PURE__*/
   fileDesc("CiFzaWduZXQvY2xpZW50L3YxL2F0dGFjaG1lbnQucHJvdG8SEHNpZ25ldC5jbGllbnQudjEiqAIKEkF0dGFjaG1lbnRNYW5pZmVzdBIPCgd2ZXJzaW9uGAEgASgNEhUKDWF0dGFjaG1lbnRfaWQYAiABKAwSFwoPY29udmVyc2F0aW9uX2lkGAMgASgMEgsKA2tleRgEIAEoDBIMCgRzYWx0GAUgASgMEhIKCmNodW5rX3NpemUYBiABKA0SFgoOcGxhaW50ZXh0X3NpemUYByABKAQSFwoPY2lwaGVydGV4dF9zaXplGAggASgEEhkKEWNpcGhlcnRleHRfc2hhMjU2GAkgASgMEhIKCm1lZGlhX3R5cGUYCiABKAkSEQoJZmlsZV9uYW1lGAsgASgJEh4KFnNlbmRlcl9jcmVkZW50aWFsX2hhc2gYDCABKAwSDwoHbG9jYXRvchgNIAEoDEJZChRkZXYuc2lnbmV0LmNsaWVudC52MUIPQXR0YWNobWVudFByb3RvUAFaLnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jbGllbnQvdjE7Y2xpZW50djFiBnByb3RvMw");
 
 /**
- * What opens an attachment. Travels inside an application message, and nowhere else.
+ * The key and metadata of an attachment. Only application messages carry it.
  *
  * @generated from message signet.client.v1.AttachmentManifest
  */
 export type AttachmentManifest = Message<"signet.client.v1.AttachmentManifest"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
   version: number;
 
   /**
-   * 16 random bytes that the sender chose, before the service named it: bound into the key.
+   * 16 random bytes that the sender chose before the service assigned an id. The key is bound to them.
    *
    * @generated from field: bytes attachment_id = 2;
    */
   attachmentId: Uint8Array;
 
   /**
-   * 16 bytes of the `cnv_…` id: with another one nothing opens.
+   * The 16 bytes of the `cnv_…` id. Decryption fails with another one.
    *
    * @generated from field: bytes conversation_id = 3;
    */
   conversationId: Uint8Array;
 
   /**
-   * 32 random bytes, for this attachment alone.
+   * 32 random bytes, used for this attachment alone.
    *
    * @generated from field: bytes key = 4;
    */
@@ -61,14 +61,14 @@ export type AttachmentManifest = Message<"signet.client.v1.AttachmentManifest"> 
   chunkSize: number;
 
   /**
-   * In bytes.
+   * Size in bytes.
    *
    * @generated from field: uint64 plaintext_size = 7;
    */
   plaintextSize: bigint;
 
   /**
-   * In bytes.
+   * Size in bytes.
    *
    * @generated from field: uint64 ciphertext_size = 8;
    */
@@ -82,28 +82,28 @@ export type AttachmentManifest = Message<"signet.client.v1.AttachmentManifest"> 
   ciphertextSha256: Uint8Array;
 
   /**
-   * As the sender says.
+   * Asserted by the sender.
    *
    * @generated from field: string media_type = 10;
    */
   mediaType: string;
 
   /**
-   * As the sender says; never a path to write to.
+   * Asserted by the sender; never use it as a path.
    *
    * @generated from field: string file_name = 11;
    */
   fileName: string;
 
   /**
-   * H("device-credential", …) of the sender's leaf: bound into the key.
+   * H("device-credential", …) of the sender's leaf. The key is bound to it.
    *
    * @generated from field: bytes sender_credential_hash = 12;
    */
   senderCredentialHash: Uint8Array;
 
   /**
-   * 16 bytes of the `att_…` id that the service gave it: where the ciphertext is.
+   * The 16 bytes of the `att_…` id that the service assigned: the locator of the ciphertext.
    *
    * @generated from field: bytes locator = 13;
    */

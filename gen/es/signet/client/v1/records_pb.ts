@@ -17,55 +17,56 @@ export const file_signet_client_v1_records: GenFile = /*@__PURE__*/
   fileDesc("Ch5zaWduZXQvY2xpZW50L3YxL3JlY29yZHMucHJvdG8SEHNpZ25ldC5jbGllbnQudjEikAEKC1N0b3JlSGVhZGVyEhYKDmZvcm1hdF92ZXJzaW9uGAEgASgNEhAKCHN0b3JlX2lkGAIgASgMEhMKC2JveF9iYWNrZW5kGAMgASgJEg4KBmFwcF9pZBgEIAEoCRIRCgl0ZW5hbnRfaWQYBSABKAkSDwoHdXNlcl9pZBgGIAEoCRIOCgZpc3N1ZXIYByABKAki5gIKDERldmljZVJlY29yZBIRCglkZXZpY2VfaWQYASABKAkSEgoKY3JlZGVudGlhbBgCIAEoDBIcChRjcmVkZW50aWFsX25vdF9hZnRlchgDIAEoBBIdChVjcmVkZW50aWFsX25vdF9iZWZvcmUYBCABKAQSKgoDa2V5GAUgASgLMh0uc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eUtleRIyCgtmb3JtZXJfa2V5cxgGIAMoCzIdLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlLZXkSFgoOaXNzdWVyX2tleV9zZXQYByABKAwSLwoIbmV4dF9rZXkYCCABKAsyHS5zaWduZXQuY2xpZW50LnYxLklkZW50aXR5S2V5Eh8KF2hhc19mb3JtZXJfa2V5X3BhY2thZ2VzGAkgASgIEhUKDWJpbmRzX3JlY29yZHMYCiABKAgSEQoJZ2l2ZXNfd2F5GAsgASgIIi8KC0lkZW50aXR5S2V5EgwKBHNlZWQYASABKAwSEgoKcHVibGljX2tleRgCIAEoDCKNAQoQS2V5UGFja2FnZVJlY29yZBITCgtrZXlfcGFja2FnZRgBIAEoDBIOCgZzZWNyZXQYAiABKAwSEQoJbm90X2FmdGVyGAMgASgEEhYKDmlzX2xhc3RfcmVzb3J0GAQgASgIEhMKC2lzX3VwbG9hZGVkGAUgASgIEhQKDGlkZW50aXR5X2tleRgGIAEoDCKDCQoSQ29udmVyc2F0aW9uUmVjb3JkEjsKBnN0YXR1cxgBIAEoDjIrLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlN0YXR1cxIRCglpc19kaXJlY3QYAiABKAgSFAoMbWxzX2dyb3VwX2lkGAMgASgMEhcKD2RpcmVjdF91c2VyX2lkcxgEIAMoCRISCgpqb2luZWRfc2VxGAUgASgEEkMKCnF1YXJhbnRpbmUYBiABKAsyLy5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5RdWFyYW50aW5lEkwKD3BlbmRpbmdfY29uc3VtZRgHIAEoCzIzLnNpZ25ldC5jbGllbnQudjEuQ29udmVyc2F0aW9uUmVjb3JkLlBlbmRpbmdDb25zdW1lEhIKCmdlbmVyYXRpb24YCCABKAQSNQoDZHVlGAkgAygLMiguc2lnbmV0LmNsaWVudC52MS5Db252ZXJzYXRpb25SZWNvcmQuRHVlEj0KB291dGxpbmUYCiABKAsyLC5zaWduZXQuY2xpZW50LnYxLkNvbnZlcnNhdGlvblJlY29yZC5PdXRsaW5lEhMKC2NyZWF0aW9uX2lkGAsgASgJEhEKCXJlc2V0X3NlcRgMIAEoBBIZChFhc2tzX2NvbmZpcm1hdGlvbhgNIAEoCBIWCg5zZWVuX2tleXNfaGFzaBgOIAEoDBqlAQoHT3V0bGluZRIVCg1wcm9jZXNzZWRfc2VxGAEgASgEEhcKD2xlYWZfcmVuZXdlZF9hdBgCIAEoBBIRCglpc19zdGFnZWQYAyABKAgSFgoOb3duX2RldmljZV9pZHMYBCADKAkSDQoFZXBvY2gYBSABKAQSGgoSbWVtYmVyc19nZW5lcmF0aW9uGAYgASgEEhQKDHJlY2VpcHRfaGVhZBgHIAEoDBo1CgNEdWUSDQoFdGFibGUYASABKAkSCwoDa2V5GAIgASgJEhIKCmdlbmVyYXRpb24YAyABKAQarwEKClF1YXJhbnRpbmUSDgoGcmVhc29uGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIQCghlbnZlbG9wZRgEIAEoDBIRCglzdGF0ZV90YWcYBSABKAwSEwoLaXNfcmVwb3J0ZWQYBiABKAgSOwoFZmF1bHQYByABKA4yLC5zaWduZXQubWVzc2FnaW5nLnYxLlJlcG9ydEZvcmtSZXF1ZXN0LkZhdWx0Gj0KDlBlbmRpbmdDb25zdW1lEhIKCndlbGNvbWVfaWQYASABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAIgASgMIpEBCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDAoIQ1JFQVRJTkcQARIKCgZBQ1RJVkUQAhIPCgtRVUFSQU5USU5FRBADEg8KC1JPTExFRF9CQUNLEAQSCwoHV0FJVElORxAFEgsKB0xFQVZJTkcQBhILCgdSRU1PVkVEEAcSDAoIU1RSQU5ERUQQCCIeCgpNZW1iZXJMaXN0EhAKCHVzZXJfaWRzGAEgAygJInkKCFNlZW5LZXlzEjIKB2RldmljZXMYASADKAsyIS5zaWduZXQuY2xpZW50LnYxLlNlZW5LZXlzLkRldmljZRo5CgZEZXZpY2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMItoECgxJbnRlbnRSZWNvcmQSNwoGY3JlYXRlGAEgASgLMiUuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuQ3JlYXRlSAASNgoDYWRkGAIgASgLMicuc2lnbmV0LmNsaWVudC52MS5JbnRlbnRSZWNvcmQuU3ViamVjdHNIABI5CgZyZW1vdmUYAyABKAsyJy5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5TdWJqZWN0c0gAEjcKBnVwZGF0ZRgEIAEoCzIlLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLlVwZGF0ZUgAEjwKCWNhcnJ5X291dBgFIAEoCzInLnNpZ25ldC5jbGllbnQudjEuSW50ZW50UmVjb3JkLkNhcnJ5T3V0SAASNQoFcmVzZXQYCSABKAsyJC5zaWduZXQuY2xpZW50LnYxLkludGVudFJlY29yZC5SZXNldEgAEhAKCGNsYWltX2lkGAYgASgJEg0KBXRyaWVzGAcgASgNEhMKC2Fza2VkX2F0X21zGAggASgEGkkKBkNyZWF0ZRIUCgxwZWVyX3VzZXJfaWQYASABKAkSEAoIdXNlcl9pZHMYAiADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMGjAKCFN1YmplY3RzEhAKCHVzZXJfaWRzGAEgAygJEhIKCmRldmljZV9pZHMYAiADKAkaCAoGVXBkYXRlGgcKBVJlc2V0GiAKCENhcnJ5T3V0EhQKDGRpcmVjdGl2ZV9pZBgBIAEoCUIICgZjaGFuZ2UinwIKDFN0YWdlZENvbW1pdBIRCglpbnRlbnRfaWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoPaWRlbXBvdGVuY3lfa2V5GAMgASgMEhMKC2NvbW1pdF9oYXNoGAQgASgMEg4KBmNvbW1pdBgFIAEoDBISCgpncm91cF9pbmZvGAYgASgMEg8KB3dlbGNvbWUYByABKAwSEQoJbmV4dF90cmVlGAggASgMEhIKCm5leHRfc3RhdGUYCSABKAwSFQoNY2xhaW1fdGlja2V0cxgKIAMoDBIZChFuZXh0X2lkZW50aXR5X2tleRgLIAEoDBIcChRuZXh0X2NyZWRlbnRpYWxfaGFzaBgMIAEoDBITCgtyZW5ld3NfbGVhZhgNIAEoCCKHAQoMT3V0Ym94UmVjb3JkEhEKCXBsYWludGV4dBgBIAEoDBINCgVlcG9jaBgCIAEoBBIPCgdtZXNzYWdlGAMgASgMEhQKDGNvbnRlbnRfaGFzaBgEIAEoDBIXCg9pZGVtcG90ZW5jeV9rZXkYBSABKAwSFQoNd3JpdHRlbl9hdF9tcxgGIAEoBCKjCQoOVGltZWxpbmVSZWNvcmQSDQoFYXRfbXMYASABKAQSOwoHbWVzc2FnZRgCIAEoCzIoLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuTWVzc2FnZUgAEkEKCm1lbWJlcnNoaXAYAyABKAsyKy5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk1lbWJlcnNoaXBIABJBCgp1bnJlYWRhYmxlGAQgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5VbnJlYWRhYmxlSAASMwoDZ2FwGAUgASgLMiQuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5HYXBIABJBCgphdHRhY2htZW50GAYgASgLMisuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5BdHRhY2htZW50SAASNwoFcmVzZXQYByABKAsyJi5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLlJlc2V0SAASPAoIbmV3X2tleXMYCCABKAsyKC5zaWduZXQuY2xpZW50LnYxLlRpbWVsaW5lUmVjb3JkLk5ld0tleXNIABqnAQoHTmV3S2V5cxJACgdkZXZpY2VzGAEgAygLMi8uc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5OZXdLZXlzLkRldmljZRpaCgZEZXZpY2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSFgoOaXNfY2hhbmdlZF9rZXkYAyABKAgSFAoMd2FzX3ZlcmlmaWVkGAQgASgIGisKBVJlc2V0Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJGlMKB01lc3NhZ2USDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEQoJcGxhaW50ZXh0GAMgASgMEhEKCW91dGJveF9pZBgEIAEoCRp4CgpBdHRhY2htZW50Eg8KB3VzZXJfaWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhIKCm1lZGlhX3R5cGUYAyABKAkSEQoJZmlsZV9uYW1lGAQgASgJEgwKBHNpemUYBSABKAQSEQoJb3V0Ym94X2lkGAYgASgJGroBCgpNZW1iZXJzaGlwEjoKCWNvbW1pdHRlchgBIAEoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uEjYKBWFkZGVkGAIgAygLMicuc2lnbmV0LmNsaWVudC52MS5UaW1lbGluZVJlY29yZC5QZXJzb24SOAoHcmVtb3ZlZBgDIAMoCzInLnNpZ25ldC5jbGllbnQudjEuVGltZWxpbmVSZWNvcmQuUGVyc29uGiwKBlBlcnNvbhIPCgd1c2VyX2lkGAEgASgJEhEKCWRldmljZV9pZBgCIAEoCRocCgpVbnJlYWRhYmxlEg4KBnJlYXNvbhgBIAEoCRoYCgNHYXASEQoJYWZ0ZXJfc2VxGAEgASgEQgcKBWVudHJ5IoEBCgxVcGxvYWRSZWNvcmQSNgoIbWFuaWZlc3QYASABKAsyJC5zaWduZXQuY2xpZW50LnYxLkF0dGFjaG1lbnRNYW5pZmVzdBIMCgR0YWdzGAIgASgMEhQKDG5vbmNlX3ByZWZpeBgDIAEoDBIVCg1zdGFydGVkX2F0X21zGAQgASgEIlQKDVBlZXJLZXlSZWNvcmQSDwoHdXNlcl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSCwoDa2V5GAMgASgMEhIKCnNlZW5fYXRfbXMYBCABKAQipwIKElZlcmlmaWNhdGlvblJlY29yZBI7CgZzdGF0dXMYASABKA4yKy5zaWduZXQuY2xpZW50LnYxLlZlcmlmaWNhdGlvblJlY29yZC5TdGF0dXMSFAoMa2V5X3NldF9oYXNoGAIgASgMEg4KBm1ldGhvZBgDIAEoCRINCgVhdF9tcxgEIAEoBBIUCgxsaXN0X3ZlcnNpb24YBSABKAQSEQoJbGlzdF9oYXNoGAYgASgMEhUKDWFjY2VwdGVkX2tleXMYByADKAwSEgoKbGlzdF9mYXVsdBgIIAEoCSJLCgZTdGF0dXMSFgoSU1RBVFVTX1VOU1BFQ0lGSUVEEAASDgoKVU5WRVJJRklFRBABEgwKCFZFUklGSUVEEAISCwoHQ0hBTkdFRBADQlYKFGRldi5zaWduZXQuY2xpZW50LnYxQgxSZWNvcmRzUHJvdG9QAVouc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NsaWVudC92MTtjbGllbnR2MWIGcHJvdG8z", [file_signet_client_v1_attachment, file_signet_messaging_v1_conversation_service]);
 
 /**
- * Says whose store this is, and which box seals it. In the clear, and checked before anything is opened.
+ * Identifies the store's owner and the secret box that seals it. It is plaintext, and checked before anything is
+ * opened.
  *
  * @generated from message signet.client.v1.StoreHeader
  */
 export type StoreHeader = Message<"signet.client.v1.StoreHeader"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 format_version = 1;
    */
   formatVersion: number;
 
   /**
-   * Names this installation in the secret box: 16 random bytes.
+   * Id of this installation in the secret box: 16 random bytes.
    *
    * @generated from field: bytes store_id = 2;
    */
   storeId: Uint8Array;
 
   /**
-   * The box that sealed everything here.
+   * Name of the secret box that sealed the store.
    *
    * @generated from field: string box_backend = 3;
    */
   boxBackend: string;
 
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 4;
    */
   appId: string;
 
   /**
-   * `ten_…`; empty for none.
+   * Tenant id: `ten_…`; empty for none.
    *
    * @generated from field: string tenant_id = 5;
    */
   tenantId: string;
 
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 6;
    */
   userId: string;
 
   /**
-   * The issuer's URL.
+   * URL of the issuer.
    *
    * @generated from field: string issuer = 7;
    */
@@ -80,83 +81,83 @@ export const StoreHeaderSchema: GenMessage<StoreHeader> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 0);
 
 /**
- * The device that this store is of.
+ * The device that owns the store.
  *
  * @generated from message signet.client.v1.DeviceRecord
  */
 export type DeviceRecord = Message<"signet.client.v1.DeviceRecord"> & {
   /**
-   * `dev_…`; empty until it is registered.
+   * Device id: `dev_…`; empty until it is registered.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * Its newest signed credential.
+   * Newest signed credential.
    *
    * @generated from field: bytes credential = 2;
    */
   credential: Uint8Array;
 
   /**
-   * When that ends, Unix seconds.
+   * Expiry time of the credential, Unix seconds.
    *
    * @generated from field: uint64 credential_not_after = 3;
    */
   credentialNotAfter: bigint;
 
   /**
-   * When that began.
+   * Start of validity of the credential, Unix seconds.
    *
    * @generated from field: uint64 credential_not_before = 4;
    */
   credentialNotBefore: bigint;
 
   /**
-   * The key of that credential.
+   * Key of that credential.
    *
    * @generated from field: signet.client.v1.IdentityKey key = 5;
    */
   key?: IdentityKey | undefined;
 
   /**
-   * Keys before it, for conversations whose leaf still has one of them.
+   * Former keys, for conversations whose leaf still has one of them.
    *
    * @generated from field: repeated signet.client.v1.IdentityKey former_keys = 6;
    */
   formerKeys: IdentityKey[];
 
   /**
-   * The newest issuer key set that was taken: signed bytes.
+   * Newest accepted issuer key set: signed bytes.
    *
    * @generated from field: bytes issuer_key_set = 7;
    */
   issuerKeySet: Uint8Array;
 
   /**
-   * The key that a new credential was asked for, until it is here: whether the service has made that is not known.
+   * Key of a requested credential until the credential arrives. The service may have issued it already.
    *
    * @generated from field: signet.client.v1.IdentityKey next_key = 8;
    */
   nextKey?: IdentityKey | undefined;
 
   /**
-   * The service still gives out key packages of the key before this one.
+   * True while the service can still hand out key packages of the former key.
    *
    * @generated from field: bool has_former_key_packages = 9;
    */
   hasFormerKeyPackages: boolean;
 
   /**
-   * Every conversation's record names its generation from now on: one that does not was put back.
+   * True once every conversation's record names its generation. A record without one was rolled back.
    *
    * @generated from field: bool binds_records = 10;
    */
   bindsRecords: boolean;
 
   /**
-   * The device has ended, and another one takes its place here: nothing is asked of the service before that.
+   * True if the device is revoked or expired and must be replaced. The client makes no other call before that.
    *
    * @generated from field: bool gives_way = 11;
    */
@@ -199,7 +200,7 @@ export const IdentityKeySchema: GenMessage<IdentityKey> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 2);
 
 /**
- * The private half of a key package, kept until nobody can add the device by it any more.
+ * The private half of a key package, stored until no device can add this one with it.
  *
  * @generated from message signet.client.v1.KeyPackageRecord
  */
@@ -212,35 +213,35 @@ export type KeyPackageRecord = Message<"signet.client.v1.KeyPackageRecord"> & {
   keyPackage: Uint8Array;
 
   /**
-   * The secret, as the engine encodes it.
+   * The private key, as the engine encodes it.
    *
    * @generated from field: bytes secret = 2;
    */
   secret: Uint8Array;
 
   /**
-   * Unix seconds.
+   * Expiry time, Unix seconds.
    *
    * @generated from field: uint64 not_after = 3;
    */
   notAfter: bigint;
 
   /**
-   * May be used again.
+   * True for a last-resort package, which can be used more than once.
    *
    * @generated from field: bool is_last_resort = 4;
    */
   isLastResort: boolean;
 
   /**
-   * The service has it.
+   * True once it is uploaded.
    *
    * @generated from field: bool is_uploaded = 5;
    */
   isUploaded: boolean;
 
   /**
-   * The signature key of its leaf.
+   * Signature key of its leaf.
    *
    * @generated from field: bytes identity_key = 6;
    */
@@ -255,20 +256,20 @@ export const KeyPackageRecordSchema: GenMessage<KeyPackageRecord> = /*@__PURE__*
   messageDesc(file_signet_client_v1_records, 3);
 
 /**
- * A conversation, as far as it does not change with every message.
+ * The part of a conversation that does not change with every message.
  *
  * @generated from message signet.client.v1.ConversationRecord
  */
 export type ConversationRecord = Message<"signet.client.v1.ConversationRecord"> & {
   /**
-   * See Status.
+   * Current state; see Status.
    *
    * @generated from field: signet.client.v1.ConversationRecord.Status status = 1;
    */
   status: ConversationRecord_Status;
 
   /**
-   * Between two users.
+   * True for a direct conversation.
    *
    * @generated from field: bool is_direct = 2;
    */
@@ -282,57 +283,57 @@ export type ConversationRecord = Message<"signet.client.v1.ConversationRecord"> 
   mlsGroupId: Uint8Array;
 
   /**
-   * The users of a direct conversation: `prn_…`.
+   * Users of a direct conversation: `prn_…`.
    *
    * @generated from field: repeated string direct_user_ids = 4;
    */
   directUserIds: string[];
 
   /**
-   * The place of the commit that let this device in; 0 for its maker.
+   * Sequence number of the commit that added this device; 0 for the creator.
    *
    * @generated from field: uint64 joined_seq = 5;
    */
   joinedSeq: bigint;
 
   /**
-   * Absent unless it is quarantined.
+   * Absent unless the conversation is quarantined.
    *
    * @generated from field: signet.client.v1.ConversationRecord.Quarantine quarantine = 6;
    */
   quarantine?: ConversationRecord_Quarantine | undefined;
 
   /**
-   * A welcome that was used, and the service was not told yet.
+   * A used welcome whose consumption is not yet confirmed to the service.
    *
    * @generated from field: signet.client.v1.ConversationRecord.PendingConsume pending_consume = 7;
    */
   pendingConsume?: ConversationRecord_PendingConsume | undefined;
 
   /**
-   * The store's, when this was written, which is with every change: a record that was put back has another one. 0 where
-   * a version wrote it that did not bind it yet.
+   * The store's generation when this record was written, which happens with every change. A rolled-back record has
+   * another one. 0 in records of versions that did not bind it.
    *
    * @generated from field: uint64 generation = 8;
    */
   generation: bigint;
 
   /**
-   * All that waits to be done, and nothing else does: a row that was put back is in no list.
+   * All pending work. A rolled-back row is in no list, so it is never executed.
    *
    * @generated from field: repeated signet.client.v1.ConversationRecord.Due due = 9;
    */
   due: ConversationRecord_Due[];
 
   /**
-   * What a sync asks for before it opens a state that has nothing to do; absent for one that is not in.
+   * Summary that a sync reads before it opens a state; absent if this device is not a member.
    *
    * @generated from field: signet.client.v1.ConversationRecord.Outline outline = 10;
    */
   outline?: ConversationRecord_Outline | undefined;
 
   /**
-   * The creation that is still to be carried out: the conversation has no member yet, for want of key packages. Empty
+   * Creation that is still pending: the conversation has no member yet, because key packages are missing. Empty
    * otherwise.
    *
    * @generated from field: string creation_id = 11;
@@ -340,21 +341,22 @@ export type ConversationRecord = Message<"signet.client.v1.ConversationRecord"> 
   creationId: string;
 
   /**
-   * The place of the newest reset that was followed in the log; 0 for none.
+   * Sequence number of the newest processed reset; 0 for none.
    *
    * @generated from field: uint64 reset_seq = 12;
    */
   resetSeq: bigint;
 
   /**
-   * The group was replaced since a verified peer's keys were compared: a new comparison is asked for.
+   * True if a verified peer's group was replaced since the keys were compared, so that the user should compare them
+   * again.
    *
    * @generated from field: bool asks_confirmation = 13;
    */
   asksConfirmation: boolean;
 
   /**
-   * SHA-256 of the SeenKeys beside it; empty before the first one is written.
+   * SHA-256 of the adjacent SeenKeys record; empty before the first one.
    *
    * @generated from field: bytes seen_keys_hash = 14;
    */
@@ -369,56 +371,56 @@ export const ConversationRecordSchema: GenMessage<ConversationRecord> = /*@__PUR
   messageDesc(file_signet_client_v1_records, 4);
 
 /**
- * What the state and the staged commit of the same generation say.
+ * A summary of the state and the staged commit of the same generation.
  *
  * @generated from message signet.client.v1.ConversationRecord.Outline
  */
 export type ConversationRecord_Outline = Message<"signet.client.v1.ConversationRecord.Outline"> & {
   /**
-   * Everything up to this place is in the state.
+   * Sequence number up to which the state has processed the log.
    *
    * @generated from field: uint64 processed_seq = 1;
    */
   processedSeq: bigint;
 
   /**
-   * When the own leaf got its newest keys, Unix seconds.
+   * Time of the last update of the own leaf, Unix seconds.
    *
    * @generated from field: uint64 leaf_renewed_at = 2;
    */
   leafRenewedAt: bigint;
 
   /**
-   * There is an own commit that was not taken yet.
+   * True if an own commit is staged.
    *
    * @generated from field: bool is_staged = 3;
    */
   isStaged: boolean;
 
   /**
-   * The devices of its own user that are in: `dev_…`.
+   * Devices of this user that are members: `dev_…`.
    *
    * @generated from field: repeated string own_device_ids = 4;
    */
   ownDeviceIds: string[];
 
   /**
-   * The group's.
+   * Epoch of the group.
    *
    * @generated from field: uint64 epoch = 5;
    */
   epoch: bigint;
 
   /**
-   * The store's, when the MemberList was written that lies beside it: sealed for it, the one before does not open. 0 where
-   * a version wrote this that had none.
+   * The store's generation when the adjacent MemberList was written. The list is sealed for it, so an older one does
+   * not open. 0 in records of versions without a list.
    *
    * @generated from field: uint64 members_generation = 6;
    */
   membersGeneration: bigint;
 
   /**
-   * H("commit-receipt", the newest receipt that was followed); empty before the first commit.
+   * H("commit-receipt", newest processed receipt); empty before the first commit.
    *
    * @generated from field: bytes receipt_head = 7;
    */
@@ -433,27 +435,28 @@ export const ConversationRecord_OutlineSchema: GenMessage<ConversationRecord_Out
   messageDesc(file_signet_client_v1_records, 4, 0);
 
 /**
- * A row of the outbox or an intent, in the order of keys in each table.
+ * A row of the outbox or an intent, in key order within each table.
  *
  * @generated from message signet.client.v1.ConversationRecord.Due
  */
 export type ConversationRecord_Due = Message<"signet.client.v1.ConversationRecord.Due"> & {
   /**
-   * The store's name of the table.
+   * Name of the table in the store.
    *
    * @generated from field: string table = 1;
    */
   table: string;
 
   /**
-   * The row's.
+   * Key of the row.
    *
    * @generated from field: string key = 2;
    */
   key: string;
 
   /**
-   * The store's, when the row was written: sealed for it, the row before it does not open. 0 as above.
+   * The store's generation when the row was written. The row is sealed for it, so an older one does not open. 0 as
+   * above.
    *
    * @generated from field: uint64 generation = 3;
    */
@@ -468,55 +471,55 @@ export const ConversationRecord_DueSchema: GenMessage<ConversationRecord_Due> = 
   messageDesc(file_signet_client_v1_records, 4, 1);
 
 /**
- * Why a conversation is quarantined.
+ * The cause of a quarantine.
  *
  * @generated from message signet.client.v1.ConversationRecord.Quarantine
  */
 export type ConversationRecord_Quarantine = Message<"signet.client.v1.ConversationRecord.Quarantine"> & {
   /**
-   * A closed list: the engine's and the signed bytes' reasons.
+   * Reason from the closed list of the engine and the signed bytes.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * The place of the commit.
+   * Sequence number of the commit.
    *
    * @generated from field: uint64 seq = 2;
    */
   seq: bigint;
 
   /**
-   * Its epoch.
+   * Epoch of the commit.
    *
    * @generated from field: uint64 epoch = 3;
    */
   epoch: bigint;
 
   /**
-   * The Envelope, byte for byte: the evidence.
+   * The envelope, byte for byte, as evidence.
    *
    * @generated from field: bytes envelope = 4;
    */
   envelope: Uint8Array;
 
   /**
-   * The state tag that it led to; empty if it led nowhere.
+   * State tag that the commit led to; empty for none.
    *
    * @generated from field: bytes state_tag = 5;
    */
   stateTag: Uint8Array;
 
   /**
-   * The service knows.
+   * True once the fault is reported to the service.
    *
    * @generated from field: bool is_reported = 6;
    */
   isReported: boolean;
 
   /**
-   * What the report says.
+   * Fault in the report.
    *
    * @generated from field: signet.messaging.v1.ReportForkRequest.Fault fault = 7;
    */
@@ -531,13 +534,13 @@ export const ConversationRecord_QuarantineSchema: GenMessage<ConversationRecord_
   messageDesc(file_signet_client_v1_records, 4, 2);
 
 /**
- * Consuming again with the same key is no error.
+ * A pending ConsumeWelcome call. Repeating it with the same key succeeds.
  *
  * @generated from message signet.client.v1.ConversationRecord.PendingConsume
  */
 export type ConversationRecord_PendingConsume = Message<"signet.client.v1.ConversationRecord.PendingConsume"> & {
   /**
-   * `wel_…`
+   * Welcome id: `wel_…`.
    *
    * @generated from field: string welcome_id = 1;
    */
@@ -559,69 +562,69 @@ export const ConversationRecord_PendingConsumeSchema: GenMessage<ConversationRec
   messageDesc(file_signet_client_v1_records, 4, 3);
 
 /**
- * Where the conversation stands on this device.
+ * The state of a conversation on this device.
  *
  * @generated from enum signet.client.v1.ConversationRecord.Status
  */
 export const ConversationRecord_Status = {
   /**
-   * Never stored.
+   * Unset; never stored.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Made here, and its first commit was not taken yet.
+   * Created on this device; its first commit is not yet accepted.
    *
    * @generated from enum value: CREATING = 1;
    */
   CREATING: 1,
 
   /**
-   * In.
+   * This device is a member.
    *
    * @generated from enum value: ACTIVE = 2;
    */
   ACTIVE: 2,
 
   /**
-   * A commit did not pass its checks: nothing is sent, and nothing is read on.
+   * A commit failed verification. The client sends nothing and stops reading.
    *
    * @generated from enum value: QUARANTINED = 3;
    */
   QUARANTINED: 3,
 
   /**
-   * The state is older than one that was used: nothing is sent with it.
+   * The state is older than one that was used. The client sends nothing with it.
    *
    * @generated from enum value: ROLLED_BACK = 4;
    */
   ROLLED_BACK: 4,
 
   /**
-   * Waits to be let in, or to be removed and let in again.
+   * Waiting to be added, or to be removed and added again.
    *
    * @generated from enum value: WAITING = 5;
    */
   WAITING: 5,
 
   /**
-   * Asked to leave.
+   * The user asked to leave.
    *
    * @generated from enum value: LEAVING = 6;
    */
   LEAVING: 6,
 
   /**
-   * Removed.
+   * This device was removed.
    *
    * @generated from enum value: REMOVED = 7;
    */
   REMOVED: 7,
 
   /**
-   * Waits to be let in again, and nobody is left who could do it.
+   * Waiting to be added again, and no member is left to do it.
    *
    * @generated from enum value: STRANDED = 8;
    */
@@ -629,7 +632,7 @@ export const ConversationRecord_Status = {
 } as const;
 
 /**
- * Where the conversation stands on this device.
+ * The state of a conversation on this device.
  *
  * @generated from enum signet.client.v1.ConversationRecord.Status
  */
@@ -642,13 +645,13 @@ export const ConversationRecord_StatusSchema: GenEnum<ConversationRecord_Status>
   enumDesc(file_signet_client_v1_records, 4, 0);
 
 /**
- * Whose devices are in a conversation. Written once an epoch, with the tree that it is of.
+ * The members of a conversation. Written once per epoch, with its ratchet tree.
  *
  * @generated from message signet.client.v1.MemberList
  */
 export type MemberList = Message<"signet.client.v1.MemberList"> & {
   /**
-   * `prn_…`, each once.
+   * Principal ids: `prn_…`, without duplicates.
    *
    * @generated from field: repeated string user_ids = 1;
    */
@@ -663,13 +666,13 @@ export const MemberListSchema: GenMessage<MemberList> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 5);
 
 /**
- * The key that each device of a conversation had when it was last in. Devices that left remain.
+ * The last known key of each device of a conversation. Devices that left remain in the record.
  *
  * @generated from message signet.client.v1.SeenKeys
  */
 export type SeenKeys = Message<"signet.client.v1.SeenKeys"> & {
   /**
-   * Each device once.
+   * Each device occurs once.
    *
    * @generated from field: repeated signet.client.v1.SeenKeys.Device devices = 1;
    */
@@ -690,21 +693,21 @@ export const SeenKeysSchema: GenMessage<SeenKeys> = /*@__PURE__*/
  */
 export type SeenKeys_Device = Message<"signet.client.v1.SeenKeys.Device"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
   deviceId: string;
 
   /**
-   * The leaf's signature key, 32 bytes.
+   * Signature key of the leaf, 32 bytes.
    *
    * @generated from field: bytes key = 3;
    */
@@ -719,19 +722,19 @@ export const SeenKeys_DeviceSchema: GenMessage<SeenKeys_Device> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 6, 0);
 
 /**
- * Something that was asked for and is not done yet. Stored before the network is asked.
+ * A requested change that is not yet done. The client stores it before it calls the service.
  *
  * @generated from message signet.client.v1.IntentRecord
  */
 export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
   /**
-   * What to do.
+   * The change.
    *
    * @generated from oneof signet.client.v1.IntentRecord.change
    */
   change: {
     /**
-     * Makes a conversation.
+     * Creates a conversation.
      *
      * @generated from field: signet.client.v1.IntentRecord.Create create = 1;
      */
@@ -739,7 +742,7 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
     case: "create";
   } | {
     /**
-     * Adds.
+     * Adds users or devices.
      *
      * @generated from field: signet.client.v1.IntentRecord.Subjects add = 2;
      */
@@ -747,7 +750,7 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
     case: "add";
   } | {
     /**
-     * Removes.
+     * Removes users or devices.
      *
      * @generated from field: signet.client.v1.IntentRecord.Subjects remove = 3;
      */
@@ -755,7 +758,7 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
     case: "remove";
   } | {
     /**
-     * New keys for the own leaf, and the newest credential.
+     * Updates the own leaf with new keys and the newest credential.
      *
      * @generated from field: signet.client.v1.IntentRecord.Update update = 4;
      */
@@ -780,14 +783,14 @@ export type IntentRecord = Message<"signet.client.v1.IntentRecord"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * `clm_…`, the same through all tries.
+   * Claim id: `clm_…`, the same for all attempts.
    *
    * @generated from field: string claim_id = 6;
    */
   claimId: string;
 
   /**
-   * How often another commit came first.
+   * Number of attempts that lost to another commit.
    *
    * @generated from field: uint32 tries = 7;
    */
@@ -815,14 +818,14 @@ export const IntentRecordSchema: GenMessage<IntentRecord> = /*@__PURE__*/
  */
 export type IntentRecord_Create = Message<"signet.client.v1.IntentRecord.Create"> & {
   /**
-   * `prn_…`; empty for a group.
+   * Principal id of the other user: `prn_…`; empty for a group.
    *
    * @generated from field: string peer_user_id = 1;
    */
   peerUserId: string;
 
   /**
-   * `prn_…`
+   * Principal ids of the users: `prn_…`.
    *
    * @generated from field: repeated string user_ids = 2;
    */
@@ -844,20 +847,20 @@ export const IntentRecord_CreateSchema: GenMessage<IntentRecord_Create> = /*@__P
   messageDesc(file_signet_client_v1_records, 7, 0);
 
 /**
- * Whom.
+ * Users or devices.
  *
  * @generated from message signet.client.v1.IntentRecord.Subjects
  */
 export type IntentRecord_Subjects = Message<"signet.client.v1.IntentRecord.Subjects"> & {
   /**
-   * `prn_…`
+   * Principal ids: `prn_…`.
    *
    * @generated from field: repeated string user_ids = 1;
    */
   userIds: string[];
 
   /**
-   * `dev_…`
+   * Device ids: `dev_…`.
    *
    * @generated from field: repeated string device_ids = 2;
    */
@@ -872,7 +875,7 @@ export const IntentRecord_SubjectsSchema: GenMessage<IntentRecord_Subjects> = /*
   messageDesc(file_signet_client_v1_records, 7, 1);
 
 /**
- * Nothing to say.
+ * Has no parameters.
  *
  * @generated from message signet.client.v1.IntentRecord.Update
  */
@@ -887,7 +890,7 @@ export const IntentRecord_UpdateSchema: GenMessage<IntentRecord_Update> = /*@__P
   messageDesc(file_signet_client_v1_records, 7, 2);
 
 /**
- * Nothing to say: what is staged is all there is.
+ * Has no parameters: the staged commit is the reset.
  *
  * @generated from message signet.client.v1.IntentRecord.Reset
  */
@@ -902,13 +905,13 @@ export const IntentRecord_ResetSchema: GenMessage<IntentRecord_Reset> = /*@__PUR
   messageDesc(file_signet_client_v1_records, 7, 3);
 
 /**
- * Which.
+ * A directive to carry out.
  *
  * @generated from message signet.client.v1.IntentRecord.CarryOut
  */
 export type IntentRecord_CarryOut = Message<"signet.client.v1.IntentRecord.CarryOut"> & {
   /**
-   * `dir_…`
+   * Directive id: `dir_…`.
    *
    * @generated from field: string directive_id = 1;
    */
@@ -923,20 +926,20 @@ export const IntentRecord_CarryOutSchema: GenMessage<IntentRecord_CarryOut> = /*
   messageDesc(file_signet_client_v1_records, 7, 4);
 
 /**
- * An own commit that was made and not taken yet, with the state that it leads to. Sent again as it is, byte for byte.
+ * An own commit that is not yet accepted, with the state that it leads to. A retry sends the same bytes.
  *
  * @generated from message signet.client.v1.StagedCommit
  */
 export type StagedCommit = Message<"signet.client.v1.StagedCommit"> & {
   /**
-   * The intent that it is for.
+   * Intent of the commit.
    *
    * @generated from field: string intent_id = 1;
    */
   intentId: string;
 
   /**
-   * Its epoch.
+   * Epoch that the commit is framed in.
    *
    * @generated from field: uint64 epoch = 2;
    */
@@ -957,63 +960,63 @@ export type StagedCommit = Message<"signet.client.v1.StagedCommit"> & {
   commitHash: Uint8Array;
 
   /**
-   * MLSMessage.
+   * Encoded MLSMessage.
    *
    * @generated from field: bytes commit = 5;
    */
   commit: Uint8Array;
 
   /**
-   * MLSMessage.
+   * Encoded MLSMessage.
    *
    * @generated from field: bytes group_info = 6;
    */
   groupInfo: Uint8Array;
 
   /**
-   * MLSMessage; empty when nobody is added.
+   * Encoded MLSMessage; empty if the commit adds no device.
    *
    * @generated from field: bytes welcome = 7;
    */
   welcome: Uint8Array;
 
   /**
-   * The ratchet tree that it leads to.
+   * Ratchet tree after the commit.
    *
    * @generated from field: bytes next_tree = 8;
    */
   nextTree: Uint8Array;
 
   /**
-   * The secrets that it leads to, as the engine encodes them.
+   * Secrets after the commit, as the engine encodes them.
    *
    * @generated from field: bytes next_state = 9;
    */
   nextState: Uint8Array;
 
   /**
-   * What vouches for the key packages.
+   * Claim tickets of the key packages.
    *
    * @generated from field: repeated bytes claim_tickets = 10;
    */
   claimTickets: Uint8Array[];
 
   /**
-   * The own leaf's key after it.
+   * Key of the own leaf after the commit.
    *
    * @generated from field: bytes next_identity_key = 11;
    */
   nextIdentityKey: Uint8Array;
 
   /**
-   * The own leaf's credential after it: its hash.
+   * Credential hash of the own leaf after the commit.
    *
    * @generated from field: bytes next_credential_hash = 12;
    */
   nextCredentialHash: Uint8Array;
 
   /**
-   * The own leaf gets new keys by it.
+   * True if the commit updates the own leaf's keys.
    *
    * @generated from field: bool renews_leaf = 13;
    */
@@ -1028,27 +1031,27 @@ export const StagedCommitSchema: GenMessage<StagedCommit> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 8);
 
 /**
- * An own message on its way. One that waits for a group has neither epoch nor message, content hash and key yet.
+ * An own message in transit. A message that waits for a group has no epoch, message, content hash or key yet.
  *
  * @generated from message signet.client.v1.OutboxRecord
  */
 export type OutboxRecord = Message<"signet.client.v1.OutboxRecord"> & {
   /**
-   * What was written; kept to encrypt it anew, should its epoch end first.
+   * Plaintext, kept so that the client can encrypt it again if the epoch ends first.
    *
    * @generated from field: bytes plaintext = 1;
    */
   plaintext: Uint8Array;
 
   /**
-   * The epoch that it is encrypted in.
+   * Epoch that the message is encrypted in.
    *
    * @generated from field: uint64 epoch = 2;
    */
   epoch: bigint;
 
   /**
-   * MLSMessage. Never made anew for the same epoch.
+   * Encoded MLSMessage. Never created twice for the same epoch.
    *
    * @generated from field: bytes message = 3;
    */
@@ -1084,26 +1087,26 @@ export const OutboxRecordSchema: GenMessage<OutboxRecord> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 9);
 
 /**
- * What happened at one place of a conversation's log.
+ * An event at one sequence number of a conversation's log.
  *
  * @generated from message signet.client.v1.TimelineRecord
  */
 export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
   /**
-   * When the service took it, Unix milliseconds.
+   * Time of acceptance by the service, Unix milliseconds.
    *
    * @generated from field: uint64 at_ms = 1;
    */
   atMs: bigint;
 
   /**
-   * What.
+   * The event.
    *
    * @generated from oneof signet.client.v1.TimelineRecord.entry
    */
   entry: {
     /**
-     * Something was written.
+     * A message.
      *
      * @generated from field: signet.client.v1.TimelineRecord.Message message = 2;
      */
@@ -1111,7 +1114,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
     case: "message";
   } | {
     /**
-     * Members changed.
+     * A change of members.
      *
      * @generated from field: signet.client.v1.TimelineRecord.Membership membership = 3;
      */
@@ -1119,7 +1122,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
     case: "membership";
   } | {
     /**
-     * A message that did not open.
+     * A message that could not be decrypted.
      *
      * @generated from field: signet.client.v1.TimelineRecord.Unreadable unreadable = 4;
      */
@@ -1127,7 +1130,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
     case: "unreadable";
   } | {
     /**
-     * This device was not in before: what lies between was never readable to it.
+     * A range of the log that this device could never read, because it was not a member.
      *
      * @generated from field: signet.client.v1.TimelineRecord.Gap gap = 5;
      */
@@ -1135,7 +1138,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
     case: "gap";
   } | {
     /**
-     * A file. Its manifest, with the key, is a row of its own.
+     * An attachment. Its manifest, with the key, is a separate row.
      *
      * @generated from field: signet.client.v1.TimelineRecord.Attachment attachment = 6;
      */
@@ -1151,7 +1154,7 @@ export type TimelineRecord = Message<"signet.client.v1.TimelineRecord"> & {
     case: "reset";
   } | {
     /**
-     * Devices have keys that this device had not seen. Stands before the entry of the same place, if there is one.
+     * Devices with keys that are new to this device. It precedes the other entry of the same sequence number, if any.
      *
      * @generated from field: signet.client.v1.TimelineRecord.NewKeys new_keys = 8;
      */
@@ -1168,13 +1171,13 @@ export const TimelineRecordSchema: GenMessage<TimelineRecord> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 10);
 
 /**
- * Devices of known users with keys that this device had not seen.
+ * Devices of known users with keys that are new to this device.
  *
  * @generated from message signet.client.v1.TimelineRecord.NewKeys
  */
 export type TimelineRecord_NewKeys = Message<"signet.client.v1.TimelineRecord.NewKeys"> & {
   /**
-   * Each device once.
+   * Each device occurs once.
    *
    * @generated from field: repeated signet.client.v1.TimelineRecord.NewKeys.Device devices = 1;
    */
@@ -1189,34 +1192,34 @@ export const TimelineRecord_NewKeysSchema: GenMessage<TimelineRecord_NewKeys> = 
   messageDesc(file_signet_client_v1_records, 10, 0);
 
 /**
- * A device and what is new about it.
+ * A device and the change of its key.
  *
  * @generated from message signet.client.v1.TimelineRecord.NewKeys.Device
  */
 export type TimelineRecord_NewKeys_Device = Message<"signet.client.v1.TimelineRecord.NewKeys.Device"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
   deviceId: string;
 
   /**
-   * The device was known and had another key; otherwise the device is new.
+   * True if the device was known with another key; false if the device is new.
    *
    * @generated from field: bool is_changed_key = 3;
    */
   isChangedKey: boolean;
 
   /**
-   * The user's keys had been compared.
+   * True if the user's keys had been compared.
    *
    * @generated from field: bool was_verified = 4;
    */
@@ -1231,20 +1234,20 @@ export const TimelineRecord_NewKeys_DeviceSchema: GenMessage<TimelineRecord_NewK
   messageDesc(file_signet_client_v1_records, 10, 0, 0);
 
 /**
- * A break: a new group goes on under the same conversation id.
+ * A reset: a new group continues under the same conversation id.
  *
  * @generated from message signet.client.v1.TimelineRecord.Reset
  */
 export type TimelineRecord_Reset = Message<"signet.client.v1.TimelineRecord.Reset"> & {
   /**
-   * Who began the new group; empty where that is not known.
+   * User who created the new group; empty if unknown.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
@@ -1265,28 +1268,28 @@ export const TimelineRecord_ResetSchema: GenMessage<TimelineRecord_Reset> = /*@_
  */
 export type TimelineRecord_Message = Message<"signet.client.v1.TimelineRecord.Message"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
   deviceId: string;
 
   /**
-   * What was written.
+   * Plaintext.
    *
    * @generated from field: bytes plaintext = 3;
    */
   plaintext: Uint8Array;
 
   /**
-   * Of an own message: the name that it had in the outbox.
+   * For an own message: its key in the outbox.
    *
    * @generated from field: string outbox_id = 4;
    */
@@ -1301,48 +1304,48 @@ export const TimelineRecord_MessageSchema: GenMessage<TimelineRecord_Message> = 
   messageDesc(file_signet_client_v1_records, 10, 2);
 
 /**
- * What is shown of a file.
+ * The displayed metadata of an attachment.
  *
  * @generated from message signet.client.v1.TimelineRecord.Attachment
  */
 export type TimelineRecord_Attachment = Message<"signet.client.v1.TimelineRecord.Attachment"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
   deviceId: string;
 
   /**
-   * As the sender says.
+   * Asserted by the sender.
    *
    * @generated from field: string media_type = 3;
    */
   mediaType: string;
 
   /**
-   * As the sender says.
+   * Asserted by the sender.
    *
    * @generated from field: string file_name = 4;
    */
   fileName: string;
 
   /**
-   * In bytes.
+   * Size in bytes.
    *
    * @generated from field: uint64 size = 5;
    */
   size: bigint;
 
   /**
-   * Of an own one: the name that it had in the outbox.
+   * For an own attachment: its key in the outbox.
    *
    * @generated from field: string outbox_id = 6;
    */
@@ -1357,27 +1360,27 @@ export const TimelineRecord_AttachmentSchema: GenMessage<TimelineRecord_Attachme
   messageDesc(file_signet_client_v1_records, 10, 3);
 
 /**
- * A change.
+ * A change of members.
  *
  * @generated from message signet.client.v1.TimelineRecord.Membership
  */
 export type TimelineRecord_Membership = Message<"signet.client.v1.TimelineRecord.Membership"> & {
   /**
-   * Who committed it.
+   * Device that committed it.
    *
    * @generated from field: signet.client.v1.TimelineRecord.Person committer = 1;
    */
   committer?: TimelineRecord_Person | undefined;
 
   /**
-   * Who came.
+   * Added devices.
    *
    * @generated from field: repeated signet.client.v1.TimelineRecord.Person added = 2;
    */
   added: TimelineRecord_Person[];
 
   /**
-   * Who went.
+   * Removed devices.
    *
    * @generated from field: repeated signet.client.v1.TimelineRecord.Person removed = 3;
    */
@@ -1398,14 +1401,14 @@ export const TimelineRecord_MembershipSchema: GenMessage<TimelineRecord_Membersh
  */
 export type TimelineRecord_Person = Message<"signet.client.v1.TimelineRecord.Person"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
@@ -1420,13 +1423,13 @@ export const TimelineRecord_PersonSchema: GenMessage<TimelineRecord_Person> = /*
   messageDesc(file_signet_client_v1_records, 10, 5);
 
 /**
- * Why it did not open.
+ * The cause of a failed decryption.
  *
  * @generated from message signet.client.v1.TimelineRecord.Unreadable
  */
 export type TimelineRecord_Unreadable = Message<"signet.client.v1.TimelineRecord.Unreadable"> & {
   /**
-   * The engine's reason.
+   * Reason of the engine.
    *
    * @generated from field: string reason = 1;
    */
@@ -1441,13 +1444,13 @@ export const TimelineRecord_UnreadableSchema: GenMessage<TimelineRecord_Unreadab
   messageDesc(file_signet_client_v1_records, 10, 6);
 
 /**
- * From where on nothing was readable.
+ * A range of the log that this device could not read.
  *
  * @generated from message signet.client.v1.TimelineRecord.Gap
  */
 export type TimelineRecord_Gap = Message<"signet.client.v1.TimelineRecord.Gap"> & {
   /**
-   * The last place before it.
+   * Last readable sequence number before the gap.
    *
    * @generated from field: uint64 after_seq = 1;
    */
@@ -1462,27 +1465,28 @@ export const TimelineRecord_GapSchema: GenMessage<TimelineRecord_Gap> = /*@__PUR
   messageDesc(file_signet_client_v1_records, 10, 7);
 
 /**
- * An upload that is not in the outbox yet. Its bytes are where the app has them; what is here makes the same ciphertext.
+ * An upload that is not yet in the outbox. The app holds the plaintext; this record makes the client produce the same
+ * ciphertext again.
  *
  * @generated from message signet.client.v1.UploadRecord
  */
 export type UploadRecord = Message<"signet.client.v1.UploadRecord"> & {
   /**
-   * Without a locator.
+   * The manifest, without a locator.
    *
    * @generated from field: signet.client.v1.AttachmentManifest manifest = 1;
    */
   manifest?: AttachmentManifest | undefined;
 
   /**
-   * The last 16 bytes of each chunk of ciphertext: a source that has changed makes others, and is not sent.
+   * The last 16 bytes of each ciphertext chunk. A changed source produces other tags and is not sent.
    *
    * @generated from field: bytes tags = 2;
    */
   tags: Uint8Array;
 
   /**
-   * 7 bytes.
+   * Nonce prefix, 7 bytes.
    *
    * @generated from field: bytes nonce_prefix = 3;
    */
@@ -1505,20 +1509,20 @@ export const UploadRecordSchema: GenMessage<UploadRecord> = /*@__PURE__*/
 
 /**
  * A key of another device. One row names each key that was ever seen in a conversation. A second row names a key of a
- * verified user that was not compared; the next comparison removes that row, and nothing else does.
+ * verified user that was not compared; only the next comparison removes that row.
  *
  * @generated from message signet.client.v1.PeerKeyRecord
  */
 export type PeerKeyRecord = Message<"signet.client.v1.PeerKeyRecord"> & {
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
@@ -1547,27 +1551,27 @@ export const PeerKeyRecordSchema: GenMessage<PeerKeyRecord> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_records, 12);
 
 /**
- * What a user has made of another user's keys. Never cleared by itself.
+ * The result of a user's comparison of another user's keys. It is never cleared automatically.
  *
  * @generated from message signet.client.v1.VerificationRecord
  */
 export type VerificationRecord = Message<"signet.client.v1.VerificationRecord"> & {
   /**
-   * See Status.
+   * Current state; see Status.
    *
    * @generated from field: signet.client.v1.VerificationRecord.Status status = 1;
    */
   status: VerificationRecord_Status;
 
   /**
-   * The user's fingerprint as it was compared, 32 bytes.
+   * Compared fingerprint of the user, 32 bytes.
    *
    * @generated from field: bytes key_set_hash = 2;
    */
   keySetHash: Uint8Array;
 
   /**
-   * How it was compared.
+   * Method of the comparison.
    *
    * @generated from field: string method = 3;
    */
@@ -1581,28 +1585,28 @@ export type VerificationRecord = Message<"signet.client.v1.VerificationRecord"> 
   atMs: bigint;
 
   /**
-   * The newest device list that was taken, and its hash: what a rollback or a fork is seen by.
+   * Version of the newest accepted device list, which detects a rollback or a fork.
    *
    * @generated from field: uint64 list_version = 5;
    */
   listVersion: bigint;
 
   /**
-   * See list_version.
+   * Hash of that device list.
    *
    * @generated from field: bytes list_hash = 6;
    */
   listHash: Uint8Array;
 
   /**
-   * The leaf keys that were compared, 32 bytes each.
+   * Compared leaf keys, 32 bytes each.
    *
    * @generated from field: repeated bytes accepted_keys = 7;
    */
   acceptedKeys: Uint8Array[];
 
   /**
-   * Why a list was refused since then: one of the reasons of signed bytes. Empty for none.
+   * Reason for rejecting a later list: one of the reasons of signed bytes. Empty for none.
    *
    * @generated from field: string list_fault = 8;
    */
@@ -1617,34 +1621,34 @@ export const VerificationRecordSchema: GenMessage<VerificationRecord> = /*@__PUR
   messageDesc(file_signet_client_v1_records, 13);
 
 /**
- * Where it stands.
+ * The state of a verification.
  *
  * @generated from enum signet.client.v1.VerificationRecord.Status
  */
 export const VerificationRecord_Status = {
   /**
-   * Never stored.
+   * Unset; never stored.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Nobody has compared.
+   * Not compared.
    *
    * @generated from enum value: UNVERIFIED = 1;
    */
   UNVERIFIED: 1,
 
   /**
-   * Compared, and equal; where there is a PeerKeyRecord, changed since.
+   * Compared and equal. With a PeerKeyRecord, the keys have changed since.
    *
    * @generated from enum value: VERIFIED = 2;
    */
   VERIFIED: 2,
 
   /**
-   * The service has shown a list that cannot follow the one that was compared.
+   * The service has returned a device list that does not extend the compared one.
    *
    * @generated from enum value: CHANGED = 3;
    */
@@ -1652,7 +1656,7 @@ export const VerificationRecord_Status = {
 } as const;
 
 /**
- * Where it stands.
+ * The state of a verification.
  *
  * @generated from enum signet.client.v1.VerificationRecord.Status
  */

@@ -14,29 +14,30 @@ export const file_signet_client_v1_state_snapshot: GenFile = /*@__PURE__*/
   fileDesc("CiVzaWduZXQvY2xpZW50L3YxL3N0YXRlX3NuYXBzaG90LnByb3RvEhBzaWduZXQuY2xpZW50LnYxInEKDVNlYWxlZFN0YXRlVjESHgoOZm9ybWF0X3ZlcnNpb24YASABKA1CBurgGAIIARIaCgpnZW5lcmF0aW9uGAIgASgEQgbq4BgCCAESGgoGc2VhbGVkGAMgASgMQgrq4BgGCAEYgIBCOgjy4BgECICARCLcBQoPU3RhdGVTbmFwc2hvdFYxEiAKDmZvcm1hdF92ZXJzaW9uGAEgASgNQgjq4BgECAEoAhIWCgZlbmdpbmUYAiABKAlCBurgGAIIARIgCgxjaXBoZXJfc3VpdGUYAyABKA1CCurgGAYIASj//wMSIQoPY29udmVyc2F0aW9uX2lkGAQgASgMQgjq4BgECAEQEBIeCgxtbHNfZ3JvdXBfaWQYBSABKAxCCOrgGAQIARAgEg0KBWVwb2NoGAYgASgEEhAKCG93bl9sZWFmGAcgASgNEiUKE293bl9jcmVkZW50aWFsX2hhc2gYCCABKAxCCOrgGAQIARAgEhoKCmdlbmVyYXRpb24YCSABKARCBurgGAIIARIVCg1wcm9jZXNzZWRfc2VxGAogASgEEhwKDHJlY2VpcHRfaGVhZBgLIAEoDEIG6uAYAhAgEh4KFnJlY2VpcHRfYWNjZXB0ZWRfYXRfbXMYDCABKAQSGwoJdHJlZV9oYXNoGA0gASgMQgjq4BgECAEQIBIfCgtncm91cF9zdGF0ZRgOIAEoDEIK6uAYBggBGICAQBIlChNpZGVudGl0eV9rZXlfaGFuZGxlGA8gASgMQgjq4BgECAEQIBI4Cg1leHRlcm5hbF9wc2tzGBAgAygLMhcuc2lnbmV0LmNsaWVudC52MS5Qc2tWMUII6uAYBDgCQEASRAoPcmVzdW1wdGlvbl9wc2tzGBEgAygLMiEuc2lnbmV0LmNsaWVudC52MS5SZXN1bXB0aW9uUHNrVjFCCOrgGAQ4AkBAEkIKDmNhY2hlZF91cGRhdGVzGBIgAygLMiAuc2lnbmV0LmNsaWVudC52MS5DYWNoZWRVcGRhdGVWMUII6uAYBDgCQEASHQoNc3RhZ2VkX2NvbW1pdBgTIAEoDEIG6uAYAhAgEh8KD2xlYWZfcmVuZXdlZF9hdBgUIAEoBEIG6uAYAggBOgjy4BgECICAQiJACgVQc2tWMRIUCgJpZBgBIAEoDEII6uAYBAgBGEASGAoGc2VjcmV0GAIgASgMQgjq4BgECAEQIDoH8uAYAwigASJCCg9SZXN1bXB0aW9uUHNrVjESDQoFZXBvY2gYASABKAQSGAoGc2VjcmV0GAIgASgMQgjq4BgECAEQIDoG8uAYAghAIlwKDkNhY2hlZFVwZGF0ZVYxEh4KDHByb3Bvc2FsX3JlZhgBIAEoDEII6uAYBAgBECASIgoQbGVhZl9wcml2YXRlX2tleRgCIAEoDEII6uAYBAgBECA6BvLgGAIIYEJcChRkZXYuc2lnbmV0LmNsaWVudC52MUISU3RhdGVTbmFwc2hvdFByb3RvUAFaLnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jbGllbnQvdjE7Y2xpZW50djFiBnByb3RvMw", [file_signet_credential_v1_canonical_options]);
 
 /**
- * A state at rest: what a secret box made of a snapshot, and what has to be known before it is opened.
+ * A sealed state at rest: the ciphertext of a snapshot, and what a client checks before it opens it.
  *
- * The box binds format version, tenant, app, user, device, conversation and generation, so it opens at its own place only.
+ * The secret box binds format version, tenant, app, user, device, conversation and generation, so the state opens only
+ * under its own key in the store.
  *
  * @generated from message signet.client.v1.SealedStateV1
  */
 export type SealedStateV1 = Message<"signet.client.v1.SealedStateV1"> & {
   /**
-   * The format of what is inside, see StateSnapshotV1. A reader refuses what is newer than it knows, and keeps it.
+   * Format of the content; see StateSnapshotV1. A client rejects, and keeps, a newer format.
    *
    * @generated from field: uint32 format_version = 1;
    */
   formatVersion: number;
 
   /**
-   * Equal to the one inside, and to the store's.
+   * Equal to the generation inside, and to the store's.
    *
    * @generated from field: uint64 generation = 2;
    */
   generation: bigint;
 
   /**
-   * What the box made. It names key and nonce itself.
+   * Ciphertext of the box, with key id and nonce.
    *
    * @generated from field: bytes sealed = 3;
    */
@@ -51,32 +52,32 @@ export const SealedStateV1Schema: GenMessage<SealedStateV1> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_state_snapshot, 0);
 
 /**
- * A device's place in one conversation: all of its MLS state but the tree, which is stored beside it once an epoch, and
- * the identity key, which stays with the secret box.
+ * A device's MLS state in one conversation, without the ratchet tree and the identity key. The tree is stored
+ * separately once per epoch; the secret box holds the identity key.
  *
- * This protocol version has no state for four items that RFC 9420 allows: external pre-shared keys, resumption pre-shared
- * keys, proposals of others that wait for a commit, and own Update proposals. The engine refuses every commit and Welcome
- * with a pre-shared key, and every proposal outside a commit. An own change that waits is a commit: `staged_commit`.
+ * This protocol version has no state for four items that RFC 9420 allows. They are external pre-shared keys, resumption
+ * pre-shared keys, pending proposals of others, and own Update proposals. The engine rejects every commit and Welcome
+ * with a pre-shared key, and every proposal outside a commit. A pending own change is a commit: `staged_commit`.
  *
  * @generated from message signet.client.v1.StateSnapshotV1
  */
 export type StateSnapshotV1 = Message<"signet.client.v1.StateSnapshotV1"> & {
   /**
-   * 2. In 1, which has the same fields, the record beside the state was not bound to the generation.
+   * Version 2. Version 1 has the same fields, but its adjacent record was not bound to the generation.
    *
    * @generated from field: uint32 format_version = 1;
    */
   formatVersion: number;
 
   /**
-   * The engine that wrote group_state, and its version.
+   * Engine and version that wrote group_state.
    *
    * @generated from field: string engine = 2;
    */
   engine: string;
 
   /**
-   * RFC 9420 section 17.1.
+   * Cipher suite (RFC 9420 section 17.1).
    *
    * @generated from field: uint32 cipher_suite = 3;
    */
@@ -103,96 +104,96 @@ export type StateSnapshotV1 = Message<"signet.client.v1.StateSnapshotV1"> & {
   ownLeaf: number;
 
   /**
-   * H("device-credential", the credential of the own leaf).
+   * H("device-credential", credential of the own leaf).
    *
    * @generated from field: bytes own_credential_hash = 8;
    */
   ownCredentialHash: Uint8Array;
 
   /**
-   * One more with every write.
+   * Increases by one with every write.
    *
    * @generated from field: uint64 generation = 9;
    */
   generation: bigint;
 
   /**
-   * Everything up to this place of the log is in this state.
+   * Sequence number up to which this state has processed the log.
    *
    * @generated from field: uint64 processed_seq = 10;
    */
   processedSeq: bigint;
 
   /**
-   * H("commit-receipt", the newest receipt); absent before the first commit.
+   * H("commit-receipt", newest receipt); absent before the first commit.
    *
    * @generated from field: bytes receipt_head = 11;
    */
   receiptHead: Uint8Array;
 
   /**
-   * When that receipt's commit was taken, Unix milliseconds.
+   * Time of acceptance of that receipt's commit, Unix milliseconds.
    *
    * @generated from field: uint64 receipt_accepted_at_ms = 12;
    */
   receiptAcceptedAtMs: bigint;
 
   /**
-   * H("tree-blob", the ratchet tree): the tree is stored apart, under this name.
+   * H("tree-blob", ratchet tree), the key of the tree in the store.
    *
    * @generated from field: bytes tree_hash = 13;
    */
   treeHash: Uint8Array;
 
   /**
-   * Group context with its extensions and transcript hash, confirmation tag, epoch secrets, private keys of the path,
-   * secret tree and message ratchets, as the engine encodes them.
+   * Group context with extensions and transcript hash, confirmation tag, epoch secrets, path private keys, secret tree
+   * and message ratchets, as the engine encodes them.
    *
    * @generated from field: bytes group_state = 14;
    */
   groupState: Uint8Array;
 
   /**
-   * Names the identity key: its public half. The private one is in no snapshot.
+   * Public half of the identity key, which names it in the secret box. No snapshot holds the private half.
    *
    * @generated from field: bytes identity_key_handle = 15;
    */
   identityKeyHandle: Uint8Array;
 
   /**
-   * External pre-shared keys (RFC 9420 section 8.4). Always empty: a group has none, since nothing outside of it agrees on
-   * a secret with its members. A reader refuses a snapshot with one.
+   * External pre-shared keys (RFC 9420 section 8.4). Always empty, because no party outside the group agrees on a
+   * secret with its members. A client rejects a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.PskV1 external_psks = 16;
    */
   externalPsks: PskV1[];
 
   /**
-   * Resumption pre-shared keys (RFC 9420 section 8.6). Always empty: the secret of an epoch is wiped when the epoch begins,
-   * since a reset starts from no secret of the replaced group. A reader refuses a snapshot with one.
+   * Resumption pre-shared keys (RFC 9420 section 8.6). Always empty: the client wipes the secret at the start of its
+   * epoch, because a reset uses no secret of the replaced group. A client rejects a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.ResumptionPskV1 resumption_psks = 17;
    */
   resumptionPsks: ResumptionPskV1[];
 
   /**
-   * Leaf keys of own Update proposals that nobody has committed yet. Always empty: a device renews its leaf by the path of
-   * its own commit, see `staged_commit`. A reader refuses a snapshot with one.
+   * Leaf keys of own Update proposals that are not committed. Always empty, because a device updates its leaf by the
+   * path of its own commit; see `staged_commit`. A client rejects a snapshot with one.
    *
    * @generated from field: repeated signet.client.v1.CachedUpdateV1 cached_updates = 18;
    */
   cachedUpdates: CachedUpdateV1[];
 
   /**
-   * H("commit", an own commit that was made and not taken yet). The commit is stored apart, with the new leaf key and the
-   * state that it leads to (StagedCommit).
+   * H("commit", staged own commit). The commit is stored separately, with the new leaf key and the state that it leads
+   * to (StagedCommit).
    *
    * @generated from field: bytes staged_commit = 19;
    */
   stagedCommit: Uint8Array;
 
   /**
-   * When the own leaf got its newest keys, Unix seconds.
+   * Time of the last update of the own leaf, Unix seconds.
    *
    * @generated from field: uint64 leaf_renewed_at = 20;
    */
@@ -207,7 +208,7 @@ export const StateSnapshotV1Schema: GenMessage<StateSnapshotV1> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_state_snapshot, 1);
 
 /**
- * A pre-shared key that comes from outside the group (RFC 9420 section 8.4).
+ * An external pre-shared key (RFC 9420 section 8.4).
  *
  * @generated from message signet.client.v1.PskV1
  */

@@ -15,20 +15,20 @@ export const file_signet_credential_v1_canonical_options: GenFile = /*@__PURE__*
   fileDesc("CixzaWduZXQvY3JlZGVudGlhbC92MS9jYW5vbmljYWxfb3B0aW9ucy5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEiLgoLTWVzc2FnZVJ1bGUSEAoIbWF4X3NpemUYASABKA0SDQoFbGFiZWwYAiABKAkiuAEKCUZpZWxkUnVsZRIQCghyZXF1aXJlZBgBIAEoCBIOCgZsZW5ndGgYAiABKA0SEgoKbWF4X2xlbmd0aBgDIAEoDRILCgNtaW4YBCABKAQSCwoDbWF4GAUgASgEEhIKCmtub3duX2JpdHMYBiABKAQSNAoKcmVwZXRpdGlvbhgHIAEoDjIgLnNpZ25ldC5jcmVkZW50aWFsLnYxLlJlcGV0aXRpb24SEQoJbWF4X2l0ZW1zGAggASgNKlQKClJlcGV0aXRpb24SGgoWUkVQRVRJVElPTl9VTlNQRUNJRklFRBAAEhYKElJFUEVUSVRJT05fT1JERVJFRBABEhIKDlJFUEVUSVRJT05fU0VUEAI6VAoEcnVsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYjYwDIAEoCzIfLnNpZ25ldC5jcmVkZW50aWFsLnYxLkZpZWxkUnVsZVIEcnVsZTpiCgljYW5vbmljYWwSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYjowDIAEoCzIhLnNpZ25ldC5jcmVkZW50aWFsLnYxLk1lc3NhZ2VSdWxlUgljYW5vbmljYWxCawoYZGV2LnNpZ25ldC5jcmVkZW50aWFsLnYxQhVDYW5vbmljYWxPcHRpb25zUHJvdG9QAVo2c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NyZWRlbnRpYWwvdjE7Y3JlZGVudGlhbHYxYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * What a whole canonical message obeys.
+ * Rules for a canonical message.
  *
  * @generated from message signet.credential.v1.MessageRule
  */
 export type MessageRule = Message<"signet.credential.v1.MessageRule"> & {
   /**
-   * Longest encoding in bytes, before anything is parsed. Never 0.
+   * Maximum size of the encoding in bytes, checked before parsing. Never 0.
    *
    * @generated from field: uint32 max_size = 1;
    */
   maxSize: number;
 
   /**
-   * The domain label of its signatures, for a message that is signed; see signed.proto.
+   * Domain label of the message's signatures, if it is signed; see signed.proto.
    *
    * @generated from field: string label = 2;
    */
@@ -43,62 +43,62 @@ export const MessageRuleSchema: GenMessage<MessageRule> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_canonical_options, 0);
 
 /**
- * What one field of a canonical message obeys. A number 0 asks for nothing.
+ * Rules for a field of a canonical message. The number 0 means no limit.
  *
  * @generated from message signet.credential.v1.FieldRule
  */
 export type FieldRule = Message<"signet.credential.v1.FieldRule"> & {
   /**
-   * Absent is refused; a repeated field has at least one element.
+   * Rejects an absent field; a repeated field must have at least one element.
    *
    * @generated from field: bool required = 1;
    */
   required: boolean;
 
   /**
-   * Exactly this many bytes.
+   * Exact length in bytes.
    *
    * @generated from field: uint32 length = 2;
    */
   length: number;
 
   /**
-   * At most this many bytes. A `bytes` field states this or `length`; a `string` holds 1 to 128 of [a-z0-9._:/-].
+   * Maximum length in bytes. A `bytes` field has this or `length`; a `string` has 1 to 128 characters of [a-z0-9._:/-].
    *
    * @generated from field: uint32 max_length = 3;
    */
   maxLength: number;
 
   /**
-   * Smallest number.
+   * Minimum of a number.
    *
    * @generated from field: uint64 min = 4;
    */
   min: bigint;
 
   /**
-   * Largest number.
+   * Maximum of a number.
    *
    * @generated from field: uint64 max = 5;
    */
   max: bigint;
 
   /**
-   * A number has no other bits than these.
+   * Bit mask: a number has no other bits set.
    *
    * @generated from field: uint64 known_bits = 6;
    */
   knownBits: bigint;
 
   /**
-   * What the order of a repeated field means; stated for each of them.
+   * Meaning of the order of a repeated field. Required for each repeated field.
    *
    * @generated from field: signet.credential.v1.Repetition repetition = 7;
    */
   repetition: Repetition;
 
   /**
-   * Most elements of a repeated field; stated for each of them.
+   * Maximum number of elements. Required for each repeated field.
    *
    * @generated from field: uint32 max_items = 8;
    */
@@ -113,27 +113,27 @@ export const FieldRuleSchema: GenMessage<FieldRule> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_canonical_options, 1);
 
 /**
- * What the order of the elements of a repeated field means.
+ * The meaning of the order of elements in a repeated field.
  *
  * @generated from enum signet.credential.v1.Repetition
  */
 export const Repetition = {
   /**
-   * Not stated: the schema does not compile.
+   * Unset; the schema does not compile.
    *
    * @generated from enum value: REPETITION_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * The order is data.
+   * The order is significant.
    *
    * @generated from enum value: REPETITION_ORDERED = 1;
    */
   ORDERED: 1,
 
   /**
-   * The encoded elements ascend bytewise, a prefix first, and none comes twice.
+   * A set: the encoded elements ascend bytewise, a prefix first, without duplicates.
    *
    * @generated from enum value: REPETITION_SET = 2;
    */
@@ -141,7 +141,7 @@ export const Repetition = {
 } as const;
 
 /**
- * What the order of the elements of a repeated field means.
+ * The meaning of the order of elements in a repeated field.
  *
  * @generated from enum signet.credential.v1.Repetition
  */
@@ -154,7 +154,7 @@ export const RepetitionSchema: GenEnum<Repetition> = /*@__PURE__*/
   enumDesc(file_signet_credential_v1_canonical_options, 0);
 
 /**
- * What a field of a canonical message may hold.
+ * Rule for a field of a canonical message.
  *
  * @generated from extension: signet.credential.v1.FieldRule rule = 50701;
  */

@@ -14,15 +14,14 @@ export const file_signet_credential_v1_claim_ticket: GenFile = /*@__PURE__*/
   fileDesc("CidzaWduZXQvY3JlZGVudGlhbC92MS9jbGFpbV90aWNrZXQucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIosDChFDbGFpbVRpY2tldEJvZHlWMRIZCgd2ZXJzaW9uGAEgASgNQgjq4BgECAEoARIbCglpc3N1ZXJfaWQYAiABKAxCCOrgGAQIARAQEhkKCXRlbmFudF9pZBgDIAEoDEIG6uAYAhAQEhgKBmFwcF9pZBgEIAEoDEII6uAYBAgBEBASGgoIY2xhaW1faWQYBSABKAxCCOrgGAQIARAQEiEKD2NvbnZlcnNhdGlvbl9pZBgGIAEoDEII6uAYBAgBEBASJQoTcmVxdWVzdGVyX2RldmljZV9pZBgHIAEoDEII6uAYBAgBEBASRQoIcGFja2FnZXMYCCADKAsyJi5zaWduZXQuY3JlZGVudGlhbC52MS5DbGFpbWVkUGFja2FnZVYxQgvq4BgHCAE4AkCAAhIfCglpc3N1ZWRfYXQYCSABKARCDOrgGAgIASj/////fxIgCgpleHBpcmVzX2F0GAogASgEQgzq4BgICAEo/////386GfLgGBUIgMABEg9jbGFpbS10aWNrZXQvdjEifQoQQ2xhaW1lZFBhY2thZ2VWMRIbCglkZXZpY2VfaWQYASABKAxCCOrgGAQIARAQEiEKD2NyZWRlbnRpYWxfaGFzaBgCIAEoDEII6uAYBAgBECASIQoPa2V5X3BhY2thZ2VfcmVmGAMgASgMQgjq4BgECAEQIDoG8uAYAghYQmYKGGRldi5zaWduZXQuY3JlZGVudGlhbC52MUIQQ2xhaW1UaWNrZXRQcm90b1ABWjZzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY3JlZGVudGlhbC92MTtjcmVkZW50aWFsdjFiBnByb3RvMw", [file_signet_credential_v1_canonical_options]);
 
 /**
- * A messaging backend's word that it gave these key packages to one device, to add their owners to one conversation.
- * Signed by its receipt key. Whoever decides on the change, and whoever takes the commit, need not ask where the
- * packages are kept.
+ * Certifies that a messaging backend gave these key packages to one device, to add their owners to one conversation.
+ * The backend's receipt key signs it. Verifiers need no access to the store of key packages.
  *
  * @generated from message signet.credential.v1.ClaimTicketBodyV1
  */
 export type ClaimTicketBodyV1 = Message<"signet.credential.v1.ClaimTicketBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -36,7 +35,7 @@ export type ClaimTicketBodyV1 = Message<"signet.credential.v1.ClaimTicketBodyV1"
   issuerId: Uint8Array;
 
   /**
-   * Absent for a conversation outside any tenant, and then verified as absent.
+   * Tenant of the conversation. Absent if the conversation has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 3;
    */
@@ -48,7 +47,7 @@ export type ClaimTicketBodyV1 = Message<"signet.credential.v1.ClaimTicketBodyV1"
   appId: Uint8Array;
 
   /**
-   * Chosen by the device; the same id is the same claim.
+   * Id that the device chose; the same id is the same claim.
    *
    * @generated from field: bytes claim_id = 5;
    */
@@ -60,7 +59,7 @@ export type ClaimTicketBodyV1 = Message<"signet.credential.v1.ClaimTicketBodyV1"
   conversationId: Uint8Array;
 
   /**
-   * The device that claimed, and that may use the packages.
+   * Device that made the claim and can use the packages.
    *
    * @generated from field: bytes requester_device_id = 7;
    */
@@ -74,7 +73,7 @@ export type ClaimTicketBodyV1 = Message<"signet.credential.v1.ClaimTicketBodyV1"
   packages: ClaimedPackageV1[];
 
   /**
-   * Valid while issued_at <= at < expires_at (Unix seconds); 86400 seconds at most.
+   * Start of validity: valid while issued_at <= at < expires_at (Unix seconds), at most 86400 seconds.
    *
    * @generated from field: uint64 issued_at = 9;
    */
@@ -94,27 +93,27 @@ export const ClaimTicketBodyV1Schema: GenMessage<ClaimTicketBodyV1> = /*@__PURE_
   messageDesc(file_signet_credential_v1_claim_ticket, 0);
 
 /**
- * One key package that was given.
+ * One claimed key package.
  *
  * @generated from message signet.credential.v1.ClaimedPackageV1
  */
 export type ClaimedPackageV1 = Message<"signet.credential.v1.ClaimedPackageV1"> & {
   /**
-   * Whose it is.
+   * Owner of the key package.
    *
    * @generated from field: bytes device_id = 1;
    */
   deviceId: Uint8Array;
 
   /**
-   * H("device-credential", signed credential) of the credential in it.
+   * H("device-credential", signed credential) of the package's credential.
    *
    * @generated from field: bytes credential_hash = 2;
    */
   credentialHash: Uint8Array;
 
   /**
-   * Its KeyPackageRef (RFC 9420 section 5.2).
+   * KeyPackageRef of the package (RFC 9420 section 5.2).
    *
    * @generated from field: bytes key_package_ref = 3;
    */

@@ -14,13 +14,14 @@ export const file_signet_credential_v1_commit_receipt: GenFile = /*@__PURE__*/
   fileDesc("CilzaWduZXQvY3JlZGVudGlhbC92MS9jb21taXRfcmVjZWlwdC5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEixAMKE0NvbW1pdFJlY2VpcHRCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIhCg9jb252ZXJzYXRpb25faWQYAyABKAxCCOrgGAQIARAQEh4KDG1sc19ncm91cF9pZBgEIAEoDEII6uAYBAgBECASDQoFZXBvY2gYBSABKAQSEwoDc2VxGAYgASgEQgbq4BgCCAESHQoLY29tbWl0X2hhc2gYByABKAxCCOrgGAQIARAgEhoKCnByb29mX2hhc2gYCCABKAxCBurgGAIQIBIhCg9ncm91cF9pbmZvX2hhc2gYCSABKAxCCOrgGAQIARAgEh4KDnRyZWVfYmxvYl9oYXNoGAogASgMQgbq4BgCECASJQoVcHJldmlvdXNfcmVjZWlwdF9oYXNoGAsgASgMQgbq4BgCECASJgoOYWNjZXB0ZWRfYXRfbXMYDCABKARCDurgGAoIASj//////+cHEiUKE3Jlc3VsdGluZ19zdGF0ZV90YWcYDSABKAxCCOrgGAQIARAgOhry4BgWCIAEEhFjb21taXQtcmVjZWlwdC92MUJoChhkZXYuc2lnbmV0LmNyZWRlbnRpYWwudjFCEkNvbW1pdFJlY2VpcHRQcm90b1ABWjZzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY3JlZGVudGlhbC92MTtjcmVkZW50aWFsdjFiBnByb3RvMw", [file_signet_credential_v1_canonical_options]);
 
 /**
- * A messaging backend's word that it took one commit, and in which place. Receipts of a conversation form a chain.
+ * Certifies that a messaging backend accepted one commit, and its sequence number. The receipts of a conversation form
+ * a hash chain.
  *
  * @generated from message signet.credential.v1.CommitReceiptBodyV1
  */
 export type CommitReceiptBodyV1 = Message<"signet.credential.v1.CommitReceiptBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -44,14 +45,14 @@ export type CommitReceiptBodyV1 = Message<"signet.credential.v1.CommitReceiptBod
   mlsGroupId: Uint8Array;
 
   /**
-   * The epoch that the commit is framed in; its effect is the epoch after. Absent for epoch 0.
+   * Epoch that the commit is framed in; the commit starts the next one. Absent for epoch 0.
    *
    * @generated from field: uint64 epoch = 5;
    */
   epoch: bigint;
 
   /**
-   * The commit's place in the conversation's log, dense from 1.
+   * Sequence number of the commit in the conversation's log, from 1 without gaps.
    *
    * @generated from field: uint64 seq = 6;
    */
@@ -65,7 +66,7 @@ export type CommitReceiptBodyV1 = Message<"signet.credential.v1.CommitReceiptBod
   commitHash: Uint8Array;
 
   /**
-   * H("membership-proof", signed proof); absent when no member comes or goes.
+   * H("membership-proof", signed proof); absent if the commit changes no members.
    *
    * @generated from field: bytes proof_hash = 8;
    */
@@ -79,21 +80,21 @@ export type CommitReceiptBodyV1 = Message<"signet.credential.v1.CommitReceiptBod
   groupInfoHash: Uint8Array;
 
   /**
-   * H("tree-blob", ratchet tree of the resulting epoch), handed in or derived; absent where a backend has none.
+   * H("tree-blob", ratchet tree of the resulting epoch), uploaded or derived; absent if the backend has no tree.
    *
    * @generated from field: bytes tree_blob_hash = 10;
    */
   treeBlobHash: Uint8Array;
 
   /**
-   * H("commit-receipt", signed receipt before this one); absent for the first.
+   * H("commit-receipt", previous signed receipt); absent for the first.
    *
    * @generated from field: bytes previous_receipt_hash = 11;
    */
   previousReceiptHash: Uint8Array;
 
   /**
-   * Unix milliseconds; never before that of the previous receipt.
+   * Unix milliseconds, never before those of the previous receipt.
    *
    * @generated from field: uint64 accepted_at_ms = 12;
    */

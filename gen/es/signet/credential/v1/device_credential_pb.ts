@@ -16,14 +16,14 @@ export const file_signet_credential_v1_device_credential: GenFile = /*@__PURE__*
   fileDesc("CixzaWduZXQvY3JlZGVudGlhbC92MS9kZXZpY2VfY3JlZGVudGlhbC5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEiyAMKFkRldmljZUNyZWRlbnRpYWxCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIZCgl0ZW5hbnRfaWQYAyABKAxCBurgGAIQEBIYCgZhcHBfaWQYBCABKAxCCOrgGAQIARAQEhkKB3VzZXJfaWQYBSABKAxCCOrgGAQIARAQEhsKCWRldmljZV9pZBgGIAEoDEII6uAYBAgBEBASTAoVbGVhZl9zaWduYXR1cmVfc2NoZW1lGAcgASgOMiUuc2lnbmV0LmNyZWRlbnRpYWwudjEuU2lnbmF0dXJlU2NoZW1lQgbq4BgCCAESJAoSbGVhZl9zaWduYXR1cmVfa2V5GAggASgMQgjq4BgECAEQIBIcCgZzZXJpYWwYCSABKARCDOrgGAgIASj/////DxIgCgpub3RfYmVmb3JlGAogASgEQgzq4BgICAEo/////38SHwoJbm90X2FmdGVyGAsgASgEQgzq4BgICAEo/////38SFQoFZmxhZ3MYDCABKA1CBurgGAIwBzod8uAYGQieARIUZGV2aWNlLWNyZWRlbnRpYWwvdjEqhQEKCkRldmljZUZsYWcSGwoXREVWSUNFX0ZMQUdfVU5TUEVDSUZJRUQQABIhCh1ERVZJQ0VfRkxBR19FUEhFTUVSQUxfU1RPUkFHRRABEhcKE0RFVklDRV9GTEFHX1NFUlZJQ0UQAhIeChpERVZJQ0VfRkxBR19ISVNUT1JZX0NMSUVOVBAEQmsKGGRldi5zaWduZXQuY3JlZGVudGlhbC52MUIVRGV2aWNlQ3JlZGVudGlhbFByb3RvUAFaNnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jcmVkZW50aWFsL3YxO2NyZWRlbnRpYWx2MWIGcHJvdG8z", [file_signet_credential_v1_canonical_options, file_signet_credential_v1_signed]);
 
 /**
- * A device of a user, vouched for by the auth service; signed, it is the identity of an MLS basic credential. At most
- * 240 bytes when signed: every byte counts once per member in every tree.
+ * Certifies a device of a user. The auth service signs it, and the signed bytes are the identity of an MLS basic
+ * credential. It has at most 240 bytes when signed, because every tree holds it once per member.
  *
  * @generated from message signet.credential.v1.DeviceCredentialBodyV1
  */
 export type DeviceCredentialBodyV1 = Message<"signet.credential.v1.DeviceCredentialBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -37,7 +37,7 @@ export type DeviceCredentialBodyV1 = Message<"signet.credential.v1.DeviceCredent
   issuerId: Uint8Array;
 
   /**
-   * Absent for a user outside any tenant, and then verified as absent.
+   * Tenant of the user. Absent if the user has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 3;
    */
@@ -49,14 +49,14 @@ export type DeviceCredentialBodyV1 = Message<"signet.credential.v1.DeviceCredent
   appId: Uint8Array;
 
   /**
-   * The principal.
+   * Principal of the user.
    *
    * @generated from field: bytes user_id = 5;
    */
   userId: Uint8Array;
 
   /**
-   * Random, never used again.
+   * Random device id, never reused.
    *
    * @generated from field: bytes device_id = 6;
    */
@@ -68,21 +68,21 @@ export type DeviceCredentialBodyV1 = Message<"signet.credential.v1.DeviceCredent
   leafSignatureScheme: SignatureScheme;
 
   /**
-   * The signature key of the device's MLS leaves.
+   * Signature key of the device's MLS leaves.
    *
    * @generated from field: bytes leaf_signature_key = 8;
    */
   leafSignatureKey: Uint8Array;
 
   /**
-   * The version of the user's device list that introduced this credential.
+   * Version of the user's device list that introduced this credential.
    *
    * @generated from field: uint64 serial = 9;
    */
   serial: bigint;
 
   /**
-   * Valid while not_before <= now < not_after (Unix seconds); 400 days at most.
+   * Start of validity: valid while not_before <= now < not_after (Unix seconds), at most 400 days.
    *
    * @generated from field: uint64 not_before = 10;
    */
@@ -94,7 +94,7 @@ export type DeviceCredentialBodyV1 = Message<"signet.credential.v1.DeviceCredent
   notAfter: bigint;
 
   /**
-   * Any of DeviceFlag.
+   * Bit set of DeviceFlag.
    *
    * @generated from field: uint32 flags = 12;
    */
@@ -122,21 +122,21 @@ export const DeviceFlag = {
   UNSPECIFIED: 0,
 
   /**
-   * What the device stores may vanish, as in a browser.
+   * The device's storage can disappear, as in a browser.
    *
    * @generated from enum value: DEVICE_FLAG_EPHEMERAL_STORAGE = 1;
    */
   EPHEMERAL_STORAGE: 1,
 
   /**
-   * The device is run by a service.
+   * A service runs the device.
    *
    * @generated from enum value: DEVICE_FLAG_SERVICE = 2;
    */
   SERVICE: 2,
 
   /**
-   * The device keeps history for others of its user.
+   * The device keeps the history for other devices of its user.
    *
    * @generated from enum value: DEVICE_FLAG_HISTORY_CLIENT = 4;
    */

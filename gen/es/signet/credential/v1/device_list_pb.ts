@@ -14,13 +14,13 @@ export const file_signet_credential_v1_device_list: GenFile = /*@__PURE__*/
   fileDesc("CiZzaWduZXQvY3JlZGVudGlhbC92MS9kZXZpY2VfbGlzdC5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEi3wIKEERldmljZUxpc3RCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIZCgl0ZW5hbnRfaWQYAyABKAxCBurgGAIQEBIYCgZhcHBfaWQYBCABKAxCCOrgGAQIARAQEhkKB3VzZXJfaWQYBSABKAxCCOrgGAQIARAQEiIKDGxpc3RfdmVyc2lvbhgGIAEoBEIM6uAYCAgBKP////8PEh0KDXByZXZpb3VzX2hhc2gYByABKAxCBurgGAIQIBJFCgdlbnRyaWVzGAggAygLMicuc2lnbmV0LmNyZWRlbnRpYWwudjEuRGV2aWNlTGlzdEVudHJ5VjFCC+rgGAcIATgCQIACEh8KCWlzc3VlZF9hdBgJIAEoBEIM6uAYCAgBKP////9/Ohjy4BgUCICgARIOZGV2aWNlLWxpc3QvdjEiuQEKEURldmljZUxpc3RFbnRyeVYxEhsKCWRldmljZV9pZBgBIAEoDEII6uAYBAgBEBASIQoPY3JlZGVudGlhbF9oYXNoGAIgASgMQgjq4BgECAEQIBI6CgZzdGF0dXMYAyABKA4yIi5zaWduZXQuY3JlZGVudGlhbC52MS5EZXZpY2VTdGF0dXNCBurgGAIIARIgCgpjaGFuZ2VkX2F0GAQgASgEQgzq4BgICAEo/////386BvLgGAIISCpiCgxEZXZpY2VTdGF0dXMSHQoZREVWSUNFX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFUVVNfQUNUSVZFEAESGQoVREVWSUNFX1NUQVRVU19SRVZPS0VEEAJCZQoYZGV2LnNpZ25ldC5jcmVkZW50aWFsLnYxQg9EZXZpY2VMaXN0UHJvdG9QAVo2c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NyZWRlbnRpYWwvdjE7Y3JlZGVudGlhbHYxYgZwcm90bzM", [file_signet_credential_v1_canonical_options]);
 
 /**
- * The devices of a user as of one version; each version names the one before it.
+ * The devices of a user in one version of the list. Each version names the previous one.
  *
  * @generated from message signet.credential.v1.DeviceListBodyV1
  */
 export type DeviceListBodyV1 = Message<"signet.credential.v1.DeviceListBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -34,7 +34,7 @@ export type DeviceListBodyV1 = Message<"signet.credential.v1.DeviceListBodyV1"> 
   issuerId: Uint8Array;
 
   /**
-   * Absent for a user outside any tenant, and then verified as absent.
+   * Tenant of the user. Absent if the user has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 3;
    */
@@ -51,21 +51,21 @@ export type DeviceListBodyV1 = Message<"signet.credential.v1.DeviceListBodyV1"> 
   userId: Uint8Array;
 
   /**
-   * 1 for the first list, then one more each time.
+   * Version: 1 for the first list, then one more each time.
    *
    * @generated from field: uint64 list_version = 6;
    */
   listVersion: bigint;
 
   /**
-   * H("device-list", signed bytes of the version before); absent for version 1 alone.
+   * H("device-list", signed bytes of the previous version); absent only for version 1.
    *
    * @generated from field: bytes previous_hash = 7;
    */
   previousHash: Uint8Array;
 
   /**
-   * One entry per device, revoked ones included.
+   * One entry per device, including revoked ones.
    *
    * @generated from field: repeated signet.credential.v1.DeviceListEntryV1 entries = 8;
    */
@@ -98,7 +98,7 @@ export type DeviceListEntryV1 = Message<"signet.credential.v1.DeviceListEntryV1"
   deviceId: Uint8Array;
 
   /**
-   * H("device-credential", signed credential): the newest of the device.
+   * H("device-credential", signed credential) of the device's newest credential.
    *
    * @generated from field: bytes credential_hash = 2;
    */
@@ -125,27 +125,27 @@ export const DeviceListEntryV1Schema: GenMessage<DeviceListEntryV1> = /*@__PURE_
   messageDesc(file_signet_credential_v1_device_list, 1);
 
 /**
- * Whether a device may take part.
+ * The state of a device.
  *
  * @generated from enum signet.credential.v1.DeviceStatus
  */
 export const DeviceStatus = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: DEVICE_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * It may.
+   * In use.
    *
    * @generated from enum value: DEVICE_STATUS_ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * It may not, and never again under this id.
+   * Revoked. The id is never reused.
    *
    * @generated from enum value: DEVICE_STATUS_REVOKED = 2;
    */
@@ -153,7 +153,7 @@ export const DeviceStatus = {
 } as const;
 
 /**
- * Whether a device may take part.
+ * The state of a device.
  *
  * @generated from enum signet.credential.v1.DeviceStatus
  */

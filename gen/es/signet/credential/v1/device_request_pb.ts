@@ -16,13 +16,13 @@ export const file_signet_credential_v1_device_request: GenFile = /*@__PURE__*/
   fileDesc("CilzaWduZXQvY3JlZGVudGlhbC92MS9kZXZpY2VfcmVxdWVzdC5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEixAMKE0RldmljZVJlcXVlc3RCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJaXNzdWVyX2lkGAIgASgMQgjq4BgECAEQEBIZCgl0ZW5hbnRfaWQYAyABKAxCBurgGAIQEBIYCgZhcHBfaWQYBCABKAxCCOrgGAQIARAQEhkKB3VzZXJfaWQYBSABKAxCCOrgGAQIARAQEkwKFWxlYWZfc2lnbmF0dXJlX3NjaGVtZRgGIAEoDjIlLnNpZ25ldC5jcmVkZW50aWFsLnYxLlNpZ25hdHVyZVNjaGVtZUIG6uAYAggBEiQKEmxlYWZfc2lnbmF0dXJlX2tleRgHIAEoDEII6uAYBAgBECASFwoFbm9uY2UYCCABKAxCCOrgGAQIARAQEhgKCHBsYXRmb3JtGAkgASgJQgbq4BgCCAESQQoNc3RvcmFnZV9jbGFzcxgKIAEoDjIiLnNpZ25ldC5jcmVkZW50aWFsLnYxLlN0b3JhZ2VDbGFzc0IG6uAYAggBEh8KCWlzc3VlZF9hdBgLIAEoBEIM6uAYCAgBKP////9/Ohry4BgWCMACEhFkZXZpY2UtcmVxdWVzdC92MSLbAQoRRGV2aWNlUHJvb2ZCb2R5VjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGwoJZGV2aWNlX2lkGAIgASgMQgjq4BgECAEQEBIdCgttZXRob2RfaGFzaBgDIAEoDEII6uAYBAgBECASGwoJYm9keV9oYXNoGAQgASgMQgjq4BgECAEQIBIfCglpc3N1ZWRfYXQYBSABKARCDOrgGAgIASj/////fxIXCgVub25jZRgGIAEoDEII6uAYBAgBEBA6GPLgGBQIoAESD2RldmljZS1wcm9vZi92MSq4AQoMU3RvcmFnZUNsYXNzEh0KGVNUT1JBR0VfQ0xBU1NfVU5TUEVDSUZJRUQQABIaChZTVE9SQUdFX0NMQVNTX0hBUkRXQVJFEAESGgoWU1RPUkFHRV9DTEFTU19QTEFURk9STRACEhkKFVNUT1JBR0VfQ0xBU1NfQlJPV1NFUhADEhwKGFNUT1JBR0VfQ0xBU1NfUEFTU1BIUkFTRRAEEhgKFFNUT1JBR0VfQ0xBU1NfTUVNT1JZEAVCaAoYZGV2LnNpZ25ldC5jcmVkZW50aWFsLnYxQhJEZXZpY2VSZXF1ZXN0UHJvdG9QAVo2c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2NyZWRlbnRpYWwvdjE7Y3JlZGVudGlhbHYxYgZwcm90bzM", [file_signet_credential_v1_canonical_options, file_signet_credential_v1_signed]);
 
 /**
- * A device asks for its credential; signed with the leaf key that it asks for, which proves that it holds it.
+ * A device's request for a credential. The leaf key to certify signs it, as a proof of possession.
  *
  * @generated from message signet.credential.v1.DeviceRequestBodyV1
  */
 export type DeviceRequestBodyV1 = Message<"signet.credential.v1.DeviceRequestBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -36,7 +36,7 @@ export type DeviceRequestBodyV1 = Message<"signet.credential.v1.DeviceRequestBod
   issuerId: Uint8Array;
 
   /**
-   * Absent for a user outside any tenant, and then verified as absent.
+   * Tenant of the user. Absent if the user has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 3;
    */
@@ -63,14 +63,14 @@ export type DeviceRequestBodyV1 = Message<"signet.credential.v1.DeviceRequestBod
   leafSignatureKey: Uint8Array;
 
   /**
-   * Random.
+   * Random nonce.
    *
    * @generated from field: bytes nonce = 8;
    */
   nonce: Uint8Array;
 
   /**
-   * What the device runs on, to be shown to its user: "web", "node-linux".
+   * Platform of the device, shown to its user, such as "web" or "node-linux".
    *
    * @generated from field: string platform = 9;
    */
@@ -82,7 +82,7 @@ export type DeviceRequestBodyV1 = Message<"signet.credential.v1.DeviceRequestBod
   storageClass: StorageClass;
 
   /**
-   * Unix seconds; taken for 300 seconds.
+   * Unix seconds; accepted for 300 seconds.
    *
    * @generated from field: uint64 issued_at = 11;
    */
@@ -97,13 +97,13 @@ export const DeviceRequestBodyV1Schema: GenMessage<DeviceRequestBodyV1> = /*@__P
   messageDesc(file_signet_credential_v1_device_request, 0);
 
 /**
- * A device-bound call: the device that the access token names makes it, with this body, now.
+ * A proof that the device of the access token makes this call, with this body, at this time.
  *
  * @generated from message signet.credential.v1.DeviceProofBodyV1
  */
 export type DeviceProofBodyV1 = Message<"signet.credential.v1.DeviceProofBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -115,28 +115,28 @@ export type DeviceProofBodyV1 = Message<"signet.credential.v1.DeviceProofBodyV1"
   deviceId: Uint8Array;
 
   /**
-   * H("method", "/<service>/<method>"), in UTF-8.
+   * H("method", "/<service>/<method>" in UTF-8).
    *
    * @generated from field: bytes method_hash = 3;
    */
   methodHash: Uint8Array;
 
   /**
-   * H("request", the request message in binary).
+   * H("request", binary request message).
    *
    * @generated from field: bytes body_hash = 4;
    */
   bodyHash: Uint8Array;
 
   /**
-   * Unix seconds; taken up to 60 seconds before and after.
+   * Unix seconds; accepted within 60 seconds before and after.
    *
    * @generated from field: uint64 issued_at = 5;
    */
   issuedAt: bigint;
 
   /**
-   * Random; taken once.
+   * Random nonce, accepted once.
    *
    * @generated from field: bytes nonce = 6;
    */
@@ -151,48 +151,48 @@ export const DeviceProofBodyV1Schema: GenMessage<DeviceProofBodyV1> = /*@__PURE_
   messageDesc(file_signet_credential_v1_device_request, 1);
 
 /**
- * Where a device keeps its keys.
+ * The protection of a device's keys.
  *
  * @generated from enum signet.credential.v1.StorageClass
  */
 export const StorageClass = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: STORAGE_CLASS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * In hardware, not exportable.
+   * Hardware-backed, not exportable.
    *
    * @generated from enum value: STORAGE_CLASS_HARDWARE = 1;
    */
   HARDWARE: 1,
 
   /**
-   * In the platform's secure store.
+   * The platform's secure store.
    *
    * @generated from enum value: STORAGE_CLASS_PLATFORM = 2;
    */
   PLATFORM: 2,
 
   /**
-   * In a browser's database, under a key that cannot be exported.
+   * A browser's database, under a non-exportable key.
    *
    * @generated from enum value: STORAGE_CLASS_BROWSER = 3;
    */
   BROWSER: 3,
 
   /**
-   * Under a passphrase that its user chose.
+   * Encrypted under the user's passphrase.
    *
    * @generated from enum value: STORAGE_CLASS_PASSPHRASE = 4;
    */
   PASSPHRASE: 4,
 
   /**
-   * In memory alone.
+   * Memory only.
    *
    * @generated from enum value: STORAGE_CLASS_MEMORY = 5;
    */
@@ -200,7 +200,7 @@ export const StorageClass = {
 } as const;
 
 /**
- * Where a device keeps its keys.
+ * The protection of a device's keys.
  *
  * @generated from enum signet.credential.v1.StorageClass
  */

@@ -14,13 +14,13 @@ export const file_signet_credential_v1_envelope_aad: GenFile = /*@__PURE__*/
   fileDesc("CidzaWduZXQvY3JlZGVudGlhbC92MS9lbnZlbG9wZV9hYWQucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIvMBCg1FbnZlbG9wZUFhZFYxEhkKB3ZlcnNpb24YASABKA1CCOrgGAQIASgBEiEKD2NvbnZlcnNhdGlvbl9pZBgCIAEoDEII6uAYBAgBEBASOAoEa2luZBgDIAEoDjIiLnNpZ25ldC5jcmVkZW50aWFsLnYxLkVudmVsb3BlS2luZEIG6uAYAggBEiIKEG1lbWJlcnNoaXBfcHJvb2YYBCABKAxCCOrgGAQYhIECEiEKEWxhc3RfcmVjZWlwdF9oYXNoGAUgASgMQgbq4BgCECA6CPLgGAQI6IECSgQIBhAHUhNmcmFua2luZ19jb21taXRtZW50ItABChVDb252ZXJzYXRpb25CaW5kaW5nVjESGQoHdmVyc2lvbhgBIAEoDUII6uAYBAgBKAESGQoJdGVuYW50X2lkGAIgASgMQgbq4BgCEBASGAoGYXBwX2lkGAMgASgMQgjq4BgECAEQEBIhCg9jb252ZXJzYXRpb25faWQYBCABKAxCCOrgGAQIARAQEjwKBGtpbmQYBSABKA4yJi5zaWduZXQuY3JlZGVudGlhbC52MS5Db252ZXJzYXRpb25LaW5kQgbq4BgCCAE6BvLgGAIIUCqCAQoMRW52ZWxvcGVLaW5kEh0KGUVOVkVMT1BFX0tJTkRfVU5TUEVDSUZJRUQQABIdChlFTlZFTE9QRV9LSU5EX0FQUExJQ0FUSU9OEAESGAoURU5WRUxPUEVfS0lORF9DT01NSVQQAhIaChZFTlZFTE9QRV9LSU5EX1BST1BPU0FMEAMqcAoQQ29udmVyc2F0aW9uS2luZBIhCh1DT05WRVJTQVRJT05fS0lORF9VTlNQRUNJRklFRBAAEhwKGENPTlZFUlNBVElPTl9LSU5EX0RJUkVDVBABEhsKF0NPTlZFUlNBVElPTl9LSU5EX0dST1VQEAJCZgoYZGV2LnNpZ25ldC5jcmVkZW50aWFsLnYxQhBFbnZlbG9wZUFhZFByb3RvUAFaNnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jcmVkZW50aWFsL3YxO2NyZWRlbnRpYWx2MWIGcHJvdG8z", [file_signet_credential_v1_canonical_options]);
 
 /**
- * The authenticated_data of every MLS message that is framed (RFC 9420 section 6).
+ * The authenticated_data of every framed MLS message (RFC 9420 section 6).
  *
  * @generated from message signet.credential.v1.EnvelopeAadV1
  */
 export type EnvelopeAadV1 = Message<"signet.credential.v1.EnvelopeAadV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -37,14 +37,14 @@ export type EnvelopeAadV1 = Message<"signet.credential.v1.EnvelopeAadV1"> & {
   kind: EnvelopeKind;
 
   /**
-   * The SignedBytesV1 of a MembershipProofBodyV1; on a commit that changes the members, and there alone.
+   * The SignedBytesV1 of a MembershipProofBodyV1. Present exactly on commits that change the members.
    *
    * @generated from field: bytes membership_proof = 4;
    */
   membershipProof: Uint8Array;
 
   /**
-   * H("commit-receipt", signed receipt) of the newest commit that the sender saw; absent before the first.
+   * H("commit-receipt", signed receipt) of the newest commit that the sender has processed; absent before the first.
    *
    * @generated from field: bytes last_receipt_hash = 5;
    */
@@ -59,20 +59,20 @@ export const EnvelopeAadV1Schema: GenMessage<EnvelopeAadV1> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_envelope_aad, 0);
 
 /**
- * What binds an MLS group to its conversation for good: the data of GroupContext extension 0xF0A1.
+ * The data of GroupContext extension 0xF0A1, which binds an MLS group permanently to its conversation.
  *
  * @generated from message signet.credential.v1.ConversationBindingV1
  */
 export type ConversationBindingV1 = Message<"signet.credential.v1.ConversationBindingV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
   version: number;
 
   /**
-   * Absent for a conversation outside any tenant, and then verified as absent.
+   * Tenant of the conversation. Absent if the conversation has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 2;
    */
@@ -102,13 +102,13 @@ export const ConversationBindingV1Schema: GenMessage<ConversationBindingV1> = /*
   messageDesc(file_signet_credential_v1_envelope_aad, 1);
 
 /**
- * What an envelope holds.
+ * The kind of content in an envelope.
  *
  * @generated from enum signet.credential.v1.EnvelopeKind
  */
 export const EnvelopeKind = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: ENVELOPE_KIND_UNSPECIFIED = 0;
    */
@@ -137,7 +137,7 @@ export const EnvelopeKind = {
 } as const;
 
 /**
- * What an envelope holds.
+ * The kind of content in an envelope.
  *
  * @generated from enum signet.credential.v1.EnvelopeKind
  */
@@ -150,13 +150,13 @@ export const EnvelopeKindSchema: GenEnum<EnvelopeKind> = /*@__PURE__*/
   enumDesc(file_signet_credential_v1_envelope_aad, 0);
 
 /**
- * What a conversation is.
+ * The kind of a conversation.
  *
  * @generated from enum signet.credential.v1.ConversationKind
  */
 export const ConversationKind = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: CONVERSATION_KIND_UNSPECIFIED = 0;
    */
@@ -178,7 +178,7 @@ export const ConversationKind = {
 } as const;
 
 /**
- * What a conversation is.
+ * The kind of a conversation.
  *
  * @generated from enum signet.credential.v1.ConversationKind
  */

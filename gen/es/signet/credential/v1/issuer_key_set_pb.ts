@@ -16,13 +16,13 @@ export const file_signet_credential_v1_issuer_key_set: GenFile = /*@__PURE__*/
   fileDesc("CilzaWduZXQvY3JlZGVudGlhbC92MS9pc3N1ZXJfa2V5X3NldC5wcm90bxIUc2lnbmV0LmNyZWRlbnRpYWwudjEiiAIKEklzc3VlcktleVNldEJvZHlWMRIZCgd2ZXJzaW9uGAEgASgNQgjq4BgECAEoARIbCglpc3N1ZXJfaWQYAiABKAxCCOrgGAQIARAQEiEKC3NldF92ZXJzaW9uGAMgASgEQgzq4BgICAEo/////w8SIAoKbm90X2JlZm9yZRgEIAEoBEIM6uAYCAgBKP////9/Eh8KCW5vdF9hZnRlchgFIAEoBEIM6uAYCAgBKP////9/EjsKBGtleXMYBiADKAsyIS5zaWduZXQuY3JlZGVudGlhbC52MS5Jc3N1ZXJLZXlWMUIK6uAYBggBOAJAQDoX8uAYEwiAQBIOaXNzdWVyLWtleXMvdjEigwIKC0lzc3VlcktleVYxEhgKBmtleV9pZBgBIAEoDEII6uAYBAgBEAgSPQoGc2NoZW1lGAIgASgOMiUuc2lnbmV0LmNyZWRlbnRpYWwudjEuU2lnbmF0dXJlU2NoZW1lQgbq4BgCCAESFQoDa2V5GAMgASgMQgjq4BgECAEQIBI5CgdwdXJwb3NlGAQgASgOMiAuc2lnbmV0LmNyZWRlbnRpYWwudjEuS2V5UHVycG9zZUIG6uAYAggBEiAKCm5vdF9iZWZvcmUYBSABKARCDOrgGAgIASj/////fxIfCglub3RfYWZ0ZXIYBiABKARCDOrgGAgIASj/////fzoG8uAYAghgKosBCgpLZXlQdXJwb3NlEhsKF0tFWV9QVVJQT1NFX1VOU1BFQ0lGSUVEEAASGgoWS0VZX1BVUlBPU0VfQ1JFREVOVElBTBABEhUKEUtFWV9QVVJQT1NFX1BST09GEAISFwoTS0VZX1BVUlBPU0VfUkVDRUlQVBADEhQKEEtFWV9QVVJQT1NFX0xJU1QQBEJnChhkZXYuc2lnbmV0LmNyZWRlbnRpYWwudjFCEUlzc3VlcktleVNldFByb3RvUAFaNnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jcmVkZW50aWFsL3YxO2NyZWRlbnRpYWx2MWIGcHJvdG8z", [file_signet_credential_v1_canonical_options, file_signet_credential_v1_signed]);
 
 /**
- * The public keys that an issuer signs with, signed offline by a root key that clients pin.
+ * The public signing keys of an issuer, signed offline by a root key that clients pin.
  *
  * @generated from message signet.credential.v1.IssuerKeySetBodyV1
  */
 export type IssuerKeySetBodyV1 = Message<"signet.credential.v1.IssuerKeySetBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -36,14 +36,14 @@ export type IssuerKeySetBodyV1 = Message<"signet.credential.v1.IssuerKeySetBodyV
   issuerId: Uint8Array;
 
   /**
-   * Counts up with each set; a client that saw a higher one refuses a lower one.
+   * Increases with each set. A client that has seen a higher version rejects a lower one.
    *
    * @generated from field: uint64 set_version = 3;
    */
   setVersion: bigint;
 
   /**
-   * The set is taken while not_before <= now < not_after (Unix seconds).
+   * Start of validity: valid while not_before <= now < not_after (Unix seconds).
    *
    * @generated from field: uint64 not_before = 4;
    */
@@ -76,7 +76,7 @@ export const IssuerKeySetBodyV1Schema: GenMessage<IssuerKeySetBodyV1> = /*@__PUR
  */
 export type IssuerKeyV1 = Message<"signet.credential.v1.IssuerKeyV1"> & {
   /**
-   * The first 8 bytes of H("key-id", key); anything else is refused.
+   * The first 8 bytes of H("key-id", key). A reader rejects any other value.
    *
    * @generated from field: bytes key_id = 1;
    */
@@ -98,8 +98,8 @@ export type IssuerKeyV1 = Message<"signet.credential.v1.IssuerKeyV1"> & {
   purpose: KeyPurpose;
 
   /**
-   * What the key signed is taken at times not_before <= at < not_after (Unix seconds). A key stays in the set, and in
-   * its time, for as long as anything that it signed is to verify.
+   * Signatures are valid for times not_before <= at < not_after (Unix seconds). A key stays in the set as long as any
+   * of its signatures must verify.
    *
    * @generated from field: uint64 not_before = 5;
    */
@@ -119,41 +119,42 @@ export const IssuerKeyV1Schema: GenMessage<IssuerKeyV1> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_issuer_key_set, 1);
 
 /**
- * What a key may sign. A key signs one kind of thing, so a stolen receipt key makes no devices.
+ * The kind of statement that a key signs. Each key has one purpose, so that a stolen receipt key cannot certify
+ * devices.
  *
  * @generated from enum signet.credential.v1.KeyPurpose
  */
 export const KeyPurpose = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: KEY_PURPOSE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Device credentials; held by the auth service.
+   * Device credentials. The auth service holds the key.
    *
    * @generated from enum value: KEY_PURPOSE_CREDENTIAL = 1;
    */
   CREDENTIAL: 1,
 
   /**
-   * Membership proofs; held by the auth service.
+   * Membership proofs. The auth service holds the key.
    *
    * @generated from enum value: KEY_PURPOSE_PROOF = 2;
    */
   PROOF: 2,
 
   /**
-   * Commit receipts and claim tickets; held by a messaging backend.
+   * Commit receipts and claim tickets. A messaging backend holds the key.
    *
    * @generated from enum value: KEY_PURPOSE_RECEIPT = 3;
    */
   RECEIPT: 3,
 
   /**
-   * Device lists; held by the auth service.
+   * Device lists. The auth service holds the key.
    *
    * @generated from enum value: KEY_PURPOSE_LIST = 4;
    */
@@ -161,7 +162,8 @@ export const KeyPurpose = {
 } as const;
 
 /**
- * What a key may sign. A key signs one kind of thing, so a stolen receipt key makes no devices.
+ * The kind of statement that a key signs. Each key has one purpose, so that a stolen receipt key cannot certify
+ * devices.
  *
  * @generated from enum signet.credential.v1.KeyPurpose
  */

@@ -16,14 +16,14 @@ export const file_signet_credential_v1_policy_proof: GenFile = /*@__PURE__*/
 /**
  * The auth service's decision on one change of a conversation's members.
  *
- * It names the state that it starts from and the exact effect. It cannot name the commit that carries it; the commit's
- * signature covers the proof, and the receipt binds both.
+ * It names its base state and the exact effect. It cannot name the commit that carries it; the commit's signature
+ * covers the proof, and the receipt binds both.
  *
  * @generated from message signet.credential.v1.MembershipProofBodyV1
  */
 export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProofBodyV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -37,7 +37,7 @@ export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProo
   issuerId: Uint8Array;
 
   /**
-   * Absent for a conversation outside any tenant, and then verified as absent.
+   * Tenant of the conversation. Absent if the conversation has no tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 3;
    */
@@ -54,21 +54,21 @@ export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProo
   conversationId: Uint8Array;
 
   /**
-   * The group that the commit is framed in; of RESET the new one.
+   * Group that the commit is framed in; for RESET the new one.
    *
    * @generated from field: bytes mls_group_id = 6;
    */
   mlsGroupId: Uint8Array;
 
   /**
-   * The epoch that the commit is framed in; absent for epoch 0.
+   * Epoch that the commit is framed in; absent for epoch 0.
    *
    * @generated from field: uint64 base_epoch = 7;
    */
   baseEpoch: bigint;
 
   /**
-   * H("confirmation-tag", confirmation tag of base_epoch); absent for CREATE alone.
+   * H("confirmation-tag", confirmation tag of base_epoch); absent only for CREATE.
    *
    * @generated from field: bytes base_state_tag = 8;
    */
@@ -80,35 +80,35 @@ export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProo
   op: MembershipOp;
 
   /**
-   * The leaves that the commit adds, each with its key package.
+   * Leaves that the commit adds, each with its key package.
    *
    * @generated from field: repeated signet.credential.v1.MembershipSubjectV1 added = 10;
    */
   added: MembershipSubjectV1[];
 
   /**
-   * The leaves that the commit removes.
+   * Leaves that the commit removes.
    *
    * @generated from field: repeated signet.credential.v1.MembershipSubjectV1 removed = 11;
    */
   removed: MembershipSubjectV1[];
 
   /**
-   * The credential hash of the device that must commit. Absent for a directive, which any member may carry out.
+   * Credential hash of the device that must commit. Absent for a directive, which any member can carry out.
    *
    * @generated from field: bytes requester = 12;
    */
   requester: Uint8Array;
 
   /**
-   * Joins the audit trail.
+   * Decision id for the audit log.
    *
    * @generated from field: bytes decision_id = 13;
    */
   decisionId: Uint8Array;
 
   /**
-   * Valid while issued_at <= accepted at < expires_at (Unix seconds); 300 seconds at most.
+   * Start of validity: valid while issued_at <= accepted at < expires_at (Unix seconds), at most 300 seconds.
    *
    * @generated from field: uint64 issued_at = 14;
    */
@@ -120,7 +120,7 @@ export type MembershipProofBodyV1 = Message<"signet.credential.v1.MembershipProo
   expiresAt: bigint;
 
   /**
-   * The version of the permissions that were decided on; absent for version 0.
+   * Permission version that the decision used; absent for version 0.
    *
    * @generated from field: uint64 policy_version = 16;
    */
@@ -135,7 +135,7 @@ export const MembershipProofBodyV1Schema: GenMessage<MembershipProofBodyV1> = /*
   messageDesc(file_signet_credential_v1_policy_proof, 0);
 
 /**
- * One leaf that comes or goes.
+ * One added or removed leaf.
  *
  * @generated from message signet.credential.v1.MembershipSubjectV1
  */
@@ -148,7 +148,7 @@ export type MembershipSubjectV1 = Message<"signet.credential.v1.MembershipSubjec
   credentialHash: Uint8Array;
 
   /**
-   * The KeyPackageRef (RFC 9420 section 5.2) of a leaf that is added; absent for one that is removed.
+   * KeyPackageRef (RFC 9420 section 5.2) of an added leaf; absent for a removed one.
    *
    * @generated from field: bytes key_package_ref = 2;
    */
@@ -163,58 +163,58 @@ export const MembershipSubjectV1Schema: GenMessage<MembershipSubjectV1> = /*@__P
   messageDesc(file_signet_credential_v1_policy_proof, 1);
 
 /**
- * What a commit does to the members. One kind of change per commit.
+ * The effect of a commit on the members. A commit has one kind of change.
  *
  * @generated from enum signet.credential.v1.MembershipOp
  */
 export const MembershipOp = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: MEMBERSHIP_OP_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * The creator's first commit: adds only, at epoch 0.
+   * The creator's first commit: only adds, at epoch 0.
    *
    * @generated from enum value: MEMBERSHIP_OP_CREATE = 1;
    */
   CREATE: 1,
 
   /**
-   * Adds only.
+   * Only adds.
    *
    * @generated from enum value: MEMBERSHIP_OP_ADD = 2;
    */
   ADD: 2,
 
   /**
-   * Removes only.
+   * Only removes.
    *
    * @generated from enum value: MEMBERSHIP_OP_REMOVE = 3;
    */
   REMOVE: 3,
 
   /**
-   * Removes only: the leaves of a user who asked to leave.
+   * Only removes: the leaves of a user who asked to leave.
    *
    * @generated from enum value: MEMBERSHIP_OP_LEAVE = 4;
    */
   LEAVE: 4,
 
   /**
-   * One device is removed, or added again: one commit each.
+   * Removes one device, or adds it again, in separate commits.
    *
    * @generated from enum value: MEMBERSHIP_OP_REJOIN = 5;
    */
   REJOIN: 5,
 
   /**
-   * Adds only, and a requester is named: the first commit of a new group that replaces the conversation's group. The
-   * proof's `mls_group_id` is the new group's. `base_epoch` and `base_state_tag` are the replaced group's newest: epochs
-   * of a conversation only rise, so the new group begins at `base_epoch` and its first commit ends that epoch. No secret
-   * of the replaced group enters the new one.
+   * Only adds, with a requester: the first commit of a new group that replaces the conversation's group. The proof's
+   * `mls_group_id` is that of the new group. `base_epoch` and `base_state_tag` are the newest of the replaced group.
+   * Epochs of a conversation only increase, so the new group begins at `base_epoch` and its first commit ends that
+   * epoch. No secret of the replaced group enters the new one.
    *
    * @generated from enum value: MEMBERSHIP_OP_RESET = 6;
    */
@@ -222,7 +222,7 @@ export const MembershipOp = {
 } as const;
 
 /**
- * What a commit does to the members. One kind of change per commit.
+ * The effect of a commit on the members. A commit has one kind of change.
  *
  * @generated from enum signet.credential.v1.MembershipOp
  */

@@ -16,20 +16,21 @@ export const file_signet_credential_v1_safety_qr: GenFile = /*@__PURE__*/
   fileDesc("CiRzaWduZXQvY3JlZGVudGlhbC92MS9zYWZldHlfcXIucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIsgCCgpTYWZldHlRclYxEhkKB3ZlcnNpb24YASABKA1CCOrgGAQIASgBEhkKCXRlbmFudF9pZBgCIAEoDEIG6uAYAhAQEhgKBmFwcF9pZBgDIAEoDEII6uAYBAgBEBASHwoNbG9jYWxfdXNlcl9pZBgEIAEoDEII6uAYBAgBEBASIwoRbG9jYWxfZmluZ2VycHJpbnQYBSABKAxCCOrgGAQIARAgEiAKDnJlbW90ZV91c2VyX2lkGAYgASgMQgjq4BgECAEQEBIkChJyZW1vdGVfZmluZ2VycHJpbnQYByABKAxCCOrgGAQIARAgEigKEmxvY2FsX2xpc3RfdmVyc2lvbhgIIAEoBEIM6uAYCAgBKP////8PEikKE3JlbW90ZV9saXN0X3ZlcnNpb24YCSABKARCDOrgGAgIASj/////DzoH8uAYAwjAASLhAQoTRGV2aWNlRmluZ2VycHJpbnRWMRIZCgl0ZW5hbnRfaWQYASABKAxCBurgGAIQEBIYCgZhcHBfaWQYAiABKAxCCOrgGAQIARAQEhkKB3VzZXJfaWQYAyABKAxCCOrgGAQIARAQEhsKCWRldmljZV9pZBgEIAEoDEII6uAYBAgBEBASPQoGc2NoZW1lGAUgASgOMiUuc2lnbmV0LmNyZWRlbnRpYWwudjEuU2lnbmF0dXJlU2NoZW1lQgbq4BgCCAESFQoDa2V5GAYgASgMQgjq4BgECAEQIDoH8uAYAwiAASK9AQoMVXNlcktleVNldFYxEhkKB3ZlcnNpb24YASABKA1CCOrgGAQIASgBEhkKCXRlbmFudF9pZBgCIAEoDEIG6uAYAhAQEhgKBmFwcF9pZBgDIAEoDEII6uAYBAgBEBASGQoHdXNlcl9pZBgEIAEoDEII6uAYBAgBEBASOAoEa2V5cxgFIAMoCzIfLnNpZ25ldC5jcmVkZW50aWFsLnYxLlVzZXJLZXlWMUIJ6uAYBTgCQIACOgjy4BgECICAASKGAQoJVXNlcktleVYxEhsKCWRldmljZV9pZBgBIAEoDEII6uAYBAgBEBASPQoGc2NoZW1lGAIgASgOMiUuc2lnbmV0LmNyZWRlbnRpYWwudjEuU2lnbmF0dXJlU2NoZW1lQgbq4BgCCAESFQoDa2V5GAMgASgMQgjq4BgECAEQIDoG8uAYAgg4QmMKGGRldi5zaWduZXQuY3JlZGVudGlhbC52MUINU2FmZXR5UXJQcm90b1ABWjZzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvY3JlZGVudGlhbC92MTtjcmVkZW50aWFsdjFiBnByb3RvMw", [file_signet_credential_v1_canonical_options, file_signet_credential_v1_signed]);
 
 /**
- * What one user shows another as a QR code, in base64url: both sides as the showing device sees them.
+ * The content of the QR code that one user shows another, in base64url: both fingerprints as the showing device
+ * computes them.
  *
  * @generated from message signet.credential.v1.SafetyQrV1
  */
 export type SafetyQrV1 = Message<"signet.credential.v1.SafetyQrV1"> & {
   /**
-   * 1; another version is an error of its own.
+   * Version 1; another version is a distinct error.
    *
    * @generated from field: uint32 version = 1;
    */
   version: number;
 
   /**
-   * Absent outside any tenant, and then verified as absent.
+   * Absent outside any tenant; a verifier then requires it to be absent.
    *
    * @generated from field: bytes tenant_id = 2;
    */
@@ -41,21 +42,21 @@ export type SafetyQrV1 = Message<"signet.credential.v1.SafetyQrV1"> & {
   appId: Uint8Array;
 
   /**
-   * The user who shows the code.
+   * User who shows the code.
    *
    * @generated from field: bytes local_user_id = 4;
    */
   localUserId: Uint8Array;
 
   /**
-   * The first 32 bytes of the iterated hash of that user's key set.
+   * First 32 bytes of the iterated hash of that user's key set.
    *
    * @generated from field: bytes local_fingerprint = 5;
    */
   localFingerprint: Uint8Array;
 
   /**
-   * The user who scans it.
+   * User who scans the code.
    *
    * @generated from field: bytes remote_user_id = 6;
    */
@@ -67,7 +68,7 @@ export type SafetyQrV1 = Message<"signet.credential.v1.SafetyQrV1"> & {
   remoteFingerprint: Uint8Array;
 
   /**
-   * The versions of the device lists that the fingerprints are of.
+   * Versions of the device lists that the fingerprints cover.
    *
    * @generated from field: uint64 local_list_version = 8;
    */
@@ -87,7 +88,7 @@ export const SafetyQrV1Schema: GenMessage<SafetyQrV1> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_safety_qr, 0);
 
 /**
- * One device's key, hashed to the fingerprint that users compare: H("device-fingerprint/v1", this).
+ * The key of one device, hashed to the fingerprint that users compare: H("device-fingerprint/v1", this).
  *
  * @generated from message signet.credential.v1.DeviceFingerprintV1
  */
@@ -133,13 +134,13 @@ export const DeviceFingerprintV1Schema: GenMessage<DeviceFingerprintV1> = /*@__P
   messageDesc(file_signet_credential_v1_safety_qr, 1);
 
 /**
- * The keys of a user's active devices, from which the safety number is made.
+ * The keys of a user's active devices, the input of the safety number.
  *
  * @generated from message signet.credential.v1.UserKeySetV1
  */
 export type UserKeySetV1 = Message<"signet.credential.v1.UserKeySetV1"> & {
   /**
-   * 1.
+   * Version 1.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -163,7 +164,7 @@ export type UserKeySetV1 = Message<"signet.credential.v1.UserKeySetV1"> & {
   userId: Uint8Array;
 
   /**
-   * May be empty: a user may be without a device for a while.
+   * Empty if the user has no active device.
    *
    * @generated from field: repeated signet.credential.v1.UserKeyV1 keys = 5;
    */

@@ -14,16 +14,16 @@ export const file_signet_credential_v1_signed: GenFile = /*@__PURE__*/
   fileDesc("CiFzaWduZXQvY3JlZGVudGlhbC92MS9zaWduZWQucHJvdG8SFHNpZ25ldC5jcmVkZW50aWFsLnYxIqkBCg1TaWduZWRCeXRlc1YxEhgKBGJvZHkYASABKAxCCurgGAYIARiAgAISPQoGc2NoZW1lGAIgASgOMiUuc2lnbmV0LmNyZWRlbnRpYWwudjEuU2lnbmF0dXJlU2NoZW1lQgbq4BgCCAESGAoGa2V5X2lkGAMgASgMQgjq4BgECAEQCBIbCglzaWduYXR1cmUYBCABKAxCCOrgGAQIARBAOgjy4BgECISBAipSCg9TaWduYXR1cmVTY2hlbWUSIAocU0lHTkFUVVJFX1NDSEVNRV9VTlNQRUNJRklFRBAAEh0KGFNJR05BVFVSRV9TQ0hFTUVfRUQyNTUxORCHEEJhChhkZXYuc2lnbmV0LmNyZWRlbnRpYWwudjFCC1NpZ25lZFByb3RvUAFaNnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9jcmVkZW50aWFsL3YxO2NyZWRlbnRpYWx2MWIGcHJvdG8z", [file_signet_credential_v1_canonical_options]);
 
 /**
- * A body and who vouches for it.
+ * A body and its signature.
  *
- * The signature is over SIG(label, body) = "SIGNET1" 00 label 00 u32be(len(body)) body, where the label is that of the
- * body's message (option `canonical`). A verifier decodes the very bytes that it verified.
+ * The signature covers SIG(label, body) = "SIGNET1" 00 label 00 u32be(len(body)) body. The label is that of the body's
+ * message (option `canonical`). A verifier decodes exactly the bytes that it verified.
  *
  * @generated from message signet.credential.v1.SignedBytesV1
  */
 export type SignedBytesV1 = Message<"signet.credential.v1.SignedBytesV1"> & {
   /**
-   * The canonical encoding of the message that is signed.
+   * Canonical encoding of the signed message.
    *
    * @generated from field: bytes body = 1;
    */
@@ -55,13 +55,13 @@ export const SignedBytesV1Schema: GenMessage<SignedBytesV1> = /*@__PURE__*/
   messageDesc(file_signet_credential_v1_signed, 0);
 
 /**
- * How a signature is made; the numbers are those of TLS and MLS (RFC 9420 section 17.1).
+ * The signature algorithm. The numbers are those of TLS and MLS (RFC 9420 section 17.1).
  *
  * @generated from enum signet.credential.v1.SignatureScheme
  */
 export const SignatureScheme = {
   /**
-   * Not stated: refused.
+   * Unset; a reader rejects it.
    *
    * @generated from enum value: SIGNATURE_SCHEME_UNSPECIFIED = 0;
    */
@@ -76,7 +76,7 @@ export const SignatureScheme = {
 } as const;
 
 /**
- * How a signature is made; the numbers are those of TLS and MLS (RFC 9420 section 17.1).
+ * The signature algorithm. The numbers are those of TLS and MLS (RFC 9420 section 17.1).
  *
  * @generated from enum signet.credential.v1.SignatureScheme
  */

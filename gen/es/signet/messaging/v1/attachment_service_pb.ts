@@ -19,34 +19,34 @@ export const file_signet_messaging_v1_attachment_service: GenFile = /*@__PURE__*
   fileDesc("CixzaWduZXQvbWVzc2FnaW5nL3YxL2F0dGFjaG1lbnRfc2VydmljZS5wcm90bxITc2lnbmV0Lm1lc3NhZ2luZy52MSKzAQoXQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QSQQoPY29udmVyc2F0aW9uX2lkGAEgASgJQii6SCVyIzIhXmNudl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEhoKBHNpemUYAiABKARCDLpICTIHGICAgDIgABIXCgZzaGEyNTYYAyABKAxCB7pIBHoCaCASIAoPaWRlbXBvdGVuY3lfa2V5GAQgASgMQge6SAR6AmgQIk8KGENyZWF0ZUF0dGFjaG1lbnRSZXNwb25zZRIzCgphdHRhY2htZW50GAEgASgLMh8uc2lnbmV0Lm1lc3NhZ2luZy52MS5BdHRhY2htZW50IocBChFVcGxvYWRQYXJ0UmVxdWVzdBI/Cg1hdHRhY2htZW50X2lkGAEgASgJQii6SCVyIzIhXmF0dF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEhYKBWluZGV4GAIgASgNQge6SAQqAhhjEhkKBGRhdGEYAyABKAxCC7pICHoGEAEYgIBAIkkKElVwbG9hZFBhcnRSZXNwb25zZRIzCgphdHRhY2htZW50GAEgASgLMh8uc2lnbmV0Lm1lc3NhZ2luZy52MS5BdHRhY2htZW50Im0KElByZXNpZ25QYXJ0UmVxdWVzdBI/Cg1hdHRhY2htZW50X2lkGAEgASgJQii6SCVyIzIhXmF0dF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEhYKBWluZGV4GAIgASgNQge6SAQqAhhjIicKE1ByZXNpZ25QYXJ0UmVzcG9uc2USEAoDdXJsGAEgASgJQgOAAQEiXAoZQ29tcGxldGVBdHRhY2htZW50UmVxdWVzdBI/Cg1hdHRhY2htZW50X2lkGAEgASgJQii6SCVyIzIhXmF0dF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kIlEKGkNvbXBsZXRlQXR0YWNobWVudFJlc3BvbnNlEjMKCmF0dGFjaG1lbnQYASABKAsyHy5zaWduZXQubWVzc2FnaW5nLnYxLkF0dGFjaG1lbnQiVwoUR2V0QXR0YWNobWVudFJlcXVlc3QSPwoNYXR0YWNobWVudF9pZBgBIAEoCUIoukglciMyIV5hdHRfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JCJMChVHZXRBdHRhY2htZW50UmVzcG9uc2USMwoKYXR0YWNobWVudBgBIAEoCzIfLnNpZ25ldC5tZXNzYWdpbmcudjEuQXR0YWNobWVudCKCAQoTRG93bmxvYWRQYXJ0UmVxdWVzdBI/Cg1hdHRhY2htZW50X2lkGAEgASgJQii6SCVyIzIhXmF0dF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEhYKBWluZGV4GAIgASgNQge6SAQqAhhjEhIKCmFjY2VwdF91cmwYAyABKAgiNgoURG93bmxvYWRQYXJ0UmVzcG9uc2USDAoEZGF0YRgBIAEoDBIQCgN1cmwYAiABKAlCA4ABASJaChdEZWxldGVBdHRhY2htZW50UmVxdWVzdBI/Cg1hdHRhY2htZW50X2lkGAEgASgJQii6SCVyIzIhXmF0dF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kIhoKGERlbGV0ZUF0dGFjaG1lbnRSZXNwb25zZTK9CwoRQXR0YWNobWVudFNlcnZpY2US1wEKEENyZWF0ZUF0dGFjaG1lbnQSLC5zaWduZXQubWVzc2FnaW5nLnYxLkNyZWF0ZUF0dGFjaG1lbnRSZXF1ZXN0Gi0uc2lnbmV0Lm1lc3NhZ2luZy52MS5DcmVhdGVBdHRhY2htZW50UmVzcG9uc2UiZsraGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwI6OgEqIjUvc2VjdXJpdHkvY29udmVyc2F0aW9ucy97Y29udmVyc2F0aW9uX2lkfS9hdHRhY2htZW50cxLLAQoKVXBsb2FkUGFydBImLnNpZ25ldC5tZXNzYWdpbmcudjEuVXBsb2FkUGFydFJlcXVlc3QaJy5zaWduZXQubWVzc2FnaW5nLnYxLlVwbG9hZFBhcnRSZXNwb25zZSJsytoYIkogCgUqAwoBAQoREg9tZXNzYWdpbmcud3JpdGUKBFoCCAHS2hgECICAYILT5JMCODoBKiIzL3NlY3VyaXR5L2F0dGFjaG1lbnRzL3thdHRhY2htZW50X2lkfS9wYXJ0cy97aW5kZXh9Es4BCgtQcmVzaWduUGFydBInLnNpZ25ldC5tZXNzYWdpbmcudjEuUHJlc2lnblBhcnRSZXF1ZXN0Giguc2lnbmV0Lm1lc3NhZ2luZy52MS5QcmVzaWduUGFydFJlc3BvbnNlImzK2hgiSiAKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZQoEWgIIAYLT5JMCQDoBKiI7L3NlY3VyaXR5L2F0dGFjaG1lbnRzL3thdHRhY2htZW50X2lkfS9wYXJ0cy97aW5kZXh9OnByZXNpZ24S1gEKEkNvbXBsZXRlQXR0YWNobWVudBIuLnNpZ25ldC5tZXNzYWdpbmcudjEuQ29tcGxldGVBdHRhY2htZW50UmVxdWVzdBovLnNpZ25ldC5tZXNzYWdpbmcudjEuQ29tcGxldGVBdHRhY2htZW50UmVzcG9uc2UiX8raGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwIzOgEqIi4vc2VjdXJpdHkvYXR0YWNobWVudHMve2F0dGFjaG1lbnRfaWR9OmNvbXBsZXRlErsBCg1HZXRBdHRhY2htZW50Eikuc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRBdHRhY2htZW50UmVxdWVzdBoqLnNpZ25ldC5tZXNzYWdpbmcudjEuR2V0QXR0YWNobWVudFJlc3BvbnNlIlOQAgHK2hgfSh0KBSoDCgEBChASDm1lc3NhZ2luZy5yZWFkCgJaAILT5JMCJxIlL3NlY3VyaXR5L2F0dGFjaG1lbnRzL3thdHRhY2htZW50X2lkfRLGAQoMRG93bmxvYWRQYXJ0Eiguc2lnbmV0Lm1lc3NhZ2luZy52MS5Eb3dubG9hZFBhcnRSZXF1ZXN0Gikuc2lnbmV0Lm1lc3NhZ2luZy52MS5Eb3dubG9hZFBhcnRSZXNwb25zZSJhkAIBytoYH0odCgUqAwoBAQoQEg5tZXNzYWdpbmcucmVhZAoCWgCC0+STAjUSMy9zZWN1cml0eS9hdHRhY2htZW50cy97YXR0YWNobWVudF9pZH0vcGFydHMve2luZGV4fRLOAQoQRGVsZXRlQXR0YWNobWVudBIsLnNpZ25ldC5tZXNzYWdpbmcudjEuRGVsZXRlQXR0YWNobWVudFJlcXVlc3QaLS5zaWduZXQubWVzc2FnaW5nLnYxLkRlbGV0ZUF0dGFjaG1lbnRSZXNwb25zZSJdytoYIkogCgUqAwoBAQoREg9tZXNzYWdpbmcud3JpdGUKBFoCCAGC0+STAjE6ASoiLC9zZWN1cml0eS9hdHRhY2htZW50cy97YXR0YWNobWVudF9pZH06ZGVsZXRlQmkKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQhZBdHRhY2htZW50U2VydmljZVByb3RvUAFaNHNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9tZXNzYWdpbmcvdjE7bWVzc2FnaW5ndjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
 
 /**
- * A new attachment.
+ * Request of CreateAttachment.
  *
  * @generated from message signet.messaging.v1.CreateAttachmentRequest
  */
 export type CreateAttachmentRequest = Message<"signet.messaging.v1.CreateAttachmentRequest"> & {
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 1;
    */
   conversationId: string;
 
   /**
-   * Bytes of ciphertext in all; 100 MiB at most.
+   * Size of the ciphertext in bytes, at most 100 MiB.
    *
    * @generated from field: uint64 size = 2;
    */
   size: bigint;
 
   /**
-   * SHA-256 of them.
+   * SHA-256 of the ciphertext.
    *
    * @generated from field: bytes sha256 = 3;
    */
   sha256: Uint8Array;
 
   /**
-   * Random, the same when the call is repeated.
+   * Idempotency key: 16 random bytes. A retry sends the same key.
    *
    * @generated from field: bytes idempotency_key = 4;
    */
@@ -61,13 +61,13 @@ export const CreateAttachmentRequestSchema: GenMessage<CreateAttachmentRequest> 
   messageDesc(file_signet_messaging_v1_attachment_service, 0);
 
 /**
- * The attachment, empty.
+ * The created attachment, without parts.
  *
  * @generated from message signet.messaging.v1.CreateAttachmentResponse
  */
 export type CreateAttachmentResponse = Message<"signet.messaging.v1.CreateAttachmentResponse"> & {
   /**
-   * Its id, and the size of its parts.
+   * The attachment with its id and part size.
    *
    * @generated from field: signet.messaging.v1.Attachment attachment = 1;
    */
@@ -82,27 +82,27 @@ export const CreateAttachmentResponseSchema: GenMessage<CreateAttachmentResponse
   messageDesc(file_signet_messaging_v1_attachment_service, 1);
 
 /**
- * One part.
+ * Request of UploadPart.
  *
  * @generated from message signet.messaging.v1.UploadPartRequest
  */
 export type UploadPartRequest = Message<"signet.messaging.v1.UploadPartRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
   attachmentId: string;
 
   /**
-   * From 0.
+   * Index of the part, from 0.
    *
    * @generated from field: uint32 index = 2;
    */
   index: number;
 
   /**
-   * part_size bytes; the last one what is left.
+   * Ciphertext of the part: `part_size` bytes, in the last part the remainder.
    *
    * @generated from field: bytes data = 3;
    */
@@ -117,13 +117,13 @@ export const UploadPartRequestSchema: GenMessage<UploadPartRequest> = /*@__PURE_
   messageDesc(file_signet_messaging_v1_attachment_service, 2);
 
 /**
- * How far it is.
+ * The state of the upload.
  *
  * @generated from message signet.messaging.v1.UploadPartResponse
  */
 export type UploadPartResponse = Message<"signet.messaging.v1.UploadPartResponse"> & {
   /**
-   * With the parts that are missing.
+   * The attachment with its missing parts.
    *
    * @generated from field: signet.messaging.v1.Attachment attachment = 1;
    */
@@ -138,20 +138,20 @@ export const UploadPartResponseSchema: GenMessage<UploadPartResponse> = /*@__PUR
   messageDesc(file_signet_messaging_v1_attachment_service, 3);
 
 /**
- * Which part.
+ * Request of PresignPart.
  *
  * @generated from message signet.messaging.v1.PresignPartRequest
  */
 export type PresignPartRequest = Message<"signet.messaging.v1.PresignPartRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
   attachmentId: string;
 
   /**
-   * From 0.
+   * Index of the part, from 0.
    *
    * @generated from field: uint32 index = 2;
    */
@@ -166,13 +166,13 @@ export const PresignPartRequestSchema: GenMessage<PresignPartRequest> = /*@__PUR
   messageDesc(file_signet_messaging_v1_attachment_service, 4);
 
 /**
- * Where to put it.
+ * The URL for the part.
  *
  * @generated from message signet.messaging.v1.PresignPartResponse
  */
 export type PresignPartResponse = Message<"signet.messaging.v1.PresignPartResponse"> & {
   /**
-   * PUT exactly the part there, within 15 minutes; empty where the store has no such place: UploadPart then.
+   * URL for a PUT of exactly the part, valid for 15 minutes. Empty if the store has no direct uploads: use UploadPart.
    *
    * @generated from field: string url = 1;
    */
@@ -187,13 +187,13 @@ export const PresignPartResponseSchema: GenMessage<PresignPartResponse> = /*@__P
   messageDesc(file_signet_messaging_v1_attachment_service, 5);
 
 /**
- * Which attachment.
+ * Request of CompleteAttachment.
  *
  * @generated from message signet.messaging.v1.CompleteAttachmentRequest
  */
 export type CompleteAttachmentRequest = Message<"signet.messaging.v1.CompleteAttachmentRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
@@ -208,13 +208,13 @@ export const CompleteAttachmentRequestSchema: GenMessage<CompleteAttachmentReque
   messageDesc(file_signet_messaging_v1_attachment_service, 6);
 
 /**
- * The attachment, complete.
+ * The completed attachment.
  *
  * @generated from message signet.messaging.v1.CompleteAttachmentResponse
  */
 export type CompleteAttachmentResponse = Message<"signet.messaging.v1.CompleteAttachmentResponse"> & {
   /**
-   * As it stands.
+   * The completed attachment.
    *
    * @generated from field: signet.messaging.v1.Attachment attachment = 1;
    */
@@ -229,13 +229,13 @@ export const CompleteAttachmentResponseSchema: GenMessage<CompleteAttachmentResp
   messageDesc(file_signet_messaging_v1_attachment_service, 7);
 
 /**
- * Which attachment.
+ * Request of GetAttachment.
  *
  * @generated from message signet.messaging.v1.GetAttachmentRequest
  */
 export type GetAttachmentRequest = Message<"signet.messaging.v1.GetAttachmentRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
@@ -256,7 +256,7 @@ export const GetAttachmentRequestSchema: GenMessage<GetAttachmentRequest> = /*@_
  */
 export type GetAttachmentResponse = Message<"signet.messaging.v1.GetAttachmentResponse"> & {
   /**
-   * As it stands.
+   * The attachment.
    *
    * @generated from field: signet.messaging.v1.Attachment attachment = 1;
    */
@@ -271,27 +271,27 @@ export const GetAttachmentResponseSchema: GenMessage<GetAttachmentResponse> = /*
   messageDesc(file_signet_messaging_v1_attachment_service, 9);
 
 /**
- * Which part.
+ * Request of DownloadPart.
  *
  * @generated from message signet.messaging.v1.DownloadPartRequest
  */
 export type DownloadPartRequest = Message<"signet.messaging.v1.DownloadPartRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
   attachmentId: string;
 
   /**
-   * From 0.
+   * Index of the part, from 0.
    *
    * @generated from field: uint32 index = 2;
    */
   index: number;
 
   /**
-   * The caller takes an address for an answer.
+   * True if the client accepts a URL instead of the data.
    *
    * @generated from field: bool accept_url = 3;
    */
@@ -306,20 +306,20 @@ export const DownloadPartRequestSchema: GenMessage<DownloadPartRequest> = /*@__P
   messageDesc(file_signet_messaging_v1_attachment_service, 10);
 
 /**
- * The part.
+ * One part.
  *
  * @generated from message signet.messaging.v1.DownloadPartResponse
  */
 export type DownloadPartResponse = Message<"signet.messaging.v1.DownloadPartResponse"> & {
   /**
-   * It, or nothing when there is a url.
+   * Ciphertext of the part; empty if `url` is set.
    *
    * @generated from field: bytes data = 1;
    */
   data: Uint8Array;
 
   /**
-   * GET it there, within 15 minutes; empty when the data is here.
+   * URL for a GET of the part, valid for 15 minutes; empty if `data` is set.
    *
    * @generated from field: string url = 2;
    */
@@ -334,13 +334,13 @@ export const DownloadPartResponseSchema: GenMessage<DownloadPartResponse> = /*@_
   messageDesc(file_signet_messaging_v1_attachment_service, 11);
 
 /**
- * Which attachment.
+ * Request of DeleteAttachment.
  *
  * @generated from message signet.messaging.v1.DeleteAttachmentRequest
  */
 export type DeleteAttachmentRequest = Message<"signet.messaging.v1.DeleteAttachmentRequest"> & {
   /**
-   * `att_…`
+   * Attachment id: `att_…`.
    *
    * @generated from field: string attachment_id = 1;
    */
@@ -355,7 +355,7 @@ export const DeleteAttachmentRequestSchema: GenMessage<DeleteAttachmentRequest> 
   messageDesc(file_signet_messaging_v1_attachment_service, 12);
 
 /**
- * Nothing: it is gone.
+ * Empty response of DeleteAttachment.
  *
  * @generated from message signet.messaging.v1.DeleteAttachmentResponse
  */
@@ -370,10 +370,10 @@ export const DeleteAttachmentResponseSchema: GenMessage<DeleteAttachmentResponse
   messageDesc(file_signet_messaging_v1_attachment_service, 13);
 
 /**
- * Stores ciphertext that is too large for a message. The service knows neither the content nor the key.
+ * Stores ciphertext that is too large for a message. The service has neither the plaintext nor the key.
  *
- * An attachment belongs to one conversation. Its members can read it; only the user who created it can write it. For
- * others it gets the response of an unknown attachment: RESOURCE_UNRESOLVED.
+ * An attachment belongs to one conversation. Members of the conversation can read it; only the user who created it can
+ * write it. Other callers get RESOURCE_UNRESOLVED, as for an unknown attachment.
  *
  * @generated from service signet.messaging.v1.AttachmentService
  */
@@ -381,10 +381,13 @@ export const AttachmentService: GenService<{
   /**
    * Creates an attachment to upload parts to. The same idempotency key returns the same attachment.
    *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/conversations/{conversation_id}/attachments.
+   *
    * Errors:
    *   ALREADY_EXISTS     IDEMPOTENCY_MISMATCH
    *   PERMISSION_DENIED  MISSING_SCOPE, RESOURCE_UNRESOLVED, NOT_MEMBER, DEVICE_REVOKED
-   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (its size), STORAGE_FULL, RATE_LIMITED
+   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (the size), STORAGE_FULL, RATE_LIMITED
    *   UNAUTHENTICATED    DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
    * @generated from rpc signet.messaging.v1.AttachmentService.CreateAttachment
@@ -397,8 +400,11 @@ export const AttachmentService: GenService<{
   /**
    * Uploads one part of an attachment, in any order. Until the attachment is complete a part can be replaced.
    *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/attachments/{attachment_id}/parts/{index}.
+   *
    * Errors:
-   *   INVALID_ARGUMENT    INVALID_FIELD (no such part, or not of its size)
+   *   INVALID_ARGUMENT    INVALID_FIELD (unknown part, or wrong size)
    *   FAILED_PRECONDITION ATTACHMENT_COMPLETE
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED
    *   RESOURCE_EXHAUSTED  STORAGE_FULL, RATE_LIMITED
@@ -412,7 +418,10 @@ export const AttachmentService: GenService<{
     output: typeof UploadPartResponseSchema;
   },
   /**
-   * Returns an address to upload a part to the store directly. Not every store supports it.
+   * Returns a URL for uploading a part directly to the object store. Not every store supports it.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/attachments/{attachment_id}/parts/{index}:presign.
    *
    * Errors:
    *   INVALID_ARGUMENT    INVALID_FIELD
@@ -429,12 +438,15 @@ export const AttachmentService: GenService<{
     output: typeof PresignPartResponseSchema;
   },
   /**
-   * Completes an attachment after its parts are uploaded. Repeating the call succeeds. After a refusal, parts that were
-   * uploaded to the store directly count as present.
+   * Completes an attachment after its parts are uploaded. Repeating the call succeeds. If the call is refused, parts
+   * that were uploaded directly to the object store count as present.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/attachments/{attachment_id}:complete.
    *
    * Errors:
-   *   FAILED_PRECONDITION ATTACHMENT_INCOMPLETE (a part is missing, or not of its size)
-   *   INVALID_ARGUMENT    INVALID_FIELD (the parts have another SHA-256: those may be uploaded again)
+   *   FAILED_PRECONDITION ATTACHMENT_INCOMPLETE (a part is missing, or has the wrong size)
+   *   INVALID_ARGUMENT    INVALID_FIELD (wrong SHA-256; parts can be uploaded again)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED
    *   RESOURCE_EXHAUSTED  RATE_LIMITED
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
@@ -447,7 +459,10 @@ export const AttachmentService: GenService<{
     output: typeof CompleteAttachmentResponseSchema;
   },
   /**
-   * Returns the state of an attachment, so that an upload can be continued.
+   * Returns the state of an attachment, so that a client can resume its upload.
+   *
+   * Requires: USER and scope messaging.read and device.
+   * REST: GET /security/attachments/{attachment_id}.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -461,11 +476,14 @@ export const AttachmentService: GenService<{
     output: typeof GetAttachmentResponseSchema;
   },
   /**
-   * Downloads one part of a complete attachment, or returns where it is stored.
+   * Downloads one part of a complete attachment, or returns a URL for it.
+   *
+   * Requires: USER and scope messaging.read and device.
+   * REST: GET /security/attachments/{attachment_id}/parts/{index}.
    *
    * Errors:
    *   FAILED_PRECONDITION ATTACHMENT_INCOMPLETE
-   *   INVALID_ARGUMENT    INVALID_FIELD (no such part)
+   *   INVALID_ARGUMENT    INVALID_FIELD (unknown part)
    *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
    *   UNAUTHENTICATED     DEVICE_REQUIRED
    *
@@ -478,7 +496,10 @@ export const AttachmentService: GenService<{
   },
   /**
    * Erases an attachment that the caller uploaded. The caller may have left its conversation. Repeating the call
-   * succeeds for some minutes; after that the attachment does not exist.
+   * succeeds for some minutes; after that the attachment is unknown.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/attachments/{attachment_id}:delete.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED, DEVICE_REVOKED

@@ -17,62 +17,62 @@ export const file_signet_messaging_v1_conflict: GenFile = /*@__PURE__*/
   fileDesc("CiJzaWduZXQvbWVzc2FnaW5nL3YxL2NvbmZsaWN0LnByb3RvEhNzaWduZXQubWVzc2FnaW5nLnYxIv0BCg5Db21taXRDb25mbGljdBIXCg9jb252ZXJzYXRpb25faWQYASABKAkSFwoPYXR0ZW1wdGVkX2Vwb2NoGAIgASgEEhUKDWN1cnJlbnRfZXBvY2gYAyABKAQSEwoLd2lubmluZ19zZXEYBCABKAQSGwoTd2lubmluZ19jb21taXRfaGFzaBgFIAEoDBIPCgdyZWNlaXB0GAYgASgMEi8KCGVudmVsb3BlGAcgASgLMh0uc2lnbmV0Lm1lc3NhZ2luZy52MS5FbnZlbG9wZRIuCgtyZXRyeV9hZnRlchgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJnCgpTdGFsZUVwb2NoEhcKD2NvbnZlcnNhdGlvbl9pZBgBIAEoCRIXCg9hdHRlbXB0ZWRfZXBvY2gYAiABKAQSFQoNY3VycmVudF9lcG9jaBgDIAEoBBIQCghmcm9tX3NlcRgEIAEoBCKMAQoOQ29tbWl0UmVxdWlyZWQSFwoPY29udmVyc2F0aW9uX2lkGAEgASgJEjEKCWRpcmVjdGl2ZRgCIAEoCzIeLnNpZ25ldC5tZXNzYWdpbmcudjEuRGlyZWN0aXZlEi4KC3JldHJ5X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIisKDUxpbWl0RXhjZWVkZWQSDQoFbGltaXQYASABKAkSCwoDbWF4GAIgASgEIiIKDE5vS2V5UGFja2FnZRISCgpkZXZpY2VfaWRzGAEgAygJQmAKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQg1Db25mbGljdFByb3RvUAFaNHNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9tZXNzYWdpbmcvdjE7bWVzc2FnaW5ndjFiBnByb3RvMw", [file_google_protobuf_duration, file_signet_messaging_v1_records]);
 
 /**
- * With COMMIT_CONFLICT: another commit took the epoch. Process the log, then make the change anew.
+ * Detail of COMMIT_CONFLICT: another commit ended the epoch. Process the log, then build the commit again.
  *
  * @generated from message signet.messaging.v1.CommitConflict
  */
 export type CommitConflict = Message<"signet.messaging.v1.CommitConflict"> & {
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 1;
    */
   conversationId: string;
 
   /**
-   * The epoch that the refused commit was framed in.
+   * Epoch that the refused commit was framed in.
    *
    * @generated from field: uint64 attempted_epoch = 2;
    */
   attemptedEpoch: bigint;
 
   /**
-   * The epoch now.
+   * Current epoch.
    *
    * @generated from field: uint64 current_epoch = 3;
    */
   currentEpoch: bigint;
 
   /**
-   * The place of the commit that took the attempted epoch.
+   * Sequence number of the commit that ended the attempted epoch.
    *
    * @generated from field: uint64 winning_seq = 4;
    */
   winningSeq: bigint;
 
   /**
-   * Its H("commit", message).
+   * H("commit", message) of that commit.
    *
    * @generated from field: bytes winning_commit_hash = 5;
    */
   winningCommitHash: Uint8Array;
 
   /**
-   * Its receipt.
+   * Commit receipt of that commit.
    *
    * @generated from field: bytes receipt = 6;
    */
   receipt: Uint8Array;
 
   /**
-   * It; absent when it is larger than 32 KiB, or not in the log any more.
+   * Envelope of that commit. Absent if it exceeds 32 KiB, or if the service no longer stores it.
    *
    * @generated from field: signet.messaging.v1.Envelope envelope = 7;
    */
   envelope?: Envelope | undefined;
 
   /**
-   * Try again after this; no two clients are told the same.
+   * Time to wait before a retry. Each client gets a different value.
    *
    * @generated from field: google.protobuf.Duration retry_after = 8;
    */
@@ -87,34 +87,34 @@ export const CommitConflictSchema: GenMessage<CommitConflict> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_conflict, 0);
 
 /**
- * With STALE_EPOCH and FUTURE_EPOCH: the message, or the base of the change, is of another epoch.
+ * Detail of STALE_EPOCH and FUTURE_EPOCH: the message, or the base of the change, is for another epoch.
  *
  * @generated from message signet.messaging.v1.StaleEpoch
  */
 export type StaleEpoch = Message<"signet.messaging.v1.StaleEpoch"> & {
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 1;
    */
   conversationId: string;
 
   /**
-   * The epoch that the request named.
+   * Epoch that the request named.
    *
    * @generated from field: uint64 attempted_epoch = 2;
    */
   attemptedEpoch: bigint;
 
   /**
-   * The epoch now.
+   * Current epoch.
    *
    * @generated from field: uint64 current_epoch = 3;
    */
   currentEpoch: bigint;
 
   /**
-   * Where to read on to get there: the place of the commit that ended the attempted epoch; 0 for a future epoch.
+   * Sequence number of the commit that ended the attempted epoch, to continue from; 0 for a future epoch.
    *
    * @generated from field: uint64 from_seq = 4;
    */
@@ -129,27 +129,27 @@ export const StaleEpochSchema: GenMessage<StaleEpoch> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_conflict, 1);
 
 /**
- * With COMMIT_REQUIRED: a directive has to be committed before other messages are taken.
+ * Detail of COMMIT_REQUIRED: the service accepts no other message before a directive is committed.
  *
  * @generated from message signet.messaging.v1.CommitRequired
  */
 export type CommitRequired = Message<"signet.messaging.v1.CommitRequired"> & {
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 1;
    */
   conversationId: string;
 
   /**
-   * The oldest that is open. Lease it, or wait for who has it.
+   * Oldest open directive. Lease it, or wait for the device that holds the lease.
    *
    * @generated from field: signet.messaging.v1.Directive directive = 2;
    */
   directive?: Directive | undefined;
 
   /**
-   * Try again after this.
+   * Time to wait before a retry.
    *
    * @generated from field: google.protobuf.Duration retry_after = 3;
    */
@@ -164,20 +164,20 @@ export const CommitRequiredSchema: GenMessage<CommitRequired> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_conflict, 2);
 
 /**
- * With LIMIT_EXCEEDED.
+ * Detail of LIMIT_EXCEEDED.
  *
  * @generated from message signet.messaging.v1.LimitExceeded
  */
 export type LimitExceeded = Message<"signet.messaging.v1.LimitExceeded"> & {
   /**
-   * The field of Limits.
+   * Name of the field in Limits.
    *
    * @generated from field: string limit = 1;
    */
   limit: string;
 
   /**
-   * Its value.
+   * Value of that limit.
    *
    * @generated from field: uint64 max = 2;
    */
@@ -192,13 +192,13 @@ export const LimitExceededSchema: GenMessage<LimitExceeded> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_conflict, 3);
 
 /**
- * With NO_KEY_PACKAGE.
+ * Detail of NO_KEY_PACKAGE.
  *
  * @generated from message signet.messaging.v1.NoKeyPackage
  */
 export type NoKeyPackage = Message<"signet.messaging.v1.NoKeyPackage"> & {
   /**
-   * `dev_…`: those that have none.
+   * Devices without a key package: `dev_…`.
    *
    * @generated from field: repeated string device_ids = 1;
    */

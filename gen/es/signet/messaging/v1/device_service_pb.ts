@@ -18,13 +18,13 @@ export const file_signet_messaging_v1_device_service: GenFile = /*@__PURE__*/
   fileDesc("CihzaWduZXQvbWVzc2FnaW5nL3YxL2RldmljZV9zZXJ2aWNlLnByb3RvEhNzaWduZXQubWVzc2FnaW5nLnYxIjsKFVJlZ2lzdGVyRGV2aWNlUmVxdWVzdBIiCg5kZXZpY2VfcmVxdWVzdBgBIAEoDEIKukgHegUQARiABCJwChZSZWdpc3RlckRldmljZVJlc3BvbnNlEisKBmRldmljZRgBIAEoCzIbLnNpZ25ldC5tZXNzYWdpbmcudjEuRGV2aWNlEhMKC2RldmljZV9saXN0GAIgASgMEhQKDG11c3RfcmVmcmVzaBgDIAEoCCJ5ChZSZW5ld0NyZWRlbnRpYWxSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBIiCg5kZXZpY2VfcmVxdWVzdBgCIAEoDEIKukgHegUQARiABCJbChdSZW5ld0NyZWRlbnRpYWxSZXNwb25zZRIrCgZkZXZpY2UYASABKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRITCgtkZXZpY2VfbGlzdBgCIAEoDCJSChNSZXZva2VEZXZpY2VSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JCIrChRSZXZva2VEZXZpY2VSZXNwb25zZRITCgtkZXZpY2VfbGlzdBgBIAEoDCKNAQoSTGlzdERldmljZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQSPAoHdXNlcl9pZBgDIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JCJcChNMaXN0RGV2aWNlc1Jlc3BvbnNlEiwKB2RldmljZXMYASADKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkikgEKFkxpc3REZXZpY2VMaXN0c1JlcXVlc3QSPAoHdXNlcl9pZBgBIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JBIiCg1hZnRlcl92ZXJzaW9uGAIgASgEQgu6SAgyBhj/////DxIWCgVsaW1pdBgDIAEoDUIHukgEKgIYFCJHChdMaXN0RGV2aWNlTGlzdHNSZXNwb25zZRIUCgxkZXZpY2VfbGlzdHMYASADKAwSFgoObmV3ZXN0X3ZlcnNpb24YAiABKAQiFgoUR2V0SXNzdWVyS2V5c1JlcXVlc3QiLwoVR2V0SXNzdWVyS2V5c1Jlc3BvbnNlEhYKDmlzc3Vlcl9rZXlfc2V0GAEgASgMMqAICg1EZXZpY2VTZXJ2aWNlErABCg5SZWdpc3RlckRldmljZRIqLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVnaXN0ZXJEZXZpY2VSZXF1ZXN0Gisuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZWdpc3RlckRldmljZVJlc3BvbnNlIkXK2hgcShoKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZYLT5JMCHzoBKiIaL3NlY3VyaXR5L2RldmljZXMvcmVnaXN0ZXISwgEKD1JlbmV3Q3JlZGVudGlhbBIrLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVzcG9uc2UiVMraGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwIoOgEqIiMvc2VjdXJpdHkvZGV2aWNlcy97ZGV2aWNlX2lkfTpyZW5ldxK0AQoMUmV2b2tlRGV2aWNlEiguc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXF1ZXN0Gikuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXNwb25zZSJPytoYHEoaCgUqAwoBAQoREg9tZXNzYWdpbmcud3JpdGWC0+STAik6ASoiJC9zZWN1cml0eS9kZXZpY2VzL3tkZXZpY2VfaWR9OnJldm9rZRKdAQoLTGlzdERldmljZXMSJy5zaWduZXQubWVzc2FnaW5nLnYxLkxpc3REZXZpY2VzUmVxdWVzdBooLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZXNSZXNwb25zZSI7kAIBytoYG0oZCgUqAwoBAQoQEg5tZXNzYWdpbmcucmVhZILT5JMCExIRL3NlY3VyaXR5L2RldmljZXMSrgEKD0xpc3REZXZpY2VMaXN0cxIrLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVzcG9uc2UiQJACAcraGBtKGQoFKgMKAQEKEBIObWVzc2FnaW5nLnJlYWSC0+STAhgSFi9zZWN1cml0eS9kZXZpY2UtbGlzdHMSjgEKDUdldElzc3VlcktleXMSKS5zaWduZXQubWVzc2FnaW5nLnYxLkdldElzc3VlcktleXNSZXF1ZXN0Giouc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRJc3N1ZXJLZXlzUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL3NlY3VyaXR5L2lzc3Vlci1rZXlzQmUKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQhJEZXZpY2VTZXJ2aWNlUHJvdG9QAVo0c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L21lc3NhZ2luZy92MTttZXNzYWdpbmd2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
 
 /**
- * A device asks for its credential.
+ * Request of RegisterDevice.
  *
  * @generated from message signet.messaging.v1.RegisterDeviceRequest
  */
 export type RegisterDeviceRequest = Message<"signet.messaging.v1.RegisterDeviceRequest"> & {
   /**
-   * A SignedBytesV1 of a DeviceRequestBodyV1, signed with the key that it asks for.
+   * A SignedBytesV1 of a DeviceRequestBodyV1, signed with the key to certify.
    *
    * @generated from field: bytes device_request = 1;
    */
@@ -39,7 +39,7 @@ export const RegisterDeviceRequestSchema: GenMessage<RegisterDeviceRequest> = /*
   messageDesc(file_signet_messaging_v1_device_service, 0);
 
 /**
- * A device with its papers.
+ * The registered device.
  *
  * @generated from message signet.messaging.v1.RegisterDeviceResponse
  */
@@ -52,14 +52,14 @@ export type RegisterDeviceResponse = Message<"signet.messaging.v1.RegisterDevice
   device?: Device | undefined;
 
   /**
-   * A SignedBytesV1 of a DeviceListBodyV1: the newest list of the user.
+   * A SignedBytesV1 of a DeviceListBodyV1: the user's newest device list.
    *
    * @generated from field: bytes device_list = 2;
    */
   deviceList: Uint8Array;
 
   /**
-   * The caller's token does not carry the device: refresh it before any other call.
+   * True if the caller's access token is not bound to the device: refresh it before any other call.
    *
    * @generated from field: bool must_refresh = 3;
    */
@@ -74,20 +74,20 @@ export const RegisterDeviceResponseSchema: GenMessage<RegisterDeviceResponse> = 
   messageDesc(file_signet_messaging_v1_device_service, 1);
 
 /**
- * A device asks for a new credential.
+ * Request of RenewCredential.
  *
  * @generated from message signet.messaging.v1.RenewCredentialRequest
  */
 export type RenewCredentialRequest = Message<"signet.messaging.v1.RenewCredentialRequest"> & {
   /**
-   * `dev_…`: the calling device.
+   * Id of the calling device: `dev_…`.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * A SignedBytesV1 of a DeviceRequestBodyV1, signed with the key that it asks for.
+   * A SignedBytesV1 of a DeviceRequestBodyV1, signed with the key to certify.
    *
    * @generated from field: bytes device_request = 2;
    */
@@ -102,7 +102,7 @@ export const RenewCredentialRequestSchema: GenMessage<RenewCredentialRequest> = 
   messageDesc(file_signet_messaging_v1_device_service, 2);
 
 /**
- * The new credential.
+ * The renewed device.
  *
  * @generated from message signet.messaging.v1.RenewCredentialResponse
  */
@@ -115,7 +115,7 @@ export type RenewCredentialResponse = Message<"signet.messaging.v1.RenewCredenti
   device?: Device | undefined;
 
   /**
-   * The newest list of the user.
+   * The user's newest device list.
    *
    * @generated from field: bytes device_list = 2;
    */
@@ -130,13 +130,13 @@ export const RenewCredentialResponseSchema: GenMessage<RenewCredentialResponse> 
   messageDesc(file_signet_messaging_v1_device_service, 3);
 
 /**
- * Which device ends.
+ * Request of RevokeDevice.
  *
  * @generated from message signet.messaging.v1.RevokeDeviceRequest
  */
 export type RevokeDeviceRequest = Message<"signet.messaging.v1.RevokeDeviceRequest"> & {
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 1;
    */
@@ -151,13 +151,13 @@ export const RevokeDeviceRequestSchema: GenMessage<RevokeDeviceRequest> = /*@__P
   messageDesc(file_signet_messaging_v1_device_service, 4);
 
 /**
- * The device has ended.
+ * Response of RevokeDevice.
  *
  * @generated from message signet.messaging.v1.RevokeDeviceResponse
  */
 export type RevokeDeviceResponse = Message<"signet.messaging.v1.RevokeDeviceResponse"> & {
   /**
-   * The newest list of the user.
+   * The user's newest device list.
    *
    * @generated from field: bytes device_list = 1;
    */
@@ -172,27 +172,27 @@ export const RevokeDeviceResponseSchema: GenMessage<RevokeDeviceResponse> = /*@_
   messageDesc(file_signet_messaging_v1_device_service, 5);
 
 /**
- * Whose devices.
+ * Request of ListDevices.
  *
  * @generated from message signet.messaging.v1.ListDevicesRequest
  */
 export type ListDevicesRequest = Message<"signet.messaging.v1.ListDevicesRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * `prn_…`; empty for the caller.
+   * Principal id of the user: `prn_…`; empty for the caller.
    *
    * @generated from field: string user_id = 3;
    */
@@ -207,7 +207,7 @@ export const ListDevicesRequestSchema: GenMessage<ListDevicesRequest> = /*@__PUR
   messageDesc(file_signet_messaging_v1_device_service, 6);
 
 /**
- * A page of devices.
+ * One page of devices.
  *
  * @generated from message signet.messaging.v1.ListDevicesResponse
  */
@@ -220,7 +220,7 @@ export type ListDevicesResponse = Message<"signet.messaging.v1.ListDevicesRespon
   devices: Device[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -235,27 +235,27 @@ export const ListDevicesResponseSchema: GenMessage<ListDevicesResponse> = /*@__P
   messageDesc(file_signet_messaging_v1_device_service, 7);
 
 /**
- * Whose lists, and from where.
+ * Request of ListDeviceLists.
  *
  * @generated from message signet.messaging.v1.ListDeviceListsRequest
  */
 export type ListDeviceListsRequest = Message<"signet.messaging.v1.ListDeviceListsRequest"> & {
   /**
-   * `prn_…`; empty for the caller.
+   * Principal id of the user: `prn_…`; empty for the caller.
    *
    * @generated from field: string user_id = 1;
    */
   userId: string;
 
   /**
-   * The version that the caller knows; 0 for none.
+   * Returns only lists after this version; 0 for all.
    *
    * @generated from field: uint64 after_version = 2;
    */
   afterVersion: bigint;
 
   /**
-   * At most this many; 0 means 10.
+   * Maximum number of results, at most 20; 0 means 10.
    *
    * @generated from field: uint32 limit = 3;
    */
@@ -270,20 +270,20 @@ export const ListDeviceListsRequestSchema: GenMessage<ListDeviceListsRequest> = 
   messageDesc(file_signet_messaging_v1_device_service, 8);
 
 /**
- * A part of a chain.
+ * A part of the list chain.
  *
  * @generated from message signet.messaging.v1.ListDeviceListsResponse
  */
 export type ListDeviceListsResponse = Message<"signet.messaging.v1.ListDeviceListsResponse"> & {
   /**
-   * SignedBytesV1 of DeviceListBodyV1, oldest first, without a gap.
+   * SignedBytesV1 of DeviceListBodyV1, oldest first, without gaps.
    *
    * @generated from field: repeated bytes device_lists = 1;
    */
   deviceLists: Uint8Array[];
 
   /**
-   * The newest version there is; 0 for a user who never had a device.
+   * Newest version; 0 for a user who never had a device.
    *
    * @generated from field: uint64 newest_version = 2;
    */
@@ -298,7 +298,7 @@ export const ListDeviceListsResponseSchema: GenMessage<ListDeviceListsResponse> 
   messageDesc(file_signet_messaging_v1_device_service, 9);
 
 /**
- * Nothing.
+ * Empty request.
  *
  * @generated from message signet.messaging.v1.GetIssuerKeysRequest
  */
@@ -313,7 +313,7 @@ export const GetIssuerKeysRequestSchema: GenMessage<GetIssuerKeysRequest> = /*@_
   messageDesc(file_signet_messaging_v1_device_service, 10);
 
 /**
- * The keys.
+ * The key set.
  *
  * @generated from message signet.messaging.v1.GetIssuerKeysResponse
  */
@@ -336,22 +336,25 @@ export const GetIssuerKeysResponseSchema: GenMessage<GetIssuerKeysResponse> = /*
 /**
  * Registers and lists the devices of users. The auth service signs each statement about a device.
  *
- * A user of another app or tenant and an unknown user get the same response: RESOURCE_UNRESOLVED.
+ * The service answers RESOURCE_UNRESOLVED for an unknown user and for a user of another app or tenant.
  *
  * @generated from service signet.messaging.v1.DeviceService
  */
 export const DeviceService: GenService<{
   /**
-   * Registers the caller's device and binds the session to it. The service issues a credential for the device's key.
+   * Registers the caller's device and binds the session to it. The response has a credential for the device's key.
    *
-   * Refresh the access token then: only tokens issued from then on carry the device (claim `did`). Asking again with
-   * the same key gives the same device, also from another session of the user: it is bound to it as well. A session has
-   * one device; the one that it had before, if that was another, is revoked.
+   * Refresh the access token afterwards: only tokens issued after the call have the claim `did`. Repeating the call
+   * with the same key returns the same device. From another session of the user it binds that session as well. A
+   * session has one device; a different, earlier device of the session is revoked.
+   *
+   * Requires: USER and scope messaging.write.
+   * REST: POST /security/devices/register.
    *
    * Errors:
    *   INVALID_ARGUMENT   CREDENTIAL_INVALID (the request's bytes or signature; metadata `code` says which)
-   *   ALREADY_EXISTS     DEVICE_KEY_TAKEN (the key is another user's, or a revoked device's)
-   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (devices of a user), RATE_LIMITED (new devices in a day: one that is there is not
+   *   ALREADY_EXISTS     DEVICE_KEY_TAKEN (the key belongs to another user or a revoked device)
+   *   RESOURCE_EXHAUSTED LIMIT_EXCEEDED (devices of a user), RATE_LIMITED (new devices in a day; a repeated call is not
    *                      counted)
    *   PERMISSION_DENIED  MISSING_SCOPE
    *
@@ -364,12 +367,15 @@ export const DeviceService: GenService<{
   },
   /**
    * Renews the calling device's credential, for the same key or a new one. Repeating the same request returns the same
-   * credential. Proofs by the previous key are accepted until its credential expires.
+   * credential. Device proofs by the previous key are accepted until its credential expires.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/devices/{device_id}:renew.
    *
    * Errors:
    *   INVALID_ARGUMENT   CREDENTIAL_INVALID
    *   ALREADY_EXISTS     DEVICE_KEY_TAKEN
-   *   RESOURCE_EXHAUSTED RATE_LIMITED (new credentials in a day: one that is given again is not counted)
+   *   RESOURCE_EXHAUSTED RATE_LIMITED (new credentials in a day; a repeated call is not counted)
    *   PERMISSION_DENIED  MISSING_SCOPE, DEVICE_REVOKED
    *   UNAUTHENTICATED    DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
@@ -384,8 +390,11 @@ export const DeviceService: GenService<{
    * Revokes one of the caller's devices permanently. Its sessions end, its key packages are retired and its welcomes are
    * void. Each conversation that it is a member of gets a directive to remove it. Repeating the call succeeds.
    *
+   * Requires: USER and scope messaging.write.
+   * REST: POST /security/devices/{device_id}:revoke.
+   *
    * Errors:
-   *   NOT_FOUND         NOT_FOUND (the caller has no such device)
+   *   NOT_FOUND         NOT_FOUND (not a device of the caller)
    *   PERMISSION_DENIED MISSING_SCOPE
    *
    * @generated from rpc signet.messaging.v1.DeviceService.RevokeDevice
@@ -398,6 +407,9 @@ export const DeviceService: GenService<{
   /**
    * Lists the devices of a user, newest first. Revoked ones are included.
    *
+   * Requires: USER and scope messaging.read.
+   * REST: GET /security/devices.
+   *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
    *
@@ -409,7 +421,10 @@ export const DeviceService: GenService<{
     output: typeof ListDevicesResponseSchema;
   },
   /**
-   * Returns a user's signed device lists after a known version. Each list names the one before.
+   * Returns a user's signed device lists after a known version. Each list names the previous one.
+   *
+   * Requires: USER and scope messaging.read.
+   * REST: GET /security/device-lists.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
@@ -422,7 +437,11 @@ export const DeviceService: GenService<{
     output: typeof ListDeviceListsResponseSchema;
   },
   /**
-   * Publishes the keys that verify credentials, proofs, receipts and lists. The root that clients pin has signed them.
+   * Publishes the keys that verify credentials, proofs, receipts and lists. The root key that clients pin has signed
+   * them.
+   *
+   * Requires: no credential.
+   * REST: GET /security/issuer-keys.
    *
    * Errors:
    *   UNAVAILABLE UNAVAILABLE (no key set is configured)

@@ -19,13 +19,13 @@ export const file_signet_messaging_v1_key_package_service: GenFile = /*@__PURE__
   fileDesc("Ci1zaWduZXQvbWVzc2FnaW5nL3YxL2tleV9wYWNrYWdlX3NlcnZpY2UucHJvdG8SE3NpZ25ldC5tZXNzYWdpbmcudjEiswEKGFVwbG9hZEtleVBhY2thZ2VzUmVxdWVzdBJTCghwYWNrYWdlcxgBIAMoCzI1LnNpZ25ldC5tZXNzYWdpbmcudjEuVXBsb2FkS2V5UGFja2FnZXNSZXF1ZXN0LlBhY2thZ2VCCrpIB5IBBAgBEGQaQgoHUGFja2FnZRIfCgtrZXlfcGFja2FnZRgBIAEoDEIKukgHegUQARiAQBIWCg5pc19sYXN0X3Jlc29ydBgCIAEoCCJoChlVcGxvYWRLZXlQYWNrYWdlc1Jlc3BvbnNlEhgKEGtleV9wYWNrYWdlX3JlZnMYASADKAwSMQoJaW52ZW50b3J5GAIgASgLMh4uc2lnbmV0Lm1lc3NhZ2luZy52MS5JbnZlbnRvcnkiqgIKF0NsYWltS2V5UGFja2FnZXNSZXF1ZXN0EjoKCGNsYWltX2lkGAEgASgJQii6SCVyIzIhXmNsbV9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEkEKD2NvbnZlcnNhdGlvbl9pZBgCIAEoCUIoukglciMyIV5jbnZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBJGCgh1c2VyX2lkcxgDIAMoCUI0ukgxkgEuCAAQgAIYASIlciMyIV5wcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBJICgpkZXZpY2VfaWRzGAQgAygJQjS6SDGSAS4IABCAAhgBIiVyIzIhXmRldl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kIngKGENsYWltS2V5UGFja2FnZXNSZXNwb25zZRIpCgVjbGFpbRgBIAEoCzIaLnNpZ25ldC5tZXNzYWdpbmcudjEuQ2xhaW0SMQoJaW52ZW50b3J5GAIgASgLMh4uc2lnbmV0Lm1lc3NhZ2luZy52MS5JbnZlbnRvcnkiFQoTR2V0SW52ZW50b3J5UmVxdWVzdCJJChRHZXRJbnZlbnRvcnlSZXNwb25zZRIxCglpbnZlbnRvcnkYASABKAsyHi5zaWduZXQubWVzc2FnaW5nLnYxLkludmVudG9yeSJFChhSZXRpcmVLZXlQYWNrYWdlc1JlcXVlc3QSKQoQa2V5X3BhY2thZ2VfcmVmcxgBIAMoDEIPukgMkgEJEMkBIgR6AmggIk4KGVJldGlyZUtleVBhY2thZ2VzUmVzcG9uc2USMQoJaW52ZW50b3J5GAEgASgLMh4uc2lnbmV0Lm1lc3NhZ2luZy52MS5JbnZlbnRvcnkyiwYKEUtleVBhY2thZ2VTZXJ2aWNlEsMBChFVcGxvYWRLZXlQYWNrYWdlcxItLnNpZ25ldC5tZXNzYWdpbmcudjEuVXBsb2FkS2V5UGFja2FnZXNSZXF1ZXN0Gi4uc2lnbmV0Lm1lc3NhZ2luZy52MS5VcGxvYWRLZXlQYWNrYWdlc1Jlc3BvbnNlIk/K2hgiSiAKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZQoEWgIIAdLaGAQIgIAIgtPkkwIbOgEqIhYvc2VjdXJpdHkva2V5LXBhY2thZ2VzEr4BChBDbGFpbUtleVBhY2thZ2VzEiwuc2lnbmV0Lm1lc3NhZ2luZy52MS5DbGFpbUtleVBhY2thZ2VzUmVxdWVzdBotLnNpZ25ldC5tZXNzYWdpbmcudjEuQ2xhaW1LZXlQYWNrYWdlc1Jlc3BvbnNlIk3K2hgiSiAKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZQoEWgIIAYLT5JMCIToBKiIcL3NlY3VyaXR5L2tleS1wYWNrYWdlcy9jbGFpbRKpAQoMR2V0SW52ZW50b3J5Eiguc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRJbnZlbnRvcnlSZXF1ZXN0Gikuc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRJbnZlbnRvcnlSZXNwb25zZSJEkAIBytoYH0odCgUqAwoBAQoQEg5tZXNzYWdpbmcucmVhZAoCWgCC0+STAhgSFi9zZWN1cml0eS9rZXktcGFja2FnZXMSwgEKEVJldGlyZUtleVBhY2thZ2VzEi0uc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXRpcmVLZXlQYWNrYWdlc1JlcXVlc3QaLi5zaWduZXQubWVzc2FnaW5nLnYxLlJldGlyZUtleVBhY2thZ2VzUmVzcG9uc2UiTsraGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwIiOgEqIh0vc2VjdXJpdHkva2V5LXBhY2thZ2VzL3JldGlyZUJpChdkZXYuc2lnbmV0Lm1lc3NhZ2luZy52MUIWS2V5UGFja2FnZVNlcnZpY2VQcm90b1ABWjRzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvbWVzc2FnaW5nL3YxO21lc3NhZ2luZ3YxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_signet_api_v1_wire, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
 
 /**
- * Packages of the calling device.
+ * Request of UploadKeyPackages.
  *
  * @generated from message signet.messaging.v1.UploadKeyPackagesRequest
  */
 export type UploadKeyPackagesRequest = Message<"signet.messaging.v1.UploadKeyPackagesRequest"> & {
   /**
-   * What is added.
+   * Packages to add.
    *
    * @generated from field: repeated signet.messaging.v1.UploadKeyPackagesRequest.Package packages = 1;
    */
@@ -40,7 +40,7 @@ export const UploadKeyPackagesRequestSchema: GenMessage<UploadKeyPackagesRequest
   messageDesc(file_signet_messaging_v1_key_package_service, 0);
 
 /**
- * A package of one use or of last resort.
+ * A single-use or last-resort key package.
  *
  * @generated from message signet.messaging.v1.UploadKeyPackagesRequest.Package
  */
@@ -53,7 +53,8 @@ export type UploadKeyPackagesRequest_Package = Message<"signet.messaging.v1.Uplo
   keyPackage: Uint8Array;
 
   /**
-   * Lives up to 100 days and not 35; replaces the last resort there is. It has the extension last_resort.
+   * True for a last-resort package, with a lifetime of up to 100 days instead of 35. It has the extension
+   * last_resort, and replaces the stored one.
    *
    * @generated from field: bool is_last_resort = 2;
    */
@@ -68,20 +69,20 @@ export const UploadKeyPackagesRequest_PackageSchema: GenMessage<UploadKeyPackage
   messageDesc(file_signet_messaging_v1_key_package_service, 0, 0);
 
 /**
- * What there is then.
+ * The state after the upload.
  *
  * @generated from message signet.messaging.v1.UploadKeyPackagesResponse
  */
 export type UploadKeyPackagesResponse = Message<"signet.messaging.v1.UploadKeyPackagesResponse"> & {
   /**
-   * Their KeyPackageRefs, in order.
+   * KeyPackageRefs of the packages, in the order of the request.
    *
    * @generated from field: repeated bytes key_package_refs = 1;
    */
   keyPackageRefs: Uint8Array[];
 
   /**
-   * What can be claimed now.
+   * Key packages that are left.
    *
    * @generated from field: signet.messaging.v1.Inventory inventory = 2;
    */
@@ -96,34 +97,34 @@ export const UploadKeyPackagesResponseSchema: GenMessage<UploadKeyPackagesRespon
   messageDesc(file_signet_messaging_v1_key_package_service, 1);
 
 /**
- * Whose packages, and for what.
+ * Request of ClaimKeyPackages.
  *
  * @generated from message signet.messaging.v1.ClaimKeyPackagesRequest
  */
 export type ClaimKeyPackagesRequest = Message<"signet.messaging.v1.ClaimKeyPackagesRequest"> & {
   /**
-   * `clm_…`: 16 random bytes of the caller's.
+   * Claim id: `clm_…` with 16 random bytes.
    *
    * @generated from field: string claim_id = 1;
    */
   claimId: string;
 
   /**
-   * `cnv_…`: what they are to be added to.
+   * Conversation that the packages are claimed for: `cnv_…`.
    *
    * @generated from field: string conversation_id = 2;
    */
   conversationId: string;
 
   /**
-   * `prn_…`: every active device of these, but the caller's own.
+   * Principal ids: `prn_…`. Claims for every active device of these users, except the calling device.
    *
    * @generated from field: repeated string user_ids = 3;
    */
   userIds: string[];
 
   /**
-   * `dev_…`: these.
+   * Device ids: `dev_…`.
    *
    * @generated from field: repeated string device_ids = 4;
    */
@@ -138,20 +139,20 @@ export const ClaimKeyPackagesRequestSchema: GenMessage<ClaimKeyPackagesRequest> 
   messageDesc(file_signet_messaging_v1_key_package_service, 2);
 
 /**
- * What was claimed.
+ * The claimed packages.
  *
  * @generated from message signet.messaging.v1.ClaimKeyPackagesResponse
  */
 export type ClaimKeyPackagesResponse = Message<"signet.messaging.v1.ClaimKeyPackagesResponse"> & {
   /**
-   * The packages and the ticket.
+   * The packages and the claim ticket.
    *
    * @generated from field: signet.messaging.v1.Claim claim = 1;
    */
   claim?: Claim | undefined;
 
   /**
-   * What the calling device has left itself.
+   * The calling device's own remaining key packages.
    *
    * @generated from field: signet.messaging.v1.Inventory inventory = 2;
    */
@@ -166,7 +167,7 @@ export const ClaimKeyPackagesResponseSchema: GenMessage<ClaimKeyPackagesResponse
   messageDesc(file_signet_messaging_v1_key_package_service, 3);
 
 /**
- * Nothing: the token says which device.
+ * Empty: the token names the device.
  *
  * @generated from message signet.messaging.v1.GetInventoryRequest
  */
@@ -181,13 +182,13 @@ export const GetInventoryRequestSchema: GenMessage<GetInventoryRequest> = /*@__P
   messageDesc(file_signet_messaging_v1_key_package_service, 4);
 
 /**
- * How many there are.
+ * The key packages of the calling device.
  *
  * @generated from message signet.messaging.v1.GetInventoryResponse
  */
 export type GetInventoryResponse = Message<"signet.messaging.v1.GetInventoryResponse"> & {
   /**
-   * What can be claimed now.
+   * Key packages that are left.
    *
    * @generated from field: signet.messaging.v1.Inventory inventory = 1;
    */
@@ -202,13 +203,13 @@ export const GetInventoryResponseSchema: GenMessage<GetInventoryResponse> = /*@_
   messageDesc(file_signet_messaging_v1_key_package_service, 5);
 
 /**
- * Which packages.
+ * Request of RetireKeyPackages.
  *
  * @generated from message signet.messaging.v1.RetireKeyPackagesRequest
  */
 export type RetireKeyPackagesRequest = Message<"signet.messaging.v1.RetireKeyPackagesRequest"> & {
   /**
-   * KeyPackageRefs; none for all.
+   * KeyPackageRefs to retire; empty for all.
    *
    * @generated from field: repeated bytes key_package_refs = 1;
    */
@@ -223,13 +224,13 @@ export const RetireKeyPackagesRequestSchema: GenMessage<RetireKeyPackagesRequest
   messageDesc(file_signet_messaging_v1_key_package_service, 6);
 
 /**
- * What there is then.
+ * The state after the call.
  *
  * @generated from message signet.messaging.v1.RetireKeyPackagesResponse
  */
 export type RetireKeyPackagesResponse = Message<"signet.messaging.v1.RetireKeyPackagesResponse"> & {
   /**
-   * What can be claimed now.
+   * Key packages that are left.
    *
    * @generated from field: signet.messaging.v1.Inventory inventory = 1;
    */
@@ -250,7 +251,10 @@ export const RetireKeyPackagesResponseSchema: GenMessage<RetireKeyPackagesRespon
  */
 export const KeyPackageService: GenService<{
   /**
-   * Uploads key packages of the calling device, all or none. A package that is stored already is no error.
+   * Uploads key packages of the calling device, all or none. A package that is already stored is no error.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/key-packages.
    *
    * Errors:
    *   INVALID_ARGUMENT   MLS_MALFORMED, MLS_NON_CANONICAL, KEY_PACKAGE_INVALID (signature, suite, lifetime), CREDENTIAL_INVALID
@@ -267,15 +271,18 @@ export const KeyPackageService: GenService<{
     output: typeof UploadKeyPackagesResponseSchema;
   },
   /**
-   * Claims one key package per active device, to add users or devices. Each package is claimed once; a device's package
-   * of last resort only when it has no other. The same claim id of the same device returns the same packages. They stay
-   * claimed when they are not used.
+   * Claims one key package per active device, to add users or devices. Each package is claimed once; a last-resort
+   * package is returned only if the device has no other. The same claim id of the same device returns the same
+   * packages. Unused packages stay claimed.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/key-packages/claim.
    *
    * Errors:
-   *   FAILED_PRECONDITION NO_KEY_PACKAGE (not one device has any; detail NoKeyPackage)
+   *   FAILED_PRECONDITION NO_KEY_PACKAGE (no device has one; detail NoKeyPackage)
    *   ALREADY_EXISTS      IDEMPOTENCY_MISMATCH (the claim id was used for other targets)
-   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED (a user elsewhere, or a conversation that the caller is not
-   *                       in), DEVICE_REVOKED
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED (a user of another scope, or a conversation of which the
+   *                       caller is no member), DEVICE_REVOKED
    *   RESOURCE_EXHAUSTED  RATE_LIMITED, LIMIT_EXCEEDED
    *   UNAUTHENTICATED     DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *
@@ -287,7 +294,10 @@ export const KeyPackageService: GenService<{
     output: typeof ClaimKeyPackagesResponseSchema;
   },
   /**
-   * Returns how many key packages of the calling device can be claimed.
+   * Returns the number of available key packages of the calling device.
+   *
+   * Requires: USER and scope messaging.read and device.
+   * REST: GET /security/key-packages.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE
@@ -301,8 +311,11 @@ export const KeyPackageService: GenService<{
     output: typeof GetInventoryResponseSchema;
   },
   /**
-   * Retires unclaimed key packages of the calling device. The request names them, or means all. An unknown or claimed
+   * Retires unclaimed key packages of the calling device: those that the request names, or all. An unknown or claimed
    * one is no error.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/key-packages/retire.
    *
    * Errors:
    *   PERMISSION_DENIED MISSING_SCOPE, DEVICE_REVOKED

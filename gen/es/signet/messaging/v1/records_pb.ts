@@ -21,28 +21,28 @@ export const file_signet_messaging_v1_records: GenFile = /*@__PURE__*/
  */
 export type Device = Message<"signet.messaging.v1.Device"> & {
   /**
-   * `dev_…`; its 16 bytes are what signed messages carry.
+   * Device id: `dev_…`. Signed messages carry its 16 bytes.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.messaging.v1.Device.Status status = 3;
    */
   status: Device_Status;
 
   /**
-   * The newest credential: a SignedBytesV1 of a DeviceCredentialBodyV1.
+   * Newest credential: a SignedBytesV1 of a DeviceCredentialBodyV1.
    *
    * @generated from field: bytes credential = 4;
    */
@@ -56,28 +56,28 @@ export type Device = Message<"signet.messaging.v1.Device"> & {
   credentialHash: Uint8Array;
 
   /**
-   * What the device said it runs on; told to its own user alone.
+   * Platform, as asserted by the device. Only the device's own user sees it.
    *
    * @generated from field: string platform = 6;
    */
   platform: string;
 
   /**
-   * When it was registered.
+   * Time of registration.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * The credential serves before, and not at it.
+   * Expiry time of the credential (exclusive).
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Absent while it is active.
+   * Revocation time; absent while it is active.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 9;
    */
@@ -92,27 +92,27 @@ export const DeviceSchema: GenMessage<Device> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 0);
 
 /**
- * Where a device stands.
+ * The state of a device.
  *
  * @generated from enum signet.messaging.v1.Device.Status
  */
 export const Device_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * May take part.
+   * In use.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * May not, and never again under this id.
+   * Revoked. The id is never reused.
    *
    * @generated from enum value: REVOKED = 2;
    */
@@ -120,7 +120,7 @@ export const Device_Status = {
 } as const;
 
 /**
- * Where a device stands.
+ * The state of a device.
  *
  * @generated from enum signet.messaging.v1.Device.Status
  */
@@ -133,34 +133,34 @@ export const Device_StatusSchema: GenEnum<Device_Status> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 0, 0);
 
 /**
- * How many key packages of the calling device can be claimed.
+ * The available key packages of the calling device.
  *
  * @generated from message signet.messaging.v1.Inventory
  */
 export type Inventory = Message<"signet.messaging.v1.Inventory"> & {
   /**
-   * Of one use, not claimed, and good for another day at least.
+   * Number of unclaimed single-use packages that stay valid for at least another day.
    *
    * @generated from field: uint32 available = 1;
    */
   available: number;
 
   /**
-   * There is a last-resort package.
+   * True if the device has a last-resort package.
    *
    * @generated from field: bool has_last_resort = 2;
    */
   hasLastResort: boolean;
 
   /**
-   * Upload more when fewer are available than this.
+   * Threshold: upload more packages when `available` is below.
    *
    * @generated from field: uint32 low_water = 3;
    */
   lowWater: number;
 
   /**
-   * Fewer are available than low_water.
+   * True if `available` is below `low_water`.
    *
    * @generated from field: bool is_low = 4;
    */
@@ -175,20 +175,20 @@ export const InventorySchema: GenMessage<Inventory> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 1);
 
 /**
- * A key package that was claimed.
+ * A claimed key package.
  *
  * @generated from message signet.messaging.v1.ClaimedKeyPackage
  */
 export type ClaimedKeyPackage = Message<"signet.messaging.v1.ClaimedKeyPackage"> & {
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 1;
    */
   deviceId: string;
 
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 2;
    */
@@ -209,7 +209,7 @@ export type ClaimedKeyPackage = Message<"signet.messaging.v1.ClaimedKeyPackage">
   keyPackageRef: Uint8Array;
 
   /**
-   * Others may have claimed it too.
+   * True for a last-resort package, which other devices may have claimed as well.
    *
    * @generated from field: bool is_last_resort = 5;
    */
@@ -224,34 +224,34 @@ export const ClaimedKeyPackageSchema: GenMessage<ClaimedKeyPackage> = /*@__PURE_
   messageDesc(file_signet_messaging_v1_records, 2);
 
 /**
- * What a claim gave. The same for the same claim id, however often it is asked for.
+ * The result of a claim. The same claim id always returns the same claim.
  *
  * @generated from message signet.messaging.v1.Claim
  */
 export type Claim = Message<"signet.messaging.v1.Claim"> & {
   /**
-   * `clm_…`
+   * Claim id: `clm_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * A SignedBytesV1 of a ClaimTicketBodyV1: goes with the commit that adds these devices.
+   * A SignedBytesV1 of a ClaimTicketBodyV1, sent with the commit that adds these devices.
    *
    * @generated from field: bytes ticket = 2;
    */
   ticket: Uint8Array;
 
   /**
-   * One for each device.
+   * One key package per device.
    *
    * @generated from field: repeated signet.messaging.v1.ClaimedKeyPackage key_packages = 3;
    */
   keyPackages: ClaimedKeyPackage[];
 
   /**
-   * Active devices of those users that had none.
+   * Active devices of the users that had no key package.
    *
    * @generated from field: repeated string device_ids_without = 4;
    */
@@ -266,41 +266,41 @@ export const ClaimSchema: GenMessage<Claim> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 3);
 
 /**
- * A change of members that may be committed now.
+ * The authorization of one change of members.
  *
  * @generated from message signet.messaging.v1.Authorization
  */
 export type Authorization = Message<"signet.messaging.v1.Authorization"> & {
   /**
-   * A SignedBytesV1 of a MembershipProofBodyV1; goes into the commit's authenticated data. Lives 300 seconds.
+   * A SignedBytesV1 of a MembershipProofBodyV1, for the commit's authenticated data. It is valid for 300 seconds.
    *
    * @generated from field: bytes proof = 1;
    */
   proof: Uint8Array;
 
   /**
-   * What the change adds; absent when it adds nobody.
+   * Key packages of the devices to add; absent if the change adds none.
    *
    * @generated from field: signet.messaging.v1.Claim claim = 2;
    */
   claim?: Claim | undefined;
 
   /**
-   * The KeyPackageRefs of the claim that the proof lets in: not those of devices that are members by now.
+   * KeyPackageRefs of the claim that the proof allows to add. Devices that have become members since are excluded.
    *
    * @generated from field: repeated bytes key_package_refs = 3;
    */
   keyPackageRefs: Uint8Array[];
 
   /**
-   * The devices that the proof lets go.
+   * Devices that the proof allows to remove.
    *
    * @generated from field: repeated string removed_device_ids = 4;
    */
   removedDeviceIds: string[];
 
   /**
-   * Of a reset, the id of the group to make: the 16 bytes of the conversation's id, then 16 random ones. Empty otherwise.
+   * For a reset, the id of the new group: the 16 bytes of the conversation id, then 16 random ones. Empty otherwise.
    *
    * @generated from field: bytes mls_group_id = 5;
    */
@@ -315,69 +315,69 @@ export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 4);
 
 /**
- * A conversation, as one of its devices sees it.
+ * A conversation, as the calling device sees it.
  *
  * @generated from message signet.messaging.v1.Conversation
  */
 export type Conversation = Message<"signet.messaging.v1.Conversation"> & {
   /**
-   * `cnv_…`; its 16 bytes are what signed messages carry.
+   * Conversation id: `cnv_…`. Signed messages carry its 16 bytes.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * The MLS group's id: the 16 bytes of the id, then 16 random ones. A reset replaces it.
+   * MLS group id: the 16 bytes of the conversation id, then 16 random ones. A reset replaces it.
    *
    * @generated from field: bytes mls_group_id = 2;
    */
   mlsGroupId: Uint8Array;
 
   /**
-   * Direct or group.
+   * Kind of conversation.
    *
    * @generated from field: signet.messaging.v1.ConversationKind kind = 3;
    */
   kind: ConversationKind;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.messaging.v1.Conversation.Status status = 4;
    */
   status: Conversation_Status;
 
   /**
-   * `app_…`
+   * App id: `app_…`.
    *
    * @generated from field: string app_id = 5;
    */
   appId: string;
 
   /**
-   * `ten_…`; empty for none.
+   * Tenant id: `ten_…`; empty for none.
    *
    * @generated from field: string tenant_id = 6;
    */
   tenantId: string;
 
   /**
-   * `prn_…`: who made it.
+   * Principal that created it: `prn_…`.
    *
    * @generated from field: string creator_user_id = 7;
    */
   creatorUserId: string;
 
   /**
-   * The epoch that commits and messages are framed in now. 0 until the first commit.
+   * Epoch for the next commit and messages; 0 until the first commit.
    *
    * @generated from field: uint64 epoch = 8;
    */
   epoch: bigint;
 
   /**
-   * The place of the newest envelope; 0 for none.
+   * Sequence number of the newest envelope; 0 for none.
    *
    * @generated from field: uint64 head_seq = 9;
    */
@@ -398,36 +398,36 @@ export type Conversation = Message<"signet.messaging.v1.Conversation"> & {
   receiptHead: Uint8Array;
 
   /**
-   * The leaves, by index. Before the first commit: none.
+   * The leaves by index; empty before the first commit.
    *
    * @generated from field: repeated signet.messaging.v1.Member members = 12;
    */
   members: Member[];
 
   /**
-   * The users of a direct conversation, or those that a group was made with: who may make the first commit and be added
-   * by it. Empty from epoch 1 on, but for direct conversations.
+   * Users of a direct conversation, or the initial users of a group, who can make the first commit or be added by it.
+   * For a group it is empty from epoch 1 on.
    *
    * @generated from field: repeated string user_ids = 13;
    */
   userIds: string[];
 
   /**
-   * The calling device's cursor.
+   * Cursor of the calling device.
    *
    * @generated from field: signet.messaging.v1.Cursor cursor = 14;
    */
   cursor?: Cursor | undefined;
 
   /**
-   * Directives that are open.
+   * The open directives.
    *
    * @generated from field: repeated signet.messaging.v1.Directive directives = 15;
    */
   directives: Directive[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 16;
    */
@@ -442,34 +442,34 @@ export const ConversationSchema: GenMessage<Conversation> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 5);
 
 /**
- * Where a conversation stands.
+ * The state of a conversation.
  *
  * @generated from enum signet.messaging.v1.Conversation.Status
  */
 export const Conversation_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Takes messages and commits.
+   * Accepts messages and commits.
    *
    * @generated from enum value: ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Members differ on its state: takes the commits of REJOIN directives alone.
+   * Members disagree on the group state. The service accepts only commits of REJOIN directives.
    *
    * @generated from enum value: QUARANTINED = 2;
    */
   QUARANTINED: 2,
 
   /**
-   * Nobody is left. Takes nothing.
+   * No member is left. The service accepts nothing.
    *
    * @generated from enum value: CLOSED = 3;
    */
@@ -477,7 +477,7 @@ export const Conversation_Status = {
 } as const;
 
 /**
- * Where a conversation stands.
+ * The state of a conversation.
  *
  * @generated from enum signet.messaging.v1.Conversation.Status
  */
@@ -490,27 +490,27 @@ export const Conversation_StatusSchema: GenEnum<Conversation_Status> = /*@__PURE
   enumDesc(file_signet_messaging_v1_records, 5, 0);
 
 /**
- * A leaf of a conversation's group.
+ * A leaf of the conversation's group.
  *
  * @generated from message signet.messaging.v1.Member
  */
 export type Member = Message<"signet.messaging.v1.Member"> & {
   /**
-   * The leaf's index (RFC 9420 section 4.1.1).
+   * Leaf index (RFC 9420 section 4.1.1).
    *
    * @generated from field: uint32 leaf_index = 1;
    */
   leafIndex: number;
 
   /**
-   * `dev_…`
+   * Device id: `dev_…`.
    *
    * @generated from field: string device_id = 2;
    */
   deviceId: string;
 
   /**
-   * `prn_…`
+   * Principal id: `prn_…`.
    *
    * @generated from field: string user_id = 3;
    */
@@ -524,7 +524,7 @@ export type Member = Message<"signet.messaging.v1.Member"> & {
   credentialHash: Uint8Array;
 
   /**
-   * The epoch that it first was in.
+   * First epoch of the leaf.
    *
    * @generated from field: uint64 joined_epoch = 5;
    */
@@ -539,20 +539,20 @@ export const MemberSchema: GenMessage<Member> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 6);
 
 /**
- * How far a device has come.
+ * The position of a device in the log.
  *
  * @generated from message signet.messaging.v1.Cursor
  */
 export type Cursor = Message<"signet.messaging.v1.Cursor"> & {
   /**
-   * Everything up to this was processed.
+   * Sequence number up to which the device has processed the log.
    *
    * @generated from field: uint64 processed_seq = 1;
    */
   processedSeq: bigint;
 
   /**
-   * The epoch after it.
+   * Epoch after `processed_seq`.
    *
    * @generated from field: uint64 processed_epoch = 2;
    */
@@ -567,62 +567,62 @@ export const CursorSchema: GenMessage<Cursor> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 7);
 
 /**
- * A change of members that somebody has to commit.
+ * A change of members that a member must commit.
  *
  * @generated from message signet.messaging.v1.Directive
  */
 export type Directive = Message<"signet.messaging.v1.Directive"> & {
   /**
-   * `dir_…`
+   * Directive id: `dir_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Why.
+   * Cause of the directive.
    *
    * @generated from field: signet.messaging.v1.DirectiveKind kind = 2;
    */
   kind: DirectiveKind;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.messaging.v1.Directive.Status status = 3;
    */
   status: Directive_Status;
 
   /**
-   * `prn_…`: whose leaves.
+   * Principal whose leaves to remove: `prn_…`.
    *
    * @generated from field: string user_id = 4;
    */
   userId: string;
 
   /**
-   * `dev_…`: which; empty for all of the user.
+   * Device to remove: `dev_…`; empty for all devices of the user.
    *
    * @generated from field: string device_id = 5;
    */
   deviceId: string;
 
   /**
-   * When it was issued. Other messages wait for it from 30 seconds after, if a member was online to carry it out.
+   * Time of issue. 30 seconds later the directive blocks other messages, if a member was online to carry it out.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 6;
    */
   issuedAt?: Timestamp | undefined;
 
   /**
-   * `dev_…`: who is at it; empty for nobody.
+   * Device that holds the lease: `dev_…`; empty for none.
    *
    * @generated from field: string leased_to = 7;
    */
   leasedTo: string;
 
   /**
-   * The lease is free again at it.
+   * Expiry time of the lease (exclusive).
    *
    * @generated from field: google.protobuf.Timestamp leased_until = 8;
    */
@@ -637,34 +637,34 @@ export const DirectiveSchema: GenMessage<Directive> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 8);
 
 /**
- * Where a directive stands.
+ * The state of a directive.
  *
  * @generated from enum signet.messaging.v1.Directive.Status
  */
 export const Directive_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * To be committed.
+   * Must be committed.
    *
    * @generated from enum value: OPEN = 1;
    */
   OPEN: 1,
 
   /**
-   * Of a REJOIN: removed, to be added again.
+   * Of a REJOIN: the device is removed and must be added again.
    *
    * @generated from enum value: REMOVED = 2;
    */
   REMOVED: 2,
 
   /**
-   * Carried out, or there is nothing left to do.
+   * Carried out, or no longer necessary.
    *
    * @generated from enum value: DONE = 3;
    */
@@ -672,7 +672,7 @@ export const Directive_Status = {
 } as const;
 
 /**
- * Where a directive stands.
+ * The state of a directive.
  *
  * @generated from enum signet.messaging.v1.Directive.Status
  */
@@ -685,27 +685,27 @@ export const Directive_StatusSchema: GenEnum<Directive_Status> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 8, 0);
 
 /**
- * A message in its place.
+ * A message and its position in the log.
  *
  * @generated from message signet.messaging.v1.Envelope
  */
 export type Envelope = Message<"signet.messaging.v1.Envelope"> & {
   /**
-   * Its place: dense, from 1.
+   * Sequence number, from 1 without gaps.
    *
    * @generated from field: uint64 seq = 1;
    */
   seq: bigint;
 
   /**
-   * The epoch that it is framed in.
+   * Epoch that the message is framed in.
    *
    * @generated from field: uint64 epoch = 2;
    */
   epoch: bigint;
 
   /**
-   * What it holds.
+   * Kind of content.
    *
    * @generated from field: signet.messaging.v1.Envelope.Kind kind = 3;
    */
@@ -719,35 +719,35 @@ export type Envelope = Message<"signet.messaging.v1.Envelope"> & {
   message: Uint8Array;
 
   /**
-   * H("content", message); of a commit H("commit", message).
+   * H("content", message); for a commit H("commit", message).
    *
    * @generated from field: bytes content_hash = 5;
    */
   contentHash: Uint8Array;
 
   /**
-   * `dev_…`: whose call appended it.
+   * Device that appended the message: `dev_…`.
    *
    * @generated from field: string sender_device_id = 6;
    */
   senderDeviceId: string;
 
   /**
-   * Never before that of the envelope before.
+   * Time of acceptance, never before that of the previous envelope.
    *
    * @generated from field: google.protobuf.Timestamp accepted_at = 7;
    */
   acceptedAt?: Timestamp | undefined;
 
   /**
-   * Of a commit: a SignedBytesV1 of a CommitReceiptBodyV1.
+   * For a commit: a SignedBytesV1 of a CommitReceiptBodyV1.
    *
    * @generated from field: bytes receipt = 8;
    */
   receipt: Uint8Array;
 
   /**
-   * The key that it was appended with; told to its sender alone.
+   * Idempotency key of the append. Only the sender sees it.
    *
    * @generated from field: bytes idempotency_key = 9;
    */
@@ -762,13 +762,13 @@ export const EnvelopeSchema: GenMessage<Envelope> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 9);
 
 /**
- * What an envelope holds.
+ * The kind of content in an envelope.
  *
  * @generated from enum signet.messaging.v1.Envelope.Kind
  */
 export const Envelope_Kind = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: KIND_UNSPECIFIED = 0;
    */
@@ -790,7 +790,7 @@ export const Envelope_Kind = {
 } as const;
 
 /**
- * What an envelope holds.
+ * The kind of content in an envelope.
  *
  * @generated from enum signet.messaging.v1.Envelope.Kind
  */
@@ -803,111 +803,111 @@ export const Envelope_KindSchema: GenEnum<Envelope_Kind> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 9, 0);
 
 /**
- * A device's way into a conversation.
+ * An MLS Welcome for one device.
  *
  * @generated from message signet.messaging.v1.Welcome
  */
 export type Welcome = Message<"signet.messaging.v1.Welcome"> & {
   /**
-   * `wel_…`
+   * Welcome id: `wel_…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * `cnv_…`
+   * Conversation id: `cnv_…`.
    *
    * @generated from field: string conversation_id = 2;
    */
   conversationId: string;
 
   /**
-   * The MLS group's id.
+   * MLS group id.
    *
    * @generated from field: bytes mls_group_id = 3;
    */
   mlsGroupId: Uint8Array;
 
   /**
-   * Direct or group.
+   * Kind of conversation.
    *
    * @generated from field: signet.messaging.v1.ConversationKind conversation_kind = 4;
    */
   conversationKind: ConversationKind;
 
   /**
-   * The epoch that it leads into.
+   * Epoch that the device joins at.
    *
    * @generated from field: uint64 epoch = 5;
    */
   epoch: bigint;
 
   /**
-   * The place of the commit that added the device: the log is read on from there.
+   * Sequence number of the commit that added the device. The device reads the log from there.
    *
    * @generated from field: uint64 commit_seq = 6;
    */
   commitSeq: bigint;
 
   /**
-   * Which of the device's key packages opens it: 32 bytes.
+   * KeyPackageRef of the device's key package that opens it, 32 bytes.
    *
    * @generated from field: bytes key_package_ref = 7;
    */
   keyPackageRef: Uint8Array;
 
   /**
-   * An MLSMessage with a Welcome for this device alone, without the tree; empty when it was consumed.
+   * An MLSMessage with a Welcome for this device alone, without the tree; empty once consumed.
    *
    * @generated from field: bytes welcome = 8;
    */
   welcome: Uint8Array;
 
   /**
-   * H("tree-blob", ratchet tree), in lower-case hex; see GetTree.
+   * H("tree-blob", ratchet tree) in lower-case hexadecimal; see GetTree.
    *
    * @generated from field: string tree_hash = 9;
    */
   treeHash: string;
 
   /**
-   * The receipt of the commit.
+   * Receipt of the commit.
    *
    * @generated from field: bytes receipt = 10;
    */
   receipt: Uint8Array;
 
   /**
-   * The membership proof of the commit.
+   * Membership proof of the commit.
    *
    * @generated from field: bytes proof = 11;
    */
   proof: Uint8Array;
 
   /**
-   * `dev_…`: who added it.
+   * Device that committed the add: `dev_…`.
    *
    * @generated from field: string adder_device_id = 12;
    */
   adderDeviceId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.messaging.v1.Welcome.Status status = 13;
    */
   status: Welcome_Status;
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 14;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * It is gone at it.
+   * Expiry time; the service then erases it.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 15;
    */
@@ -922,27 +922,27 @@ export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 10);
 
 /**
- * Where a welcome stands.
+ * The state of a welcome.
  *
  * @generated from enum signet.messaging.v1.Welcome.Status
  */
 export const Welcome_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * To be consumed.
+   * Can be consumed.
    *
    * @generated from enum value: PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * Consumed: its bytes are erased.
+   * Consumed; its bytes are erased.
    *
    * @generated from enum value: CONSUMED = 2;
    */
@@ -950,7 +950,7 @@ export const Welcome_Status = {
 } as const;
 
 /**
- * Where a welcome stands.
+ * The state of a welcome.
  *
  * @generated from enum signet.messaging.v1.Welcome.Status
  */
@@ -963,76 +963,78 @@ export const Welcome_StatusSchema: GenEnum<Welcome_Status> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 10, 0);
 
 /**
- * Ciphertext that is no message: an opaque file in parts.
+ * A ciphertext in parts that is too large for a message.
  *
  * @generated from message signet.messaging.v1.Attachment
  */
 export type Attachment = Message<"signet.messaging.v1.Attachment"> & {
   /**
-   * `att_…`; where the ciphertext is. Clients derive no key from it: they make theirs before the service names it.
+   * Attachment id: `att_…`, the locator of the ciphertext. Clients derive no key from it: they create theirs before the
+   * service assigns the id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * `cnv_…`: whose members may read it.
+   * Conversation whose members can read it: `cnv_…`.
    *
    * @generated from field: string conversation_id = 2;
    */
   conversationId: string;
 
   /**
-   * Where it stands.
+   * Current state.
    *
    * @generated from field: signet.messaging.v1.Attachment.Status status = 3;
    */
   status: Attachment_Status;
 
   /**
-   * Bytes in all.
+   * Total size in bytes.
    *
    * @generated from field: uint64 size = 4;
    */
   size: bigint;
 
   /**
-   * SHA-256 of it all, as whoever uploaded it says. Checked when it is completed; readers check it again.
+   * SHA-256 of the ciphertext, as asserted by the uploader. The service checks it on completion, and readers check it
+   * again.
    *
    * @generated from field: bytes sha256 = 5;
    */
   sha256: Uint8Array;
 
   /**
-   * Bytes in each part but the last.
+   * Size in bytes of each part but the last.
    *
    * @generated from field: uint32 part_size = 6;
    */
   partSize: number;
 
   /**
-   * How many parts it has.
+   * Number of parts.
    *
    * @generated from field: uint32 part_count = 7;
    */
   partCount: number;
 
   /**
-   * The indexes of those that are missing, the first 100.
+   * Indexes of the missing parts, at most 100.
    *
    * @generated from field: repeated uint32 missing_parts = 8;
    */
   missingParts: number[];
 
   /**
-   * When it was made.
+   * Creation time.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
   createdAt?: Timestamp | undefined;
 
   /**
-   * It is gone at it.
+   * Expiry time; the service then erases it.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
@@ -1047,27 +1049,27 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
   messageDesc(file_signet_messaging_v1_records, 11);
 
 /**
- * Where an attachment stands.
+ * The state of an attachment.
  *
  * @generated from enum signet.messaging.v1.Attachment.Status
  */
 export const Attachment_Status = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Parts are missing. Gone a day after it was made.
+   * Parts are missing. The service erases the attachment one day after its creation.
    *
    * @generated from enum value: UPLOADING = 1;
    */
   UPLOADING: 1,
 
   /**
-   * Whole, and does not change any more.
+   * Complete and immutable.
    *
    * @generated from enum value: COMPLETE = 2;
    */
@@ -1075,7 +1077,7 @@ export const Attachment_Status = {
 } as const;
 
 /**
- * Where an attachment stands.
+ * The state of an attachment.
  *
  * @generated from enum signet.messaging.v1.Attachment.Status
  */
@@ -1088,20 +1090,20 @@ export const Attachment_StatusSchema: GenEnum<Attachment_Status> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 11, 0);
 
 /**
- * What a conversation is.
+ * The kind of a conversation.
  *
  * @generated from enum signet.messaging.v1.ConversationKind
  */
 export const ConversationKind = {
   /**
-   * Not said: refused.
+   * Unset; the service rejects it.
    *
    * @generated from enum value: CONVERSATION_KIND_UNSPECIFIED = 0;
    */
   CONVERSATION_KIND_UNSPECIFIED: 0,
 
   /**
-   * Two users, for good.
+   * Two fixed users.
    *
    * @generated from enum value: DIRECT = 1;
    */
@@ -1116,7 +1118,7 @@ export const ConversationKind = {
 } as const;
 
 /**
- * What a conversation is.
+ * The kind of a conversation.
  *
  * @generated from enum signet.messaging.v1.ConversationKind
  */
@@ -1129,34 +1131,34 @@ export const ConversationKindSchema: GenEnum<ConversationKind> = /*@__PURE__*/
   enumDesc(file_signet_messaging_v1_records, 0);
 
 /**
- * Where a change of members comes from.
+ * The cause of a change of members.
  *
  * @generated from enum signet.messaging.v1.DirectiveKind
  */
 export const DirectiveKind = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: DIRECTIVE_KIND_UNSPECIFIED = 0;
    */
   DIRECTIVE_KIND_UNSPECIFIED: 0,
 
   /**
-   * A device was revoked, or its user ended: its leaves are to be removed.
+   * A device was revoked, or its user was deleted: its leaves must be removed.
    *
    * @generated from enum value: REVOCATION = 1;
    */
   REVOCATION: 1,
 
   /**
-   * A user asked to leave: all of the user's leaves are to be removed.
+   * A user asked to leave: all of the user's leaves must be removed.
    *
    * @generated from enum value: LEAVE = 2;
    */
   LEAVE: 2,
 
   /**
-   * A device cannot follow any more: its leaf is to be removed, and then added again.
+   * A device cannot process the log: its leaf must be removed, then added again.
    *
    * @generated from enum value: REJOIN = 3;
    */
@@ -1164,7 +1166,7 @@ export const DirectiveKind = {
 } as const;
 
 /**
- * Where a change of members comes from.
+ * The cause of a change of members.
  *
  * @generated from enum signet.messaging.v1.DirectiveKind
  */

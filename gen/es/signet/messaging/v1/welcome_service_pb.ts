@@ -18,20 +18,20 @@ export const file_signet_messaging_v1_welcome_service: GenFile = /*@__PURE__*/
   fileDesc("CilzaWduZXQvbWVzc2FnaW5nL3YxL3dlbGNvbWVfc2VydmljZS5wcm90bxITc2lnbmV0Lm1lc3NhZ2luZy52MSJQChNMaXN0V2VsY29tZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQiXwoUTGlzdFdlbGNvbWVzUmVzcG9uc2USLgoId2VsY29tZXMYASADKAsyHC5zaWduZXQubWVzc2FnaW5nLnYxLldlbGNvbWUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIncKFUNvbnN1bWVXZWxjb21lUmVxdWVzdBI8Cgp3ZWxjb21lX2lkGAEgASgJQii6SCVyIzIhXndlbF9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0kEiAKD2lkZW1wb3RlbmN5X2tleRgCIAEoDEIHukgEegJoECJHChZDb25zdW1lV2VsY29tZVJlc3BvbnNlEi0KB3dlbGNvbWUYASABKAsyHC5zaWduZXQubWVzc2FnaW5nLnYxLldlbGNvbWUy/gIKDldlbGNvbWVTZXJ2aWNlEqUBCgxMaXN0V2VsY29tZXMSKC5zaWduZXQubWVzc2FnaW5nLnYxLkxpc3RXZWxjb21lc1JlcXVlc3QaKS5zaWduZXQubWVzc2FnaW5nLnYxLkxpc3RXZWxjb21lc1Jlc3BvbnNlIkCQAgHK2hgfSh0KBSoDCgEBChASDm1lc3NhZ2luZy5yZWFkCgJaAILT5JMCFBISL3NlY3VyaXR5L3dlbGNvbWVzEsMBCg5Db25zdW1lV2VsY29tZRIqLnNpZ25ldC5tZXNzYWdpbmcudjEuQ29uc3VtZVdlbGNvbWVSZXF1ZXN0Gisuc2lnbmV0Lm1lc3NhZ2luZy52MS5Db25zdW1lV2VsY29tZVJlc3BvbnNlIljK2hgiSiAKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZQoEWgIIAYLT5JMCLDoBKiInL3NlY3VyaXR5L3dlbGNvbWVzL3t3ZWxjb21lX2lkfS9jb25zdW1lQmYKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQhNXZWxjb21lU2VydmljZVByb3RvUAFaNHNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9tZXNzYWdpbmcvdjE7bWVzc2FnaW5ndjFiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
 
 /**
- * A page of a list (AIP-158).
+ * Request for one page (AIP-158).
  *
  * @generated from message signet.messaging.v1.ListWelcomesRequest
  */
 export type ListWelcomesRequest = Message<"signet.messaging.v1.ListWelcomesRequest"> & {
   /**
-   * At most this many; 0 means 50.
+   * Maximum number of results, at most 200; 0 means 50.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * From the answer before; empty for the first page.
+   * `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -46,20 +46,20 @@ export const ListWelcomesRequestSchema: GenMessage<ListWelcomesRequest> = /*@__P
   messageDesc(file_signet_messaging_v1_welcome_service, 0);
 
 /**
- * A page of welcomes.
+ * One page of welcomes.
  *
  * @generated from message signet.messaging.v1.ListWelcomesResponse
  */
 export type ListWelcomesResponse = Message<"signet.messaging.v1.ListWelcomesResponse"> & {
   /**
-   * Oldest first; at most 1 MiB in all.
+   * Oldest first; at most 1 MiB in total.
    *
    * @generated from field: repeated signet.messaging.v1.Welcome welcomes = 1;
    */
   welcomes: Welcome[];
 
   /**
-   * Asks for the next page; empty on the last.
+   * Token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -74,20 +74,20 @@ export const ListWelcomesResponseSchema: GenMessage<ListWelcomesResponse> = /*@_
   messageDesc(file_signet_messaging_v1_welcome_service, 1);
 
 /**
- * Which welcome.
+ * Request of ConsumeWelcome.
  *
  * @generated from message signet.messaging.v1.ConsumeWelcomeRequest
  */
 export type ConsumeWelcomeRequest = Message<"signet.messaging.v1.ConsumeWelcomeRequest"> & {
   /**
-   * `wel_…`
+   * Welcome id: `wel_…`.
    *
    * @generated from field: string welcome_id = 1;
    */
   welcomeId: string;
 
   /**
-   * Random, the same when the call is repeated.
+   * Idempotency key: 16 random bytes. A retry sends the same key.
    *
    * @generated from field: bytes idempotency_key = 2;
    */
@@ -102,7 +102,7 @@ export const ConsumeWelcomeRequestSchema: GenMessage<ConsumeWelcomeRequest> = /*
   messageDesc(file_signet_messaging_v1_welcome_service, 2);
 
 /**
- * The device is in.
+ * The device has joined.
  *
  * @generated from message signet.messaging.v1.ConsumeWelcomeResponse
  */
@@ -131,6 +131,9 @@ export const WelcomeService: GenService<{
   /**
    * Lists the calling device's pending welcomes, oldest first. Listing consumes nothing.
    *
+   * Requires: USER and scope messaging.read and device.
+   * REST: GET /security/welcomes.
+   *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
    *   PERMISSION_DENIED MISSING_SCOPE, DEVICE_REVOKED
@@ -144,12 +147,15 @@ export const WelcomeService: GenService<{
     output: typeof ListWelcomesResponseSchema;
   },
   /**
-   * Confirms that the device has joined, and erases the welcome. The device has stored its state before. Repeating the
-   * call with the same key succeeds.
+   * Confirms that the device has joined, and erases the welcome. The device stores its group state before the call.
+   * Repeating the call with the same key succeeds.
+   *
+   * Requires: USER and scope messaging.write and device proof.
+   * REST: POST /security/welcomes/{welcome_id}/consume.
    *
    * Errors:
-   *   NOT_FOUND         NOT_FOUND (the device has no such welcome: also another's, one that is void or expired)
-   *   ALREADY_EXISTS    WELCOME_ALREADY_CONSUMED (with another key)
+   *   NOT_FOUND         NOT_FOUND (not a valid welcome of this device)
+   *   ALREADY_EXISTS    WELCOME_ALREADY_CONSUMED (with another idempotency key)
    *   PERMISSION_DENIED MISSING_SCOPE, DEVICE_REVOKED
    *   UNAUTHENTICATED   DEVICE_REQUIRED, PROOF_OF_POSSESSION_REQUIRED, DEVICE_PROOF_INVALID
    *

@@ -14,15 +14,15 @@ export const file_signet_transfer_v1_records: GenFile = /*@__PURE__*/
   fileDesc("CiBzaWduZXQvdHJhbnNmZXIvdjEvcmVjb3Jkcy5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIs0GCgZSZWNvcmQSLAoGZGV2aWNlGAEgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUgAEjUKC2RldmljZV9saXN0GAIgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkRldmljZUxpc3RIABI1Cgtwcm9vZl9ub25jZRgDIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5Qcm9vZk5vbmNlSAASNQoLa2V5X3BhY2thZ2UYBCABKAsyHi5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZUgAEi8KCGluaXRfa2V5GAUgASgLMhsuc2lnbmV0LnRyYW5zZmVyLnYxLkluaXRLZXlIABI4Cgxjb252ZXJzYXRpb24YBiABKAsyIC5zaWduZXQudHJhbnNmZXIudjEuQ29udmVyc2F0aW9uSAASKAoEbGVhZhgHIAEoCzIYLnNpZ25ldC50cmFuc2Zlci52MS5MZWFmSAASMAoIZW52ZWxvcGUYCCABKAsyHC5zaWduZXQudHJhbnNmZXIudjEuRW52ZWxvcGVIABIzCgpncm91cF9pbmZvGAkgASgLMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkdyb3VwSW5mb0gAEjMKCnRyZWVfY2h1bmsYCiABKAsyHS5zaWduZXQudHJhbnNmZXIudjEuVHJlZUNodW5rSAASLAoGY3Vyc29yGAsgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkN1cnNvckgAEi4KB3dlbGNvbWUYDCABKAsyGy5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZUgAEioKBWNsYWltGA0gASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLkNsYWltSAASNAoKYXR0YWNobWVudBgOIAEoCzIeLnNpZ25ldC50cmFuc2Zlci52MS5BdHRhY2htZW50SAASPQoPYXR0YWNobWVudF9wYXJ0GA8gASgLMiIuc2lnbmV0LnRyYW5zZmVyLnYxLkF0dGFjaG1lbnRQYXJ0SAASMQoJZ3JvdXBfa2V5GBAgASgLMhwuc2lnbmV0LnRyYW5zZmVyLnYxLkdyb3VwS2V5SABCDQoEa2luZBIFukgCCAEi3gMKBkRldmljZRIKCgJpZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhIKCmlzX3Jldm9rZWQYAyABKAgSGQoIbGVhZl9rZXkYBCABKAxCB7pIBHoCaCASJwoRcHJldmlvdXNfbGVhZl9rZXkYBSABKAxCB7pIBHoCaCBIAIgBARIjChZwcmV2aW91c19leHBpcmVzX2F0X21zGAYgASgDSAGIAQESHAoKY3JlZGVudGlhbBgHIAEoDEIIukgFegMYgCASIAoPY3JlZGVudGlhbF9oYXNoGAggASgMQge6SAR6AmggEhUKDWV4cGlyZXNfYXRfbXMYCSABKAMSGgoIcGxhdGZvcm0YCiABKAlCCLpIBXIDKIACEhUKDWNyZWF0ZWRfYXRfbXMYCyABKAMSFQoNY2hhbmdlZF9hdF9tcxgMIAEoAxIaCg1yZXZva2VkX2F0X21zGA0gASgDSAKIAQESHwoJbGVhZl9rZXlzGA4gAygMQgy6SAmSAQYiBHoCaCASGQoRaXNfcmV2b2NhdGlvbl9kdWUYDyABKAhCFAoSX3ByZXZpb3VzX2xlYWZfa2V5QhkKF19wcmV2aW91c19leHBpcmVzX2F0X21zQhAKDl9yZXZva2VkX2F0X21zIlUKCkRldmljZUxpc3QSDwoHdXNlcl9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgEEg4KBnNpZ25lZBgDIAEoDBIVCgRoYXNoGAQgASgMQge6SAR6AmggIk4KClByb29mTm9uY2USEQoJZGV2aWNlX2lkGAEgASgJEhYKBW5vbmNlGAIgASgMQge6SAR6AhhAEhUKDWV4cGlyZXNfYXRfbXMYAyABKAMipQIKCktleVBhY2thZ2USFAoDcmVmGAEgASgMQge6SAR6AmggEhkKCGluaXRfa2V5GAIgASgMQge6SAR6AmggEhEKCWRldmljZV9pZBgDIAEoCRIPCgd1c2VyX2lkGAQgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgFIAEoDEIHukgEegJoIBIZCgdwYWNrYWdlGAYgASgMQgi6SAV6AxiAQBIWCg5pc19sYXN0X3Jlc29ydBgHIAEoCBIVCg1ub3RfYmVmb3JlX21zGAggASgDEhQKDG5vdF9hZnRlcl9tcxgJIAEoAxJACgZzdGF0dXMYCiABKA4yJC5zaWduZXQudHJhbnNmZXIudjEuS2V5UGFja2FnZVN0YXR1c0IKukgHggEEEAEgACJWCgdJbml0S2V5EhEKCWRldmljZV9pZBgBIAEoCRIZCghpbml0X2tleRgCIAEoDEIHukgEegJoIBIdCgxwYWNrYWdlX2hhc2gYAyABKAxCB7pIBHoCaCAigAQKDENvbnZlcnNhdGlvbhIKCgJpZBgBIAEoCRIdCgxtbHNfZ3JvdXBfaWQYAiABKAxCB7pIBHoCaCASEQoJaXNfZGlyZWN0GAMgASgIEkIKBnN0YXR1cxgEIAEoDjImLnNpZ25ldC50cmFuc2Zlci52MS5Db252ZXJzYXRpb25TdGF0dXNCCrpIB4IBBBABIAASFwoPY3JlYXRvcl91c2VyX2lkGAUgASgJEhAKCHVzZXJfaWRzGAYgAygJEg0KBWVwb2NoGAcgASgEEhAKCGhlYWRfc2VxGAggASgEEhEKCWZpcnN0X3NlcRgJIAEoBBISCgpoZWFkX2F0X21zGAogASgDEi0KBXN0YXRlGAsgASgLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkVwb2NoU3RhdGUSMQoKZGlyZWN0aXZlcxgMIAMoCzIdLnNpZ25ldC50cmFuc2Zlci52MS5EaXJlY3RpdmUSNAoMZm9ya19yZXBvcnRzGA0gAygLMh4uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtSZXBvcnQSIAoTbWVtYmVyX29ubGluZV9hdF9tcxgOIAEoA0gAiAEBEhIKCm1heF9sZWF2ZXMYDyABKA0SFQoNY3JlYXRlZF9hdF9tcxgQIAEoA0IWChRfbWVtYmVyX29ubGluZV9hdF9tcyJrCghHcm91cEtleRIRCglkZXZpY2VfaWQYASABKAkSFAoDa2V5GAIgASgMQge6SAR6AhhAEh0KDHJlcXVlc3RfaGFzaBgDIAEoDEIHukgEegIYQBIXCg9jb252ZXJzYXRpb25faWQYBCABKAkipQEKCkVwb2NoU3RhdGUSGgoJc3RhdGVfdGFnGAEgASgMQge6SAR6AmggEh0KDHJlY2VpcHRfaGFzaBgCIAEoDEIHukgEegJoIBIVCg1ncm91cF9jb250ZXh0GAMgASgMEh8KF2ludGVyaW1fdHJhbnNjcmlwdF9oYXNoGAQgASgMEhYKCXRyZWVfaGFzaBgFIAEoDEgAiAEBQgwKCl90cmVlX2hhc2gilwIKCURpcmVjdGl2ZRIKCgJpZBgBIAEoCRI7CgRraW5kGAIgASgOMiEuc2lnbmV0LnRyYW5zZmVyLnYxLkRpcmVjdGl2ZUtpbmRCCrpIB4IBBBABIAASEgoKaXNfcmVtb3ZlZBgDIAEoCBIPCgd1c2VyX2lkGAQgASgJEhYKCWRldmljZV9pZBgFIAEoCUgAiAEBEhQKDGlzc3VlZF9hdF9tcxgGIAEoAxIcCg9sZWFzZV9kZXZpY2VfaWQYByABKAlIAYgBARIbCg5sZWFzZV91bnRpbF9tcxgIIAEoA0gCiAEBQgwKCl9kZXZpY2VfaWRCEgoQX2xlYXNlX2RldmljZV9pZEIRCg9fbGVhc2VfdW50aWxfbXMixAEKCkZvcmtSZXBvcnQSEQoJZGV2aWNlX2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSDQoFZXBvY2gYAyABKAQSCwoDc2VxGAQgASgEEjgKBWZhdWx0GAUgASgOMh0uc2lnbmV0LnRyYW5zZmVyLnYxLkZvcmtGYXVsdEIKukgHggEEEAEgABIWCglzdGF0ZV90YWcYBiABKAxIAIgBARIWCg5yZXBvcnRlZF9hdF9tcxgHIAEoA0IMCgpfc3RhdGVfdGFnIsEBCgRMZWFmEhcKD2NvbnZlcnNhdGlvbl9pZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSEAoIZnJvbV9zZXEYAyABKAQSEwoGdG9fc2VxGAQgASgESACIAQESEgoKbGVhZl9pbmRleBgFIAEoDRIPCgd1c2VyX2lkGAYgASgJEiAKD2NyZWRlbnRpYWxfaGFzaBgHIAEoDEIHukgEegJoIBIUCgxqb2luZWRfZXBvY2gYCCABKARCCQoHX3RvX3NlcSKNAgoIRW52ZWxvcGUSFwoPY29udmVyc2F0aW9uX2lkGAEgASgJEgsKA3NlcRgCIAEoBBINCgVlcG9jaBgDIAEoBBIRCglpc19jb21taXQYBCABKAgSGgoHbWVzc2FnZRgFIAEoDEIJukgGegQYgIBgEh0KDGNvbnRlbnRfaGFzaBgGIAEoDEIHukgEegJoIBIYChBzZW5kZXJfZGV2aWNlX2lkGAcgASgJEiAKD2lkZW1wb3RlbmN5X2tleRgIIAEoDEIHukgEegIYQBIWCg5hY2NlcHRlZF9hdF9tcxgJIAEoAxIeCgdyZWNlaXB0GAogASgMQgi6SAV6AxiAIEgAiAEBQgoKCF9yZWNlaXB0IkwKCUdyb3VwSW5mbxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSDQoFZXBvY2gYAiABKAQSFwoEaW5mbxgDIAEoDEIJukgGegQYgIAEInIKCVRyZWVDaHVuaxIXCg9jb252ZXJzYXRpb25faWQYASABKAkSFQoEaGFzaBgCIAEoDEIHukgEegJoIBIMCgRzaXplGAMgASgNEg0KBWluZGV4GAQgASgNEhgKBWNodW5rGAUgASgMQgm6SAZ6BBiAgEAijAEKBkN1cnNvchIXCg9jb252ZXJzYXRpb25faWQYASABKAkSEQoJZGV2aWNlX2lkGAIgASgJEhUKDXByb2Nlc3NlZF9zZXEYAyABKAQSFwoPcHJvY2Vzc2VkX2Vwb2NoGAQgASgEEhcKCnNlZW5fYXRfbXMYBSABKANIAIgBAUINCgtfc2Vlbl9hdF9tcyLhAwoHV2VsY29tZRIKCgJpZBgBIAEoCRIRCglkZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDG1sc19ncm91cF9pZBgEIAEoDEIHukgEegJoIBIRCglpc19kaXJlY3QYBSABKAgSDQoFZXBvY2gYBiABKAQSEgoKY29tbWl0X3NlcRgHIAEoBBIgCg9rZXlfcGFja2FnZV9yZWYYCCABKAxCB7pIBHoCaCASGgoHd2VsY29tZRgJIAEoDEIJukgGegQYgIBAEhoKCXRyZWVfaGFzaBgKIAEoDEIHukgEegJoIBIZCgdyZWNlaXB0GAsgASgMQgi6SAV6AxiAIBIYCgVwcm9vZhgMIAEoDEIJukgGegQYhIECEhcKD2FkZGVyX2RldmljZV9pZBgNIAEoCRI9CgZzdGF0dXMYDiABKA4yIS5zaWduZXQudHJhbnNmZXIudjEuV2VsY29tZVN0YXR1c0IKukgHggEEEAEgABIeChFjb25zdW1lZF93aXRoX2tleRgPIAEoDEgAiAEBEhUKDWNyZWF0ZWRfYXRfbXMYECABKAMSFQoNZXhwaXJlc19hdF9tcxgRIAEoA0IUChJfY29uc3VtZWRfd2l0aF9rZXki0QEKBUNsYWltEgoKAmlkGAEgASgJEhsKE3JlcXVlc3Rlcl9kZXZpY2VfaWQYAiABKAkSFwoPY29udmVyc2F0aW9uX2lkGAMgASgJEh0KDHJlcXVlc3RfaGFzaBgEIAEoDEIHukgEegJoIBI0CghwYWNrYWdlcxgFIAMoCzIiLnNpZ25ldC50cmFuc2Zlci52MS5DbGFpbWVkUGFja2FnZRIaChJ3aXRob3V0X2RldmljZV9pZHMYBiADKAkSFQoNY2xhaW1lZF9hdF9tcxgHIAEoAyI5Cg5DbGFpbWVkUGFja2FnZRIRCglkZXZpY2VfaWQYASABKAkSFAoDcmVmGAIgASgMQge6SAR6AmggItUCCgpBdHRhY2htZW50EgoKAmlkGAEgASgJEhcKD2NvbnZlcnNhdGlvbl9pZBgCIAEoCRIXCg9vd25lcl9kZXZpY2VfaWQYAyABKAkSFQoNb3duZXJfdXNlcl9pZBgEIAEoCRJACgZzdGF0dXMYBSABKA4yJC5zaWduZXQudHJhbnNmZXIudjEuQXR0YWNobWVudFN0YXR1c0IKukgHggEEEAEgABIYCgRzaXplGAYgASgEQgq6SAcyBRiAgIAyEhcKBnNoYTI1NhgHIAEoDEIHukgEegJoIBIeCglwYXJ0X3NpemUYCCABKA1CC7pICCoGGICAQCgBEg0KBXBhcnRzGAkgAygNEiAKD2lkZW1wb3RlbmN5X2tleRgKIAEoDEIHukgEegIYQBIVCg1jcmVhdGVkX2F0X21zGAsgASgDEhUKDWV4cGlyZXNfYXRfbXMYDCABKAMiWQoOQXR0YWNobWVudFBhcnQSFQoNYXR0YWNobWVudF9pZBgBIAEoCRIXCgVpbmRleBgCIAEoDUIIukgFKgMQgAgSFwoEZGF0YRgDIAEoDEIJukgGegQYgIBAKpgBChBLZXlQYWNrYWdlU3RhdHVzEiIKHktFWV9QQUNLQUdFX1NUQVRVU19VTlNQRUNJRklFRBAAEiAKHEtFWV9QQUNLQUdFX1NUQVRVU19BVkFJTEFCTEUQARIeChpLRVlfUEFDS0FHRV9TVEFUVVNfQ0xBSU1FRBACEh4KGktFWV9QQUNLQUdFX1NUQVRVU19SRVRJUkVEEAMqngEKEkNvbnZlcnNhdGlvblN0YXR1cxIjCh9DT05WRVJTQVRJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASHgoaQ09OVkVSU0FUSU9OX1NUQVRVU19BQ1RJVkUQARIjCh9DT05WRVJTQVRJT05fU1RBVFVTX1FVQVJBTlRJTkVEEAISHgoaQ09OVkVSU0FUSU9OX1NUQVRVU19DTE9TRUQQAyqDAQoNRGlyZWN0aXZlS2luZBIeChpESVJFQ1RJVkVfS0lORF9VTlNQRUNJRklFRBAAEh0KGURJUkVDVElWRV9LSU5EX1JFVk9DQVRJT04QARIYChRESVJFQ1RJVkVfS0lORF9MRUFWRRACEhkKFURJUkVDVElWRV9LSU5EX1JFSk9JThADKrIBCglGb3JrRmF1bHQSGgoWRk9SS19GQVVMVF9VTlNQRUNJRklFRBAAEiMKH0ZPUktfRkFVTFRfQ09NTUlUX1VOUFJPQ0VTU0FCTEUQARIhCh1GT1JLX0ZBVUxUX1NUQVRFX1RBR19NSVNNQVRDSBACEh4KGkZPUktfRkFVTFRfUkVDRUlQVF9JTlZBTElEEAMSIQodRk9SS19GQVVMVF9NRU1CRVJTSElQX0lOVkFMSUQQBCqBAQoNV2VsY29tZVN0YXR1cxIeChpXRUxDT01FX1NUQVRVU19VTlNQRUNJRklFRBAAEhoKFldFTENPTUVfU1RBVFVTX1BFTkRJTkcQARIbChdXRUxDT01FX1NUQVRVU19DT05TVU1FRBACEhcKE1dFTENPTUVfU1RBVFVTX1ZPSUQQAyqVAQoQQXR0YWNobWVudFN0YXR1cxIhCh1BVFRBQ0hNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEh8KG0FUVEFDSE1FTlRfU1RBVFVTX1VQTE9BRElORxABEh4KGkFUVEFDSE1FTlRfU1RBVFVTX0NPTVBMRVRFEAISHQoZQVRUQUNITUVOVF9TVEFUVVNfREVMRVRFRBADQlwKFmRldi5zaWduZXQudHJhbnNmZXIudjFCDFJlY29yZHNQcm90b1ABWjJzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvdHJhbnNmZXIvdjE7dHJhbnNmZXJ2MWIGcHJvdG8z", [file_buf_validate_validate]);
 
 /**
- * One thing that a messaging backend keeps of a place, whole in itself. Times are milliseconds since the Unix epoch; what
- * is absent is not there. Nothing in it is a secret of a device: keys are public, messages and files are ciphertext.
+ * One stored record of a scope, complete in itself. Times are milliseconds since the Unix epoch; an absent field has no
+ * value. It holds no secret of a device: keys are public, messages and files are ciphertext.
  *
  * @generated from message signet.transfer.v1.Record
  */
 export type Record = Message<"signet.transfer.v1.Record"> & {
   /**
-   * What it is. Nothing is told before what it names: devices before their packages, conversations before their logs,
-   * packages before claims.
+   * The kind of record. A record follows the records that it refers to: devices before their packages, conversations
+   * before their logs, packages before claims.
    *
    * @generated from oneof signet.transfer.v1.Record.kind
    */
@@ -133,7 +133,7 @@ export const RecordSchema: GenMessage<Record> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 0);
 
 /**
- * A device, revoked or not.
+ * A device, including revoked ones.
  *
  * @generated from message signet.transfer.v1.Device
  */
@@ -159,7 +159,7 @@ export type Device = Message<"signet.transfer.v1.Device"> & {
   leafKey: Uint8Array;
 
   /**
-   * The key before the last renewal, while it counts.
+   * Key before the last renewal, while it is still accepted.
    *
    * @generated from field: optional bytes previous_leaf_key = 5;
    */
@@ -206,14 +206,14 @@ export type Device = Message<"signet.transfer.v1.Device"> & {
   revokedAtMs?: bigint | undefined;
 
   /**
-   * Every leaf key that it ever had, in order of their bytes: no other device gets one of them.
+   * Every leaf key that the device ever had, in bytewise order. No other device can register one of them.
    *
    * @generated from field: repeated bytes leaf_keys = 14;
    */
   leafKeys: Uint8Array[];
 
   /**
-   * Key packages, welcomes and conversations may not know of its revocation yet.
+   * True if the effects of the revocation on key packages, welcomes and conversations are still pending.
    *
    * @generated from field: bool is_revocation_due = 15;
    */
@@ -264,8 +264,8 @@ export const DeviceListSchema: GenMessage<DeviceList> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 2);
 
 /**
- * A device proof that was used. Those used during the hold belong to calls that were refused: they may be missing, and
- * digests do not count them.
+ * A used device proof. Proofs used during the hold belong to refused calls: they may be missing, and digests exclude
+ * them.
  *
  * @generated from message signet.transfer.v1.ProofNonce
  */
@@ -360,7 +360,7 @@ export const KeyPackageSchema: GenMessage<KeyPackage> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 4);
 
 /**
- * An init key that was uploaded, for good: it is never taken again, but for the same package.
+ * The init key of an uploaded package. The service permanently rejects it for any other package.
  *
  * @generated from message signet.transfer.v1.InitKey
  */
@@ -376,7 +376,7 @@ export type InitKey = Message<"signet.transfer.v1.InitKey"> & {
   initKey: Uint8Array;
 
   /**
-   * SHA-256 of the package that it came in.
+   * SHA-256 of the package that contained it.
    *
    * @generated from field: bytes package_hash = 3;
    */
@@ -391,7 +391,7 @@ export const InitKeySchema: GenMessage<InitKey> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 5);
 
 /**
- * A conversation's head.
+ * The head of a conversation.
  *
  * @generated from message signet.transfer.v1.Conversation
  */
@@ -447,7 +447,7 @@ export type Conversation = Message<"signet.transfer.v1.Conversation"> & {
   headAtMs: bigint;
 
   /**
-   * What the newest commit led to; absent at epoch 0.
+   * State after the newest commit; absent at epoch 0.
    *
    * @generated from field: signet.transfer.v1.EpochState state = 11;
    */
@@ -487,7 +487,7 @@ export const ConversationSchema: GenMessage<Conversation> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 6);
 
 /**
- * With which key a device made a group: the same call again gives the same group.
+ * The idempotency key with which a device created a group. A repeated call returns the same group.
  *
  * @generated from message signet.transfer.v1.GroupKey
  */
@@ -521,7 +521,7 @@ export const GroupKeySchema: GenMessage<GroupKey> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 7);
 
 /**
- * What is kept of an epoch to check the commit that ends it.
+ * The stored state of an epoch, for checking the commit that ends it.
  *
  * @generated from message signet.transfer.v1.EpochState
  */
@@ -532,7 +532,7 @@ export type EpochState = Message<"signet.transfer.v1.EpochState"> & {
   stateTag: Uint8Array;
 
   /**
-   * H("commit-receipt", newest receipt): the next receipt names it, whoever signs that.
+   * H("commit-receipt", newest receipt). The next receipt names it, whichever backend signs it.
    *
    * @generated from field: bytes receipt_hash = 2;
    */
@@ -562,7 +562,7 @@ export const EpochStateSchema: GenMessage<EpochState> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 8);
 
 /**
- * A change of members that is to be committed.
+ * A change of members that must be committed.
  *
  * @generated from message signet.transfer.v1.Directive
  */
@@ -578,7 +578,7 @@ export type Directive = Message<"signet.transfer.v1.Directive"> & {
   kind: DirectiveKind;
 
   /**
-   * The first half of a rejoin is done.
+   * True if the removal of a rejoin is done.
    *
    * @generated from field: bool is_removed = 3;
    */
@@ -620,7 +620,7 @@ export const DirectiveSchema: GenMessage<Directive> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 9);
 
 /**
- * What a device reported of the state that members are in.
+ * A device's report about the state of a group.
  *
  * @generated from message signet.transfer.v1.ForkReport
  */
@@ -669,7 +669,7 @@ export const ForkReportSchema: GenMessage<ForkReport> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 10);
 
 /**
- * A leaf that is, or was: from the commit that brought it to the one that took it.
+ * A current or former leaf: from the commit that added it to the commit that removed it.
  *
  * @generated from message signet.transfer.v1.Leaf
  */
@@ -723,7 +723,7 @@ export const LeafSchema: GenMessage<Leaf> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 11);
 
 /**
- * One place of a log. It is also the memory of what was answered: by key and by content.
+ * One sequence number of a log. The backend finds earlier responses by its key and by its content.
  *
  * @generated from message signet.transfer.v1.Envelope
  */
@@ -776,7 +776,7 @@ export type Envelope = Message<"signet.transfer.v1.Envelope"> & {
   acceptedAtMs: bigint;
 
   /**
-   * Of a commit: SignedBytesV1, by the key of the backend that ordered it.
+   * For a commit: SignedBytesV1 by the key of the backend that ordered it.
    *
    * @generated from field: optional bytes receipt = 10;
    */
@@ -820,7 +820,7 @@ export const GroupInfoSchema: GenMessage<GroupInfo> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 13);
 
 /**
- * A piece of a tree, 1 MiB but for the last.
+ * A chunk of a tree, 1 MiB each but the last.
  *
  * @generated from message signet.transfer.v1.TreeChunk
  */
@@ -836,7 +836,7 @@ export type TreeChunk = Message<"signet.transfer.v1.TreeChunk"> & {
   hash: Uint8Array;
 
   /**
-   * Of the whole tree.
+   * Size of the whole tree in bytes.
    *
    * @generated from field: uint32 size = 3;
    */
@@ -861,7 +861,7 @@ export const TreeChunkSchema: GenMessage<TreeChunk> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 14);
 
 /**
- * How far a device has read, and when it called.
+ * The position of a device in the log, and the time of its last call.
  *
  * @generated from message signet.transfer.v1.Cursor
  */
@@ -900,7 +900,7 @@ export const CursorSchema: GenMessage<Cursor> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 15);
 
 /**
- * A newcomer's welcome; without its bytes once it was consumed or is void.
+ * A welcome; without its bytes once it is consumed or void.
  *
  * @generated from message signet.transfer.v1.Welcome
  */
@@ -999,7 +999,7 @@ export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 16);
 
 /**
- * What one claim gave.
+ * The result of a claim.
  *
  * @generated from message signet.transfer.v1.Claim
  */
@@ -1025,7 +1025,7 @@ export type Claim = Message<"signet.transfer.v1.Claim"> & {
   requestHash: Uint8Array;
 
   /**
-   * In order of their devices.
+   * In order of device id.
    *
    * @generated from field: repeated signet.transfer.v1.ClaimedPackage packages = 5;
    */
@@ -1050,7 +1050,7 @@ export const ClaimSchema: GenMessage<Claim> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 17);
 
 /**
- * A key package that a claim gave.
+ * A claimed key package.
  *
  * @generated from message signet.transfer.v1.ClaimedPackage
  */
@@ -1074,7 +1074,7 @@ export const ClaimedPackageSchema: GenMessage<ClaimedPackage> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 18);
 
 /**
- * A file, or one that is being uploaded.
+ * An attachment, complete or in upload.
  *
  * @generated from message signet.transfer.v1.Attachment
  */
@@ -1120,7 +1120,7 @@ export type Attachment = Message<"signet.transfer.v1.Attachment"> & {
   partSize: number;
 
   /**
-   * Indexes of the parts that are there, ascending.
+   * Indexes of the stored parts, ascending.
    *
    * @generated from field: repeated uint32 parts = 9;
    */
@@ -1150,7 +1150,7 @@ export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 19);
 
 /**
- * A piece of a file.
+ * A part of an attachment.
  *
  * @generated from message signet.transfer.v1.AttachmentPart
  */
@@ -1179,34 +1179,34 @@ export const AttachmentPartSchema: GenMessage<AttachmentPart> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_records, 20);
 
 /**
- * What became of a key package.
+ * The state of a key package.
  *
  * @generated from enum signet.transfer.v1.KeyPackageStatus
  */
 export const KeyPackageStatus = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: KEY_PACKAGE_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * May be claimed.
+   * Can be claimed.
    *
    * @generated from enum value: KEY_PACKAGE_STATUS_AVAILABLE = 1;
    */
   AVAILABLE: 1,
 
   /**
-   * Was given out.
+   * Claimed.
    *
    * @generated from enum value: KEY_PACKAGE_STATUS_CLAIMED = 2;
    */
   CLAIMED: 2,
 
   /**
-   * Is not given out any more.
+   * Retired.
    *
    * @generated from enum value: KEY_PACKAGE_STATUS_RETIRED = 3;
    */
@@ -1214,7 +1214,7 @@ export const KeyPackageStatus = {
 } as const;
 
 /**
- * What became of a key package.
+ * The state of a key package.
  *
  * @generated from enum signet.transfer.v1.KeyPackageStatus
  */
@@ -1227,34 +1227,34 @@ export const KeyPackageStatusSchema: GenEnum<KeyPackageStatus> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_records, 0);
 
 /**
- * Where a conversation stands.
+ * The state of a conversation.
  *
  * @generated from enum signet.transfer.v1.ConversationStatus
  */
 export const ConversationStatus = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: CONVERSATION_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Messages are taken.
+   * Accepts messages.
    *
    * @generated from enum value: CONVERSATION_STATUS_ACTIVE = 1;
    */
   ACTIVE: 1,
 
   /**
-   * Members differ on its state.
+   * Members disagree on its state.
    *
    * @generated from enum value: CONVERSATION_STATUS_QUARANTINED = 2;
    */
   QUARANTINED: 2,
 
   /**
-   * Nobody is left in it.
+   * No member is left.
    *
    * @generated from enum value: CONVERSATION_STATUS_CLOSED = 3;
    */
@@ -1262,7 +1262,7 @@ export const ConversationStatus = {
 } as const;
 
 /**
- * Where a conversation stands.
+ * The state of a conversation.
  *
  * @generated from enum signet.transfer.v1.ConversationStatus
  */
@@ -1275,13 +1275,13 @@ export const ConversationStatusSchema: GenEnum<ConversationStatus> = /*@__PURE__
   enumDesc(file_signet_transfer_v1_records, 1);
 
 /**
- * Why members change.
+ * The cause of a change of members.
  *
  * @generated from enum signet.transfer.v1.DirectiveKind
  */
 export const DirectiveKind = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: DIRECTIVE_KIND_UNSPECIFIED = 0;
    */
@@ -1295,14 +1295,14 @@ export const DirectiveKind = {
   REVOCATION: 1,
 
   /**
-   * A user leaves.
+   * A user asked to leave.
    *
    * @generated from enum value: DIRECTIVE_KIND_LEAVE = 2;
    */
   LEAVE: 2,
 
   /**
-   * A device is let in again.
+   * A device must be removed and added again.
    *
    * @generated from enum value: DIRECTIVE_KIND_REJOIN = 3;
    */
@@ -1310,7 +1310,7 @@ export const DirectiveKind = {
 } as const;
 
 /**
- * Why members change.
+ * The cause of a change of members.
  *
  * @generated from enum signet.transfer.v1.DirectiveKind
  */
@@ -1323,13 +1323,13 @@ export const DirectiveKindSchema: GenEnum<DirectiveKind> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_records, 2);
 
 /**
- * What is wrong, as the device sees it.
+ * The fault that the device found.
  *
  * @generated from enum signet.transfer.v1.ForkFault
  */
 export const ForkFault = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: FORK_FAULT_UNSPECIFIED = 0;
    */
@@ -1343,21 +1343,21 @@ export const ForkFault = {
   COMMIT_UNPROCESSABLE: 1,
 
   /**
-   * It leads to another state.
+   * The commit leads to another state.
    *
    * @generated from enum value: FORK_FAULT_STATE_TAG_MISMATCH = 2;
    */
   STATE_TAG_MISMATCH: 2,
 
   /**
-   * Its receipt is not valid.
+   * The receipt of the commit is invalid.
    *
    * @generated from enum value: FORK_FAULT_RECEIPT_INVALID = 3;
    */
   RECEIPT_INVALID: 3,
 
   /**
-   * It changes members without leave.
+   * The commit changes members without authorization.
    *
    * @generated from enum value: FORK_FAULT_MEMBERSHIP_INVALID = 4;
    */
@@ -1365,7 +1365,7 @@ export const ForkFault = {
 } as const;
 
 /**
- * What is wrong, as the device sees it.
+ * The fault that the device found.
  *
  * @generated from enum signet.transfer.v1.ForkFault
  */
@@ -1378,34 +1378,34 @@ export const ForkFaultSchema: GenEnum<ForkFault> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_records, 3);
 
 /**
- * What became of a welcome.
+ * The state of a welcome.
  *
  * @generated from enum signet.transfer.v1.WelcomeStatus
  */
 export const WelcomeStatus = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: WELCOME_STATUS_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
-   * Waits for its device.
+   * Can be consumed.
    *
    * @generated from enum value: WELCOME_STATUS_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * Was taken.
+   * Consumed.
    *
    * @generated from enum value: WELCOME_STATUS_CONSUMED = 2;
    */
   CONSUMED: 2,
 
   /**
-   * Leads nowhere any more.
+   * Void.
    *
    * @generated from enum value: WELCOME_STATUS_VOID = 3;
    */
@@ -1413,7 +1413,7 @@ export const WelcomeStatus = {
 } as const;
 
 /**
- * What became of a welcome.
+ * The state of a welcome.
  *
  * @generated from enum signet.transfer.v1.WelcomeStatus
  */
@@ -1426,13 +1426,13 @@ export const WelcomeStatusSchema: GenEnum<WelcomeStatus> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_records, 4);
 
 /**
- * Where an attachment stands.
+ * The state of an attachment.
  *
  * @generated from enum signet.transfer.v1.AttachmentStatus
  */
 export const AttachmentStatus = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: ATTACHMENT_STATUS_UNSPECIFIED = 0;
    */
@@ -1446,14 +1446,14 @@ export const AttachmentStatus = {
   UPLOADING: 1,
 
   /**
-   * Whole.
+   * Complete.
    *
    * @generated from enum value: ATTACHMENT_STATUS_COMPLETE = 2;
    */
   COMPLETE: 2,
 
   /**
-   * Its bytes are going.
+   * Its bytes are being erased.
    *
    * @generated from enum value: ATTACHMENT_STATUS_DELETED = 3;
    */
@@ -1461,7 +1461,7 @@ export const AttachmentStatus = {
 } as const;
 
 /**
- * Where an attachment stands.
+ * The state of an attachment.
  *
  * @generated from enum signet.transfer.v1.AttachmentStatus
  */

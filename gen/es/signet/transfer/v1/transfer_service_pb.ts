@@ -20,7 +20,7 @@ export const file_signet_transfer_v1_transfer_service: GenFile = /*@__PURE__*/
   fileDesc("CilzaWduZXQvdHJhbnNmZXIvdjEvdHJhbnNmZXJfc2VydmljZS5wcm90bxISc2lnbmV0LnRyYW5zZmVyLnYxIjMKBVBsYWNlEhcKBmFwcF9pZBgBIAEoCUIHukgEcgIQARIRCgl0ZW5hbnRfaWQYAiABKAkikwEKC1BsYWNlU3RhdHVzEi0KBXN0YXRlGAEgASgOMh4uc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlU3RhdGUSEwoLdHJhbnNmZXJfaWQYAiABKAwSLgoKY2hhbmdlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIaXNfZW1wdHkYBCABKAgiQwoPR2V0UGxhY2VSZXF1ZXN0EjAKBXBsYWNlGAEgASgLMhkuc2lnbmV0LnRyYW5zZmVyLnYxLlBsYWNlQga6SAPIAQEiQwoQR2V0UGxhY2VSZXNwb25zZRIvCgZzdGF0dXMYASABKAsyHy5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VTdGF0dXMimAEKEkNoYW5nZVBsYWNlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjIKBHN0ZXAYAyABKA4yGC5zaWduZXQudHJhbnNmZXIudjEuU3RlcEIKukgHggEEEAEgACJGChNDaGFuZ2VQbGFjZVJlc3BvbnNlEi8KBnN0YXR1cxgBIAEoCzIfLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZVN0YXR1cyKSAQoRRXhwb3J0UGFnZVJlcXVlc3QSMAoFcGxhY2UYASABKAsyGS5zaWduZXQudHJhbnNmZXIudjEuUGxhY2VCBrpIA8gBARIcCgt0cmFuc2Zlcl9pZBgCIAEoDEIHukgEegJoEBIYCgZjdXJzb3IYAyABKAlCCLpIBXIDKIAIEhMKC2RpZ2VzdF9vbmx5GAQgASgIIoIBChJFeHBvcnRQYWdlUmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLnNpZ25ldC50cmFuc2Zlci52MS5SZWNvcmQSEwoLbmV4dF9jdXJzb3IYAiABKAkSKgoGZGlnZXN0GAMgASgLMhouc2lnbmV0LnRyYW5zZmVyLnYxLkRpZ2VzdCJJCgZEaWdlc3QSFAoDc3VtGAEgASgMQge6SAR6AmggEikKBmNvdW50cxgCIAMoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5Db3VudCIkCgVDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIpwBChFJbXBvcnRQYWdlUmVxdWVzdBIwCgVwbGFjZRgBIAEoCzIZLnNpZ25ldC50cmFuc2Zlci52MS5QbGFjZUIGukgDyAEBEhwKC3RyYW5zZmVyX2lkGAIgASgMQge6SAR6AmgQEjcKB3JlY29yZHMYAyADKAsyGi5zaWduZXQudHJhbnNmZXIudjEuUmVjb3JkQgq6SAeSAQQQoJwBIhQKEkltcG9ydFBhZ2VSZXNwb25zZSpvCgpQbGFjZVN0YXRlEhsKF1BMQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASCAoET1BFThABEgsKB0hPTERJTkcQAhIICgRIRUxEEAMSDQoJUkVDRUlWSU5HEAQSCQoFTU9WRUQQBRIJCgVHSVZFThAGKmIKBFN0ZXASFAoQU1RFUF9VTlNQRUNJRklFRBAAEggKBEhPTEQQARILCgdSRUNFSVZFEAISCgoGRklOSVNIEAMSCwoHUkVMRUFTRRAEEgkKBUFCT1JUEAUSCQoFRVJBU0UQBjKoBAoPVHJhbnNmZXJTZXJ2aWNlEn0KCEdldFBsYWNlEiMuc2lnbmV0LnRyYW5zZmVyLnYxLkdldFBsYWNlUmVxdWVzdBokLnNpZ25ldC50cmFuc2Zlci52MS5HZXRQbGFjZVJlc3BvbnNlIiaQAgHK2hgfSh0KBSoDCgECChQSEm1lc3NhZ2luZy50cmFuc2ZlchKDAQoLQ2hhbmdlUGxhY2USJi5zaWduZXQudHJhbnNmZXIudjEuQ2hhbmdlUGxhY2VSZXF1ZXN0Gicuc2lnbmV0LnRyYW5zZmVyLnYxLkNoYW5nZVBsYWNlUmVzcG9uc2UiI8raGB9KHQoFKgMKAQIKFBISbWVzc2FnaW5nLnRyYW5zZmVyEoMBCgpFeHBvcnRQYWdlEiUuc2lnbmV0LnRyYW5zZmVyLnYxLkV4cG9ydFBhZ2VSZXF1ZXN0GiYuc2lnbmV0LnRyYW5zZmVyLnYxLkV4cG9ydFBhZ2VSZXNwb25zZSImkAIBytoYH0odCgUqAwoBAgoUEhJtZXNzYWdpbmcudHJhbnNmZXISiQEKCkltcG9ydFBhZ2USJS5zaWduZXQudHJhbnNmZXIudjEuSW1wb3J0UGFnZVJlcXVlc3QaJi5zaWduZXQudHJhbnNmZXIudjEuSW1wb3J0UGFnZVJlc3BvbnNlIizK2hgfSh0KBSoDCgECChQSEm1lc3NhZ2luZy50cmFuc2ZlctLaGAUIgICAAkJkChZkZXYuc2lnbmV0LnRyYW5zZmVyLnYxQhRUcmFuc2ZlclNlcnZpY2VQcm90b1ABWjJzaWduZXQuZGV2L3Byb3RvL2dlbi9zaWduZXQvdHJhbnNmZXIvdjE7dHJhbnNmZXJ2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_api_v1_wire, file_signet_authz_v1_requirement, file_signet_transfer_v1_records]);
 
 /**
- * Where users, devices and conversations are.
+ * The scope of users, devices and conversations.
  *
  * @generated from message signet.transfer.v1.Place
  */
@@ -31,7 +31,7 @@ export type Place = Message<"signet.transfer.v1.Place"> & {
   appId: string;
 
   /**
-   * Empty: the app without a tenant.
+   * Empty for the app without a tenant.
    *
    * @generated from field: string tenant_id = 2;
    */
@@ -46,7 +46,7 @@ export const PlaceSchema: GenMessage<Place> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_transfer_service, 0);
 
 /**
- * Where a place stands.
+ * The state of a scope.
  *
  * @generated from message signet.transfer.v1.PlaceStatus
  */
@@ -57,21 +57,21 @@ export type PlaceStatus = Message<"signet.transfer.v1.PlaceStatus"> & {
   state: PlaceState;
 
   /**
-   * Of the newest transfer; empty when there was none.
+   * Id of the newest transfer; empty for none.
    *
    * @generated from field: bytes transfer_id = 2;
    */
   transferId: Uint8Array;
 
   /**
-   * Since when.
+   * Time of the last change of state.
    *
    * @generated from field: google.protobuf.Timestamp changed_at = 3;
    */
   changedAt?: Timestamp | undefined;
 
   /**
-   * Nothing of it is kept here.
+   * True if the backend stores no data of the scope.
    *
    * @generated from field: bool is_empty = 4;
    */
@@ -86,7 +86,7 @@ export const PlaceStatusSchema: GenMessage<PlaceStatus> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_transfer_service, 1);
 
 /**
- * Which place.
+ * Request of GetPlace.
  *
  * @generated from message signet.transfer.v1.GetPlaceRequest
  */
@@ -105,7 +105,7 @@ export const GetPlaceRequestSchema: GenMessage<GetPlaceRequest> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_transfer_service, 2);
 
 /**
- * Where it stands.
+ * The state of the scope.
  *
  * @generated from message signet.transfer.v1.GetPlaceResponse
  */
@@ -124,7 +124,7 @@ export const GetPlaceResponseSchema: GenMessage<GetPlaceResponse> = /*@__PURE__*
   messageDesc(file_signet_transfer_v1_transfer_service, 3);
 
 /**
- * Which place, and what.
+ * Request of ChangePlace.
  *
  * @generated from message signet.transfer.v1.ChangePlaceRequest
  */
@@ -135,7 +135,7 @@ export type ChangePlaceRequest = Message<"signet.transfer.v1.ChangePlaceRequest"
   place?: Place | undefined;
 
   /**
-   * Names this transfer: 16 random bytes, the same in all its calls at both backends.
+   * Id of this transfer: 16 random bytes, the same in all calls to both backends.
    *
    * @generated from field: bytes transfer_id = 2;
    */
@@ -155,7 +155,7 @@ export const ChangePlaceRequestSchema: GenMessage<ChangePlaceRequest> = /*@__PUR
   messageDesc(file_signet_transfer_v1_transfer_service, 4);
 
 /**
- * Where it stands now.
+ * The state of the scope after the step.
  *
  * @generated from message signet.transfer.v1.ChangePlaceResponse
  */
@@ -174,7 +174,7 @@ export const ChangePlaceResponseSchema: GenMessage<ChangePlaceResponse> = /*@__P
   messageDesc(file_signet_transfer_v1_transfer_service, 5);
 
 /**
- * Which page.
+ * Request of ExportPage.
  *
  * @generated from message signet.transfer.v1.ExportPageRequest
  */
@@ -190,14 +190,14 @@ export type ExportPageRequest = Message<"signet.transfer.v1.ExportPageRequest"> 
   transferId: Uint8Array;
 
   /**
-   * next_cursor of the page before; empty for the first.
+   * `next_cursor` of the previous page; empty for the first.
    *
    * @generated from field: string cursor = 3;
    */
   cursor: string;
 
   /**
-   * Tells the digest alone.
+   * Returns only the digest.
    *
    * @generated from field: bool digest_only = 4;
    */
@@ -212,7 +212,7 @@ export const ExportPageRequestSchema: GenMessage<ExportPageRequest> = /*@__PURE_
   messageDesc(file_signet_transfer_v1_transfer_service, 6);
 
 /**
- * One page.
+ * One page of records.
  *
  * @generated from message signet.transfer.v1.ExportPageResponse
  */
@@ -223,7 +223,7 @@ export type ExportPageResponse = Message<"signet.transfer.v1.ExportPageResponse"
   records: Record[];
 
   /**
-   * Empty: this was the last.
+   * Cursor of the next page; empty on the last page.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -243,20 +243,21 @@ export const ExportPageResponseSchema: GenMessage<ExportPageResponse> = /*@__PUR
   messageDesc(file_signet_transfer_v1_transfer_service, 7);
 
 /**
- * What the records of a page come to, in whatever order and page they come: sums of all pages are those of the place.
+ * A digest of the records of a page, independent of order and paging: the sums of all pages add up to that of the
+ * scope.
  *
  * @generated from message signet.transfer.v1.Digest
  */
 export type Digest = Message<"signet.transfer.v1.Digest"> & {
   /**
-   * Sum, modulo 2^256 and big-endian, of SHA-256 over each record in binary.
+   * Sum of SHA-256 over each binary record, modulo 2^256, big-endian.
    *
    * @generated from field: bytes sum = 1;
    */
   sum: Uint8Array;
 
   /**
-   * By kind; those that there are none of are left out.
+   * Counts by kind; kinds without records are omitted.
    *
    * @generated from field: repeated signet.transfer.v1.Count counts = 2;
    */
@@ -271,13 +272,13 @@ export const DigestSchema: GenMessage<Digest> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_transfer_service, 8);
 
 /**
- * How many of a kind.
+ * The count of one kind.
  *
  * @generated from message signet.transfer.v1.Count
  */
 export type Count = Message<"signet.transfer.v1.Count"> & {
   /**
-   * As the field of Record is named.
+   * Name of the kind's field in Record.
    *
    * @generated from field: string kind = 1;
    */
@@ -297,7 +298,7 @@ export const CountSchema: GenMessage<Count> = /*@__PURE__*/
   messageDesc(file_signet_transfer_v1_transfer_service, 9);
 
 /**
- * One page.
+ * One page to import.
  *
  * @generated from message signet.transfer.v1.ImportPageRequest
  */
@@ -326,7 +327,7 @@ export const ImportPageRequestSchema: GenMessage<ImportPageRequest> = /*@__PURE_
   messageDesc(file_signet_transfer_v1_transfer_service, 10);
 
 /**
- * It is kept.
+ * Empty response of ImportPage.
  *
  * @generated from message signet.transfer.v1.ImportPageResponse
  */
@@ -341,55 +342,55 @@ export const ImportPageResponseSchema: GenMessage<ImportPageResponse> = /*@__PUR
   messageDesc(file_signet_transfer_v1_transfer_service, 11);
 
 /**
- * Whether a place is served here.
+ * The state of a scope at this backend.
  *
  * @generated from enum signet.transfer.v1.PlaceState
  */
 export const PlaceState = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: PLACE_STATE_UNSPECIFIED = 0;
    */
   PLACE_STATE_UNSPECIFIED: 0,
 
   /**
-   * It is.
+   * The backend serves it.
    *
    * @generated from enum value: OPEN = 1;
    */
   OPEN: 1,
 
   /**
-   * Writes are refused with PLACE_HELD; some may still be under way.
+   * Writes are refused with PLACE_HELD; earlier writes may still be in progress.
    *
    * @generated from enum value: HOLDING = 2;
    */
   HOLDING: 2,
 
   /**
-   * Writes are refused with PLACE_HELD, and nothing changes.
+   * Writes are refused with PLACE_HELD, and no write is in progress.
    *
    * @generated from enum value: HELD = 3;
    */
   HELD: 3,
 
   /**
-   * It is being filled: reads are refused as well.
+   * An import is in progress. Reads are refused as well.
    *
    * @generated from enum value: RECEIVING = 4;
    */
   RECEIVING: 4,
 
   /**
-   * It is served elsewhere: reads are refused as well.
+   * Another backend serves it. Reads are refused as well.
    *
    * @generated from enum value: MOVED = 5;
    */
   MOVED: 5,
 
   /**
-   * As HELD, and it is not opened here again: the target may be open.
+   * As HELD, but it cannot be opened here again, because the target may be open.
    *
    * @generated from enum value: GIVEN = 6;
    */
@@ -397,7 +398,7 @@ export const PlaceState = {
 } as const;
 
 /**
- * Whether a place is served here.
+ * The state of a scope at this backend.
  *
  * @generated from enum signet.transfer.v1.PlaceState
  */
@@ -410,34 +411,34 @@ export const PlaceStateSchema: GenEnum<PlaceState> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_transfer_service, 0);
 
 /**
- * What is to be done with a place.
+ * One step of a transfer.
  *
  * @generated from enum signet.transfer.v1.Step
  */
 export const Step = {
   /**
-   * Not said.
+   * Unset.
    *
    * @generated from enum value: STEP_UNSPECIFIED = 0;
    */
   STEP_UNSPECIFIED: 0,
 
   /**
-   * At the source: OPEN to HELD. Answered when no write is under way any more.
+   * At the source: OPEN to HELD. The response comes when no write is in progress.
    *
    * @generated from enum value: HOLD = 1;
    */
   HOLD: 1,
 
   /**
-   * At the target, which has nothing of the place: OPEN or MOVED to RECEIVING.
+   * At the target, which has no data of the scope: OPEN or MOVED to RECEIVING.
    *
    * @generated from enum value: RECEIVE = 2;
    */
   RECEIVE: 2,
 
   /**
-   * When all is copied: first at the source, HELD to GIVEN, then at the target, RECEIVING to OPEN.
+   * After the copy: first at the source, HELD to GIVEN, then at the target, RECEIVING to OPEN.
    *
    * @generated from enum value: FINISH = 3;
    */
@@ -451,15 +452,16 @@ export const Step = {
   RELEASE: 4,
 
   /**
-   * At the source: HELD to OPEN. At the target: RECEIVING to MOVED, when it was erased. Never at a source that is GIVEN,
-   * whose target may be open: two backends would go on from one state. The move goes on, to that target or another one.
+   * At the source: HELD to OPEN. At the target: RECEIVING to MOVED, once it is erased. Not possible at a source that is
+   * GIVEN: its target may be open, and two backends would continue from one state. The transfer then continues, to that
+   * target or another one.
    *
    * @generated from enum value: ABORT = 5;
    */
   ABORT: 5,
 
   /**
-   * MOVED or RECEIVING: a part of what is kept is erased, for good; again until is_empty.
+   * MOVED or RECEIVING: erases a part of the data permanently. Repeat until `is_empty`.
    *
    * @generated from enum value: ERASE = 6;
    */
@@ -467,7 +469,7 @@ export const Step = {
 } as const;
 
 /**
- * What is to be done with a place.
+ * One step of a transfer.
  *
  * @generated from enum signet.transfer.v1.Step
  */
@@ -480,17 +482,20 @@ export const StepSchema: GenEnum<Step> = /*@__PURE__*/
   enumDesc(file_signet_transfer_v1_transfer_service, 1);
 
 /**
- * Moves a place (an app, or one tenant of it) from one messaging backend to another. Both serve this; who moves calls
- * both: HOLD and export at the source, RECEIVE and import at the target, the same digest from both, then FINISH at the
- * source, FINISH at the target and RELEASE at the source. docs/decisions/0023-moving-a-tenant.md says why, docs/reference/operations.md how.
+ * Moves a scope (an app, or one tenant of it) from one messaging backend to another. Both backends serve this API, and
+ * the operator's program calls both. It sends HOLD and exports at the source, sends RECEIVE and imports at the target,
+ * and compares the digests. Then it sends FINISH at the source, FINISH at the target and RELEASE at the source.
+ * docs/decisions/0023-moving-a-tenant.md has the reasons, docs/reference/operations.md the procedure.
  *
- * For a service of the app itself, not of a tenant; of another app's places it is told APP_MISMATCH.
+ * The caller is a service of the app itself, not of a tenant. For scopes of another app it gets APP_MISMATCH.
  *
  * @generated from service signet.transfer.v1.TransferService
  */
 export const TransferService: GenService<{
   /**
-   * Tells where a place stands.
+   * Returns the state of a scope.
+   *
+   * Requires: SERVICE and scope messaging.transfer.
    *
    * Errors:
    *   PERMISSION_DENIED  MISSING_SCOPE, APP_MISMATCH, TENANT_MISMATCH
@@ -503,12 +508,15 @@ export const TransferService: GenService<{
     output: typeof GetPlaceResponseSchema;
   },
   /**
-   * Takes a place one step on. Again with the same transfer is no error, so that who moves may stop anywhere.
+   * Moves a scope one step further. Repeating a step with the same transfer succeeds, so the program can stop at any
+   * point.
+   *
+   * Requires: SERVICE and scope messaging.transfer.
    *
    * Errors:
-   *   FAILED_PRECONDITION STATE_CONFLICT (the step does not follow, it is another transfer's, or there is content)
+   *   FAILED_PRECONDITION STATE_CONFLICT (wrong state, another transfer, or the scope has data)
    *   PERMISSION_DENIED   MISSING_SCOPE, APP_MISMATCH, TENANT_MISMATCH
-   *   UNAVAILABLE         UNAVAILABLE: a write does not end; again goes on waiting for it
+   *   UNAVAILABLE         UNAVAILABLE: a write is still in progress; retry
    *
    * @generated from rpc signet.transfer.v1.TransferService.ChangePlace
    */
@@ -518,7 +526,9 @@ export const TransferService: GenService<{
     output: typeof ChangePlaceResponseSchema;
   },
   /**
-   * Tells the next records of a place that is HELD, GIVEN or RECEIVING, at most 2 MiB, or one.
+   * Returns the next records of a scope that is HELD, GIVEN or RECEIVING: at most 2 MiB, or one record.
+   *
+   * Requires: SERVICE and scope messaging.transfer.
    *
    * Errors:
    *   FAILED_PRECONDITION STATE_CONFLICT
@@ -533,12 +543,14 @@ export const TransferService: GenService<{
     output: typeof ExportPageResponseSchema;
   },
   /**
-   * Keeps records at a place that is RECEIVING, all of them or none. Again is no error. Pages are imported in the order
-   * that they were exported in.
+   * Stores records in a scope that is RECEIVING, all or none. Repeating the call succeeds. Pages are imported in the
+   * order of the export.
+   *
+   * Requires: SERVICE and scope messaging.transfer.
    *
    * Errors:
    *   FAILED_PRECONDITION STATE_CONFLICT
-   *   INVALID_ARGUMENT    INVALID_FIELD (a record that is none, or of another place)
+   *   INVALID_ARGUMENT    INVALID_FIELD (an invalid record, or one of another scope)
    *   PERMISSION_DENIED   MISSING_SCOPE, APP_MISMATCH, TENANT_MISMATCH
    *   RESOURCE_EXHAUSTED  STORAGE_FULL
    *

@@ -23,19 +23,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What kind of entity is authorized.
+// The kind of an authorized entity.
 type PrincipalKind int32
 
 const (
-	// Not said: refused.
+	// Unset; the service rejects it.
 	PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED PrincipalKind = 0
-	// A human; has an identity; made at the first sign-in.
+	// A human with an identity; created at the first sign-in.
 	PrincipalKind_USER PrincipalKind = 1
-	// A service account; has no identity; has client credentials.
+	// A service account with client credentials and no identity.
 	PrincipalKind_SERVICE PrincipalKind = 2
-	// An autonomous agent; reserved.
+	// An autonomous agent. Reserved.
 	PrincipalKind_AGENT PrincipalKind = 3
-	// An actor of an app graph; reserved.
+	// An actor of an app graph. Reserved.
 	PrincipalKind_ACTOR PrincipalKind = 4
 )
 
@@ -84,23 +84,23 @@ func (PrincipalKind) EnumDescriptor() ([]byte, []int) {
 	return file_signet_authz_v1_context_proto_rawDescGZIP(), []int{0}
 }
 
-// How a caller came by its token.
+// How a caller obtained its token.
 type AuthMethod int32
 
 const (
-	// Not said: refused.
+	// Unset; the service rejects it.
 	AuthMethod_AUTH_METHOD_UNSPECIFIED AuthMethod = 0
 	// A person signed in.
 	AuthMethod_USER_SESSION AuthMethod = 1
-	// A service presented its secret or key (RFC 6749 section 4.4).
+	// A service authenticated with its secret or key (RFC 6749 section 4.4).
 	AuthMethod_CLIENT_CREDENTIALS AuthMethod = 2
 	// A personal access token was exchanged.
 	AuthMethod_PERSONAL_ACCESS_TOKEN AuthMethod = 3
 	// A service acts for a user (RFC 8693).
 	AuthMethod_ON_BEHALF_OF AuthMethod = 4
-	// A message's envelope carried it.
+	// The envelope of a message carried the context.
 	AuthMethod_ACTOR_ENVELOPE AuthMethod = 5
-	// A job of the system itself; never from the wire.
+	// An internal job; never accepted from the network.
 	AuthMethod_INTERNAL_JOB AuthMethod = 6
 )
 
@@ -153,50 +153,50 @@ func (AuthMethod) EnumDescriptor() ([]byte, []int) {
 	return file_signet_authz_v1_context_proto_rawDescGZIP(), []int{1}
 }
 
-// Who is calling: what the middleware of every target builds from a verified credential and hands to the authorizer
-// and to the handler.
+// The verified caller. The guard of each target builds it from a verified credential and passes it to the authorizer
+// and the handler.
 type AuthContext struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whose authority and whose resources: the subject.
+	// The subject: the principal whose authority and resources the call uses.
 	Principal *PrincipalRef `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
-	// The global human identity; empty for services.
+	// Identity of the person; empty for services.
 	IdentityId string `protobuf:"bytes,2,opt,name=identity_id,json=identityId,proto3" json:"identity_id,omitempty"`
-	// The app that the token was issued for.
+	// App that the token was issued for.
 	AppId string `protobuf:"bytes,3,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// Empty when the token belongs to no tenant.
+	// Tenant of the token; empty for none.
 	TenantId string `protobuf:"bytes,4,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// Empty when the token belongs to no context.
+	// Context of the token; empty for none.
 	ContextId string `protobuf:"bytes,5,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
-	// The session of a signed-in user; empty for services and delegated calls.
+	// Session of the signed-in user; empty for services and delegated calls.
 	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The token's `jti`.
+	// Id of the token's `jti`.
 	TokenId string `protobuf:"bytes,7,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
-	// The personal access token or the client secret that the token was obtained with.
+	// Personal access token or client secret that the token was obtained with.
 	CredentialId string `protobuf:"bytes,8,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
 	// The token's `iss`.
 	Issuer string `protobuf:"bytes,9,opt,name=issuer,proto3" json:"issuer,omitempty"`
-	// The token's `aud`: always one.
+	// The token's `aud`: always exactly one audience.
 	Audience string `protobuf:"bytes,10,opt,name=audience,proto3" json:"audience,omitempty"`
 	// The token's `scp`.
 	Scopes []string `protobuf:"bytes,11,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// Keys of the roles held in this app, tenant and context: granted there, or inherited. Nothing is known of them unless
-	// `grants_loaded`.
+	// Keys of the roles held in the token's app, tenant and context, granted there or inherited. Empty and without
+	// meaning unless `grants_loaded`.
 	Roles []string `protobuf:"bytes,12,rep,name=roles,proto3" json:"roles,omitempty"`
-	// Keys of the permissions held in this app, tenant and context, or on a resource there, as far as the token's scopes let
-	// them be used. Nothing is known of them unless `grants_loaded`.
+	// Keys of the permissions held in the token's app, tenant and context, or on a resource there, as far as the token's
+	// scopes allow. Empty and without meaning unless `grants_loaded`.
 	Permissions []string `protobuf:"bytes,13,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// How the caller came by the token.
+	// How the caller obtained the token.
 	Method AuthMethod `protobuf:"varint,14,opt,name=method,proto3,enum=signet.authz.v1.AuthMethod" json:"method,omitempty"`
-	// The service that acts for the principal; absent when nobody does.
+	// The service that acts for the principal (RFC 8693); absent for none.
 	Actor *PrincipalRef `protobuf:"bytes,15,opt,name=actor,proto3" json:"actor,omitempty"`
-	// What the actor was allowed; absent when there is no actor.
+	// The delegation to the actor; absent without an actor.
 	Delegation *Delegation `protobuf:"bytes,16,opt,name=delegation,proto3" json:"delegation,omitempty"`
-	// The verified claims, as they are in the token.
+	// The verified claims, unchanged.
 	Claims *structpb.Struct `protobuf:"bytes,17,opt,name=claims,proto3" json:"claims,omitempty"`
-	// `dev_…`: the device that the session is bound to; empty for none.
+	// Device that the session is bound to: `dev_…`; empty for none.
 	DeviceId string `protobuf:"bytes,18,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`
-	// Whether `roles` and `permissions` were read from a permission snapshot. False: they are empty because nobody asked,
-	// and the caller may hold some.
+	// True if `roles` and `permissions` were read from a permission snapshot. If false they are empty, and the caller may
+	// still hold some.
 	GrantsLoaded  bool `protobuf:"varint,19,opt,name=grants_loaded,json=grantsLoaded,proto3" json:"grants_loaded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -365,12 +365,12 @@ func (x *AuthContext) GetGrantsLoaded() bool {
 	return false
 }
 
-// A principal, by id and kind.
+// Reference to a principal by id and kind.
 type PrincipalRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `prn_…`
+	// Principal id: `prn_…`.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What kind of principal it is.
+	// Kind of the principal.
 	Kind          PrincipalKind `protobuf:"varint,2,opt,name=kind,proto3,enum=signet.authz.v1.PrincipalKind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -420,16 +420,16 @@ func (x *PrincipalRef) GetKind() PrincipalKind {
 	return PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED
 }
 
-// What an actor was allowed to do for the principal.
+// The delegation from the principal to an actor.
 type Delegation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The service that acts.
 	Actor *PrincipalRef `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The job that the delegation was given for.
+	// Job that the delegation is limited to.
 	JobId string `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	// The session of the subject that it came from; empty for standing delegations.
+	// Session of the subject that the delegation came from; empty for standing delegations.
 	OriginSessionId string `protobuf:"bytes,3,opt,name=origin_session_id,json=originSessionId,proto3" json:"origin_session_id,omitempty"`
-	// When it ends.
+	// Expiry time.
 	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,15 +496,15 @@ func (x *Delegation) GetExpiresAt() *timestamppb.Timestamp {
 // A protected resource, as the target that owns it resolved it.
 type ResourceRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource's type.
+	// Resource type.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// The resource's id.
+	// Resource id.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// The app it belongs to.
+	// App of the resource.
 	AppId string `protobuf:"bytes,3,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
-	// The tenant it belongs to; empty for none.
+	// Tenant of the resource; empty for none.
 	TenantId string `protobuf:"bytes,4,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The context it belongs to; empty for none.
+	// Context of the resource; empty for none.
 	ContextId     string `protobuf:"bytes,5,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,14 +21,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a call was refused, as an error detail beside google.rpc.ErrorInfo.
+// Error detail for a denied call, next to google.rpc.ErrorInfo.
 type Denial struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The typed reason, the same on every transport.
+	// Typed reason, the same on every transport.
 	Reason Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=signet.authz.v1.Reason" json:"reason,omitempty"`
-	// The HTTP status that the reason has: 401 or 403 for authorization.
+	// HTTP status of the reason: 401 or 403 for authorization.
 	StatusCode uint32 `protobuf:"varint,2,opt,name=status_code,json=statusCode,proto3" json:"status_code,omitempty"`
-	// A sentence that may be shown to the caller.
+	// Message that can be shown to the caller.
 	SafeMessage   string `protobuf:"bytes,3,opt,name=safe_message,json=safeMessage,proto3" json:"safe_message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why something was refused: the same string on every transport, in `reason` of google.rpc.ErrorInfo (domain
-// "signet"), of RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md says what to do about each.
+// The reason of a refusal, the same string on every transport: `reason` of google.rpc.ErrorInfo (domain "signet"), of
+// RFC 9457 problems and of RFC 6749 errors. docs/reference/errors.md lists what to do about each.
 type Reason int32
 
 const (
@@ -32,11 +32,11 @@ const (
 	Reason_NO_CREDENTIAL Reason = 1
 	// The Authorization header is not one Bearer token.
 	Reason_MALFORMED_CREDENTIAL Reason = 2
-	// A personal access token was sent as a bearer token; it is to be exchanged first.
+	// The bearer token is a personal access token: exchange it for an access token first.
 	Reason_PAT_NOT_BEARER Reason = 3
-	// A provider's token was sent as a bearer token; it is to be signed in with first.
+	// The bearer token is a provider's token: sign in with it first.
 	Reason_PROVIDER_TOKEN_NOT_ACCEPTED Reason = 4
-	// A refresh token was sent as a bearer token.
+	// The bearer token is a refresh token: exchange it for an access token first.
 	Reason_REFRESH_TOKEN_NOT_BEARER Reason = 5
 	// The token's signature does not verify.
 	Reason_SIGNATURE_INVALID Reason = 20
@@ -46,49 +46,49 @@ const (
 	Reason_TYP_NOT_ALLOWED Reason = 22
 	// No published key has the token's `kid`.
 	Reason_KEY_UNKNOWN Reason = 23
-	// The token's `iss` is another issuer.
+	// The token's `iss` is not the configured issuer.
 	Reason_ISSUER_MISMATCH Reason = 24
-	// The token's `aud` is another service.
+	// The token's `aud` is not this service.
 	Reason_AUDIENCE_MISMATCH Reason = 25
 	// The token's `exp` has passed.
 	Reason_TOKEN_EXPIRED Reason = 26
-	// The token's `nbf` or `iat` lies in the future.
+	// The token's `nbf` or `iat` is in the future.
 	Reason_TOKEN_NOT_YET_VALID Reason = 27
 	// The principal is suspended, deactivated or deleted.
 	Reason_PRINCIPAL_INACTIVE Reason = 40
-	// The identity is to be deleted, or is.
+	// The identity is deleted, or its deletion is pending.
 	Reason_IDENTITY_INACTIVE Reason = 41
-	// The session was ended: by logout, by an administrator or because a refresh token was reused.
+	// The session was revoked: by a logout, by an administrator, or because a refresh token was reused.
 	Reason_SESSION_REVOKED Reason = 42
 	// The session reached its idle or absolute limit.
 	Reason_SESSION_EXPIRED Reason = 43
 	// The credential that the token was obtained with was revoked.
 	Reason_CREDENTIAL_REVOKED Reason = 44
-	// This very token was revoked.
+	// The token itself was revoked.
 	Reason_TOKEN_REVOKED Reason = 45
 	// The caller's permissions were reduced after the token was issued; refresh once.
 	Reason_PERMISSIONS_STALE Reason = 46
-	// The verifier does not know recent revocations and this requirement does not do without.
+	// The verifier's revocation state is older than the requirement allows.
 	Reason_REVOCATION_STATE_STALE Reason = 47
-	// The token is bound to a key and no proof came with it.
+	// The token is bound to a key, and the request has no proof of possession.
 	Reason_PROOF_OF_POSSESSION_REQUIRED Reason = 48
-	// An administrator locked the account for a time. Its sessions and credentials work again when the lock ends.
+	// An administrator locked the account for a time. Its sessions and credentials work again when the lock expires.
 	Reason_PRINCIPAL_LOCKED Reason = 49
-	// The token is of another app.
+	// The token belongs to another app.
 	Reason_APP_MISMATCH Reason = 60
-	// The token is of another tenant.
+	// The token belongs to another tenant.
 	Reason_TENANT_MISMATCH Reason = 61
-	// The token is of another context.
+	// The token belongs to another context.
 	Reason_CONTEXT_MISMATCH Reason = 62
-	// The token belongs to no tenant and the call needs one.
+	// The token has no tenant, and the call requires one.
 	Reason_TENANT_REQUIRED Reason = 63
-	// The principal is no active member here.
+	// The principal has no active membership in the scope of the call.
 	Reason_MEMBERSHIP_INACTIVE Reason = 64
 	// The tenant or the app is suspended.
 	Reason_TENANT_SUSPENDED Reason = 65
-	// Users, services or both are not allowed here.
+	// The call does not allow the caller's kind of principal.
 	Reason_PRINCIPAL_KIND_NOT_ALLOWED Reason = 80
-	// The token does not carry the scope.
+	// The token does not have the scope.
 	Reason_MISSING_SCOPE Reason = 90
 	// No grant gives the permission.
 	Reason_MISSING_PERMISSION Reason = 91
@@ -98,23 +98,23 @@ const (
 	Reason_STEP_UP_REQUIRED Reason = 93
 	// No grant covers the resource.
 	Reason_RESOURCE_NOT_GRANTED Reason = 110
-	// The resource could not be looked up; the answer is the same as for one of somebody else.
+	// The resource was not found, or belongs to another scope: the response is the same for both.
 	Reason_RESOURCE_UNRESOLVED Reason = 111
-	// The call is only made on a user's behalf, and nobody acts.
+	// The call requires an actor (a service on a user's behalf), and the token has none.
 	Reason_ACTOR_REQUIRED Reason = 120
-	// This service may not make this call on a user's behalf.
+	// The service is not allowed to make this call on a user's behalf.
 	Reason_ACTOR_NOT_ALLOWED Reason = 121
-	// The delegation has ended.
+	// The delegation has expired.
 	Reason_DELEGATION_EXPIRED Reason = 122
 	// Too many services stand between the user and the caller.
 	Reason_DELEGATION_CHAIN_TOO_DEEP Reason = 123
-	// The delegation was given for another job.
+	// The delegation is limited to another job.
 	Reason_JOB_MISMATCH Reason = 124
-	// The bytes are no envelope, or have what nobody knows.
+	// The bytes are not an envelope, or have an unknown field.
 	Reason_ENVELOPE_MALFORMED Reason = 140
 	// The envelope's signature does not verify.
 	Reason_ENVELOPE_SIGNATURE_INVALID Reason = 141
-	// The certificate of the envelope's key is not signed by this issuer, or is of another key or principal.
+	// The certificate of the envelope's key is not signed by this issuer, or names another key or principal.
 	Reason_ENVELOPE_CERTIFICATE_INVALID Reason = 142
 	// The certificate of the envelope's key has expired.
 	Reason_ENVELOPE_CERTIFICATE_EXPIRED Reason = 143
@@ -122,219 +122,219 @@ const (
 	Reason_ENVELOPE_KEY_REVOKED Reason = 144
 	// The envelope's `exp` has passed.
 	Reason_ENVELOPE_EXPIRED Reason = 145
-	// The envelope's `iat` lies in the future.
+	// The envelope's `iat` is in the future.
 	Reason_ENVELOPE_NOT_YET_VALID Reason = 146
-	// The envelope would live for more than seven days.
+	// The envelope's lifetime exceeds seven days.
 	Reason_ENVELOPE_TOO_LONG_LIVED Reason = 147
-	// The message is not the one that was sealed.
+	// The message does not match the digest in its envelope.
 	Reason_ENVELOPE_MESSAGE_ALTERED Reason = 148
-	// An envelope does not follow from the one that it claims to follow from.
+	// An envelope does not match the previous envelope of its chain.
 	Reason_ENVELOPE_CHAIN_BROKEN Reason = 149
-	// The sender may not post to this mailbox.
+	// The sender is not allowed to post to this mailbox.
 	Reason_ENVELOPE_SENDER_NOT_ALLOWED Reason = 150
-	// The envelope is for another mailbox.
+	// The envelope names another mailbox.
 	Reason_ENVELOPE_MAILBOX_MISMATCH Reason = 151
-	// The envelope was handled before.
+	// The receiver has already completed the envelope.
 	Reason_ENVELOPE_REPLAYED Reason = 152
-	// The message was forwarded too often.
+	// The message was forwarded more than 16 times.
 	Reason_ENVELOPE_HOP_LIMIT Reason = 153
-	// The sender forwards what was not posted to it.
+	// The sender forwards an envelope that was not posted to its mailbox.
 	Reason_ENVELOPE_NOT_FORWARDERS Reason = 154
-	// The envelope carries a scope that the one before it, or its context token, does not.
+	// The envelope has a scope that the previous envelope, or its context token, does not have.
 	Reason_ENVELOPE_SCOPES_WIDENED Reason = 155
 	// 401. The provider's token or code does not verify.
 	Reason_PROVIDER_TOKEN_INVALID Reason = 200
-	// 401. The provider's token was used before; each is taken once.
+	// 401. The provider's token was used before; each is accepted once.
 	Reason_PROVIDER_TOKEN_REPLAYED Reason = 201
-	// 401. The provider's token was not made for this nonce.
+	// 401. The provider's token was not issued for this nonce.
 	Reason_NONCE_MISMATCH Reason = 202
 	// 400. The app has no client for this provider on this platform.
 	Reason_PROVIDER_NOT_CONFIGURED Reason = 203
-	// 403. The app's client for this provider is switched off.
+	// 403. The app's client for this provider is disabled.
 	Reason_PROVIDER_DISABLED Reason = 204
-	// 403. The app takes no new people this way.
+	// 403. The app does not allow first sign-ins with this client.
 	Reason_SIGNUP_DISABLED Reason = 205
-	// 400. The app may not ask for tokens for this audience.
+	// 400. The app is not registered for this audience.
 	Reason_AUDIENCE_NOT_REGISTERED Reason = 206
-	// 503. The provider did not answer; try again.
+	// 503. The provider did not respond; retry later.
 	Reason_UPSTREAM_UNAVAILABLE Reason = 207
 	// 403. The provider has not verified the address.
 	Reason_EMAIL_NOT_VERIFIED Reason = 208
-	// 401. Email or password is wrong; also for an address that nobody has.
+	// 401. The email address or the password is wrong. An unknown address gets the same response.
 	Reason_INVALID_CREDENTIALS Reason = 209
 	// 401. The magic link is unknown, used or expired.
 	Reason_MAGIC_LINK_INVALID Reason = 210
-	// 409. The account signs in another identity; identities are not merged.
+	// 409. The provider account belongs to another identity; identities are never merged.
 	Reason_PROVIDER_ACCOUNT_IN_USE Reason = 211
-	// 409. The last way of signing in stays.
+	// 409. The last sign-in method cannot be unlinked.
 	Reason_LAST_LOGIN_METHOD Reason = 212
-	// 403. The identity is in its grace time before deletion.
+	// 403. The identity is in the grace period before its deletion.
 	Reason_IDENTITY_DELETION_PENDING Reason = 213
-	// 403. The invitation is unknown, used, revoked, expired or for somebody else.
+	// 403. The invitation is unknown, used, revoked, expired or for another principal.
 	Reason_INVITATION_INVALID Reason = 214
-	// 400. The address is not one of the app's redirect addresses.
+	// 400. The address is not one of the app's redirect URIs.
 	Reason_REDIRECT_NOT_ALLOWED Reason = 215
-	// 429. Too many failures for this address from here; RetryInfo says when to come back.
+	// 429. Too many failed attempts for this address from this network; RetryInfo has the time to wait.
 	Reason_LOCKED_OUT Reason = 216
-	// 400. The app has several connections of this provider: the sign-in names one; metadata `connections` lists them.
+	// 400. The app has several connections for this provider: set `connection`. Metadata `connections` lists them.
 	Reason_CONNECTION_REQUIRED Reason = 217
-	// 400. The app has no connection of this name for this provider and platform; metadata `connections` lists those it has.
+	// 400. The app has no such connection for this provider and platform. Metadata `connections` lists the existing ones.
 	Reason_CONNECTION_UNKNOWN Reason = 218
 	// 401. The refresh token is unknown, expired or revoked; sign in again.
 	Reason_REFRESH_TOKEN_INVALID Reason = 220
-	// 401. The refresh token was used before, so it was copied: its session has ended.
+	// 401. The refresh token was used before and may be stolen: its session was revoked.
 	Reason_REFRESH_TOKEN_REUSED Reason = 221
-	// 404. The caller has no such session.
+	// 404. The caller has no session with this id.
 	Reason_SESSION_NOT_FOUND Reason = 222
-	// 400. Two credentials came together where one is due.
+	// 400. The request has two credentials where only one is allowed.
 	Reason_AMBIGUOUS_CREDENTIAL Reason = 223
-	// 403. The page's origin is not one of the app's.
+	// 403. The page's origin is not in the app's list.
 	Reason_ORIGIN_NOT_ALLOWED Reason = 224
-	// 401. The client is unknown or disabled, or did not prove itself: one answer for all of these.
+	// 401. The client is unknown or disabled, or its authentication failed; the response is the same for all.
 	Reason_CLIENT_INVALID Reason = 240
-	// 403. The client may not do this.
+	// 403. The client is not allowed to use this operation.
 	Reason_CLIENT_NOT_ALLOWED Reason = 241
-	// 400. There is no such grant.
+	// 400. The grant type is not supported.
 	Reason_GRANT_TYPE_UNSUPPORTED Reason = 242
 	// 400. The client, the credential or the policy does not allow this audience.
 	Reason_AUDIENCE_NOT_ALLOWED Reason = 243
-	// 403. A scope that was asked for cannot be granted.
+	// 403. A requested scope cannot be granted.
 	Reason_SCOPE_NOT_GRANTED Reason = 244
 	// 401. The personal access token is unknown, expired or revoked.
 	Reason_PAT_INVALID Reason = 245
-	// 401. The subject token is not one that can be exchanged.
+	// 401. The subject token cannot be exchanged.
 	Reason_SUBJECT_TOKEN_INVALID Reason = 246
-	// 403. No policy lets this service act for this user.
+	// 403. No policy allows this service to act for this user.
 	Reason_DELEGATION_NOT_ALLOWED Reason = 247
 	// 409. Another service owns the audience.
 	Reason_AUDIENCE_TAKEN Reason = 260
-	// 409. There are as many live credentials as there may be.
+	// 409. The account has reached the limit of active credentials.
 	Reason_CREDENTIAL_LIMIT Reason = 261
-	// 409. There is one already where there can be only one.
+	// 409. The object already exists and must be unique.
 	Reason_ALREADY_EXISTS Reason = 262
-	// 409. The thing is in a state from which this does not lead; metadata.status says in which.
+	// 409. The object's state does not allow the operation; metadata `status` has the state.
 	Reason_STATE_CONFLICT Reason = 263
-	// 409. Something still needs it; remove that first.
+	// 409. Another object still uses this one; remove that first.
 	Reason_IN_USE Reason = 264
-	// 400. The field is set by the service, or cannot change after it was made.
+	// 400. Only the service sets the field, or the field cannot change after creation.
 	Reason_OUTPUT_ONLY_FIELD Reason = 265
-	// 409. Permissions changed since the version that was asked for: a token of that version is stale.
+	// 409. Permissions changed after the requested version: a token of that version is stale.
 	Reason_SNAPSHOT_OUTDATED Reason = 266
-	// 409. The principal has as many grants in the app as there may be.
+	// 409. The principal has reached the limit of grants in the app.
 	Reason_GRANT_LIMIT Reason = 267
-	// 507. What the principal was granted does not fit into one answer.
+	// 507. The permission snapshot exceeds the maximum size of a response.
 	Reason_SNAPSHOT_TOO_LARGE Reason = 268
-	// 400. The body is not what the content type says.
+	// 400. The body does not match its content type.
 	Reason_MALFORMED_REQUEST Reason = 300
-	// 400. The request has a field that the message does not have.
+	// 400. The request has a field that its message does not define.
 	Reason_UNKNOWN_FIELD Reason = 301
-	// 400. A field or parameter comes twice.
+	// 400. A field or parameter occurs twice.
 	Reason_DUPLICATE_FIELD Reason = 302
-	// 400. A field's value breaks its rule; BadRequest details name it.
+	// 400. A field's value violates its rule; BadRequest details name the field.
 	Reason_INVALID_FIELD Reason = 303
-	// 400. The path and the body say different things of one field.
+	// 400. Path and body have different values for one field.
 	Reason_FIELD_CONFLICT Reason = 304
-	// 400. The body nests deeper than 32 levels.
+	// 400. The body is nested deeper than 32 levels.
 	Reason_NESTING_TOO_DEEP Reason = 305
-	// 413. The body is larger than the method takes.
+	// 413. The body exceeds the limit of the method.
 	Reason_BODY_TOO_LARGE Reason = 306
-	// 415. The method does not take this content type.
+	// 415. The method does not accept this content type.
 	Reason_UNSUPPORTED_MEDIA_TYPE Reason = 307
-	// 404. There is no such method or route.
+	// 404. The method or route does not exist.
 	Reason_METHOD_UNKNOWN Reason = 308
-	// 404. There is no such thing where the caller may see it.
+	// 404. The object does not exist in the caller's scope.
 	Reason_NOT_FOUND Reason = 309
-	// 429. Too many calls; RetryInfo says when to come back.
+	// 429. The rate limit is exceeded; RetryInfo has the time to wait.
 	Reason_RATE_LIMITED Reason = 310
-	// 504. The deadline passed before the answer was ready.
+	// 504. The deadline passed before the response was ready.
 	Reason_DEADLINE_EXCEEDED Reason = 311
-	// 499. The caller went away.
+	// 499. The client canceled the call.
 	Reason_CANCELED Reason = 312
-	// 503. The service cannot answer now; try again.
+	// 503. The service is temporarily unavailable; retry later.
 	Reason_UNAVAILABLE Reason = 313
-	// 500. A fault of the service; nothing is said of it here.
+	// 500. An internal error; the log has the details.
 	Reason_INTERNAL Reason = 314
-	// 401. The token belongs to no device; register one, or refresh.
+	// 401. The token is not bound to a device: register one, or refresh.
 	Reason_DEVICE_REQUIRED Reason = 400
-	// 401. The proof that the device makes this call does not verify, has expired, or was used before.
+	// 401. The device proof does not verify, has expired, or was used before.
 	Reason_DEVICE_PROOF_INVALID Reason = 401
 	// 403. The device was revoked.
 	Reason_DEVICE_REVOKED Reason = 402
-	// 409. The key is of another device, or of one that was revoked.
+	// 409. The key belongs to another device or to a revoked one.
 	Reason_DEVICE_KEY_TAKEN Reason = 403
 	// 400. A device request or a credential is malformed, or does not verify.
 	Reason_CREDENTIAL_INVALID Reason = 404
-	// 403. A credential in a commit does not verify, is of another tenant or app, or has expired.
+	// 403. A credential in a commit does not verify, belongs to another tenant or app, or has expired.
 	Reason_CREDENTIAL_REFUSED Reason = 405
-	// 403. The membership proof is missing, does not verify, or is not of this change.
+	// 403. The membership proof is missing, does not verify, or is for another change.
 	Reason_PROOF_REFUSED Reason = 406
-	// 403. The membership proof, or what it is asked for, is of another state of the conversation.
+	// 403. The membership proof, or the request for one, names an outdated state of the conversation.
 	Reason_PROOF_STALE Reason = 407
-	// 403. The commit brings in a leaf that its proof does not name.
+	// 403. The commit adds a leaf that its proof does not name.
 	Reason_GHOST_MEMBER Reason = 408
-	// 403. The device is no member of the conversation, at this epoch or any more.
+	// 403. The device is not a member of the conversation at this epoch.
 	Reason_NOT_MEMBER Reason = 409
-	// 403. This caller may not make this change of members.
+	// 403. The caller is not allowed to make this change of members.
 	Reason_MEMBERSHIP_CHANGE_NOT_ALLOWED Reason = 410
-	// 400. A key package does not verify, or has a suite or a lifetime that is not taken.
+	// 400. A key package does not verify, or has an unsupported cipher suite or lifetime.
 	Reason_KEY_PACKAGE_INVALID Reason = 411
-	// 409. A key package's init key was seen before.
+	// 409. A key package's init key was uploaded before.
 	Reason_KEY_PACKAGE_DUPLICATE Reason = 412
-	// 400. A key package in the commit was not claimed by this device for this conversation, or the claim has expired.
+	// 400. This device did not claim a key package in the commit for this conversation, or the claim has expired.
 	Reason_KEY_PACKAGE_NOT_CLAIMED Reason = 413
-	// 400. The devices have no key packages; the details name them.
+	// 400. The devices have no key packages; the details name the devices.
 	Reason_NO_KEY_PACKAGE Reason = 414
 	// 409. The welcome was consumed with another key.
 	Reason_WELCOME_ALREADY_CONSUMED Reason = 415
-	// 400. The welcome is not for exactly the devices that are added.
+	// 400. The recipients of the welcome are not exactly the added devices.
 	Reason_WELCOME_RECIPIENT_MISMATCH Reason = 416
-	// 400. GroupInfo or tree are not of the epoch that the commit leads to.
+	// 400. GroupInfo or ratchet tree do not belong to the epoch that the commit leads to.
 	Reason_GROUP_INFO_MISMATCH Reason = 417
-	// 400. The bytes are no MLS message of the expected kind.
+	// 400. The bytes are not an MLS message of the expected type.
 	Reason_MLS_MALFORMED Reason = 418
-	// 400. The MLS message is encoded in another way than the one there is.
+	// 400. The MLS message is not in its canonical encoding.
 	Reason_MLS_NON_CANONICAL Reason = 419
-	// 400. Commits are PublicMessages, application messages are PrivateMessages.
+	// 400. The wire format is wrong: commits are PublicMessages, application messages are PrivateMessages.
 	Reason_MLS_WRONG_WIRE_FORMAT Reason = 420
-	// 400. The MLS message is of another group.
+	// 400. The MLS message belongs to another group.
 	Reason_MLS_WRONG_GROUP Reason = 421
-	// 400. The authenticated data of the message is malformed, or says something else than the message.
+	// 400. The authenticated data of the message is malformed, or contradicts the message.
 	Reason_ENVELOPE_INVALID Reason = 422
-	// 409. Another commit took the epoch; the details have it.
+	// 409. Another commit ended the epoch first; the details have it.
 	Reason_COMMIT_CONFLICT Reason = 423
-	// 409. The epoch has passed; the details say where to read on.
+	// 409. The epoch has passed; the details have the sequence number to continue from.
 	Reason_STALE_EPOCH Reason = 424
-	// 409. The conversation has not come to this epoch.
+	// 409. The conversation has not reached this epoch.
 	Reason_FUTURE_EPOCH Reason = 425
-	// 409. The key or the claim id was used for something else.
+	// 409. The idempotency key or claim id was used for another request.
 	Reason_IDEMPOTENCY_MISMATCH Reason = 426
-	// 400. A directive has to be committed first; the details have it.
+	// 400. A directive must be committed first; the details have it.
 	Reason_COMMIT_REQUIRED Reason = 427
-	// 400. Members differ on the conversation's state.
+	// 400. Members disagree on the conversation's state.
 	Reason_CONVERSATION_QUARANTINED Reason = 428
-	// 400. Nobody is left in the conversation.
+	// 400. The conversation has no member left.
 	Reason_CONVERSATION_CLOSED Reason = 429
-	// 400. The change is made already.
+	// 400. The change is already in effect.
 	Reason_NOTHING_TO_DO Reason = 430
-	// 400. Another device carries the directive out, or the caller has not leased it.
+	// 400. Another device holds the lease of the directive, or the caller has no lease.
 	Reason_DIRECTIVE_LEASED Reason = 431
-	// 400. The log is not kept from that place on.
+	// 400. The service no longer stores the log from that sequence number on.
 	Reason_LOG_PRUNED Reason = 432
-	// 429. A limit is reached; the details say which.
+	// 429. A limit is exceeded; the details name it.
 	Reason_LIMIT_EXCEEDED Reason = 433
-	// 507. The service has no room left.
+	// 507. The service has no storage left.
 	Reason_STORAGE_FULL Reason = 434
-	// 400. The attachment is complete and does not change any more.
+	// 400. The attachment is complete and can no longer change.
 	Reason_ATTACHMENT_COMPLETE Reason = 435
 	// 400. Parts of the attachment are missing.
 	Reason_ATTACHMENT_INCOMPLETE Reason = 436
-	// 503. What is kept of this app or tenant is being moved to another backend; try again in a moment.
+	// 503. The app or tenant is being moved to another backend; retry in a moment.
 	Reason_PLACE_HELD Reason = 437
-	// 403. A messaging backend came with a caller's token that is not taken; metadata `caller_reason` says why.
+	// 403. The caller's token from a messaging backend was rejected; metadata `caller_reason` has the reason.
 	Reason_CALLER_REFUSED Reason = 438
-	// 403. What a messaging backend asks for is not the caller's, or not its own.
+	// 403. The request of a messaging backend exceeds the authority of its caller, or its own scope.
 	Reason_NOT_THE_CALLERS Reason = 439
-	// 400. A member device that can add the caller was online within the last minute.
+	// 400. A member device that can add the caller was online within the last minute: wait for its welcome.
 	Reason_RESET_NOT_NEEDED Reason = 440
 )
 

@@ -23,11 +23,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where in a request a value is read.
+// The source of a value in a request.
 type Source int32
 
 const (
-	// Not said: refused at start.
+	// Unset; the program does not start.
 	Source_SOURCE_UNSPECIFIED Source = 0
 	// A path variable of the route.
 	Source_PATH Source = 1
@@ -35,9 +35,9 @@ const (
 	Source_BODY Source = 2
 	// The request header named by `field`.
 	Source_HEADER Source = 3
-	// The token itself.
+	// The access token.
 	Source_TOKEN Source = 4
-	// The context that an app graph hands to a port.
+	// The context that an app graph passes to a port.
 	Source_GRAPH Source = 5
 )
 
@@ -88,17 +88,17 @@ func (Source) EnumDescriptor() ([]byte, []int) {
 	return file_signet_authz_v1_requirement_proto_rawDescGZIP(), []int{0}
 }
 
-// What a verifier does with a call when its knowledge is too old.
+// The behavior of a verifier whose revocation state is too old.
 type Freshness_OnStale int32
 
 const (
-	// As DENY.
+	// Unset; means DENY.
 	Freshness_ON_STALE_UNSPECIFIED Freshness_OnStale = 0
-	// Answer 401 REVOCATION_STATE_STALE.
+	// Deny with 401 REVOCATION_STATE_STALE.
 	Freshness_DENY Freshness_OnStale = 1
-	// Ask the issuer about this token.
+	// Introspect the token at the issuer.
 	Freshness_INTROSPECT Freshness_OnStale = 2
-	// Go on with what is known.
+	// Decide with the known state.
 	Freshness_ALLOW Freshness_OnStale = 3
 )
 
@@ -145,11 +145,11 @@ func (Freshness_OnStale) EnumDescriptor() ([]byte, []int) {
 	return file_signet_authz_v1_requirement_proto_rawDescGZIP(), []int{7, 0}
 }
 
-// What a capability asks of its caller: one check, or a composition of checks.
+// The requirement of a capability: one check, or a composition of checks.
 //
-// The same message is read on every target: RPC, REST route, edge worker route, app-graph port, actor mailbox and
-// command-line tool. A requirement is checked when a program starts: a missing check, an empty composite, `public` or
-// `body_credential` inside a composite, and a field path that the request message does not have stop it.
+// Every target reads the same message: RPC, REST route, edge worker route, app-graph port, actor mailbox and
+// command-line tool. A program checks its requirements at start. It stops at a missing check, an empty composite,
+// `public` or `body_credential` inside a composite, or a field path that the request message does not have.
 type AuthRequirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Check:
@@ -167,11 +167,11 @@ type AuthRequirement struct {
 	//	*AuthRequirement_Device
 	//	*AuthRequirement_Role
 	Check isAuthRequirement_Check `protobuf_oneof:"check"`
-	// How fresh the revocation state must be that the decision rests on.
+	// Maximum age of the revocation state for this decision.
 	Freshness *Freshness `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	// The user signed in at most this many seconds ago (RFC 9470 max_age); 0 asks for nothing.
+	// The user signed in at most this many seconds ago (RFC 9470 max_age); 0 means no limit.
 	MaxAuthAgeSeconds uint32 `protobuf:"varint,16,opt,name=max_auth_age_seconds,json=maxAuthAgeSeconds,proto3" json:"max_auth_age_seconds,omitempty"`
-	// A token with an actor (RFC 8693 section 4.1) is taken although no `delegated` check names the actor.
+	// Accepts a token with an actor (RFC 8693 section 4.1) although no `delegated` check names the actor.
 	AllowDelegated bool `protobuf:"varint,17,opt,name=allow_delegated,json=allowDelegated,proto3" json:"allow_delegated,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -348,22 +348,22 @@ type isAuthRequirement_Check interface {
 }
 
 type AuthRequirement_Public struct {
-	// Nobody needs to be known; no credential is looked at, so a stale one cannot stop a sign-in.
+	// No caller is required. The guard ignores credentials, so that a stale token cannot block a sign-in.
 	Public bool `protobuf:"varint,1,opt,name=public,proto3,oneof"`
 }
 
 type AuthRequirement_Scope struct {
-	// The token carries this scope.
+	// The token has this scope.
 	Scope string `protobuf:"bytes,2,opt,name=scope,proto3,oneof"`
 }
 
 type AuthRequirement_Action struct {
-	// The caller is granted this action ("<service>.<resource>.<verb>") somewhere in the app.
+	// The caller has a grant of this action ("<service>.<resource>.<verb>") somewhere in the app.
 	Action string `protobuf:"bytes,3,opt,name=action,proto3,oneof"`
 }
 
 type AuthRequirement_ResourceAction struct {
-	// The caller is granted this action on the resource that the request names.
+	// The caller has a grant of this action on the resource that the request names.
 	ResourceAction *ResourceAction `protobuf:"bytes,4,opt,name=resource_action,json=resourceAction,proto3,oneof"`
 }
 
@@ -378,35 +378,35 @@ type AuthRequirement_Tenant struct {
 }
 
 type AuthRequirement_Delegated struct {
-	// The call is made on a user's behalf by one of these services.
+	// One of these services makes the call on a user's behalf.
 	Delegated *DelegatedActor `protobuf:"bytes,7,opt,name=delegated,proto3,oneof"`
 }
 
 type AuthRequirement_AnyOf struct {
-	// At least one of these holds.
+	// At least one of these requirements is met.
 	AnyOf *Composite `protobuf:"bytes,8,opt,name=any_of,json=anyOf,proto3,oneof"`
 }
 
 type AuthRequirement_AllOf struct {
-	// Each of these holds.
+	// All of these requirements are met.
 	AllOf *Composite `protobuf:"bytes,9,opt,name=all_of,json=allOf,proto3,oneof"`
 }
 
 type AuthRequirement_BodyCredential struct {
-	// The request carries its own credential (a refresh token, a client secret), which the handler verifies. A bearer
-	// token that comes along is used when it is valid and is not needed when it is not.
+	// The request body has its own credential (a refresh token, a client secret), which the handler verifies. A bearer
+	// token is optional; an invalid one is ignored.
 	BodyCredential bool `protobuf:"varint,10,opt,name=body_credential,json=bodyCredential,proto3,oneof"`
 }
 
 type AuthRequirement_Device struct {
-	// The token is bound to a device of the user's.
+	// The token is bound to a device of the user.
 	Device *DeviceBound `protobuf:"bytes,11,opt,name=device,proto3,oneof"`
 }
 
 type AuthRequirement_Role struct {
-	// The caller holds the role with this key in the token's app, tenant and context: granted there, or inherited. A role
-	// that is granted on a single resource is not held there. The token's scopes do not narrow a role: ask for a scope
-	// beside it, or any token of the caller will do.
+	// The caller holds the role with this key in the token's app, tenant and context, granted there or inherited. A
+	// role granted on a single resource does not count. Scopes do not narrow a role: add a scope check, or any token of
+	// the caller passes.
 	Role string `protobuf:"bytes,12,opt,name=role,proto3,oneof"`
 }
 
@@ -434,10 +434,10 @@ func (*AuthRequirement_Device) isAuthRequirement_Check() {}
 
 func (*AuthRequirement_Role) isAuthRequirement_Check() {}
 
-// Several requirements as one; order decides only which reason is told.
+// A composition of requirements. The order decides only which reason is reported.
 type Composite struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least one.
+	// The requirements; at least one.
 	Of            []*AuthRequirement `protobuf:"bytes,1,rep,name=of,proto3" json:"of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -480,16 +480,16 @@ func (x *Composite) GetOf() []*AuthRequirement {
 	return nil
 }
 
-// An action on a resource that the target looks up from what the request names.
+// An action on a resource that the target resolves from the request.
 type ResourceAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The action, as "<service>.<resource>.<verb>".
+	// Action, as "<service>.<resource>.<verb>".
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	// The resource's type, as the target's resolver knows it.
+	// Resource type, as registered with the target's resolver.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Where the id comes from.
+	// Source of the resource id.
 	From Source `protobuf:"varint,3,opt,name=from,proto3,enum=signet.authz.v1.Source" json:"from,omitempty"`
-	// The request's field that holds the id (PATH and BODY), or the port's context key (GRAPH).
+	// Request field that holds the id (PATH and BODY), or the port's context key (GRAPH).
 	Field         string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -556,7 +556,7 @@ func (x *ResourceAction) GetField() string {
 // A restriction to kinds of principals.
 type PrincipalKinds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least one.
+	// Allowed kinds; at least one.
 	Of            []PrincipalKind `protobuf:"varint,1,rep,packed,name=of,proto3,enum=signet.authz.v1.PrincipalKind" json:"of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -599,12 +599,12 @@ func (x *PrincipalKinds) GetOf() []PrincipalKind {
 	return nil
 }
 
-// A call bound to one tenant.
+// A restriction to one tenant.
 type TenantBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the tenant's id comes from; TOKEN asks only that the token has a tenant.
+	// Source of the tenant id. TOKEN requires only that the token has a tenant.
 	From Source `protobuf:"varint,1,opt,name=from,proto3,enum=signet.authz.v1.Source" json:"from,omitempty"`
-	// The field or header that holds it; empty for TOKEN.
+	// Field or header that holds the tenant id; empty for TOKEN.
 	Field         string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -654,10 +654,10 @@ func (x *TenantBound) GetField() string {
 	return ""
 }
 
-// A call that a service makes for a user.
+// A restriction to services that act for a user.
 type DelegatedActor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Principal ids or client ids of the services that may act; at least one.
+	// Principal ids or client ids of the services that can act; at least one.
 	Actors        []string `protobuf:"bytes,1,rep,name=actors,proto3" json:"actors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -700,11 +700,11 @@ func (x *DelegatedActor) GetActors() []string {
 	return nil
 }
 
-// A call that a device makes. The token carries it as the claim `did`.
+// A restriction to tokens that are bound to a device by the claim `did`.
 type DeviceBound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The request carries the header Signet-Device-Proof: the base64url of a SignedBytesV1 of a DeviceProofBodyV1
-	// (signet.credential.v1), signed with the device's key over this method and this request, within 60 seconds, once.
+	// Requires the header Signet-Device-Proof. It is the base64url of a SignedBytesV1 of a DeviceProofBodyV1
+	// (signet.credential.v1). The device's key signs it over this method and request, within 60 seconds, for one use.
 	Proof         bool `protobuf:"varint,1,opt,name=proof,proto3" json:"proof,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -747,12 +747,12 @@ func (x *DeviceBound) GetProof() bool {
 	return false
 }
 
-// How old the verifier's knowledge of revocations may be, and what to do when it is older.
+// The maximum age of the verifier's revocation state, and the behavior beyond it.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The oldest knowledge that serves.
+	// Maximum age of the revocation state.
 	MaxStaleness *durationpb.Duration `protobuf:"bytes,1,opt,name=max_staleness,json=maxStaleness,proto3" json:"max_staleness,omitempty"`
-	// What happens beyond it.
+	// Behavior beyond the maximum age.
 	OnStale       Freshness_OnStale `protobuf:"varint,2,opt,name=on_stale,json=onStale,proto3,enum=signet.authz.v1.Freshness_OnStale" json:"on_stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -815,7 +815,7 @@ var file_signet_authz_v1_requirement_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.MethodOptions.
 var (
-	// What a caller must be and may do to call the method. A method without it does not start.
+	// Requirement that a caller must meet. A server with a method without one does not start.
 	//
 	// optional signet.authz.v1.AuthRequirement requires = 50601;
 	E_Requires = &file_signet_authz_v1_requirement_proto_extTypes[0]
