@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest"
 import { createGuard } from "./guard.ts"
 import { createLocalKeySet } from "./key-set.ts"
 import { type ActorEnvelope, createMailbox, type MailboxOptions } from "./mailbox.ts"
-import { createMemoryReplay, type ReplayStore } from "./mailbox-replay.ts"
+import { type Claim, createMemoryReplay, type ReplayStore } from "./mailbox-replay.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
 import { type Actor, createActors } from "./testing/actors.ts"
 import { ids } from "./testing/issuer.ts"
@@ -204,6 +204,20 @@ describe("an envelope is handled at least once", () => {
     expect(await reasonOf(receive(envelope))).toBe("UNAVAILABLE")
     access.pass(60_000)
     expect(await receive(envelope)).toBe(2)
+  })
+
+  test("and remembered for as long as a clock that is behind would still take it", async () => {
+    const memory = createMemoryReplay(access)
+    const claims: Claim[] = []
+    const replay: ReplayStore = {
+      ...memory,
+      claim: (key, claim) => {
+        claims.push(claim)
+        return memory.claim(key, claim)
+      },
+    }
+    const { received } = await mailboxOf((envelope) => envelope, { replay })(await seal())
+    expect(claims.map(({ forgetAtMs }) => forgetAtMs)).toEqual([(received.last.exp + 60) * 1_000])
   })
 
   test("and not while nobody knows whether it was", async () => {

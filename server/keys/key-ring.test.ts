@@ -265,4 +265,14 @@ describe("a ring does not start", () => {
     const ring2 = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
     await expect(ring2.start()).rejects.toThrow("is not what its row says")
   })
+
+  test.each(["x", "y"] as const)("on a row whose %s is of another key", async (member) => {
+    const { ring, signingKeys, clock } = installation()
+    await ring()
+    await signingKeys.change(([a, b]) =>
+      a && b ? [{ ...a, publicJwk: { ...a.publicJwk, [member]: b.publicJwk[member] } }] : [],
+    )
+    const ring2 = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
+    await expect(ring2.start()).rejects.toThrow("is not what its row says")
+  })
 })

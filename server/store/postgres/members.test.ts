@@ -40,6 +40,7 @@ describeOnEachStore("members and invitations", (kind) => {
 
   test("active users of a place are found, and nobody else", async () => {
     const [ada, bob, gone] = [await putPerson(store), await putPerson(store), await putPerson(store)]
+    const guest = await putPerson(store)
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const tenantId = freshId("ten")
@@ -48,9 +49,12 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(ada, {})
       await put(ada, { tenantId })
       await put(bob, {})
+      // Members of a context alone: of nothing above it.
+      await put(bob, { tenantId, contextId: freshId("ctx") })
+      await put(guest, { contextId: freshId("ctx") })
       await put(gone, { status: "SUSPENDED" })
       await put(gone, { tenantId })
-      const ids = [ada, bob, gone].map(({ principal }) => principal.id)
+      const ids = [ada, bob, gone, guest].map(({ principal }) => principal.id)
       const asked = [...ids, freshId("prn")]
       expect((await tx.members.activeUsers(asked, { appId, tenantId: null })).toSorted()).toEqual(
         ids.slice(0, 2).toSorted(),
@@ -69,6 +73,7 @@ describeOnEachStore("members and invitations", (kind) => {
       await putPerson(store),
       await putPerson(store),
     ]
+    const guest = await putPerson(store)
     await store.transaction(async (tx) => {
       const { id: appId } = await putOwnApp(tx)
       const tenantId = freshId("ten")
@@ -85,9 +90,12 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(removed, { tenantId, status: "REMOVED" })
       await put(deleted)
       await put(deleted, { tenantId })
+      // Members of a context alone: of nothing above it.
+      await put(removed, { tenantId, contextId: freshId("ctx") })
+      await put(guest, { contextId: freshId("ctx") })
       await tx.principals.end(deleted.principal.id, "DEACTIVATED", 5)
       const stranger = freshId("prn")
-      const ids = [ada, locked, suspended, removed, deleted].map(({ principal }) => principal.id)
+      const ids = [ada, locked, suspended, removed, deleted, guest].map(({ principal }) => principal.id)
       const gone = async (place: { appId: typeof appId; tenantId: typeof tenantId | null }) =>
         (await tx.members.goneUsers([...ids, stranger], place)).toSorted()
       expect(await gone({ appId, tenantId })).toEqual([...ids.slice(3), stranger].toSorted())

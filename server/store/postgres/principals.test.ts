@@ -1,3 +1,4 @@
+import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { reactivationMs } from "@signet/kernel/machine-ports"
 import type { Store } from "@signet/kernel/ports"
@@ -123,6 +124,19 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
       expect(await tx.principals.end(person.principal.id, "SUSPENDED", 8_000)).toBe(false)
       expect(await tx.principals.resume(person.principal.id, 5)).toBe(false)
     })
+  })
+
+  test("a lock's revocation lasts as long as what was issued before it, or as the lock", async () => {
+    const { person } = await putUser()
+    const { id } = person.principal
+    const locked = (expiresAtMs: number, nowMs: number) =>
+      store.transaction((tx) => tx.principals.lockUntil(id, { expiresAtMs, reason: "" }, nowMs))
+    const entry = async (nowMs: number) => store.transaction((tx) => tx.revocations.find([id], nowMs))
+    const certificateEndMs = 5_000 + longestCertificateMs
+    expect(await locked(6_000, 5_000)).toBe(true)
+    expect(await entry(6_000)).toEqual([{ kind: "PRINCIPAL", key: id, expiresAtMs: certificateEndMs }])
+    expect(await locked(certificateEndMs + 1_000, 5_000)).toBe(true)
+    expect(await entry(6_000)).toEqual([{ kind: "PRINCIPAL", key: id, expiresAtMs: certificateEndMs + 1_000 }])
   })
 
   test("who was deactivated may come back for 30 days, without what was ended", async () => {

@@ -65,7 +65,12 @@ describeOnEachStore("the revocation log", (kind) => {
   test("what changes is told again, at a new place and once", async () => {
     await add({ kind: "PRINCIPAL", key: principal, expiresAtMs: 900_000 }, token("a"))
     await sequence(opened)
+    let committed = 0
+    const onRevoked = () => committed++
+    opened.onRevoked.add(onRevoked)
     await opened.store.transaction((tx) => tx.revocations.lift({ kind: "PRINCIPAL", key: principal }, 61_234))
+    opened.onRevoked.delete(onRevoked)
+    expect(committed).toBe(1)
     await sequence(opened)
     const { entries, head } = await read(opened)
     expect(head).toBe(3)
