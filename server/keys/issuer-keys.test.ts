@@ -2,10 +2,14 @@ import { randomBytes } from "node:crypto"
 import { verifyClaimTicket } from "@signet/canonical/claim-ticket"
 import { verifyDeviceCredential } from "@signet/canonical/device-credential"
 import { verifyDeviceList } from "@signet/canonical/device-list"
+import { issuerIdOf } from "@signet/canonical/hash"
+import { issueIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { idBytes, idOf } from "@signet/kernel/ids"
 import type { IssuerKeyRecord, IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { issuerKeyLabel } from "@signet/kernel/keys/sealed-columns"
+import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { SignatureScheme } from "@signet/proto/credential/v1/signed"
 import { expect, test } from "vitest"
 import { createAuthority, createTicketSigner } from "./authority.ts"
 import { createIssuerKeyRing, type IssuerKeyRingOptions } from "./issuer-keys.ts"
@@ -169,6 +173,47 @@ test("a new key signs once the set names it, and not before", async () => {
   await slow.tick()
   expect(slow.signer("CREDENTIAL").publicKey).not.toEqual(before)
   expect(slow.issuerKeys().keys.size).toBe(5)
+})
+
+test("a key signs for the purpose and in the time that the set gives it", async () => {
+  const { clock, keys } = installation()
+  const made = clock.ms
+  const seconds = BigInt(made / 1_000)
+  let purpose = KeyPurpose.RECEIPT
+  const ring = installation({
+    keys,
+    clock,
+    loadKeySet: async (all) => {
+      const root = nodeSigner(rootSeed)
+      const named = all.map((key) => ({
+        scheme: SignatureScheme.ED25519,
+        key: key.publicKey,
+        purpose: key.purpose === "RECEIPT" ? purpose : KeyPurpose.PROOF,
+        notBefore: seconds + 60n,
+        notAfter: seconds + 120n,
+      }))
+      const validity = { notBefore: seconds - 60n, notAfter: seconds + 3_600n }
+      const setVersion = BigInt(clock.ms / 1_000)
+      const body = { issuerId: issuerIdOf(issuer), setVersion, ...validity, keys: named }
+      return { rootKey: root.publicKey, issuerKeySet: await issueIssuerKeySet(body, root) }
+    },
+  }).ring()
+  await ring.start()
+  const signsAt = (second: number) => {
+    clock.ms = made + second * 1_000
+    try {
+      return ring.signer("RECEIPT").publicKey.length === 32
+    } catch (error) {
+      expect(error).toMatchObject({ reason: "UNAVAILABLE" })
+      return false
+    }
+  }
+  expect([59, 60, 119, 120].map(signsAt)).toEqual([false, true, true, false])
+  expect(() => ring.signer("LIST")).toThrow("try again later")
+  purpose = KeyPurpose.PROOF
+  clock.ms = made + 60_000
+  await ring.tick()
+  expect(signsAt(60)).toBe(false)
 })
 
 test("without a set nothing is signed; an older set is not taken, and one that has ended signs nothing", async () => {

@@ -97,6 +97,48 @@ test("what an administrator has blocked is not washed clean by unlinking and lin
   expect(await refusal(linkA(eve, "bob-at-a"))).toBe("AlreadyExists PROVIDER_ACCOUNT_IN_USE")
 })
 
+test("whoever links what somebody else unlinked finds nothing of theirs; who had it finds it again", async () => {
+  const kept = { email: "had@example.com", refresh_token_sealed: Uint8Array.of(7) }
+  const rowOf = async (id = "") => {
+    const query = world.server.store.db
+      .selectFrom("provider_account")
+      .selectAll()
+      .where("id", "=", id as never)
+    const { email, refresh_token_sealed: sealed, identity_id: identityId } = await query.executeTakeFirstOrThrow()
+    return { email, isSealed: sealed !== null, identityId }
+  }
+  const had = await world.signInB("had")
+  const { providerAccount } = await linkA(had, "passed on", { email: undefined })
+  const id = providerAccount?.id ?? ""
+  await world.server.store.db
+    .updateTable("provider_account")
+    .set(kept)
+    .where("id", "=", id as never)
+    .execute()
+  const unlink = () => clients.account.unlinkProviderAccount({ providerAccountId: id }, as(had))
+  await unlink()
+  await linkA(had, "passed on", { email: undefined })
+  expect(await rowOf(id)).toEqual({ email: kept.email, isSealed: true, identityId: had.identity?.id })
+  await unlink()
+  const next = await world.signInB("next")
+  expect((await linkA(next, "passed on", { email: undefined })).providerAccount?.id).toBe(id)
+  expect(await rowOf(id)).toEqual({ email: null, isSealed: false, identityId: next.identity?.id })
+})
+
+test("an address becomes a contact address when the provider has verified it, and where there was none", async () => {
+  const who = await world.signInB("no address", { claims: { email: undefined } })
+  const addressOf = async () => (await clients.auth.me({}, as(who))).identity?.primaryEmail ?? ""
+  const link = (subject: string, email: string, verified: boolean) =>
+    linkA(who, subject, { email, email_verified: verified })
+  expect(await addressOf()).toBe("")
+  await link("unverified", "unverified@example.com", false)
+  expect(await addressOf()).toBe("")
+  await link("verified", "verified@example.com", true)
+  expect(await addressOf()).toBe("verified@example.com")
+  await link("verified too", "second@example.com", true)
+  expect(await addressOf()).toBe("verified@example.com")
+})
+
 test("an app that is not trusted with accounts changes, shows and ends none", async () => {
   const tim = await world.signInB("tim")
   const [own] = (await clients.account.listProviderAccounts({}, as(tim))).providerAccounts

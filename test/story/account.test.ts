@@ -2,6 +2,7 @@
 
 import { parseId } from "@signet/kernel/ids"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { addInvitation } from "../support/invitations.ts"
@@ -115,6 +116,32 @@ describeStory("an account", (kind) => {
     const results = await Promise.allSettled([linkB(one, "wanted"), linkB(two, "wanted")])
     expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
   })
+
+  if (kind === "postgres") {
+    test("is made anew when its key becomes free because who had it is erased at this moment", async () => {
+      const { db } = world.server.store
+      const [erased, heir] = [await world.signInA("erased"), await world.signInB("heir")]
+      const rows = db
+        .selectFrom("provider_account")
+        .select("id")
+        .where("identity_id", "=", (erased.identity?.id ?? "") as never)
+      const { id } = await rows.executeTakeFirstOrThrow()
+      const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      const linked = await db.transaction().execute(async (trx) => {
+        await sql`update provider_account set status = 'UNLINKED', subject = 'deleted:' || id where id = ${id}`.execute(
+          trx,
+        )
+        const linking = linkA(heir, "erased")
+        linking.catch(() => undefined)
+        await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(1)
+        return { linking }
+      })
+      const { providerAccount } = await linked.linking
+      expect(providerAccount?.id).not.toBe(id)
+      expect((await world.signInA("erased")).identity?.id).toBe(heir.identity?.id)
+    })
+  }
 
   test("loses a way of signing in with its sessions, and never the last", async () => {
     const una = await world.signInA("una")

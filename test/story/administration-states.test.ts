@@ -285,6 +285,21 @@ test("who is removed leaves nothing to come back to: memberships inside, grants 
   expect(invitations.find(({ id }) => id === invitation?.id)?.status).toBe(4)
 })
 
+test("who is suspended everywhere is given nothing until they are back", async () => {
+  const { clients, world, server } = all
+  const root = world.as("root")
+  const { principalId } = await signIn(server, clients, "paused", { app: world.app })
+  const { id: appId } = world.app
+  const { role } = await clients.admin.createRole({ appId, role: { key: "paused" } }, root)
+  const { memberships } = await clients.admin.listMemberships({ appId, principalId }, root)
+  const membershipId = memberships[0]?.id ?? ""
+  const give = () => clients.admin.createGrant({ appId, principalId, roleId: role?.id ?? "" }, root)
+  await clients.admin.suspendMembership({ appId, membershipId }, root)
+  expect(await refusal(give())).toBe("FailedPrecondition STATE_CONFLICT")
+  await clients.admin.resumeMembership({ appId, membershipId }, root)
+  expect((await give()).grant?.principalId).toBe(principalId)
+})
+
 test("an invitation that ran out is not in the way of the next", async () => {
   const { clients, world, server } = all
   const root = world.as("root")

@@ -1,4 +1,5 @@
 // Acting for users: who may allow it, what comes of it, and how it ends. Over every protocol's one implementation.
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, basic } from "../support/machines.ts"
@@ -122,6 +123,30 @@ describeStory("delegation", (kind) => {
     )
     expect(await refusal(refusedStanding)).toBe("PermissionDenied DELEGATION_NOT_ALLOWED")
   })
+
+  if (kind === "postgres") {
+    test("a user who is removed at this moment gives no leave that outlives it", async () => {
+      const { delegations } = world.clients
+      const { db } = world.server.store
+      const leaving = await world.signIn()
+      const { policy } = await delegations.createDelegationPolicy(
+        policyOf(world.gateway.account.principalId),
+        as(admin),
+      )
+      const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      const given = await db.transaction().execute(async (trx) => {
+        // As a removal: the principal is locked, then its memberships end.
+        await sql`select from principal where id = ${leaving.principalId} for update`.execute(trx)
+        const asked = { policyId: policy?.id ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] }
+        const answer = refusal(delegations.createDelegation(asked, as(leaving)))
+        await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(1)
+        await sql`update membership set status = 'REMOVED' where principal_id = ${leaving.principalId}`.execute(trx)
+        return { answer }
+      })
+      expect(await given.answer).toBe("PermissionDenied MEMBERSHIP_INACTIVE")
+    })
+  }
 
   test("works over REST, with custom verbs", async () => {
     const call = async (method: string, path: string, who: User, body?: object) => {
