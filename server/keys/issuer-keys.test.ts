@@ -179,7 +179,7 @@ test("a key signs for the purpose and in the time that the set gives it", async 
   const { clock, keys } = installation()
   const made = clock.ms
   const seconds = BigInt(made / 1_000)
-  let purpose = KeyPurpose.RECEIPT
+  let purpose: KeyPurpose = KeyPurpose.RECEIPT
   const ring = installation({
     keys,
     clock,
