@@ -161,6 +161,52 @@ describe("an ID token is refused", () => {
   )
 })
 
+describe("a token that no provider could have made", () => {
+  /** What was wrong, and how many requests it took to say so. */
+  async function refusal(idToken: string): Promise<[unknown, number]> {
+    let asked = 0
+    const fetch = async () => {
+      asked++
+      return Response.json({ keys: [idp.publishedKey()] })
+    }
+    const { verify } = createIdpA({ clock, secrets, isLoopbackAllowed: true, fetch })
+    const error: unknown = await verify(client, { is: "idToken", idToken }, "n-1").catch((thrown: unknown) => thrown)
+    if (!(error instanceof Refused)) throw error
+    return [error.metadata.claim, asked]
+  }
+
+  test.each<[string, unknown, number]>([
+    ["no kid", undefined, 0],
+    ["a kid that is no text", 1, 0],
+    ["an empty kid", "", 0],
+    ["a kid of 257 characters", "k".repeat(257), 0],
+    ["a kid of 256 characters", "k".repeat(256), 1],
+  ])("with %s costs no request", async (_, kid, asked) => {
+    const [, payload, signature] = (await idp.mint()).split(".")
+    expect(await refusal(`${encode({ alg: "RS256", kid })}.${payload}.${signature}`)).toEqual(["kid", asked])
+  })
+
+  test.each<[string, unknown]>([
+    ["null", null],
+    ["a list", []],
+    ["a number", 5],
+    ["a text", "x"],
+  ])("whose header is %s", async (_, header) => {
+    const [, payload, signature] = (await idp.mint()).split(".")
+    expect(await refusal(`${encode(header)}.${payload}.${signature}`)).toEqual(["form", 0])
+  })
+
+  test("with a fourth part", async () => {
+    expect(await refusal(`${await idp.mint()}.AA`)).toEqual(["form", 0])
+  })
+
+  test("with one character more than 16 KiB", async () => {
+    const ofLength = (length: number) => `${"a".repeat(length - 4)}.a.a`
+    expect(await refusal(ofLength(16_384))).toEqual(["form", 0])
+    expect(await refusal(ofLength(16_385))).toEqual(["size", 0])
+  })
+})
+
 describe("the nonce is taken in one form for each client", () => {
   const forms = {
     RAW: "n-1",
