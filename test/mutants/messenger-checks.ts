@@ -2,8 +2,8 @@ import type { Mutant } from "./mutant.ts"
 
 const client = "clients/core/messaging"
 const inPlace = {
-  file: `${client}/receiving/commit-check.ts`,
-  test: `${client}/receiving/commit-check.test.ts`,
+  file: `${client}/checks/commit.ts`,
+  test: `${client}/checks/commit.test.ts`,
   row: "a commit %s is refused, whatever its receipt says",
 }
 const store = { file: `${client}/open.ts`, test: `${client}/open.test.ts`, row: "a store of %s stays shut" }

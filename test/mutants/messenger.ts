@@ -24,7 +24,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "receipts form no chain",
-    file: `${client}/receiving/commit-check.ts`,
+    file: `${client}/checks/commit.ts`,
     from: 'previous: isOwnReset ? "unknown" : previous',
     to: 'previous: "unknown"',
     test: attack,
@@ -33,7 +33,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "where a commit leads is not compared with its receipt",
-    file: `${client}/receiving/commit-check.ts`,
+    file: `${client}/checks/commit.ts`,
     from: "if (!equalBytes(tag, receipt.body.resultingStateTag))",
     to: "if (tag.length === 0)",
     test: attack,
@@ -110,7 +110,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "what the service was shown of a group is not compared",
-    file: `${client}/joining/group-info.ts`,
+    file: `${client}/checks/group-info.ts`,
     from: "if (!isNamed || !groupInfoFits(state, shown.groupInfo))",
     to: "if (shown.groupInfo.length === 0 && isNamed)",
     test: welcomes,
@@ -199,7 +199,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a welcome lets others into the conversation that one waits for",
-    file: `${client}/joining/onward.ts`,
+    file: `${client}/checks/welcome-order.ts`,
     from: "checkMembers({ record }, members)",
     to: "checkMembers({ record: { ...record, isDirect: false } }, members)",
     test: answers,
@@ -207,10 +207,10 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a welcome leads back to where one was removed",
-    file: `${client}/joining/onward.ts`,
+    file: `${client}/checks/welcome-order.ts`,
     from: " && later === undefined) return",
     to: ") return",
-    test: `${client}/joining/onward.test.ts`,
+    test: `${client}/checks/welcome-order.test.ts`,
     name: "a welcome to a place before that where it was removed is refused",
     row: "a place before that where it was removed",
   },
@@ -285,10 +285,10 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a device may be in a conversation twice",
-    file: `${client}/receiving/commit-check.ts`,
+    file: `${client}/checks/commit.ts`,
     from: "new Set(bodies.map(({ deviceId }) => hex(deviceId))).size === bodies.length",
     to: "bodies.length > 0",
-    test: `${client}/receiving/commit-check.test.ts`,
+    test: `${client}/checks/commit.test.ts`,
     name: "a device that is in is not let in once more, under another key either",
   },
   {

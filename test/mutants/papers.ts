@@ -259,7 +259,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a joiner takes any GroupInfo that the receipt names",
-    file: "clients/core/messaging/joining/group-info.ts",
+    file: "clients/core/messaging/checks/group-info.ts",
     from: "!isNamed || !groupInfoFits(state, shown.groupInfo)",
     to: "!isNamed",
     test: joiners,

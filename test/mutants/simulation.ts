@@ -61,7 +61,7 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "a group is joined by what the service was shown of an epoch before",
-    file: `${client}/joining/group-info.ts`,
+    file: `${client}/checks/group-info.ts`,
     from: "if (shown.epoch > epoch) return",
     to: "if (shown.epoch !== epoch) return",
     ...hostile("old group info"),

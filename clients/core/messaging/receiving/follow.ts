@@ -9,15 +9,15 @@ import {
 } from "@signet/proto/client/v1/records"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "../checks/commit.ts"
+import { difference, personOf } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
 import { treeHashOf } from "../state/door.ts"
 import { type Held, isAway, type Seat } from "../state/held.ts"
-import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "./commit-check.ts"
 import { asksConfirmation, followReset, isOfOtherGroup } from "./reset.ts"
-import { difference, personOf } from "./roster.ts"
 
 /** What a commit makes of a conversation. */
 export interface Followed {

@@ -14,6 +14,17 @@ import {
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { acceptManifest } from "../attachments/manifest.ts"
+import { checkReceiptSeen } from "../checks/commit.ts"
+import { personOf } from "../checks/roster.ts"
+import {
+  Forked,
+  faultOf,
+  isVerdict,
+  mayBeOwnClock,
+  mayBeStaleKeys,
+  type Verdict,
+  verdictReason,
+} from "../checks/verdict.ts"
 import { parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
 import { MessagingError } from "../errors.ts"
@@ -29,10 +40,7 @@ import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { isUnannounced, type KeyWatch, watchKeys } from "../verification/new-keys.ts"
 import { deviceKeysIn, noticeKeys } from "../verification/noticing.ts"
-import { checkReceiptSeen } from "./commit-check.ts"
 import { followCommit } from "./follow.ts"
-import { personOf } from "./roster.ts"
-import { Forked, faultOf, isVerdict, mayBeOwnClock, mayBeStaleKeys, type Verdict, verdictReason } from "./verdict.ts"
 
 /** What became of a page of envelopes. */
 export interface Taken {

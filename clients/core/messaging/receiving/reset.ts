@@ -14,14 +14,14 @@ import {
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { type Bench, checkReceiptSeen } from "../checks/commit.ts"
+import { Forked } from "../checks/verdict.ts"
 import type { Storage, Trust } from "../deps.ts"
 import type { TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { frameOf, stateTag, wipeState } from "../mls.ts"
 import type { Held, Seat } from "../state/held.ts"
 import { recordsOf } from "../verification/peer-rows.ts"
-import { type Bench, checkReceiptSeen } from "./commit-check.ts"
-import { Forked } from "./verdict.ts"
 
 /** Whether a commit is framed in another group than the one that this device is in. */
 export const isOfOtherGroup = ({ group }: Seat, { message }: Envelope): boolean =>

@@ -14,6 +14,7 @@ import {
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
+import { Forked, faultOf } from "../checks/verdict.ts"
 import type { Context } from "../context.ts"
 import { bytesOfId } from "../ids.ts"
 import { frameOf, stateTag } from "../mls.ts"
@@ -21,7 +22,6 @@ import { refusingAs } from "../refusing.ts"
 import type { Held, Seat } from "../state/held.ts"
 import { isReading } from "./inbox.ts"
 import { reportQuarantine, requestRejoin } from "./log.ts"
-import { Forked, faultOf } from "./verdict.ts"
 
 /** Whether a refusal says that the service counts another commit, or another state, than the one that this device is at. */
 export function mayTellAnother(error: unknown): boolean {

@@ -16,11 +16,11 @@ import {
   ConversationSchema,
 } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
+import { usersIn } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import { bytesOfId, isId } from "../ids.ts"
-import { usersIn } from "../receiving/roster.ts"
 import type { Held } from "../state/held.ts"
 import { deviceSpace, type Op } from "../store/store.ts"
 import { isUnreachable } from "../sync/pause.ts"

@@ -6,11 +6,11 @@ import {
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
+import { rosterOf, usersIn } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { type GroupState, stateTag } from "../mls.ts"
-import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { dueIn } from "../state/due.ts"
 import { deviceSpace } from "../store/store.ts"
 import { commit, seatToCommit } from "./commits.ts"

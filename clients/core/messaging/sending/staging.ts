@@ -10,6 +10,7 @@ import { type StagedCommit, StagedCommitSchema } from "@signet/proto/client/v1/r
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import type { Authorization, ClaimedKeyPackage } from "@signet/proto/messaging/v1/records"
+import { personOf, rosterOf, verifyFresh } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { nowSeconds } from "../deps.ts"
@@ -26,7 +27,6 @@ import {
   stateTag,
 } from "../mls.ts"
 import { benchOf } from "../receiving/follow.ts"
-import { personOf, rosterOf, verifyFresh } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Held, Seat } from "../state/held.ts"
 

@@ -11,11 +11,11 @@ import {
   type StagedCommit,
   StagedCommitSchema,
 } from "@signet/proto/client/v1/records"
+import { rosterOf, usersIn } from "../checks/roster.ts"
 import type { Reports, Storage, Trust } from "../deps.ts"
 import type { OwnDevice } from "../device/device.ts"
 import { MessagingError } from "../errors.ts"
 import { type Engine, encodeEpoch, wipeState } from "../mls.ts"
-import { rosterOf, usersIn } from "../receiving/roster.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Op } from "../store/store.ts"
 import { changeDue, type DueChange, type DueRow, type DueTable, readDue, unboundDue } from "./due.ts"

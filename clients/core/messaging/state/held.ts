@@ -6,10 +6,10 @@ import {
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
 import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
+import { usersIn } from "../checks/roster.ts"
 import type { ConversationStatus } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
-import { usersIn } from "../receiving/roster.ts"
 import { currentFormat } from "./snapshot-migrations.ts"
 
 /** The engine that writes group_state. */

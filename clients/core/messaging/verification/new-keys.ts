@@ -10,12 +10,12 @@ import {
   ConversationRecord_Status as Status,
   VerificationRecord_Status as Verification,
 } from "@signet/proto/client/v1/records"
+import { personOf } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { NewKey, TimelineEntry } from "../events.ts"
 import { type GroupState, membersOf } from "../mls.ts"
-import { personOf } from "../receiving/roster.ts"
 import type { Held } from "../state/held.ts"
 import type { Op } from "../store/store.ts"
 import type { DeviceKey } from "./noticing.ts"

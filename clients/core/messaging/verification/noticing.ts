@@ -1,13 +1,13 @@
 // Whether somebody's keys are still those that were compared.
 
 import { type ConversationRecord, VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { personOf } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import type { Ambient, Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, Person } from "../events.ts"
 import { type GroupState, membersOf } from "../mls.ts"
-import { personOf } from "../receiving/roster.ts"
 import type { Op } from "../store/store.ts"
 import { changedKeys, putChangedKey, readPeer, recordsOf, statusOf } from "./peer-rows.ts"
 

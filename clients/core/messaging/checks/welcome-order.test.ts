@@ -6,7 +6,7 @@ import type { Joined } from "../mls.ts"
 import type { Held } from "../state/held.ts"
 import { keyOfSeq } from "../state/timeline.ts"
 import { openMemoryStore } from "../store/memory.ts"
-import { checkOnward } from "./onward.ts"
+import { checkOnward } from "./welcome-order.ts"
 
 const mlsGroupId = new Uint8Array(32).fill(7)
 const conversationId = "cnv_00000000000000000000000000"

@@ -3,9 +3,9 @@ import { ConversationKind, type Welcome } from "@signet/proto/messaging/v1/recor
 import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { Joined } from "../mls.ts"
-import { checkMembers } from "../receiving/commit-check.ts"
 import type { Held } from "../state/held.ts"
 import { keyOfSeq } from "../state/timeline.ts"
+import { checkMembers } from "./commit.ts"
 
 /**
  * Whether a welcome leads on from what is here: to the same group, between the same two users where it is for two, and to

@@ -4,7 +4,7 @@ import { hash } from "@signet/canonical/hash"
 import type { Welcome } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
 import { groupInfoFits, type Joined } from "../mls.ts"
-import { Forked } from "../receiving/verdict.ts"
+import { Forked } from "./verdict.ts"
 
 /**
  * Whether the service was shown the group that this device was let into. The server compares each GroupInfo with the one

@@ -20,14 +20,7 @@ import { type CommitChange, type Member, stateTag } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
 import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
-import {
-  type Bench,
-  type CheckedPapers,
-  checkMembers,
-  checkPapers,
-  checkReceiptSeen,
-  judgeChange,
-} from "./commit-check.ts"
+import { type Bench, type CheckedPapers, checkMembers, checkPapers, checkReceiptSeen, judgeChange } from "./commit.ts"
 
 const { alice, bob, appId, tenantId, now, day, id, credentialFields, credentialKey, leaf, otherLeaf } = world
 
