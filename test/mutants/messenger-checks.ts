@@ -12,7 +12,10 @@ const frame = {
   test: "test/story/messenger-envelopes.test.ts",
   name: "what cannot be this conversation's does not wait for what precedes it",
 }
-const staging = { file: `${client}/sending/staging.ts`, test: "test/attack/messenger-authorizations.test.ts" }
+const authorization = {
+  file: `${client}/checks/authorization.ts`,
+  test: "test/attack/messenger-authorizations.test.ts",
+}
 const reset = {
   file: `${client}/sending/reset.ts`,
   test: "test/attack/messenger-resets.test.ts",
@@ -137,14 +140,14 @@ export const messengerCheckMutants: readonly Mutant[] = [
     to: "throw cause",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "whatever was claimed is added",
     from: ".filter((one) => allowed.has(hex(one.keyPackageRef)))",
     to: ".filter(() => allowed.size > 0)",
     name: "what was claimed and is not authorized stays out",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "a key package goes by any reference",
     from: "equalBytes(reference, claimed.keyPackageRef) && ",
     to: "",
@@ -152,7 +155,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     row: "a key package by another reference",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "a key package goes by any device's name",
     from: " && person.deviceId === claimed.deviceId",
     to: "",
@@ -160,7 +163,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     row: "a key package by another name",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "who was to be removed is added",
     from: "(isLeft || added.length > 0)",
     to: "isLeft",
@@ -168,7 +171,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     row: "somebody to be added who was to be removed",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "a proof that resets adds",
     from: "(proof.body.op === MembershipOp.RESET) !== resets",
     to: "resets && proof.body.op !== MembershipOp.RESET",
@@ -176,7 +179,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     row: "a reset that adds whom it was to add",
   },
   {
-    ...staging,
+    ...authorization,
     fault: "a group begins with a proof that only adds",
     from: "if ((proof.body.op === MembershipOp.CREATE) !== (group.epoch === 0n))",
     to: "if (proof.body.op === MembershipOp.CREATE && group.epoch > 0n)",
@@ -216,7 +219,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
     file: `${client}/sending/creation.ts`,
     from: 'equalBytes(made.mlsGroupId.subarray(0, 16), bytesOfId("cnv", made.id)) &&',
     to: "",
-    test: staging.test,
+    test: authorization.test,
     name: "a new group is named after its conversation, whatever there is a proof for",
   },
   {

@@ -16,7 +16,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a commit's effect is not compared with its proof",
     file: `${client}/receiving/follow.ts`,
-    from: "judgeChange(bench, papers, members, found)",
+    from: "checkChange(verification, verified, members, found)",
     to: "members.at(0)",
     test: attack,
     name: "a member that no proof names",
@@ -42,7 +42,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "whoever the service names is let in",
-    file: `${client}/sending/staging.ts`,
+    file: `${client}/checks/authorization.ts`,
     from: "if (!isWhole || !isAsked(person))",
     to: "if (!isWhole)",
     test: welcomes,
@@ -208,7 +208,7 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "a welcome leads back to where one was removed",
     file: `${client}/checks/welcome-order.ts`,
-    from: " && later === undefined) return",
+    from: " && !hasLaterEntry) return",
     to: ") return",
     test: `${client}/checks/welcome-order.test.ts`,
     name: "a welcome to a place before that where it was removed is refused",
@@ -250,16 +250,16 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "the credential of a package that was claimed is not verified",
-    file: `${client}/sending/staging.ts`,
-    from: "verifyFresh(realm, { credential, signatureKey }, nowSeconds(context))",
-    to: '({ hash: hash("device-credential", credential), realm, signatureKey, at: nowSeconds(context) })',
+    file: `${client}/checks/authorization.ts`,
+    from: "verifyFresh(realm, { credential, signatureKey }, nowSeconds)",
+    to: '({ hash: hash("device-credential", credential), realm, signatureKey, at: nowSeconds })',
     test: authorizations,
     name: "a key package whose credential nobody signed is refused",
     row: "a key package whose credential nobody signed",
   },
   {
     fault: "who was to be added may be removed",
-    file: `${client}/sending/staging.ts`,
+    file: `${client}/checks/authorization.ts`,
     from: '(does === "add" || does === "reset") && removed.length > 0',
     to: '(does === "add" || does === "reset") && removed.length > 9',
     test: authorizations,
@@ -301,7 +301,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "any proof resets a conversation",
-    file: `${client}/receiving/reset.ts`,
+    file: `${client}/checks/reset.ts`,
     from: "if (body.op !== MembershipOp.RESET)",
     to: "if (body.op === MembershipOp.CREATE)",
     test: resets,
@@ -310,7 +310,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "a group of many is reset",
-    file: `${client}/receiving/reset.ts`,
+    file: `${client}/checks/reset.ts`,
     from: "if (!record.isDirect || !isNext",
     to: "if (!isNext",
     test: resets,

@@ -23,7 +23,7 @@ const groupInfo = {
   test: commits,
   row: "whose GroupInfo %s is refused, or no other member could commit again",
 }
-const welcome = { file: "clients/core/messaging/joining/welcomes.ts", test: joiners, row: "a welcome %s is refused" }
+const welcome = { file: "clients/core/messaging/checks/welcome.ts", test: joiners, row: "a welcome %s is refused" }
 const fromElsewhere = { test: places, row: "%s is not there" }
 
 /** Faults in who looks at a ticket, a GroupInfo, a welcome or a credential, and the test that notices each. */
@@ -204,7 +204,7 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...welcome,
     fault: "a joiner's proof may name another key package of its device",
-    from: " && equalBytes(ownRef ?? id, welcome.keyPackageRef)",
+    from: " && equalBytes(ownRef, keyPackageRef)",
     to: "",
     name: "a welcome with a proof for another key package of this device is refused",
   },
@@ -218,12 +218,13 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...welcome,
     fault: "a group is reset by a welcome",
-    from: "if (proof.body.op === MembershipOp.RESET && !bench.record.isDirect)",
+    from: "if (proof.body.op === MembershipOp.RESET && !verification.record.isDirect)",
     to: "if (false)",
     name: "a welcome with a reset of a group is refused",
   },
   {
     ...welcome,
+    file: "clients/core/messaging/joining/welcomes.ts",
     fault: "the commit of a welcome may be at another place",
     from: "envelope?.seq === commitSeq && envelope.kind === Envelope_Kind.COMMIT",
     to: "envelope?.kind === Envelope_Kind.COMMIT",
@@ -239,21 +240,21 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...welcome,
     fault: "a joiner does not look at the members' credentials",
-    from: 'verifyMember(bench, member, isNew ? atSeconds : "ever")',
+    from: 'verifyMember(verification, member, isNew ? atSeconds : "ever")',
     to: "",
     name: "a welcome with a member of another app is refused",
   },
   {
     ...welcome,
     fault: "a newcomer's credential may have ended before it came",
-    from: 'verifyMember(bench, member, isNew ? atSeconds : "ever")',
-    to: 'verifyMember(bench, member, "ever")',
+    from: 'verifyMember(verification, member, isNew ? atSeconds : "ever")',
+    to: 'verifyMember(verification, member, "ever")',
     name: "a welcome with a newcomer whose credential has ended is refused",
   },
   {
     ...welcome,
     fault: "a joiner of a direct conversation may find a third user there",
-    from: "checkMembers(bench, members)",
+    from: "checkMembers(verification, members)",
     to: "",
     name: "a welcome of two people with a third is refused",
   },

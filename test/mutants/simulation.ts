@@ -40,7 +40,7 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "a ghost is let in by the service's word",
-    file: `${client}/sending/staging.ts`,
+    file: `${client}/checks/authorization.ts`,
     from: "if (!isWhole || !isAsked(person))",
     to: "if (!isWhole)",
     ...hostile("ghost member"),
@@ -101,8 +101,8 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a receipt that nobody signed is evidence of another story",
     file: `${client}/receiving/story.ts`,
-    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyTold(context, conversationId, seat, envelope))',
-    to: "if (verifyTold.length === 0) throw refusingAs",
+    from: 'await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(context, conversationId, seat.group, envelope))',
+    to: "if (verifyEvidence.length === 0) throw refusingAs",
     test: stories,
     name: "a log that has a receipt that nobody signed in the place of what was followed moves nobody either",
     row: "a receipt that nobody signed",

@@ -20,7 +20,8 @@ import { type CommitChange, type Member, stateTag } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
 import { type OurSeat, ourSeat } from "../testing/our-seat.ts"
 import { openRoom } from "../testing/seat.ts"
-import { type Bench, type CheckedPapers, checkMembers, checkPapers, checkReceiptSeen, judgeChange } from "./commit.ts"
+import { checkChange, checkMembers, checkReceiptSeen, type VerifiedCommit, verifyCommit } from "./commit.ts"
+import type { VerificationContext } from "./verification-context.ts"
 
 const { alice, bob, appId, tenantId, now, day, id, credentialFields, credentialKey, leaf, otherLeaf } = world
 
@@ -30,7 +31,7 @@ const direct = create(ConversationRecordSchema, {
   isDirect: true,
   directUserIds: [idOf("prn", alice), idOf("prn", bob)],
 })
-const bench: Bench = {
+const verification: VerificationContext = {
   issuerKeys: world.issuerKeys,
   tenantId,
   appId,
@@ -50,7 +51,7 @@ const bobs: Fields = { userId: bob, deviceId: id(0x68) }
 const keyPackageReference = world.bytes32(0xb1)
 
 /** Papers for exactly this addition. */
-async function papersFor(added: readonly Member[], op: MembershipOp): Promise<CheckedPapers> {
+async function papersFor(added: readonly Member[], op: MembershipOp): Promise<VerifiedCommit> {
   const isFirst = op === MembershipOp.CREATE
   const { baseStateTag: _, ...fields } = world.proofFields
   const subjects = added.map(({ credential }) => ({
@@ -82,18 +83,18 @@ const nothing: CommitChange = {
 
 interface Into {
   readonly members?: readonly Member[]
-  readonly on?: Bench
+  readonly on?: VerificationContext
   readonly op?: MembershipOp
 }
 
-async function add(newcomer: Member, { members = [committer], on = bench, op = MembershipOp.ADD }: Into = {}) {
+async function add(newcomer: Member, { members = [committer], on = verification, op = MembershipOp.ADD }: Into = {}) {
   const change = { ...nothing, added: [{ ...newcomer, keyPackageReference }] }
-  judgeChange(on, await papersFor([newcomer], op), members, change)
+  checkChange(on, await papersFor([newcomer], op), members, change)
 }
 
 test("a newcomer with good papers is let in", async () => {
   await add(await member(1, bobs))
-  await add(await member(1, bobs), { on: { ...bench, record: direct } })
+  await add(await member(1, bobs), { on: { ...verification, record: direct } })
 })
 
 test.each<[string, () => Promise<Member>, string]>([
@@ -127,7 +128,7 @@ test("a device that is in is not let in once more, under another key either", as
 })
 
 test("nobody is a third in a conversation of two, nor another one in their place", async () => {
-  const on = { ...bench, record: direct }
+  const on = { ...verification, record: direct }
   const third = await member(2, { userId: id(0x5a), deviceId: id(0x5b) })
   const reason = { reason: "THIRD_USER" }
   await expect(add(third, { on, members: [committer, await member(1, bobs)] })).rejects.toMatchObject(reason)
@@ -147,9 +148,9 @@ test("what makes a new conversation does not pass in one that has members", asyn
 })
 
 test("new keys are of the same device of the same user, and under a good credential", async () => {
-  const papers: CheckedPapers = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
+  const papers: VerifiedCommit = { receipt: {} as CommitReceipt, proof: undefined, atSeconds: now }
   const renew = (after: Member) =>
-    judgeChange(bench, papers, [committer], { ...nothing, path: { before: committer, after } })
+    checkChange(verification, papers, [committer], { ...nothing, path: { before: committer, after } })
   renew(await member(0, { serial: 4n }))
   const reason = { reason: "LEAF_OF_ANOTHER_DEVICE" }
   for (const other of [{ deviceId: id(0x68) }, { userId: bob }]) {
@@ -206,7 +207,7 @@ async function check({ message, epoch = 1n, seen = previous.hash, op = Membershi
     identityKey: b.identity.signatureKey,
     treeHash: new Uint8Array(),
   }
-  return checkPapers(bench, seat, create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt }))
+  return verifyCommit(verification, seat, create(EnvelopeSchema, { seq: 9n, epoch, message: made, receipt }))
 }
 
 test("a commit in its place passes", async () => {

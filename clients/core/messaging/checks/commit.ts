@@ -7,7 +7,6 @@ import { hash } from "@signet/canonical/hash"
 import { checkEffect } from "@signet/canonical/membership-effect"
 import { type MembershipProof, verifyMembershipProof } from "@signet/canonical/membership-proof"
 import { parseSigned } from "@signet/canonical/signed"
-import type { ConversationRecord } from "@signet/proto/client/v1/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
@@ -15,37 +14,31 @@ import { hex } from "../crypto/bytes.ts"
 import { bytesOfId, idOf } from "../ids.ts"
 import { type CommitChange, frameOf, type Member, stateTag } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
-import { credentialBody, type Realm, verifyMember } from "./roster.ts"
+import { credentialBody, verifyMember } from "./credential.ts"
 import { Forked, type ForkReason } from "./verdict.ts"
+import type { VerificationContext } from "./verification-context.ts"
 
-/** What commits of a conversation are judged by. */
-export interface Bench extends Realm {
-  readonly conversationId: string
-  readonly record: ConversationRecord
-  readonly nowMs: number
-}
-
-/** A commit whose papers are good. What it does is still for `judgeChange`, and where it leads for `checkState`. */
-export interface CheckedPapers {
+/** A commit whose receipt and proof are valid. `checkChange` checks what it does, `checkResultingState` where it leads. */
+export interface VerifiedCommit {
   readonly receipt: CommitReceipt
   readonly proof: MembershipProof | undefined
-  /** When it was taken, as the receipt says: what is judged by time is judged then. */
+  /** Unix seconds: the acceptance time of the receipt. Credentials and the proof are verified at this time. */
   readonly atSeconds: bigint
 }
 
 /**
- * Checks all of a commit that can be checked without group secrets: before the engine runs, and for own commits too.
+ * Verifies everything of a commit that needs no group secrets: before the engine runs, and for own commits too.
  *
- * @param isOwnReset it is the commit by which this device replaced a group that it was not in.
+ * @param isOwnReset true for the own commit that replaced a group in which this device was no member.
  * @throws EngineRefused, CanonicalError, Forked
  */
-export function checkPapers(
-  bench: Bench,
+export function verifyCommit(
+  verification: VerificationContext,
   { group, receipt: previous }: Seat,
   envelope: Envelope,
   isOwnReset = false,
-): CheckedPapers {
-  const { conversationId, issuerKeys, verify } = bench
+): VerifiedCommit {
+  const { conversationId, issuerKeys, verify } = verification
   const { message } = envelope
   const frame = frameOf(message)
   ensure(frame.kind === "commit", "ENVELOPE_MISPLACED")
@@ -63,7 +56,7 @@ export function checkPapers(
     commitHash: hash("commit", message),
     proofHash: signedProof && hash("membership-proof", signedProof),
     previous: isOwnReset ? "unknown" : previous,
-    nowMs: BigInt(bench.nowMs),
+    nowMs: BigInt(verification.nowMs),
     verify,
   })
   checkReceiptSeen(aad.lastReceiptHash, previous)
@@ -71,14 +64,14 @@ export function checkPapers(
   const proof =
     signedProof &&
     verifyMembershipProof(signedProof, {
-      ...bench,
+      ...verification,
       conversationId: id,
       mlsGroupId: group.groupId,
       baseEpoch: group.epoch,
       baseStateTag: isOwnReset ? baseTagIn(signedProof) : stateTag(group),
       atSeconds,
     })
-  // A reset leads out of a group, and never from one state of it to another.
+  // A reset begins another group. It never leads from one epoch of a group to the next.
   ensure((proof?.body.op === MembershipOp.RESET) === isOwnReset, "GROUP_NOT_NEW")
   return { receipt, proof, atSeconds }
 }
@@ -88,21 +81,21 @@ function baseTagIn(signed: Uint8Array): Uint8Array {
   return decode(schema, parseSigned(schema, signed).body).baseStateTag
 }
 
-/** A sender in the same epoch has seen the same receipt, or none. @throws Forked */
+/** A sender in the same epoch has seen the same receipt, or none. @throws Forked RECEIPT_SEEN_DIFFERS */
 export function checkReceiptSeen(seen: Uint8Array, previous: Seat["receipt"]): void {
   if (seen.length === 0) return
   ensure(previous !== "first" && equalBytes(seen, previous.hash), "RECEIPT_SEEN_DIFFERS")
 }
 
 /**
- * Whether a commit does exactly what its proof says, and leaves a group that may be.
+ * Checks that a commit does exactly what its proof says, and that the resulting members are allowed.
  *
- * @param members those of the epoch that the commit was framed in.
+ * @param members the members of the epoch in which the commit was framed.
  * @throws CanonicalError, Forked
  */
-export function judgeChange(
-  bench: Bench,
-  { proof, atSeconds }: CheckedPapers,
+export function checkChange(
+  verification: VerificationContext,
+  { proof, atSeconds }: VerifiedCommit,
   members: readonly Member[],
   change: CommitChange,
 ): void {
@@ -114,18 +107,18 @@ export function judgeChange(
   })
   const isFirst = proof?.body.op === MembershipOp.CREATE
   ensure(!isFirst || members.length === 1, "GROUP_NOT_NEW")
-  for (const one of change.added) verifyMember(bench, one, atSeconds)
+  for (const one of change.added) verifyMember(verification, one, atSeconds)
   if (change.path !== undefined) {
     const { before, after } = change.path
-    const { body } = verifyMember(bench, after, atSeconds)
+    const { body } = verifyMember(verification, after, atSeconds)
     ensure(isSameDevice(credentialBody(before.credential), body), "LEAF_OF_ANOTHER_DEVICE")
   }
-  const gone = new Set(change.removed.map(({ leaf }) => leaf))
-  checkMembers(bench, [...members.filter(({ leaf }) => !gone.has(leaf)), ...change.added])
+  const removed = new Set(change.removed.map(({ leaf }) => leaf))
+  checkMembers(verification, [...members.filter(({ leaf }) => !removed.has(leaf)), ...change.added])
 }
 
-/** One leaf a device; in a direct conversation, nobody but its two users. @throws Forked */
-export function checkMembers({ record }: Pick<Bench, "record">, members: readonly Member[]): void {
+/** One leaf per device; in a direct conversation only its two users. @throws Forked */
+export function checkMembers({ record }: Pick<VerificationContext, "record">, members: readonly Member[]): void {
   const bodies = members.map(({ credential }) => credentialBody(credential))
   ensure(new Set(bodies.map(({ deviceId }) => hex(deviceId))).size === bodies.length, "DEVICE_TWICE")
   if (!record.isDirect) return
@@ -136,8 +129,8 @@ export function checkMembers({ record }: Pick<Bench, "record">, members: readonl
   ensure(isTheirs, "THIRD_USER")
 }
 
-/** Whether a commit leads where its receipt says. @throws Forked */
-export function checkState({ receipt }: CheckedPapers, tag: Uint8Array): void {
+/** Compares the state of a commit with the state that its receipt names. @throws Forked STATE_TAG_DIFFERS */
+export function checkResultingState({ receipt }: VerifiedCommit, tag: Uint8Array): void {
   if (!equalBytes(tag, receipt.body.resultingStateTag)) throw new Forked("STATE_TAG_DIFFERS", { stateTag: tag })
 }
 

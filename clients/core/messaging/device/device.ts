@@ -12,7 +12,7 @@ import type { StorageClass } from "@signet/proto/credential/v1/device_request"
 import type { Device } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Calls, DeviceSigner } from "../calls.ts"
-import { credentialIn, verifyFresh } from "../checks/roster.ts"
+import { credentialIn, realmOf, verifyFresh } from "../checks/credential.ts"
 import { hex } from "../crypto/bytes.ts"
 import type { Signer } from "../crypto/identity.ts"
 import type { Suite } from "../crypto/suite.ts"
@@ -163,14 +163,10 @@ export async function openDevice(options: DeviceOptions): Promise<OwnDevice> {
     const next = record?.nextKey
     const of = await refusingAs("ANSWER_REFUSED", async () => credentialIn(device.credential).leafSignatureKey)
     const key = next !== undefined && isSame(next, { publicKey: of }) ? next : asked
-    const realm = {
-      issuerKeys: papers.issuer.keys(),
-      tenantId: papers.owner.tenant,
-      appId: papers.owner.app,
-      verify: papers.verify,
-    }
     const leaf = { credential: device.credential, signatureKey: key.publicKey }
-    const { body } = await refusingAs("ANSWER_REFUSED", async () => verifyFresh(realm, leaf, nowSeconds(papers)))
+    const { body } = await refusingAs("ANSWER_REFUSED", async () =>
+      verifyFresh(realmOf(papers), leaf, nowSeconds(papers)),
+    )
     const isOurs =
       hex(body.userId) === hex(papers.owner.user) &&
       hex(body.deviceId) === hex(bytesOfId("dev", answeredId("dev", device.id)))

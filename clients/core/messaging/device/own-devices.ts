@@ -1,6 +1,7 @@
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { type Device, Device_Status } from "@signet/proto/messaging/v1/records"
-import { credentialIn, rosterOf, verifyMember } from "../checks/roster.ts"
+import { credentialIn, realmOf, verifyMember } from "../checks/credential.ts"
+import { rosterOf } from "../checks/roster.ts"
 import { isVerdict, mayBeStaleKeys } from "../checks/verdict.ts"
 import type { Context } from "../context.ts"
 import type { Trust } from "../deps.ts"
@@ -86,11 +87,9 @@ async function addMissing(context: Context, userId: string, openIfTheirs: Openin
  * @throws MessagingError ANSWER_REFUSED
  */
 async function ensureTheirs(context: Context, userId: string, { id, credential }: Device): Promise<void> {
-  const { issuer, owner, verify } = context
   const body = () => {
-    const realm = { issuerKeys: issuer.keys(), tenantId: owner.tenant, appId: owner.app, verify }
     const leaf = { credential, signatureKey: credentialIn(credential).leafSignatureKey }
-    return verifyMember(realm, leaf, "ever").body
+    return verifyMember(realmOf(context), leaf, "ever").body
   }
   const found = await refusingAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
   const isTheirs = idOf("prn", found.userId) === userId && idOf("dev", found.deviceId) === id

@@ -1,35 +1,26 @@
 import { create } from "@bufbuild/protobuf"
 import { concat, equalBytes } from "@signet/canonical/bytes"
-import { decode } from "@signet/canonical/canonical"
-import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
-import { checkConversationBinding } from "@signet/canonical/conversation-binding"
-import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
-import { verifyMembershipProof } from "@signet/canonical/membership-proof"
-import { parseSigned } from "@signet/canonical/signed"
 import {
   ConversationRecordSchema,
-  type KeyPackageRecord,
   ConversationRecord_PendingConsumeSchema as PendingConsumeSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
-import { ConversationKind as BindingKind, EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
-import { MembershipOp, MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import { ConversationKind, Envelope_Kind, type Welcome } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
-import { type Bench, checkMembers } from "../checks/commit.ts"
+import { personOf } from "../checks/credential.ts"
 import { checkGroupInfo } from "../checks/group-info.ts"
-import { personOf, verifyMember } from "../checks/roster.ts"
 import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../checks/verdict.ts"
-import { checkOnward } from "../checks/welcome-order.ts"
+import { verificationContextOf } from "../checks/verification-context.ts"
+import { checkWelcome, isOfReset } from "../checks/welcome.ts"
+import { checkWelcomeOrder, lastSeqBefore } from "../checks/welcome-order.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { nowSeconds, type Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import type { Person, TimelineEntry } from "../events.ts"
-import { answeredId, bytesOfId } from "../ids.ts"
-import { frameOf, type Joined, stateTag } from "../mls.ts"
-import { benchOf } from "../receiving/follow.ts"
+import { answeredId } from "../ids.ts"
+import type { Joined } from "../mls.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { asksConfirmation } from "../receiving/reset.ts"
 import { leaveOtherStory } from "../receiving/story.ts"
@@ -128,8 +119,9 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     joinedSeq: welcome.commitSeq,
     pendingConsume: { welcomeId: welcome.id, idempotencyKey: random.bytes(16) },
   })
-  const receipt = await checkWelcome(context, welcome, benchOf(context, conversationId, record), joined, keyPackage)
-  await checkGroupInfo(context, welcome, joined, receipt)
+  const verification = verificationContextOf(context, conversationId, record)
+  const receipt = checkWelcome(verification, welcome, joined, keyPackage, await fetchCommit(context, welcome))
+  checkGroupInfo(await context.calls.conversations.getGroupInfo({ conversationId }), welcome, joined, receipt)
   const seat: Seat = {
     group: joined.state,
     processedSeq: welcome.commitSeq,
@@ -139,7 +131,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     treeHash: treeHashOf({ group: joined.state }),
   }
   await context.door(conversationId).change(async (held) => {
-    await checkOnward(context, welcome, held, joined)
+    await ensureInOrder(context, welcome, held, joined)
     const noticed = await noticeKeys(context, deviceKeysIn(context, joined.state))
     const keys = watchKeys(context, conversationId)
     const { record: former } = held
@@ -178,6 +170,13 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
   })
 }
 
+async function ensureInOrder({ store }: Context, welcome: Welcome, { record, seat }: Held, { members }: Joined) {
+  if (record === undefined) return
+  const after = keyOfSeq(lastSeqBefore(welcome, record))
+  const [later] = await store.list(welcome.conversationId, "timeline", { after, limit: 1 })
+  checkWelcomeOrder(welcome, { record, processedSeq: seat?.processedSeq, hasLaterEntry: later !== undefined }, members)
+}
+
 /** Whether a welcome leads to another group than the one that was read here, of which no entry tells yet. */
 async function isBreak(
   { store }: Pick<Storage, "store">,
@@ -202,85 +201,9 @@ async function lastPlace({ store }: Context, conversationId: string, { record, s
   }
 }
 
-/** Who began the group, where the welcome is of its first commit. The proof was verified, and names the committer. */
-function beganBy({ proof }: Welcome, { adder }: Joined): Person | undefined {
-  return opIn(proof) === MembershipOp.RESET ? personOf(adder.credential) : undefined
-}
-
-const opIn = (proof: Uint8Array): MembershipOp =>
-  decode(MembershipProofBodyV1Schema, parseSigned(MembershipProofBodyV1Schema, proof).body).op
-
-/**
- * Whether a welcome leads into the conversation that it names, by a commit that was proven, and to nobody but members.
- *
- * @throws CanonicalError, EngineRefused, Forked, MessagingError WELCOME_REFUSED
- */
-async function checkWelcome(
-  context: Context,
-  welcome: Welcome,
-  bench: Bench,
-  joined: Joined,
-  keyPackage: KeyPackageRecord,
-) {
-  const { conversationId, mlsGroupId, epoch, commitSeq } = welcome
-  const id = bytesOfId("cnv", conversationId)
-  const { state, members, adder } = joined
-  const isGroup = equalBytes(state.groupId, mlsGroupId) && equalBytes(mlsGroupId.subarray(0, 16), id)
-  if (!isGroup || state.epoch !== epoch || epoch === 0n) throw refused("a welcome of another group or epoch")
-  checkConversationBinding(joined.binding ?? new Uint8Array(), {
-    tenantId: bench.tenantId,
-    appId: bench.appId,
-    conversationId: id,
-    kind: bench.record.isDirect ? BindingKind.DIRECT : BindingKind.GROUP,
-  })
-  const commit = await fetchCommit(context, welcome)
-  const frame = frameOf(commit)
-  const aad = parseEnvelopeAad(frame.aad, { conversationId: id, kind: EnvelopeKind.COMMIT })
-  const isSame = equalBytes(aad.membershipProof, welcome.proof) && equalBytes(joined.proof ?? id, welcome.proof)
-  if (!isSame) throw refused("commit and welcome have different proofs")
-  const receipt = verifyCommitReceipt(welcome.receipt, {
-    issuerKeys: bench.issuerKeys,
-    conversationId: id,
-    mlsGroupId,
-    epoch: epoch - 1n,
-    seq: commitSeq,
-    commitHash: hash("commit", commit),
-    proofHash: hash("membership-proof", welcome.proof),
-    previous: "unknown",
-    nowMs: BigInt(bench.nowMs),
-    verify: bench.verify,
-  })
-  const atSeconds = receipt.body.acceptedAtMs / 1_000n
-  const schema = MembershipProofBodyV1Schema
-  const proof = verifyMembershipProof(welcome.proof, {
-    ...bench,
-    conversationId: id,
-    mlsGroupId,
-    baseEpoch: epoch - 1n,
-    // Of a state that this device never was in: who was, has compared it.
-    baseStateTag: decode(schema, parseSigned(schema, welcome.proof).body).baseStateTag,
-    atSeconds,
-  })
-  if (proof.body.op === MembershipOp.RESET && !bench.record.isDirect)
-    throw refused("only a direct conversation is reset")
-  const addedHere = new Map(proof.body.added.map((subject) => [hex(subject.credentialHash), subject.keyPackageRef]))
-  for (const member of members) {
-    const isNew = addedHere.has(hex(hash("device-credential", member.credential)))
-    verifyMember(bench, member, isNew ? atSeconds : "ever")
-  }
-  checkMembers(bench, members)
-  const own = members.find(({ leaf }) => leaf === state.ownLeaf)
-  const ownRef = addedHere.get(hex(hash("device-credential", own?.credential ?? id)))
-  const isOurs =
-    equalBytes(own?.signatureKey ?? id, keyPackage.identityKey) && equalBytes(ownRef ?? id, welcome.keyPackageRef)
-  if (!isOurs) throw refused("the proof does not name this device")
-  const { requester } = proof.body
-  const isAdder = requester.length === 0 || equalBytes(requester, hash("device-credential", adder.credential))
-  if (!isAdder) throw refused("somebody else than the proof says let this device in")
-  if (!equalBytes(stateTag(state), receipt.body.resultingStateTag)) {
-    throw new Forked("STATE_TAG_DIFFERS", { stateTag: stateTag(state) })
-  }
-  return receipt
+/** The committer that began the group, if the welcome is of its first commit. The verified proof names the committer. */
+function beganBy(welcome: Welcome, { adder }: Joined): Person | undefined {
+  return isOfReset(welcome) ? personOf(adder.credential) : undefined
 }
 
 async function fetchCommit({ calls }: Context, { conversationId, commitSeq }: Welcome): Promise<Uint8Array> {

@@ -9,15 +9,18 @@ import {
 } from "@signet/proto/client/v1/records"
 import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import type { Envelope } from "@signet/proto/messaging/v1/records"
-import { type Bench, type CheckedPapers, checkPapers, checkState, judgeChange } from "../checks/commit.ts"
-import { difference, personOf } from "../checks/roster.ts"
+import { checkChange, checkResultingState, type VerifiedCommit, verifyCommit } from "../checks/commit.ts"
+import { personOf } from "../checks/credential.ts"
+import { isOfOtherGroup } from "../checks/reset.ts"
+import { difference } from "../checks/roster.ts"
+import { verificationContextOf } from "../checks/verification-context.ts"
 import type { Context } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
 import { treeHashOf } from "../state/door.ts"
 import { type Held, isAway, type Seat } from "../state/held.ts"
-import { asksConfirmation, followReset, isOfOtherGroup } from "./reset.ts"
+import { asksConfirmation, followReset } from "./reset.ts"
 
 /** What a commit makes of a conversation. */
 export interface Followed {
@@ -42,18 +45,18 @@ export async function followCommit(
   envelope: Envelope,
 ): Promise<Followed> {
   if (record === undefined) throw new TypeError("a seat has a record")
-  const bench = benchOf(context, conversationId, record)
+  const verification = verificationContextOf(context, conversationId, record)
   const isOwn = staged !== undefined && equalBytes(hash("commit", envelope.message), staged.commitHash)
-  if (!isOwn && isOfOtherGroup(seat, envelope)) return followReset(context, bench, seat, envelope)
+  if (!isOwn && isOfOtherGroup(seat.group, envelope)) return followReset(context, verification, seat, envelope)
   const isOwnReset = isOwn && record.status === Status.CREATING && seat.group.epoch > 0n
-  const papers = checkPapers(bench, seat, envelope, isOwnReset)
-  const at = { seq: envelope.seq, atMs: Number(papers.receipt.body.acceptedAtMs) }
-  if (isOwn) return acceptOwn(context, record, seat, staged, papers, at)
+  const verified = verifyCommit(verification, seat, envelope, isOwnReset)
+  const at = { seq: envelope.seq, atMs: Number(verified.receipt.body.acceptedAtMs) }
+  if (isOwn) return acceptOwn(context, record, seat, staged, verified, at)
 
   const members = membersOf(seat.group)
   const judged: { by?: unknown; change?: CommitChange } = {}
   const processed = await context.engine
-    .process(seat.group, envelope.message, judge, Number(papers.atSeconds))
+    .process(seat.group, envelope.message, judge, Number(verified.atSeconds))
     // What the judge found says more than that it refused.
     .catch((error: unknown) => Promise.reject(judged.by ?? error))
   const { change, finish } = processed
@@ -68,10 +71,10 @@ export async function followCommit(
     }
   }
   const { next } = processed
-  checkState(papers, stateTag(next))
+  checkResultingState(verified, stateTag(next))
   const entries = membershipEntry(at, committer, seat.group, next)
   return {
-    held: { record, seat: await seated(seat, next, papers), staged: undefined },
+    held: { record, seat: await seated(seat, next, verified), staged: undefined },
     entries,
     done: undefined,
     finish,
@@ -79,7 +82,7 @@ export async function followCommit(
 
   function judge(found: CommitChange): "accept" | "reject" {
     try {
-      judgeChange(bench, papers, members, found)
+      checkChange(verification, verified, members, found)
       return "accept"
     } catch (error) {
       judged.by = error
@@ -93,19 +96,19 @@ async function acceptOwn(
   record: ConversationRecord,
   seat: Seat,
   staged: StagedCommit,
-  papers: CheckedPapers,
+  verified: VerifiedCommit,
   at: { seq: bigint; atMs: number },
 ): Promise<Followed> {
   const encoded = { epoch: staged.nextTree, secrets: staged.nextState }
   const next = await context.engine.decodeState(encoded, staged.nextIdentityKey)
-  checkState(papers, stateTag(next))
+  checkResultingState(verified, stateTag(next))
   const after = {
-    ...(await seated(seat, next, papers)),
+    ...(await seated(seat, next, verified)),
     identityKey: staged.nextIdentityKey,
     ...(staged.renewsLeaf ? { leafRenewedAt: nowSeconds(context) } : {}),
   }
   const by = personOf(context.device.identity().credential)
-  const isReset = papers.proof?.body.op === MembershipOp.RESET
+  const isReset = verified.proof?.body.op === MembershipOp.RESET
   return {
     held: {
       record: await activeAfter(context, record, next, isReset ? at.seq : undefined),
@@ -131,13 +134,7 @@ async function activeAfter(
   return create(ConversationRecordSchema, { ...record, status, ...reset })
 }
 
-export function benchOf(context: Context, conversationId: string, record: ConversationRecord): Bench {
-  const { issuer, owner, verify, clock } = context
-  const realm = { issuerKeys: issuer.keys(), tenantId: owner.tenant, appId: owner.app, verify }
-  return { ...realm, conversationId, record, nowMs: clock.nowMs() }
-}
-
-async function seated(seat: Seat, group: GroupState, { receipt }: CheckedPapers): Promise<Seat> {
+async function seated(seat: Seat, group: GroupState, { receipt }: VerifiedCommit): Promise<Seat> {
   return {
     ...seat,
     group,

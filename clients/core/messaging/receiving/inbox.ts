@@ -15,7 +15,7 @@ import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { acceptManifest } from "../attachments/manifest.ts"
 import { checkReceiptSeen } from "../checks/commit.ts"
-import { personOf } from "../checks/roster.ts"
+import { personOf } from "../checks/credential.ts"
 import {
   Forked,
   faultOf,

@@ -2,8 +2,6 @@
 // others were told refuses what follows from that, and shows what it counts itself.
 import { create, toBinary } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
-import { verifyCommitReceipt } from "@signet/canonical/commit-receipt"
-import { parseEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
 import {
   type ConversationRecord,
@@ -11,13 +9,12 @@ import {
   ConversationRecordSchema,
   ConversationRecord_Status as Status,
 } from "@signet/proto/client/v1/records"
-import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
+import { verifyEvidence } from "../checks/evidence.ts"
 import { Forked, faultOf } from "../checks/verdict.ts"
 import type { Context } from "../context.ts"
-import { bytesOfId } from "../ids.ts"
-import { frameOf, stateTag } from "../mls.ts"
+import { stateTag } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Held, Seat } from "../state/held.ts"
 import { isReading } from "./inbox.ts"
@@ -83,7 +80,7 @@ async function toldOtherwise(
   if (envelope === undefined) return undefined
   if (equalBytes(hash("commit-receipt", envelope.receipt), seat.receipt.hash)) return undefined
   await context.issuer.refresh()
-  await refusingAs("ANSWER_REFUSED", async () => verifyTold(context, conversationId, seat, envelope))
+  await refusingAs("ANSWER_REFUSED", async () => verifyEvidence(context, conversationId, seat.group, envelope))
   return envelope
 }
 
@@ -110,24 +107,4 @@ async function commitBefore(
     upTo = start
   }
   return undefined
-}
-
-function verifyTold({ issuer, verify, clock }: Context, conversationId: string, { group }: Seat, told: Envelope): void {
-  const id = bytesOfId("cnv", conversationId)
-  const { membershipProof } = parseEnvelopeAad(frameOf(told.message).aad, {
-    conversationId: id,
-    kind: EnvelopeKind.COMMIT,
-  })
-  verifyCommitReceipt(told.receipt, {
-    issuerKeys: issuer.keys(),
-    conversationId: id,
-    mlsGroupId: group.groupId,
-    epoch: group.epoch - 1n,
-    seq: told.seq,
-    commitHash: hash("commit", told.message),
-    proofHash: membershipProof.length === 0 ? undefined : hash("membership-proof", membershipProof),
-    previous: "unknown",
-    nowMs: BigInt(clock.nowMs()),
-    verify,
-  })
 }

@@ -16,6 +16,7 @@ import {
   ConversationSchema,
 } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
+import type { Authorized } from "../checks/authorization.ts"
 import { usersIn } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
@@ -28,7 +29,7 @@ import { firstSeat } from "./first-seat.ts"
 import { creationPlace, type Intent, newClaimId, newIntent, putIntent } from "./intent-rows.ts"
 import { carryOutIntents } from "./intents.ts"
 import { dropAll } from "./queue.ts"
-import { type Authorized, isStaleClaim, stageCommit } from "./staging.ts"
+import { isStaleClaim, stageCommit } from "./staging.ts"
 
 /** With whom. */
 export type NewConversation = { readonly peerUserId: string } | { readonly userIds: readonly string[] }

@@ -10,7 +10,7 @@ import {
   ConversationRecord_Status as Status,
   VerificationRecord_Status as Verification,
 } from "@signet/proto/client/v1/records"
-import { personOf } from "../checks/roster.ts"
+import { personOf } from "../checks/credential.ts"
 import type { Context } from "../context.ts"
 import type { Storage } from "../deps.ts"
 import { MessagingError } from "../errors.ts"

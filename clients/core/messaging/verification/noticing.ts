@@ -1,7 +1,7 @@
 // Whether somebody's keys are still those that were compared.
 
 import { type ConversationRecord, VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { personOf } from "../checks/roster.ts"
+import { personOf } from "../checks/credential.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import type { Ambient, Storage } from "../deps.ts"
