@@ -307,6 +307,13 @@ describe("the layout", () => {
     expect(found.filter((path) => !path.startsWith("clients/core/messaging/"))).toEqual([])
   })
 
+  test("lets only tests run protovalidate: the compiled plans validate in production", () => {
+    const found = sources.filter(
+      (path) => !path.startsWith("test/") && !isTest(path) && importsOf(read(path)).includes("@bufbuild/protovalidate"),
+    )
+    expect(found).toEqual([])
+  })
+
   test("lets only settings and commands read the environment", () => {
     const found = sources.filter(
       (path) => /^(server|clients|proto)\//.test(path) && !isTest(path) && read(path).includes("process.env"),

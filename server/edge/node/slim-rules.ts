@@ -32,7 +32,7 @@ function slim(base64: string): string {
 /** The rules that server/serving/validation knows. */
 const checked = new Set([
   ...["MessageRules", "OneofRules", "FieldRules", "RepeatedRules", "StringRules", "BytesRules", "EnumRules"],
-  ...["Int32Rules", "Int64Rules", "UInt32Rules", "UInt64Rules"],
+  ...["Int32Rules", "Int64Rules", "UInt32Rules", "UInt64Rules", "DurationRules", "TimestampRules"],
 ])
 
 /** The expressions are options that descriptors do not know by themselves. */

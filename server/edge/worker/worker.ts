@@ -9,7 +9,7 @@ import { type CallLine, callLines } from "../../serving/call-log.ts"
 import { deadline } from "../../serving/interceptors/deadline.ts"
 import { deviceProof } from "../../serving/interceptors/device-proof.ts"
 import { errors } from "../../serving/interceptors/errors.ts"
-import { validatePlain } from "../../serving/interceptors/validate-plain.ts"
+import { validate } from "../../serving/interceptors/validate.ts"
 import { withCallerToken } from "./caller-token.ts"
 import { auditDenials } from "./denials.ts"
 import { createFront, type Front } from "./front/front.ts"
@@ -65,7 +65,7 @@ function openFront({ settings, client, issuerKeys, deps, streams }: Runtime, reg
       faults,
       deadline(callLimitMs),
       connectGuard.interceptor,
-      validatePlain(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input))),
+      validate(messagingServices.flatMap(({ methods }) => methods.map(({ input }) => input))),
       deviceProof({
         devices: store.devices,
         proofNonces: store.proofNonces,

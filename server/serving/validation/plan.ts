@@ -1,5 +1,5 @@
-// The rules of schemas (buf.validate), read once and checked without an expression language: for where a program has to
-// be small. What is found, and in which words, is what protovalidate finds; a rule that is not known stops the program.
+// The rules of schemas (buf.validate), compiled once and checked without an expression language. The violations and their
+// words are protovalidate's (see plan.test.ts); a rule that is not known stops the program.
 import { type DescField, type DescMessage, type DescOneof, getOption, type Message } from "@bufbuild/protobuf"
 import { isReflectList, isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt"
@@ -14,8 +14,10 @@ import {
   type RepeatedRules,
   RepeatedRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import type { Check } from "./check.ts"
 import { rulesIn, UnknownRule } from "./known.ts"
-import { type Check, expressionChecks, valueChecks } from "./values.ts"
+import { messageChecks } from "./ranges.ts"
+import { expressionChecks, valueChecks } from "./values.ts"
 
 export interface Violation {
   /** The path of the field, by proto names. */
@@ -65,7 +67,7 @@ function oneofPlans(oneof: DescOneof): Plan[] {
   ]
 }
 
-const typed = ["string", "bytes", "enum", "int32", "int64", "uint32", "uint64"]
+const typed = ["string", "bytes", "enum", "int32", "int64", "uint32", "uint64", "duration", "timestamp"]
 
 function fieldPlans(field: DescField, known: Map<DescMessage, Plan>): Plan[] {
   const what = `${field.parent.typeName}.${field.name}`
@@ -102,9 +104,10 @@ function passOf(field: DescField, known: Map<DescMessage, Plan>, what: string): 
     case "enum":
       return told(valueChecks(rules, field.enum, what))
     case "message": {
-      if (rules.type.case !== undefined) throw new UnknownRule(`${what}: rules of ${rules.type.case}`)
+      const whole = told(messageChecks(rules, what))
       const plan = messagePlan(field.message, known)
       return (value, at, tell) => {
+        whole(value, at, tell)
         if (isReflectMessage(value)) plan(value, `${at}.`, tell)
       }
     }

@@ -1,5 +1,5 @@
 // Rules of single values, in the words and the order of protovalidate.
-import type { DescEnum, DescMessage, Message } from "@bufbuild/protobuf"
+import type { DescEnum } from "@bufbuild/protobuf"
 import {
   type BytesRules,
   BytesRulesSchema,
@@ -14,10 +14,10 @@ import {
   UInt32RulesSchema,
   UInt64RulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import { type Check, unless } from "./check.ts"
 import { rulesIn, UnknownRule } from "./known.ts"
-
-/** What is wrong with a value: each broken rule in a sentence. */
-export type Check = (value: unknown) => string[]
+import { numberChecks } from "./ranges.ts"
+import { isUri } from "./uri.ts"
 
 /** The checks of a scalar or an enum. @throws UnknownRule */
 export function valueChecks(rules: FieldRules, desc: DescEnum | undefined, what: string): Check[] {
@@ -33,37 +33,27 @@ export function valueChecks(rules: FieldRules, desc: DescEnum | undefined, what:
       if (desc === undefined) throw new UnknownRule(`${what}: rules of an enum for what is none`)
       return enumChecks(type.value, desc, what)
     case "int32":
-      return rangeChecks(Int32RulesSchema, type.value, what)
+      return numberChecks(Int32RulesSchema, type.value, what)
     case "int64":
-      return rangeChecks(Int64RulesSchema, type.value, what)
+      return numberChecks(Int64RulesSchema, type.value, what)
     case "uint32":
-      return rangeChecks(UInt32RulesSchema, type.value, what)
+      return numberChecks(UInt32RulesSchema, type.value, what)
     case "uint64":
-      return rangeChecks(UInt64RulesSchema, type.value, what)
+      return numberChecks(UInt64RulesSchema, type.value, what)
     default:
       throw new UnknownRule(`${what}: rules of ${type.case}`)
   }
 }
 
-/** A check that finds one thing wrong. */
-const unless =
-  <T>(isOf: (value: unknown) => value is T, isFine: (value: T) => boolean, sentence: string): Check =>
-  (value) => {
-    // A value of another type is a fault of the program: the message was read by its schema.
-    if (!isOf(value)) throw new TypeError(`a value is not what its schema says: ${sentence}`)
-    return isFine(value) ? [] : [sentence]
-  }
-
 const isString = (value: unknown): value is string => typeof value === "string"
 const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
-const isNumber = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint"
 const isEnum = (value: unknown): value is number => typeof value === "number"
 
 function stringChecks(rules: StringRules, what: string): Check[] {
   const said = rulesIn(
     StringRulesSchema,
     rules,
-    ["len", "min_len", "max_len", "min_bytes", "max_bytes", "pattern"],
+    ["len", "min_len", "max_len", "min_bytes", "max_bytes", "pattern", "uri"],
     what,
   )
   const { len, minLen, maxLen, minBytes, maxBytes, pattern } = rules
@@ -82,6 +72,7 @@ function stringChecks(rules: StringRules, what: string): Check[] {
       ? [unless(isString, (text) => bytesIn(text) <= maxBytes, `must be at most ${maxBytes} bytes`)]
       : []),
     ...(said.has("pattern") ? [patternCheck(pattern, what)] : []),
+    ...(rules.wellKnown.case === "uri" && rules.wellKnown.value ? [uriCheck] : []),
   ]
 }
 
@@ -90,12 +81,22 @@ const characters = (text: string): bigint => BigInt(Array.from(text).length)
 const utf8 = new TextEncoder()
 const bytesIn = (text: string): bigint => BigInt(utf8.encode(text).length)
 
+const uriCheck: Check = (value) =>
+  value === "" ? ["value is empty, which is not a valid URI"] : unless(isString, isUri, "must be a valid URI")(value)
+
+// A character of a class: printable ASCII but the space, brackets and backslashes only escaped, and no "^" or "&".
+const member = String.raw`(?:[!#%'-Z_a-~]|\\[\[\]\\.])`
+const classes = String.raw`\[${member}+\](?:\{\d+(?:,\d+)?\}|[?*+])?`
+// Repeated groups begin with a dot, and their classes have none: a text is divided in one way only.
+const dotless = String.raw`\[[A-Za-z0-9_-]+\](?:\{\d+(?:,\d+)?\}|[?*+])?`
+const repeated = String.raw`\(\\\.(?:${dotless})+\)\{\d+,\d+\}`
 /**
- * Patterns that RE2 and the platform's expressions read alike: of the whole text, with classes of ASCII, counts, and
- * groups that are not repeated, so that no text takes long.
+ * Patterns that RE2 and the platform's expressions read alike: of the whole text, with classes of ASCII and counts, so that
+ * no text takes long.
  */
-const plainPattern =
-  /^\^(?:[A-Za-z0-9_:/@ -]|\\\.|\[[A-Za-z0-9_.:-]+\](?:\{\d+(?:,\d+)?\}|[?*+])?|\((?!\?)|\)\??|\|)*\$$/
+const plainPattern = new RegExp(
+  String.raw`^\^(?:[A-Za-z0-9_:/@ -]\??|\\\.|${classes}|${repeated}|\((?!\?)|\)\??|\|)*\$$`,
+)
 
 function patternCheck(pattern: string, what: string): Check {
   if (!plainPattern.test(pattern)) throw new UnknownRule(`${what}: pattern ${pattern}`)
@@ -128,28 +129,6 @@ function enumChecks(rules: EnumRules, desc: DescEnum, what: string): Check[] {
       : []),
     ...(notIn.length > 0 ? [unless(isEnum, (value) => !notIn.includes(value), `must not be in list [${list}]`)] : []),
   ]
-}
-
-interface Range extends Message {
-  readonly greaterThan: { case: "gt" | "gte"; value: number | bigint } | { case: undefined; value?: undefined }
-  readonly lessThan: { case: "lt" | "lte"; value: number | bigint } | { case: undefined; value?: undefined }
-}
-
-function rangeChecks(desc: DescMessage, rules: Range, what: string): Check[] {
-  rulesIn(desc, rules, ["gt", "gte", "lt", "lte"], what)
-  const { greaterThan: low, lessThan: high } = rules
-  const isAbove = (value: number | bigint) =>
-    low.case === undefined || (low.case === "gt" ? value > low.value : value >= low.value)
-  const isBelow = (value: number | bigint) =>
-    high.case === undefined || (high.case === "lt" ? value < high.value : value <= high.value)
-  const above = low.case === undefined ? [] : [`greater than ${low.case === "gte" ? "or equal to " : ""}${low.value}`]
-  const below = high.case === undefined ? [] : [`less than ${high.case === "lte" ? "or equal to " : ""}${high.value}`]
-  if (low.case !== undefined && high.case !== undefined && high.value < low.value) {
-    throw new UnknownRule(`${what}: a range that excludes what is between`)
-  }
-  const sentence = `must be ${[...above, ...below].join(" and ")}`
-  if (sentence === "must be ") return []
-  return [unless(isNumber, (value) => isAbove(value) && isBelow(value), sentence)]
 }
 
 const sizeIn = /^size\(this\) in \[(\d+(?:, \d+)*)\]$/

@@ -7,7 +7,7 @@ import { TransferService } from "@signet/proto/transfer/v1/transfer_service"
 import { transferRoutes } from "../../../rpc/transfer/routes.ts"
 import { deadline } from "../../../serving/interceptors/deadline.ts"
 import { errors } from "../../../serving/interceptors/errors.ts"
-import { validatePlain } from "../../../serving/interceptors/validate-plain.ts"
+import { validate } from "../../../serving/interceptors/validate.ts"
 import { durableMoving } from "../../../store/durable/moving/moving.ts"
 import { auditDenials } from "../denials.ts"
 import { createFront, type Front } from "../front/front.ts"
@@ -57,7 +57,7 @@ function openFront(): Front {
       errors(report),
       deadline(callLimitMs),
       connectGuard.interceptor,
-      validatePlain(TransferService.methods.map(({ input }) => input)),
+      validate(TransferService.methods.map(({ input }) => input)),
     ],
     requestGate: connectGuard.gate,
     onFault: report,

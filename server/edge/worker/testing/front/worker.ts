@@ -1,11 +1,11 @@
 // The front under test as a Worker of its own: what workerd makes of requests, answers and streams.
 
 import { services } from "../../../../node/testing/under-test.ts"
-import { validatePlain } from "../../../../serving/interceptors/validate-plain.ts"
+import { validate } from "../../../../serving/interceptors/validate.ts"
 import { frontUnderTest } from "../front-under-test.ts"
 
 const inputs = services.flatMap(({ methods }) => methods.map(({ input }) => input))
-const { front, faults, reached } = frontUnderTest({ checks: [validatePlain(inputs)] })
+const { front, faults, reached } = frontUnderTest({ checks: [validate(inputs)] })
 
 export default {
   async fetch(request: Request): Promise<Response> {

@@ -1,0 +1,116 @@
+// A schema with a rule that is not known here is not served: a message is checked whole, or not taken at all.
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  setExtension,
+} from "@bufbuild/protobuf"
+import {
+  type FieldDescriptorProtoSchema,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  file_google_protobuf_duration,
+  file_google_protobuf_timestamp,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt"
+import { FieldRulesSchema, field as fieldOption } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"
+import { describe, expect, test } from "vitest"
+import { planOf } from "./plan.ts"
+
+type Rules = MessageInitShape<typeof FieldRulesSchema>
+type Field = MessageInitShape<typeof FieldDescriptorProtoSchema>
+
+/** A message with one field of those rules. */
+function schemaOf(field: Field, rules: Rules): DescMessage {
+  const options = create(FieldOptionsSchema)
+  setExtension(options, fieldOption, create(FieldRulesSchema, rules))
+  const file = create(FileDescriptorProtoSchema, {
+    name: "rules.proto",
+    syntax: "proto3",
+    dependency: ["google/protobuf/duration.proto", "google/protobuf/timestamp.proto"],
+    messageType: [{ name: "Ruled", field: [{ name: "value", number: 1, label: Label.OPTIONAL, options, ...field }] }],
+  })
+  const known = [file_google_protobuf_duration, file_google_protobuf_timestamp]
+  const registry = createFileRegistry(file, (name) => known.find(({ proto }) => proto.name === name)?.proto)
+  const desc = registry.getMessage("Ruled")
+  if (desc === undefined) throw new Error("there is no such message")
+  return desc
+}
+
+const text: Field = { type: Type.STRING }
+const duration: Field = { type: Type.MESSAGE, typeName: ".google.protobuf.Duration" }
+const timestamp: Field = { type: Type.MESSAGE, typeName: ".google.protobuf.Timestamp" }
+const pattern = (pattern: string): Rules => ({ type: { case: "string", value: { pattern } } })
+
+describe("is refused when it says", () => {
+  test.each<[string, Field, Rules, RegExp]>([
+    [
+      "a format",
+      text,
+      { type: { case: "string", value: { wellKnown: { case: "email", value: true } } } },
+      /says email/,
+    ],
+    ["a prefix", text, { type: { case: "string", value: { prefix: "a" } } }, /says prefix/],
+    ["an expression", text, { cel: [{ id: "a", expression: "this == 'a'", message: "no" }] }, /says this == 'a'/],
+    ["a number's set", { type: Type.UINT32 }, { type: { case: "uint32", value: { in: [1] } } }, /says in/],
+    ["a float", { type: Type.FLOAT }, { type: { case: "float", value: { finite: true } } }, /says float/],
+    ["a range that is none", { type: Type.INT32 }, outside(), /excludes what is between/],
+    ["a set of durations", duration, { type: { case: "duration", value: { in: [{ seconds: 1n }] } } }, /says in/],
+    ["a part of a second", duration, notAfter({ seconds: 1n, nanos: 1 }), /a part of a second/],
+    [
+      "the present",
+      timestamp,
+      { type: { case: "timestamp", value: { lessThan: { case: "ltNow", value: true } } } },
+      /says lt_now/,
+    ],
+    ["anything else of a message", duration, { type: { case: "any", value: { in: ["a"] } } }, /says any/],
+    ["of a duration what it says of numbers", duration, { type: { case: "int32", value: {} } }, /rules of int32/],
+    ["of a text what it says of durations", text, { type: { case: "duration", value: {} } }, /rules of duration/],
+    ["a rule of a later version", text, fromBinary(FieldRulesSchema, later), /says #9999/],
+  ])("%s", (_, field, rules, why) => {
+    expect(() => planOf(schemaOf(field, rules))).toThrow(why)
+  })
+
+  test.each([
+    "a",
+    "^a",
+    "a$",
+    "^.$",
+    "^[^a]$",
+    "^[[:alpha:]]$",
+    "^\\d$",
+    "^[\\d]$",
+    "^[a&&b]$",
+    "^[é]$",
+    "^(?i)a$",
+    "^(a+)+$",
+    "^(a){2}$",
+    "^([a.]*){1,5}$",
+    "^(\\.[a.]*){1,5}$",
+    "^(\\.[a]*)+$",
+    "^(\\.[a]*){1,}$",
+    "^a+$",
+  ])("the pattern %s, which two engines may read differently or slowly", (text) => {
+    expect(() => planOf(schemaOf({ type: Type.STRING }, pattern(text)))).toThrow(/pattern/)
+  })
+})
+
+/** Field 14 (string) with a field of its own that has the number 9999. */
+const later = Uint8Array.of(0x72, 4, 0xf8, 0xf0, 0x04, 1)
+
+function outside(): Rules {
+  const greaterThan = { case: "gt", value: 5 } as const
+  return { type: { case: "int32", value: { greaterThan, lessThan: { case: "lt", value: 1 } } } }
+}
+
+function notAfter(value: { seconds: bigint; nanos: number }): Rules {
+  return { type: { case: "duration", value: { lessThan: { case: "lte", value } } } }
+}
+
+test.each(["^a$", "^https?://[a-z]{1,5}(:[0-9]+)?$", "^[!#-\\[\\]-~]$", "^[a-z]+(\\.[a-z_]*){1,5}$", "^(a|b)$"])(
+  "the pattern %s is known",
+  (text) => expect(() => planOf(schemaOf({ type: Type.STRING }, pattern(text)))).not.toThrow(),
+)
