@@ -3,6 +3,7 @@ import { clientSecretLabel, type SealedLabel } from "@signet/kernel/keys/sealed-
 import type { ProviderClient } from "@signet/kernel/records"
 import { providerClient } from "@signet/kernel/testing/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
 import { type Behaviour, type FakeIdp, type MintOptions, startFakeIdp } from "../../test/support/idp.ts"
 import { createSecrets } from "../keys/secrets.ts"
 import { readAnswer } from "./code-exchange.ts"
@@ -121,22 +122,27 @@ describe("a code", () => {
   })
 })
 
-test.concurrent.each<Behaviour>(["slow", "redirect", "huge", "html", "garbage", "error", "hangUp"])(
-  "a token endpoint that answers badly is unavailable: %s",
-  async (behaviour) => {
-    const own = await startFakeIdp(clock)
-    own.behaviour.token = behaviour
-    const code = own.issueCode({ codeVerifier, redirectUri })
-    const verifying = createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
-      clientOf(own),
-      { is: "code", code, codeVerifier, redirectUri },
-      "n-1",
-    )
-    expect(await outcome(verifying)).toBe("UPSTREAM_UNAVAILABLE")
-    expect(own.asked).toEqual({ jwks: 0, token: 1, elsewhere: 0 })
-    await own.stop()
-  },
-)
+test.concurrent.each<Behaviour>([
+  ...effort([], ["slow"] as const, ["slow"] as const),
+  "redirect",
+  "huge",
+  "html",
+  "garbage",
+  "error",
+  "hangUp",
+])("a token endpoint that answers badly is unavailable: %s", async (behaviour) => {
+  const own = await startFakeIdp(clock)
+  own.behaviour.token = behaviour
+  const code = own.issueCode({ codeVerifier, redirectUri })
+  const verifying = createIdpA({ clock, secrets, isLoopbackAllowed: true }).verify(
+    clientOf(own),
+    { is: "code", code, codeVerifier, redirectUri },
+    "n-1",
+  )
+  expect(await outcome(verifying)).toBe("UPSTREAM_UNAVAILABLE")
+  expect(own.asked).toEqual({ jwks: 0, token: 1, elsewhere: 0 })
+  await own.stop()
+})
 
 test.each<[number, unknown, string]>([
   [200, { id_token: "a.b.c" }, "a.b.c"],

@@ -1,5 +1,6 @@
 import { exportJWK, generateKeyPair } from "jose"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { effort } from "../../test/support/effort.ts"
 import { type Behaviour, type FakeIdp, startFakeIdp } from "../../test/support/idp.ts"
 import { requestJson } from "./bounded-request.ts"
 import { createProviderKeys, type ProviderKeys } from "./provider-keys.ts"
@@ -81,21 +82,27 @@ describe("a provider's keys", () => {
 })
 
 describe("a key set that is not answered well", () => {
-  test.concurrent.each<Behaviour>(["redirect", "huge", "endless", "html", "garbage", "error", "hangUp", "slow"])(
-    "is refused: %s",
-    async (behaviour) => {
-      const own = await startFakeIdp()
-      own.behaviour.jwks = behaviour
-      const fresh = createProviderKeys({ isLoopbackAllowed: true, clock, fetch: (url, init) => fetch(url, init) })
-      await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
-      expect(own.asked).toEqual({ jwks: 1, token: 0, elsewhere: 0 })
+  test.concurrent.each<Behaviour>([
+    "redirect",
+    "huge",
+    "endless",
+    "html",
+    "garbage",
+    "error",
+    "hangUp",
+    ...effort([], ["slow"] as const, ["slow"] as const),
+  ])("is refused: %s", async (behaviour) => {
+    const own = await startFakeIdp()
+    own.behaviour.jwks = behaviour
+    const fresh = createProviderKeys({ isLoopbackAllowed: true, clock, fetch: (url, init) => fetch(url, init) })
+    await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
+    expect(own.asked).toEqual({ jwks: 1, token: 0, elsewhere: 0 })
 
-      own.behaviour.jwks = "well"
-      await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
-      expect(own.asked.jwks).toBe(1)
-      await own.stop()
-    },
-  )
+    own.behaviour.jwks = "well"
+    await expect(fresh.find(own.jwksUri, "key-1", "RS256")).rejects.toMatchObject(unavailable)
+    expect(own.asked.jwks).toBe(1)
+    await own.stop()
+  })
 
   test("is asked for again after 5 s", async () => {
     idp.behaviour.jwks = "error"

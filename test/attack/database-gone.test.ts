@@ -14,6 +14,7 @@ import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditWriting } from "../support/audit-writing.ts"
 import { bearer, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -127,24 +128,27 @@ describeOnPostgres("a database that goes", () => {
     expect(lines.join("")).not.toContain(user.refreshToken)
   })
 
-  test("is waited for no longer than a connection, when it hangs and all connections are taken", async () => {
-    const { auth } = clients("Connect JSON over HTTP/1.1")
-    const user = await auth.externalLogin(await server.login("patient"))
-    door.turn("hangs")
-    const stuck = Array.from({ length: 5 }, () =>
-      refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
-    )
-    const late = await Promise.all(
-      Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
-    )
-    // Not DeadlineExceeded: the server gave up before the callers did.
-    expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
-    expect(await ready()).toBe(503)
-    door.turn("open")
-    await Promise.all(stuck)
-    await expect.poll(ready, { timeout: 30_000 }).toBe(200)
-    expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
-  })
+  test.runIf(isLong)(
+    "is waited for no longer than a connection, when it hangs and all connections are taken",
+    async () => {
+      const { auth } = clients("Connect JSON over HTTP/1.1")
+      const user = await auth.externalLogin(await server.login("patient"))
+      door.turn("hangs")
+      const stuck = Array.from({ length: 5 }, () =>
+        refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
+      )
+      const late = await Promise.all(
+        Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
+      )
+      // Not DeadlineExceeded: the server gave up before the callers did.
+      expect(new Set(late)).toEqual(new Set(["Unavailable UNAVAILABLE"]))
+      expect(await ready()).toBe(503)
+      door.turn("open")
+      await Promise.all(stuck)
+      await expect.poll(ready, { timeout: 30_000 }).toBe(200)
+      expect((await auth.me({}, bearer(user.accessToken))).session?.id).toBe(user.session?.id)
+    },
+  )
 
   test("loses no connection to callers who go away in the middle", async () => {
     const { auth } = clients("Connect JSON over HTTP/1.1")

@@ -1,8 +1,10 @@
 // The suite against a server whose rate limits are on, as `npm start` has them.
+
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { expect, test } from "vitest"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { patient } from "../support/messaging/patient.ts"
@@ -10,32 +12,36 @@ import { developmentWorld } from "../support/messaging/world.ts"
 import { startProgram } from "../support/program.ts"
 import { networksTo } from "./networks.ts"
 
-test("more people sign in than one network may, and a limit of hours is passed on", { timeout: 300_000 }, async () => {
-  const folder = mkdtempSync(join(fastTmpdir(), "signet-stock-"))
-  const program = await startProgram({ SIGNET_PROFILE: "development", SIGNET_DATA: folder, PORT: "0" })
-  try {
-    const waits: number[] = []
-    const waitForLimit = async (seconds: number) => {
-      waits.push(seconds)
-      throw new Error("limited")
-    }
-    const nextAddress = await networksTo(program.url)
-    const world = developmentWorld(program.url, { nextAddress, waitForLimit })
-    // 30 a minute sign in from one network.
-    for (let i = 0; i < 32; i++) await world.newUser()
-    expect(waits).toEqual([])
+test.runIf(isLong)(
+  "more people sign in than one network may, and a limit of hours is passed on",
+  { timeout: 300_000 },
+  async () => {
+    const folder = mkdtempSync(join(fastTmpdir(), "signet-stock-"))
+    const program = await startProgram({ SIGNET_PROFILE: "development", SIGNET_DATA: folder, PORT: "0" })
+    try {
+      const waits: number[] = []
+      const waitForLimit = async (seconds: number) => {
+        waits.push(seconds)
+        throw new Error("limited")
+      }
+      const nextAddress = await networksTo(program.url)
+      const world = developmentWorld(program.url, { nextAddress, waitForLimit })
+      // 30 a minute sign in from one network.
+      for (let i = 0; i < 32; i++) await world.newUser()
+      expect(waits).toEqual([])
 
-    // 10 a day are registered by one person.
-    const one = await world.newUser()
-    const transport = patient(createGrpcTransport({ baseUrl: program.url }), waitForLimit)
-    const registering = (async () => {
-      for (;;) await (await newDevice(transport, await one.again())).register()
-    })()
-    await expect(registering).rejects.toThrow("limited")
-    expect(waits).toEqual([expect.any(Number)])
-    expect(waits[0]).toBeGreaterThan(3_600)
-  } finally {
-    await program.end("SIGTERM")
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
+      // 10 a day are registered by one person.
+      const one = await world.newUser()
+      const transport = patient(createGrpcTransport({ baseUrl: program.url }), waitForLimit)
+      const registering = (async () => {
+        for (;;) await (await newDevice(transport, await one.again())).register()
+      })()
+      await expect(registering).rejects.toThrow("limited")
+      expect(waits).toEqual([expect.any(Number)])
+      expect(waits[0]).toBeGreaterThan(3_600)
+    } finally {
+      await program.end("SIGTERM")
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 
 const root = join(import.meta.dirname, "..", "..")
 const bin = join(root, "node_modules/.bin")
@@ -69,7 +69,7 @@ function has(...command: [string, ...string[]]): boolean {
 const hasPython = has("python3", "-m", "venv", "--help")
 const skipped = (missing: boolean, what: string) => (missing ? ` (skipped: ${what})` : "")
 
-test("buf lints and builds a copy of proto/ by itself", () => {
+test.runIf(isLong)("buf lints and builds a copy of proto/ by itself", () => {
   const copy = join(makeProject(), "proto")
   expect(run(copy, "buf lint && buf build -o image.binpb && buf format --path signet -d --exit-code")).toBe("")
 })

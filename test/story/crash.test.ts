@@ -15,7 +15,7 @@ import { type OpenDatabase, openPostgres } from "../../server/store/postgres/ope
 import { openPglite } from "../../server/store/postgres/pglite/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts"
@@ -185,7 +185,7 @@ describeOnPostgres("the program, killed", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test("at random moments loses nothing that it had answered", async () => {
+  test.runIf(isLong)("at random moments loses nothing that it had answered", async () => {
     const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
     for (let round = 0; round < effort(1, 4, 300); round++) {
       await killAtWork(program, devices, 25)

@@ -1,10 +1,12 @@
 // The identity client in Chromium: a cookie that no script can read, and tabs that share one sign-in.
+
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import type { ClientSettings } from "../interop/browser/client-settings.ts"
 import type { IdentityPage } from "../interop/browser/identity-page.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { isLong } from "../support/effort.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -148,7 +150,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => identity.tryBox())).toBe("secret STATE_TAMPERED WRONG_USER SECURE_STORE_CHANGED")
   })
 
-  test("a page that is not in a secure context has no box, and no sign-in", async () => {
+  test.runIf(isLong)("a page that is not in a secure context has no box, and no sign-in", async () => {
     const context = await person()
     const script = await (await fetch(`${app.origin}/page.js`)).text()
     await context.route("http://insecure.example/**", (route) =>
@@ -189,7 +191,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(tab)).toMatch(/^[\w-]{20}$/)
   })
 
-  test("offline, a page stays signed in; online again, it calls", async () => {
+  test.runIf(isLong)("offline, a page stays signed in; online again, it calls", async () => {
     const context = await person()
     const tab = await openTab(context)
     await signIn(tab, "offline")
@@ -204,23 +206,26 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(tab)).toMatch(/^[\w-]{20}$/)
   })
 
-  test("who signs out offline is signed out, and their cookie ends as soon as the service is reached", async () => {
-    const context = await person()
-    const tab = await openTab(context)
-    await signIn(tab, "out")
-    await context.setOffline(true)
-    expect(await tab.evaluate(() => identity.logout())).toBe(false)
-    expect(await token(tab)).toBe("NOT_SIGNED_IN")
-    expect(await context.cookies(server.url)).toHaveLength(1)
-    await context.setOffline(false)
-    await expect.poll(() => context.cookies(server.url)).toEqual([])
-    await signIn(tab, "out")
-    await tab.reload()
-    expect(await tab.evaluate((given) => identity.open(given), settings())).toBe("signedIn")
-    expect(await token(tab)).toMatch(/^[\w-]{20}$/)
-  })
+  test.runIf(isLong)(
+    "who signs out offline is signed out, and their cookie ends as soon as the service is reached",
+    async () => {
+      const context = await person()
+      const tab = await openTab(context)
+      await signIn(tab, "out")
+      await context.setOffline(true)
+      expect(await tab.evaluate(() => identity.logout())).toBe(false)
+      expect(await token(tab)).toBe("NOT_SIGNED_IN")
+      expect(await context.cookies(server.url)).toHaveLength(1)
+      await context.setOffline(false)
+      await expect.poll(() => context.cookies(server.url)).toEqual([])
+      await signIn(tab, "out")
+      await tab.reload()
+      expect(await tab.evaluate((given) => identity.open(given), settings())).toBe("signedIn")
+      expect(await token(tab)).toMatch(/^[\w-]{20}$/)
+    },
+  )
 
-  test("a page that comes back from the back-forward cache knows what happened meanwhile", async () => {
+  test.runIf(isLong)("a page that comes back from the back-forward cache knows what happened meanwhile", async () => {
     const context = await person()
     const tab = await openTab(context)
     await signIn(tab, "back")

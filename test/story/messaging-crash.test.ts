@@ -6,7 +6,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { refusal } from "../conformance/scene.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { comeBack, isGone, untilGone, type Writer, writeOnce, writersIn } from "../support/messaging/writers.ts"
@@ -54,7 +54,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test("has every acknowledged write, none twice, and no gap", async () => {
+  test.runIf(isLong)("has every acknowledged write, none twice, and no gap", async () => {
     const settings = { ...settingsFor(folder, await freePort()), DATABASE_URL: database.url }
     program = await startProgram(settings)
     const { url } = program

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { commitRound } from "../conformance/rounds.ts"
 import { refusal, type Scene, sceneOf } from "../conformance/scene.ts"
 import { type Served, serve } from "../conformance/serve.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { newClaimId } from "../support/messaging/committing.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
 import { hexOf } from "../support/messaging/papers.ts"
@@ -29,7 +29,7 @@ describeOnPostgres("races of messaging", () => {
     await database?.drop()
   })
 
-  test("of two to twelve commits at one epoch exactly one wins, and the log is dense", async () => {
+  test.runIf(isLong)("of two to twelve commits at one epoch exactly one wins, and the log is dense", async () => {
     const devices: TestDevice[] = []
     for (let i = 0; i < 4; i++) devices.push(await scene.device())
     const { id } = await scene.group(...devices)
@@ -70,31 +70,34 @@ describeOnPostgres("races of messaging", () => {
     }
   })
 
-  test("a subscriber that reads nothing blocks nobody, and is told the newest when it reads again", async () => {
-    const [one, two] = await scene.pair()
-    const room = await scene.group(one, two)
-    const stalled = await openAndStall(served.url, two)
-    const controller = new AbortController()
-    const reader = two.calls.conversations.subscribe({ includeEnvelopes: true }, { signal: controller.signal })
-    let seen = 0n
-    const reading = (async () => {
-      for await (const { event } of reader) if (event.case === "envelopeAvailable") seen = event.value.headSeq
-    })().catch(() => {})
-    const large = "x".repeat(30_000)
-    const times: number[] = []
-    let last = 0n
-    // More than windows and queues hold between them.
-    for (let i = 0; i < 150; i++) {
-      const began = performance.now()
-      last = (await one.send(room, large)).seq
-      times.push(performance.now() - began)
-    }
-    await expect.poll(() => seen, { timeout: 20_000 }).toBe(last)
-    expect(times.toSorted((a, b) => a - b).at(-1)).toBeLessThan(5_000)
-    await stalled.readUntil(`"headSeq":"${last}"`)
-    controller.abort()
-    await reading
-  })
+  test.runIf(isLong)(
+    "a subscriber that reads nothing blocks nobody, and is told the newest when it reads again",
+    async () => {
+      const [one, two] = await scene.pair()
+      const room = await scene.group(one, two)
+      const stalled = await openAndStall(served.url, two)
+      const controller = new AbortController()
+      const reader = two.calls.conversations.subscribe({ includeEnvelopes: true }, { signal: controller.signal })
+      let seen = 0n
+      const reading = (async () => {
+        for await (const { event } of reader) if (event.case === "envelopeAvailable") seen = event.value.headSeq
+      })().catch(() => {})
+      const large = "x".repeat(30_000)
+      const times: number[] = []
+      let last = 0n
+      // More than windows and queues hold between them.
+      for (let i = 0; i < 150; i++) {
+        const began = performance.now()
+        last = (await one.send(room, large)).seq
+        times.push(performance.now() - began)
+      }
+      await expect.poll(() => seen, { timeout: 20_000 }).toBe(last)
+      expect(times.toSorted((a, b) => a - b).at(-1)).toBeLessThan(5_000)
+      await stalled.readUntil(`"headSeq":"${last}"`)
+      controller.abort()
+      await reading
+    },
+  )
 })
 
 /** A stream that takes 64 KiB and then no more, until it is resumed. */

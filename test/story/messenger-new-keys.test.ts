@@ -1,5 +1,6 @@
 // A device with a key that was not seen before is announced before anything that it says, whether or not anybody compared
 // keys. The warning stays in the timeline.
+
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,6 +14,7 @@ import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -160,7 +162,7 @@ test("a new device of the own user is announced", async () => {
   expect(await timeline(second)).toEqual(["from myself"])
 })
 
-test("a device that leaves and comes back is announced if it has another key then", async () => {
+test.runIf(isLong)("a device that leaves and comes back is announced if it has another key then", async () => {
   const second = await otherDevice(ben)
   await ann.messenger.sync()
   const { deviceId } = second.messenger

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
+import { isLong } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type Seated, systemClock, textsIn } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -141,7 +142,7 @@ test("an app that reads on after each page misses nothing that follows a reset",
   expect(newDevicesIn(read)).toEqual([ada.messenger.deviceId, bob.messenger.deviceId].sort())
 })
 
-test("each of two tabs warns once of the keys that a reset brought", async () => {
+test.runIf(isLong)("each of two tabs warns once of the keys that a reset brought", async () => {
   const { ada, bob, id, lost } = await bothReplaced("tabs")
   const [here] = lost
   if (here === undefined) throw new Error("nobody")
@@ -161,7 +162,7 @@ test("each of two tabs warns once of the keys that a reset brought", async () =>
   for (const entries of heard) expect(entries).toEqual(["reset", "newKeys", "message"])
 })
 
-test("a reset right after a reset is joined, and brings the warnings of both", async () => {
+test.runIf(isLong)("a reset right after a reset is joined, and brings the warnings of both", async () => {
   const { ada, bob, id, away } = await awayAndBack("at once")
   const failures: unknown[] = []
   away.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
@@ -177,7 +178,7 @@ test("a reset right after a reset is joined, and brings the warnings of both", a
   expect(newDevicesIn(await away.messenger.timeline(id))).toEqual(devices.sort())
 })
 
-test("of two resets at once one counts, and all is delivered once", async () => {
+test.runIf(isLong)("of two resets at once one counts, and all is delivered once", async () => {
   const { ada, bob, id } = await bothReplaced("e")
   await Promise.all([
     ada.messenger.createDirectConversation(bob.person.userId),

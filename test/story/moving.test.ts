@@ -7,7 +7,7 @@ import { abortMove, eraseMoved } from "../../server/node/admin/moving/move.ts"
 import { createMessagingMover } from "../../server/rpc/admin/create-backend.ts"
 import { refusal } from "../support/clients.ts"
 import { startEdgeServer } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, type Seated } from "../support/messaging/messengers.ts"
 import { messagingCommand } from "../support/messaging/move-command.ts"
@@ -102,77 +102,83 @@ describe.each(pairs)("between %s", (_, start) => {
     return new Uint8Array(Buffer.concat(pieces))
   }
 
-  test("there and back under load: nothing lost, none twice, nobody rejoins, and who was verified is", async () => {
-    const transport = connectTo(address.url)
-    const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
-    const writers = await writersIn(world, transport, effort(2, 8, 8))
-    const ann = await messengers.newcomer("ann", { transport })
-    const ben = await messengers.newcomer("ben", { transport })
-    const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
-    await ann.messenger.send(id, utf8("before"))
-    expect(await textsOf(ben, id)).toEqual(["before"])
-    const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
-    await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
-    const file = new Uint8Array(1_500_000).map((_, i) => i % 251)
-    const { seq } = await ann.messenger.sendAttachment(id, new Blob([file]), {
-      fileName: "a.bin",
-      mediaType: "application/octet-stream",
-    })
-    // Invited, and has not heard of it yet.
-    const cid = await messengers.newcomer("cid", { transport })
-    const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
-
-    const { first, other } = backends()
-    const load = startLoad(writers)
-    const pauses: number[] = []
-    let isThere = false
-    for (let round = 0; round < effort(2, 4, 20); round++) {
-      const [source, target] = isThere ? [other, first] : [first, other]
-      const [sourceUrl, targetUrl] = isThere ? [pair.second.url, pair.first.url] : [pair.first.url, pair.second.url]
-      await new Promise((resolve) => setTimeout(resolve, effort(100, 1_000, 1_000)))
-      let heldAt = 0
-      const moved = await moveBehind(address, {
-        source,
-        target,
-        targetUrl,
-        onProgress: ({ step }) => {
-          if (step === "held") heldAt = performance.now()
-          if (step === "open") pauses.push(performance.now() - heldAt)
-        },
+  test.runIf(isLong)(
+    "there and back under load: nothing lost, none twice, nobody rejoins, and who was verified is",
+    async () => {
+      const transport = connectTo(address.url)
+      const world = { baseUrl: address.url, newUser: () => server.person(crypto.randomUUID()) }
+      const writers = await writersIn(world, transport, effort(2, 8, 8))
+      const ann = await messengers.newcomer("ann", { transport })
+      const ben = await messengers.newcomer("ben", { transport })
+      const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
+      await ann.messenger.send(id, utf8("before"))
+      expect(await textsOf(ben, id)).toEqual(["before"])
+      const { safetyNumber } = await ann.messenger.verification.of(ben.person.userId)
+      await ann.messenger.verification.markVerified(ben.person.userId, safetyNumber)
+      const file = new Uint8Array(1_500_000).map((_, i) => i % 251)
+      const { seq } = await ann.messenger.sendAttachment(id, new Blob([file]), {
+        fileName: "a.bin",
+        mediaType: "application/octet-stream",
       })
-      expect(moved.counts.attachmentPart).toBeGreaterThan(0)
-      expect(moved.conversations).toBeGreaterThanOrEqual(3)
-      // Whoever still has the old address is told to try again, and no more.
-      const late = await messengers.open(ben.person, { ...ben, transport: connectTo(sourceUrl) }).catch(() => undefined)
-      await late?.messenger.close()
-      await eraseMoved(source)
-      expect(await source.status()).toMatchObject({ state: "MOVED", isEmpty: true })
-      isThere = !isThere
-      await ann.messenger.send(id, utf8(`round ${round}`))
-    }
-    await load.stop()
-    await expectWhole(writers)
-    // Or by nobody: the connection was cut when the address was switched.
-    for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
-    expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
+      // Invited, and has not heard of it yet.
+      const cid = await messengers.newcomer("cid", { transport })
+      const { id: groupId } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
 
-    const rounds = Array.from({ length: effort(2, 4, 20) }, (_, round) => `round ${round}`)
-    expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
-    expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
-    expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
-    // The welcome of before, and a commit whose receipt is another backend's.
-    expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
-    await cid.messenger.sync()
-    const dee = await messengers.newcomer("dee", { transport })
-    await ann.messenger.addMembers(groupId, [dee.person.userId])
-    await ann.messenger.send(groupId, utf8("all here"))
-    for (const one of [ben, cid, dee]) expect(await textsOf(one, groupId)).toEqual(["all here"])
-    const longest = Math.round(Math.max(...pauses))
-    console.info(
-      `unavailable: held for ${longest} ms at most; no write was taken for ${Math.round(load.longestMs())} ms`,
-    )
-    expect(longest).toBeLessThan(20_000)
-  }, 600_000)
+      const { first, other } = backends()
+      const load = startLoad(writers)
+      const pauses: number[] = []
+      let isThere = false
+      for (let round = 0; round < effort(2, 4, 20); round++) {
+        const [source, target] = isThere ? [other, first] : [first, other]
+        const [sourceUrl, targetUrl] = isThere ? [pair.second.url, pair.first.url] : [pair.first.url, pair.second.url]
+        await new Promise((resolve) => setTimeout(resolve, effort(100, 1_000, 1_000)))
+        let heldAt = 0
+        const moved = await moveBehind(address, {
+          source,
+          target,
+          targetUrl,
+          onProgress: ({ step }) => {
+            if (step === "held") heldAt = performance.now()
+            if (step === "open") pauses.push(performance.now() - heldAt)
+          },
+        })
+        expect(moved.counts.attachmentPart).toBeGreaterThan(0)
+        expect(moved.conversations).toBeGreaterThanOrEqual(3)
+        // Whoever still has the old address is told to try again, and no more.
+        const late = await messengers
+          .open(ben.person, { ...ben, transport: connectTo(sourceUrl) })
+          .catch(() => undefined)
+        await late?.messenger.close()
+        await eraseMoved(source)
+        expect(await source.status()).toMatchObject({ state: "MOVED", isEmpty: true })
+        isThere = !isThere
+        await ann.messenger.send(id, utf8(`round ${round}`))
+      }
+      await load.stop()
+      await expectWhole(writers)
+      // Or by nobody: the connection was cut when the address was switched.
+      for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
+      expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
+
+      const rounds = Array.from({ length: effort(2, 4, 20) }, (_, round) => `round ${round}`)
+      expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
+      expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
+      expect(await ann.messenger.verification.status(ben.person.userId)).toBe("verified")
+      // The welcome of before, and a commit whose receipt is another backend's.
+      expect((await ann.messenger.conversation(groupId))?.memberUserIds).toHaveLength(3)
+      await cid.messenger.sync()
+      const dee = await messengers.newcomer("dee", { transport })
+      await ann.messenger.addMembers(groupId, [dee.person.userId])
+      await ann.messenger.send(groupId, utf8("all here"))
+      for (const one of [ben, cid, dee]) expect(await textsOf(one, groupId)).toEqual(["all here"])
+      const longest = Math.round(Math.max(...pauses))
+      console.info(
+        `unavailable: held for ${longest} ms at most; no write was taken for ${Math.round(load.longestMs())} ms`,
+      )
+      expect(longest).toBeLessThan(20_000)
+    },
+    600_000,
+  )
 
   test.skipIf(effort(true, false, false))(
     "the command that is killed anywhere goes on or aborts, and nothing is ever open twice",

@@ -1,4 +1,5 @@
 // The program as an operator meets it: what it refuses, what it says, and what it never says.
+
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -13,6 +14,7 @@ import { lockFolder } from "../../server/store/postgres/pglite/folder-lock.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditWriting } from "../support/audit-writing.ts"
 import { refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type Refusal, refusedProgram, startProgram } from "../support/program.ts"
@@ -72,7 +74,7 @@ describe("a start that cannot be", () => {
     expect(refused.stderr).toContain("ECONNREFUSED")
   })
 
-  test("because another process has the folder, says which in one sentence", async () => {
+  test.runIf(isLong)("because another process has the folder, says which in one sentence", async () => {
     const release = lockFolder(join(folder, "pglite"))
     const refused = await refusedProgram({ PORT: "0", SIGNET_DATA: folder })
     release()
@@ -108,7 +110,7 @@ describeOnPostgres("production", () => {
     await database.drop()
   })
 
-  test("does not start on a database that the development profile has used", async () => {
+  test.runIf(isLong)("does not start on a database that the development profile has used", async () => {
     const database = await createTestDatabase()
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
     await createStore(db, { audit: testAuditWriting() }).transaction((tx) =>
@@ -121,7 +123,7 @@ describeOnPostgres("production", () => {
     await database.drop()
   })
 
-  test("says when its port is taken", async () => {
+  test.runIf(isLong)("says when its port is taken", async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
     const address = taken.address()

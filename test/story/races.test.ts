@@ -9,7 +9,7 @@ import { describeOnPostgres, openTestStore, type TestStore } from "../support/po
 import { startTestServer, type TestServer } from "../support/server.ts"
 
 const [usual, strictest] = ["read committed", "serializable"] as const
-const levels: readonly IsolationLevel[] = effort([usual], [strictest], [usual, strictest])
+const levels: readonly IsolationLevel[] = effort([usual], [usual, strictest], [usual, strictest])
 
 for (const isolationLevel of levels) {
   describeOnPostgres(`races under ${isolationLevel}`, () => {

@@ -1,9 +1,11 @@
 // The sealing key rotates by the steps of docs/reference/operations.md, with real servers and the operator's commands.
+
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { isLong } from "../support/effort.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type RunningProgram, refusedProgram, startProgram } from "../support/program.ts"
 
@@ -57,7 +59,7 @@ describeOnPostgres("a rotation of the sealing key, as the page says", () => {
     return JSON.parse(stdout) as Record<string, unknown>
   }
 
-  test("each server signs people in at each step, and the audit verifies after it", async () => {
+  test.runIf(isLong)("each server signs people in at each step, and the audit verifies after it", async () => {
     expect(commands).toEqual(["keys sealing rotate", "keys sealing finish", "audit verify"])
     const [rotate = "", finish = "", verify = ""] = commands
     const [old, both, only] = [

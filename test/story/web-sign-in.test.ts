@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { developmentAppId } from "../../server/node/development/app.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 
@@ -87,7 +87,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
-  test("a crafted address of the page does not keep a person from signing in", async () => {
+  test.runIf(isLong)("a crafted address of the page does not keep a person from signing in", async () => {
     const tab = await openTab(await person(), `${vite}/?q=a\\b`)
     await redirect(tab, "crafted@example.com")
     expect(await callback(tab)).toBe("/")
@@ -122,7 +122,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
   })
 
-  test("a pop-up signs its opener in, and closes; one that the person closes is a refusal", async () => {
+  test.runIf(isLong)("a pop-up signs its opener in, and closes; one that the person closes is a refusal", async () => {
     const context = await person()
     const tab = await openTab(context)
     const opened = context.waitForEvent("page")
@@ -145,20 +145,23 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(tab)).toBe("a token")
   })
 
-  test("what the provider refuses, and names that the app does not have, are said to the app", async () => {
-    const tab = await openTab(await person())
-    expect(await tab.evaluate(() => window.app.redirect({ connection: "okta" }))).toMatch(
-      /^CONNECTION_UNKNOWN: .*partner/,
-    )
-    const popup = tab.evaluate(() => window.app.popup({ connection: "okta" }))
-    expect(await popup).toMatch(/^CONNECTION_UNKNOWN/)
-    for (const returnTo of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
-      expect(await tab.evaluate((to) => window.app.redirect({ returnTo: to }), returnTo)).toMatch(
-        /^RETURN_PATH_INVALID/,
+  test.runIf(isLong)(
+    "what the provider refuses, and names that the app does not have, are said to the app",
+    async () => {
+      const tab = await openTab(await person())
+      expect(await tab.evaluate(() => window.app.redirect({ connection: "okta" }))).toMatch(
+        /^CONNECTION_UNKNOWN: .*partner/,
       )
-    }
-    expect(new URL(tab.url()).origin).toBe(vite)
-  })
+      const popup = tab.evaluate(() => window.app.popup({ connection: "okta" }))
+      expect(await popup).toMatch(/^CONNECTION_UNKNOWN/)
+      for (const returnTo of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
+        expect(await tab.evaluate((to) => window.app.redirect({ returnTo: to }), returnTo)).toMatch(
+          /^RETURN_PATH_INVALID/,
+        )
+      }
+      expect(new URL(tab.url()).origin).toBe(vite)
+    },
+  )
 
   test("a forged answer, another issuer's and a replayed one sign nobody in", async () => {
     const context = await person()
@@ -199,7 +202,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(victim)).toBe("a token")
   })
 
-  test("a page of another origin is told what the app's settings lack, and signs nobody in", async () => {
+  test.runIf(isLong)("a page of another origin is told what the app's settings lack, and signs nobody in", async () => {
     const context = await person()
     const tab = await openTab(context, `${elsewhere}/`)
     const [said = ""] = await tab.evaluate(() => window.app.options())

@@ -1,5 +1,5 @@
-// How much a long test does: a little in `npm test`, more in `npm run test:long`, which .ci/run runs too and which repeats
-// the files that import this one or tell a story on each store, and for hours at night.
+// How much a long test does: a little in `npm test`, more in `npm run test:long` (`npm test` with SIGNET_EFFORT=ci, which
+// .ci/run runs), and for hours at night.
 
 const efforts = ["small", "ci", "nightly"] as const
 type Effort = (typeof efforts)[number]
@@ -18,3 +18,6 @@ const chosen: Effort = now
 export function effort<Amount>(small: Amount, ci: Amount, nightly: Amount): Amount {
   return { small, ci, nightly }[chosen]
 }
+
+/** False in `npm test`. For `test.runIf`: a test that takes seconds, of a rule that quicker tests hold too. */
+export const isLong = effort(false, true, true)

@@ -44,17 +44,18 @@ const postgres = await ask<PostgresAnswer>("/postgres")
 /** Why there is no PostgreSQL to test on; undefined when there is. */
 export const noPostgres: string | undefined = "missing" in postgres ? postgres.missing : undefined
 
-/**
- * The suite on PostgreSQL where there is one, visibly skipped where there is none; in the longer form, which comes after
- * that, on PGlite; at night on both.
- */
+/** The suite on PostgreSQL, visibly skipped where there is none; on PGlite there, and in the longer form. */
 export function describeOnEachStore(name: string, suite: (kind: StoreKind) => void): void {
   if (effort(noPostgres !== undefined, true, true)) describe(`${name} (PGlite)`, () => suite("pglite"))
-  if (effort(true, false, true)) describeOnPostgres(name, () => suite("postgres"))
+  describeOnPostgres(name, () => suite("postgres"))
 }
 
-/** A story on one kind after the other. */
-export const describeStory = describeOnEachStore
+/** A story: on PGlite only at night, or where there is no PostgreSQL. */
+export function describeStory(name: string, story: (kind: StoreKind) => void): void {
+  if (effort(noPostgres !== undefined, noPostgres !== undefined, true))
+    describe(`${name} (PGlite)`, () => story("pglite"))
+  describeOnPostgres(name, () => story("postgres"))
+}
 
 /** What a story runs on that is told once: PostgreSQL where there is one, which starts in a fiftieth of the time. */
 export const storyStore: StoreKind = effort(noPostgres, noPostgres, "at night") === undefined ? "postgres" : "pglite"

@@ -1,4 +1,5 @@
 // The unlock agent as the command starts it: a process of its own, with real sockets and files.
+
 import {
   chmodSync,
   chownSync,
@@ -21,6 +22,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createFileLock, createFileShelf, createPassphraseBox } from "@signet/client-node"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { type FakeOptions, fakeCli } from "../testing/fake-cli.ts"
 import { findKey, lockAgent, startAgent } from "./agent-client.ts"
 import { type AgentPlace, agentPlaceOf } from "./folder.ts"
@@ -84,14 +86,14 @@ describe("the agent", () => {
     expect(await lockAgent(place)).toBe(false)
   })
 
-  test("ends when its time is over, and takes both files along", async () => {
+  test.runIf(isLong)("ends when its time is over, and takes both files along", async () => {
     await start("id", 1 / 60)
     expect(await held()).toBe(keyText)
     await vi.waitFor(() => expect(readdirSync(place.folder)).toEqual([]), { timeout: 8_000, interval: 100 })
     expect(await held()).toBe("")
   })
 
-  test("keeps the key out of every file, its arguments, its environment and its memory", async () => {
+  test.runIf(isLong)("keeps the key out of every file, its arguments, its environment and its memory", async () => {
     await start()
     for (const name of readdirSync(place.folder)) {
       const path = join(place.folder, name)

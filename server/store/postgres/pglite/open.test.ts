@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { CompiledQuery, sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
-import { effort } from "../../../../test/support/effort.ts"
+import { effort, isLong } from "../../../../test/support/effort.ts"
 import { migrate } from "../migrate.ts"
 import { createStore } from "../store.ts"
 import { freshId } from "../testing/people.ts"
@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }))
 
 // One story on one folder: the first start of a folder takes seconds.
-test(
+test.runIf(isLong)(
   "a folder outlives its processes, however they end",
   async () => {
     const folder = path.join(root, "database")
