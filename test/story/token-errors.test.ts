@@ -320,6 +320,16 @@ describe("revocation answers", () => {
     expect((await world.introspect(token)).body).toEqual({ active: false })
     expect((await world.revoke({ token }, basic(world.gateway))).status).toBe(200)
   })
+  test("an access token for as long as a clock that is behind takes it", async () => {
+    const answer = await world.token(credentials, basic(world.gateway))
+    const { jti, exp } = claimsOf(answer)
+    await world.revoke({ token: String(answer.body.access_token) }, basic(world.gateway))
+    const revocation = world.server.store.db
+      .selectFrom("revocation")
+      .select("expires_at")
+      .where("key", "=", String(jti))
+    expect((await revocation.executeTakeFirstOrThrow()).expires_at).toEqual(new Date((Number(exp) + 30) * 1_000))
+  })
   test("a refresh token and a personal access token to whoever has them", async () => {
     const user = await world.signIn()
     const { token } = await addPat(world.server, user)

@@ -73,7 +73,7 @@ function isForUs(aud: unknown, issuer: string): boolean {
 }
 
 function isTimely({ iat, nbf, exp }: Json, now: number): boolean {
-  if (typeof exp !== "number" || typeof iat !== "number" || !Number.isFinite(exp)) return false
+  if (typeof exp !== "number" || typeof iat !== "number") return false
   if (exp - iat > maxLifeSeconds || exp + skewSeconds <= now || iat > now + skewSeconds) return false
   return nbf === undefined || (typeof nbf === "number" && nbf <= now + skewSeconds)
 }
