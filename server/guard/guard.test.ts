@@ -49,6 +49,15 @@ test.each([
   expect(await setUp().call(header)).toBe(reason)
 })
 
+test("a guard that asks nobody for permissions grants nobody any", async () => {
+  const { call, guard, token } = setUp()
+  const notes: Requirement = { is: "action", action: "notes.note.edit" }
+  expect(await call(`Bearer ${token()}`, notes)).toBe("MISSING_PERMISSION")
+  const caller = await guard.authenticate(`Bearer ${token()}`)
+  if (typeof caller === "string") throw new Error(caller)
+  await expect(guard.loadGrants(caller)).rejects.toThrow("needs the guard's option permissions")
+})
+
 test("liveness is asked at every call, for the token's own session", async () => {
   const questions: Parameters<Liveness["find"]>[0][] = []
   let facts = active

@@ -1,3 +1,4 @@
+import { notLoaded } from "@signet/kernel/authz/context"
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { snapshotClaims } from "@signet/kernel/authz/snapshot"
@@ -279,6 +280,32 @@ describe("what is kept", () => {
     expect(asked).toHaveLength(before)
     await ask(1)
     expect(asked).toHaveLength(before + 1)
+  })
+
+  test("in memory is exactly as much as there may be", async () => {
+    const { sign, claimsOf } = setUp()
+    const { length } = sign(claimsOf(1))
+    for (const [limits, kept] of [
+      [{ capacity: 2 }, 2],
+      [{ maxHeldLength: 2 * length }, 2],
+      [{ maxHeldLength: 2 * length - 1 }, 1],
+    ] as const) {
+      const { call, issuer, asked } = setUp(limits)
+      for (const perm_ver of [1, 2, 2, 1]) expect(await call(issuer.token({ perm_ver }))).toBe("allow")
+      expect(asked).toHaveLength(kept === 2 ? 2 : 3)
+    }
+  })
+
+  test("of a version that has ended is no grant, and keeps nobody out where scopes decide", async () => {
+    const { call, guard, answers, issuer } = setUp()
+    answers.next = () => new Response("", { status: 409 })
+    expect(await call(issuer.token())).toBe("PERMISSIONS_STALE")
+    const caller = await guard.authenticate(`Bearer ${issuer.token()}`)
+    const decision = await guard.authorize(caller, { is: "scope", scope: "notes.read" }, {})
+    if (!decision.allow || decision.context === undefined) throw new Error("not allowed")
+    expect(decision.context.roles).toBe(notLoaded)
+    if (typeof caller === "string") throw new Error(caller)
+    await expect(guard.loadGrants(caller)).rejects.toMatchObject({ reason: "PERMISSIONS_STALE" })
   })
 
   test("goes with the key that signed it", async () => {

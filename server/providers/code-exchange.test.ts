@@ -153,6 +153,7 @@ test.each<[number, unknown, string]>([
   [400, { error: "invalid_request" }, "PROVIDER_TOKEN_INVALID"],
   [400, { error: "invalid_client" }, "PROVIDER_NOT_CONFIGURED"],
   [401, { error: "invalid_client" }, "PROVIDER_NOT_CONFIGURED"],
+  [401, {}, "PROVIDER_NOT_CONFIGURED"],
   [400, { error: "unauthorized_client" }, "PROVIDER_NOT_CONFIGURED"],
   [400, { error: "something_new" }, "UPSTREAM_UNAVAILABLE"],
   [403, { error: "invalid_grant" }, "UPSTREAM_UNAVAILABLE"],

@@ -232,6 +232,12 @@ describe("a refresh token of the provider", () => {
     expect(await outcome(idpB.revoke({ ...client(), ...change }, "token"))).toBe(expected)
   })
 
+  test.each(["providerTenant", "clientKeyId"] as const)("is not sent by a client without %s", async (name) => {
+    const asked = idp.asked["/auth/revoke"]
+    expect(await outcome(idpB.revoke({ ...client(), [name]: null }, "token"))).toBe("PROVIDER_NOT_CONFIGURED")
+    expect(idp.asked["/auth/revoke"]).toBe(asked)
+  })
+
   test("that the provider does not understand is not the caller's", async () => {
     expect(await outcome(idpB.revoke(client(), ""))).toBe("UPSTREAM_UNAVAILABLE")
   })

@@ -24,6 +24,14 @@ function judge(change: Record<string, unknown>, clientChange: Partial<ProviderCl
 
 const both = { audiences: ["notes-web", "notes-server"] }
 
+test.each([
+  ["its expiry", { exp: now + 5, iat: now - 10 }, now + 35],
+  ["its age", { exp: now + 3_600, iat: now - 10 }, now + 591],
+])("a token's single use is remembered until the token is refused for %s", (_, change, refusedFromSeconds) => {
+  const presented = { claims: { ...claims, ...change }, client: providerClient, expectedNonce: "n-1", nowSeconds: now }
+  expect(judgeIdToken(presented)).toMatchObject({ is: "ok", refusedFromSeconds })
+})
+
 describe("an ID token is taken", () => {
   test.each<[string, Record<string, unknown>, Partial<ProviderClient>]>([
     ["as the client expects it", {}, {}],

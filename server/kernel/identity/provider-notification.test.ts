@@ -53,6 +53,7 @@ describe("a notification", () => {
     ["a day old", { iat: now - 86_400, exp: undefined }],
     ["30 s ahead", { iat: now + 30 }],
     ["without an expiry", { exp: undefined }],
+    ["29 s after its expiry", { exp: now - 29 }],
     ["with the event's time in seconds", eventWith({ event_time: now })],
     ["with an email, which nobody reads", eventWith({ email: "eve@example.com", is_private_email: "true" })],
   ])("is taken %s", (_, change) => {
@@ -68,12 +69,14 @@ describe("a notification", () => {
     ["from the future", { iat: now + 31 }, "iat"],
     ["of no time", { iat: undefined }, "iat"],
     ["that expired", { exp: now - 31 }, "exp"],
+    ["30 s after its expiry", { exp: now - 30 }, "exp"],
     ["with an expiry in words", { exp: "never" }, "exp"],
     ["without an id", { jti: undefined }, "jti"],
     ["with an empty id", { jti: "" }, "jti"],
     ["with an id that no database keeps", { jti: "a\0b" }, "jti"],
     ["without an event", { events: undefined }, "events"],
     ["with an event that is no text", { events: event }, "events"],
+    ["with an event as the one text of a list", { events: [JSON.stringify(event)] }, "events"],
     ["with an event that is no JSON", { events: "consent-revoked" }, "events"],
     ["with a list of events", { events: JSON.stringify([event]) }, "events"],
     ["with null", { events: "null" }, "events"],
@@ -86,6 +89,8 @@ describe("a notification", () => {
     ["of a subject that is a number", eventWith({ sub: 7 }), "events.sub"],
     ["of half a surrogate pair", { events: JSON.stringify(event).replace('"ada"', '"\\ud800"') }, "events.sub"],
     ["of no time of the event", eventWith({ event_time: undefined }), "events.event_time"],
+    ["of the beginning of time", eventWith({ event_time: 0 }), "events.event_time"],
+    ["of an event without end", { events: JSON.stringify(event).replace(/[0-9]{9,}/, "1e999") }, "events.event_time"],
     ["of a time of the event in words", eventWith({ event_time: "now" }), "events.event_time"],
   ])("is refused %s", (_, change, claim) => {
     expect(judge(change)).toEqual({ is: "refuse", claim })

@@ -39,6 +39,20 @@ describe("a statement is taken", () => {
       at,
       { log: "log-b", seq: 1, head: 3, asOfMs: at.asOfMs },
     ],
+    ["when it ends before what was read", { from: 3, to: 8 }, at, { ...at, head: 12 }],
+    ["up to 30 s ahead", { asOfMs: nowMs + 30_000 }, at, { ...at, seq: 12, head: 12, asOfMs: nowMs + 30_000 }],
+    [
+      "up to a minute late",
+      { from: 0, asOfMs: nowMs - 60_000 },
+      feedStart,
+      { log: "log-a", seq: 12, head: 12, asOfMs: nowMs - 60_000 },
+    ],
+    [
+      "of another log of the same time",
+      { log: "log-b", from: 0, asOfMs: at.asOfMs },
+      at,
+      { log: "log-b", seq: 12, head: 12, asOfMs: at.asOfMs },
+    ],
     ["late, and knowledge does not get older", { asOfMs: nowMs - 9_000 }, at, { ...at, seq: 12, head: 12 }],
   ])("%s", (_, change, position, next) => {
     expect(judge(change, position)).toEqual(next)
@@ -48,8 +62,8 @@ describe("a statement is taken", () => {
 describe("a statement is not taken", () => {
   test.each<[string, Partial<RevocationStatement>, FeedPosition, string]>([
     ["of another issuer", { issuer: "https://other.example" }, at, "ISSUER"],
-    ["from the future", { asOfMs: nowMs + 31_000 }, at, "UNTIMELY"],
-    ["that was kept for a minute", { asOfMs: nowMs - 61_000 }, at, "UNTIMELY"],
+    ["from the future", { asOfMs: nowMs + 30_001 }, at, "UNTIMELY"],
+    ["that was kept for more than a minute", { asOfMs: nowMs - 60_001 }, at, "UNTIMELY"],
     ["of a log that ends before what was read", { from: 9, to: 9, head: 9 }, at, "ROLLBACK"],
     ["of a log that ends before what it said to have", { from: 0, head: 98 }, { ...at, seq: 0, head: 99 }, "ROLLBACK"],
     ["that leaves something out", { from: 11 }, at, "GAP"],
@@ -78,6 +92,14 @@ test("what is written is read, times rounded so that nothing ends early", () => 
   expect(parseStatement(written)).toEqual(statement({ entries: read }))
 })
 
+test("as many entries as there may be are read, of keys as long as they may be, and a range without any", () => {
+  const entries = Array.from({ length: maxEntries }, () => ({ ...entry, key: "k".repeat(256) }))
+  const written = (of: Partial<RevocationStatement>): unknown =>
+    JSON.parse(JSON.stringify(statementClaims(statement(of))))
+  expect(parseStatement(written({ entries }))?.entries).toHaveLength(maxEntries)
+  expect(parseStatement(written({ from: 12 }))).toEqual(statement({ from: 12 }))
+})
+
 describe("nothing is read", () => {
   const claims = statementClaims(statement({ entries: [entry] }))
   const withEntry = (change: object) => ({ ...claims, entries: [{ ...entryClaims(entry), ...change }] })
@@ -86,7 +108,24 @@ describe("nothing is read", () => {
     ["without an issuer", { ...claims, iss: undefined }],
     ["without a time", { ...claims, iat: "now" }],
     ["without a log", { ...claims, log: "" }],
-    ["of a range that ends before it begins", { ...claims, seq_from: 13 }],
+    ["of a range that ends before it begins", { ...claims, seq_from: 13, entries: [] }],
+    ["of a time before the epoch", { ...claims, iat: -1 }],
+    ["of a beginning that is no number", { ...claims, seq_from: "10" }],
+    ["of half a place", { ...claims, seq_from: 10.5 }],
+    ["without a head", { ...claims, head: undefined }],
+    ["of entries that are no list", { ...claims, entries: { length: 0, map: [] } }],
+    ["with an entry that is a text", { ...claims, entries: ["entry"] }],
+    ["with an entry that is null", { ...claims, entries: [null] }],
+    ["with an entry of half a place", withEntry({ seq: 11.5 })],
+    ["with an entry beyond the range", withEntry({ seq: 13 })],
+    ["with an entry that ended before the epoch", withEntry({ exp: -1 })],
+    ["with an entry whose key is too long", withEntry({ key: "k".repeat(257) })],
+    ["with an entry whose app is a number", withEntry({ app_id: 1 })],
+    ["with an entry whose moment is a text", withEntry({ kind: "PRINCIPAL", issued_before: "now" })],
+    [
+      "with an entry of authority whose version is a text",
+      withEntry({ kind: "AUTHORITY", app_id: "a", min_version: "1" }),
+    ],
     ["of a range beyond the head", { ...claims, head: 11 }],
     ["of a place that is no number", { ...claims, seq_to: 2 ** 53 }],
     ["of more entries than a statement has", { ...claims, entries: Array(maxEntries + 1).fill(claims) }],

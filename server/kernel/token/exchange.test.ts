@@ -109,6 +109,12 @@ describe("an exchange", () => {
     })
   })
 
+  test("is given to an actor of a tenant for a user of the same", () => {
+    const actor = { ...question.actor, tenantId: tenant }
+    expect(decide({ actor, ...subject(token({ tenant_id: tenant })) })).toMatchObject({ refuse: false })
+    expect(decide({ actor })).toMatchObject({ reason: "TENANT_MISMATCH" })
+  })
+
   test.each<[string, Partial<ExchangeQuestion>, number]>([
     ["300 seconds at most", {}, 300],
     ["no longer than the policy says", { policies: [{ ...policy, maxSeconds: 60 }] }, 60],
@@ -137,6 +143,12 @@ describe("an exchange", () => {
 const inOrder: [string, Partial<ExchangeQuestion>, string, string][] = [
   ["no policy", { policies: [] }, "DELEGATION_NOT_ALLOWED", "access_denied"],
   [
+    "a policy that was revoked",
+    { policies: [{ ...policy, revokedAtMs: 5 }] },
+    "DELEGATION_NOT_ALLOWED",
+    "access_denied",
+  ],
+  [
     "a token that does not verify",
     { subject: { is: "token", context: "SIGNATURE_INVALID" } },
     "SIGNATURE_INVALID",
@@ -156,6 +168,12 @@ const inOrder: [string, Partial<ExchangeQuestion>, string, string][] = [
   [
     "a policy for another tenant",
     { policies: [{ ...policy, tenantId: tenant }], ...subject(token({ tenant_id: otherTenant })) },
+    "DELEGATION_NOT_ALLOWED",
+    "access_denied",
+  ],
+  [
+    "a policy of another app",
+    { policies: [{ ...policy, appId: otherApp }] },
     "DELEGATION_NOT_ALLOWED",
     "access_denied",
   ],

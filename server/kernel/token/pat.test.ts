@@ -95,6 +95,12 @@ describe("a personal access token is exchanged", () => {
     })
   })
 
+  test("for the auth service, which no app registers", () => {
+    const scopes = [{ key: "auth.self", audience: authAudience, isDefault: true }]
+    const own = { ...pat, allowedAudiences: [authAudience], scopes: ["auth.self"] }
+    expect(decide({ pat: own, app: { ...app, audiences: [], scopes } })).toMatchObject({ audience: authAudience })
+  })
+
   test("in a context that it is not bound to only when it is bound to none", () => {
     expect(decide({}, { contextId: context })).toMatchObject({ is: "grant", contextId: context })
     const bound = { ...pat, contextId: context }
