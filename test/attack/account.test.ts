@@ -144,6 +144,11 @@ test("an app that is not trusted with accounts changes, shows and ends none", as
   const [own] = (await clients.account.listProviderAccounts({}, as(tim))).providerAccounts
   await world.changeApp(world.app, { managesIdentity: false })
   const { account } = clients
+  const asked = world.idpC.requests.length
+  const byPassword = { case: "emailPassword" as const, value: { email: "tim@example.com", password: "guessed" } }
+  const guess = { platform: Platform.WEB, provider: Provider.IDP_C, credential: byPassword }
+  expect(await refusal(account.linkProviderAccount(guess, as(tim)))).toBe("PermissionDenied CLIENT_NOT_ALLOWED")
+  expect(world.idpC.requests.length).toBe(asked)
   const refused = [
     linkA(tim, "tim-a"),
     account.unlinkProviderAccount({ providerAccountId: own?.id ?? "" }, as(tim)),

@@ -9,6 +9,7 @@ import { addInvitation } from "../support/invitations.ts"
 import { openPlace } from "../support/places.ts"
 import { describeStory } from "../support/postgres.ts"
 import { type Answer, password, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
+import { untilWaiting } from "../support/waiting.ts"
 
 const fiveMinutes = 300_000
 const web = { platform: Platform.WEB, nonce: "n-1" }
@@ -126,20 +127,50 @@ describeStory("an account", (kind) => {
         .select("id")
         .where("identity_id", "=", (erased.identity?.id ?? "") as never)
       const { id } = await rows.executeTakeFirstOrThrow()
-      const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
       const linked = await db.transaction().execute(async (trx) => {
         await sql`update provider_account set status = 'UNLINKED', subject = 'deleted:' || id where id = ${id}`.execute(
           trx,
         )
         const linking = linkA(heir, "erased")
         linking.catch(() => undefined)
-        await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(1)
+        await untilWaiting(db)
         return { linking }
       })
       const { providerAccount } = await linked.linking
       expect(providerAccount?.id).not.toBe(id)
       expect((await world.signInA("erased")).identity?.id).toBe(heir.identity?.id)
+    })
+
+    test("signs in whoever has it, when it changes hands at this moment", async () => {
+      const { db } = world.server.store
+      const [before, after] = [await world.signInA("handed on"), await world.signInB("new owner")]
+      const rows = db
+        .selectFrom("provider_account")
+        .select("id")
+        .where("identity_id", "=", (before.identity?.id ?? "") as never)
+      const { id } = await rows.executeTakeFirstOrThrow()
+      const handed = await db.transaction().execute(async (trx) => {
+        await sql`update provider_account set identity_id = ${after.identity?.id} where id = ${id}`.execute(trx)
+        const answer = world.signInA("handed on")
+        await untilWaiting(db)
+        return { answer }
+      })
+      expect((await handed.answer).identity?.id).toBe(after.identity?.id)
+    })
+
+    test("is not linked by a client that is switched off at this moment", async () => {
+      const who = await world.signInB("too late to link")
+      const client = await world.clientOf(world.app.id, "IDP_A", "WEB")
+      const off = await world.server.store.store.transaction(async (tx) => {
+        await tx.administration.lockProviderClient(client.id)
+        const answer = refusal(linkA(who, "too late at a"))
+        await untilWaiting(world.server.store.db)
+        await tx.apps.putProviderClient({ ...client, status: "DISABLED" })
+        return { answer }
+      })
+      const answer = await off.answer
+      await world.changeClient(client, {})
+      expect(answer).toBe("PermissionDenied PROVIDER_DISABLED")
     })
   }
 

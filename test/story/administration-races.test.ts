@@ -7,6 +7,7 @@ import { type AdministeredServer, startAdministeredServer } from "../support/adm
 import { bearer, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
+import { untilWaiting } from "../support/waiting.ts"
 
 const atOnce = 6
 
@@ -161,15 +162,13 @@ describeOnPostgres("administrators at once", () => {
     const { grant } = await admin.createGrant({ appId, principalId, roleId: role?.id ?? "" }, root())
     const grantId = grant?.id ?? ""
     const membershipId = memberships[0]?.id ?? ""
-    const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
     const both = await db.transaction().execute(async (trx) => {
       await sql`select from principal where id = ${principalId} for update`.execute(trx)
       const calls = outcomes([
         () => admin.revokeGrant({ appId, grantId }, root()),
         () => admin.removeMembership({ appId, membershipId }, root()),
       ])
-      await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(2)
+      await untilWaiting(db, 2)
       await sql`select from role_grant where id = ${grantId} for update nowait`.execute(trx)
       await sql`select from membership where id = ${membershipId} for update nowait`.execute(trx)
       return { calls }
@@ -187,15 +186,13 @@ describeOnPostgres("administrators at once", () => {
     const invitationId = invitation?.id ?? ""
     const { memberships } = await admin.listMemberships({ appId, principalId }, root())
     const membershipId = memberships.find(({ status }) => status === Membership_Status.INVITED)?.id ?? ""
-    const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
     const both = await db.transaction().execute(async (trx) => {
       await sql`select from invitation where id = ${invitationId} for update`.execute(trx)
       const calls = outcomes([
         () => admin.revokeInvitation({ appId, invitationId }, root()),
         () => admin.removeMembership({ appId, membershipId }, root()),
       ])
-      await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(2)
+      await untilWaiting(db, 2)
       await sql`select from membership where id = ${membershipId} for update nowait`.execute(trx)
       return { calls }
     })

@@ -5,6 +5,7 @@ import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, basic } from "../support/machines.ts"
 import { describeStory } from "../support/postgres.ts"
 import { claimsOf, refused, startTokenWorld, type TokenWorld, type User } from "../support/token-world.ts"
+import { untilWaiting } from "../support/waiting.ts"
 
 describeStory("delegation", (kind) => {
   let world: TokenWorld
@@ -133,14 +134,12 @@ describeStory("delegation", (kind) => {
         policyOf(world.gateway.account.principalId),
         as(admin),
       )
-      const waiting = sql<{ n: number }>`select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
       const given = await db.transaction().execute(async (trx) => {
         // As a removal: the principal is locked, then its memberships end.
         await sql`select from principal where id = ${leaving.principalId} for update`.execute(trx)
         const asked = { policyId: policy?.id ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] }
         const answer = refusal(delegations.createDelegation(asked, as(leaving)))
-        await expect.poll(async () => (await waiting.execute(db)).rows[0]?.n, { timeout: 5_000 }).toBe(1)
+        await untilWaiting(db)
         await sql`update membership set status = 'REMOVED' where principal_id = ${leaving.principalId}`.execute(trx)
         return { answer }
       })

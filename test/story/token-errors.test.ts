@@ -1,5 +1,6 @@
 // Every error of RFC 6749 section 5.2 and its relatives, as stock clients meet it; and the same refusals over RPC.
 import { Code, ConnectError } from "@connectrpc/connect"
+import { buildOpaque } from "@signet/kernel/token/opaque"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { clientsOver, protocols } from "../support/clients.ts"
@@ -292,6 +293,7 @@ describe("revocation answers", () => {
     )
     const by = async (value: string) => refused(await world.revoke({ token }, { authorization: `Bearer ${value}` }))
     expect(await by("x.y.z")).toBe("401 invalid_token MALFORMED_CREDENTIAL")
+    expect(await by(unknownPat)).toBe("401 invalid_token PAT_NOT_BEARER")
     // The service's own token, whose subject it is, but for another audience.
     expect(await by(token)).toBe("401 invalid_token AUDIENCE_MISMATCH")
     expect((await world.introspect(token)).body.active).toBe(true)
@@ -300,6 +302,10 @@ describe("revocation answers", () => {
     expect(refused(await world.revoke({ token, ...wrong }))).toBe("401 invalid_client CLIENT_INVALID")
     expect((await world.revoke({ token, ...assertion(world.gateway, { nowMs }) })).status).toBe(200)
     expect((await world.introspect(token)).body).toEqual({ active: false })
+  })
+  test("a refresh token that nobody was given, with 200", async () => {
+    const token = buildOpaque("sgrt_", world.server.deps.random)
+    expect((await world.revoke({ token })).status).toBe(200)
   })
   test("a wrong client with 401, whatever the token", async () => {
     const answer = await world.revoke({ token: "x" }, basic({ ...world.gateway, secret: world.notes.secret }))
