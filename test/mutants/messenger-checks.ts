@@ -271,7 +271,7 @@ export const messengerCheckMutants: readonly Mutant[] = [
   },
   {
     fault: "whoever was removed takes envelopes in",
-    file: frame.file,
+    file: `${client}/conversation/status.ts`,
     from: "if (seat !== undefined && isReading(record)) return seat",
     to: "if (record !== undefined) return seat as Seat",
     test: frame.test,

@@ -84,7 +84,7 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "whose leaf has a key that the service takes no more stays in by it",
-    file: `${client}/sending/commits.ts`,
+    file: `${client}/sending/after-refusal.ts`,
     from: "return isRefused && seat !== undefined",
     to: "return isRefused && seat === undefined",
     test: stories,

@@ -2,10 +2,10 @@ import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { cancelUpload, listUploads, openAttachment, sendAttachment } from "./attachments/attachments.ts"
+import { groupToSend, statusOf, unknownConversation } from "./conversation/status.ts"
 import { listDevices } from "./device/own-devices.ts"
 import { revokeDevice } from "./device/revoke-device.ts"
 import { startAnew } from "./device/start-anew.ts"
-import { MessagingError } from "./errors.ts"
 import { advance, readAndReset } from "./joining/first-contact.ts"
 import { joinAll } from "./joining/welcomes.ts"
 import type { ConversationInfo, Messenger, MessengerOptions } from "./messenger.ts"
@@ -14,9 +14,9 @@ import { createQueue, processIncoming } from "./receiving/incoming.ts"
 import { changeRecord, requestRejoin } from "./receiving/log.ts"
 import { createConversation, isWaitingForKeyPackages, type NewConversation } from "./sending/creation.ts"
 import { ask } from "./sending/intents.ts"
-import { encryptMessage, seatToSend, sendText } from "./sending/outbox.ts"
+import { encryptMessage, sendText } from "./sending/outbox.ts"
 import { flushIfActive, listOutbox, queueText } from "./sending/queue.ts"
-import { type Sketch, sketchOf, statusOf } from "./state/held.ts"
+import { type Sketch, sketchOf } from "./state/held.ts"
 import { readTimeline } from "./state/timeline.ts"
 import { closable } from "./store/closable.ts"
 import { deviceSpace } from "./store/store.ts"
@@ -34,7 +34,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
 
   const infoOf = async (conversationId: string): Promise<ConversationInfo> => {
     const found = describe(conversationId, sketchOf(await context.door(conversationId).held()))
-    if (found === undefined) throw unknown()
+    if (found === undefined) throw unknownConversation()
     return found
   }
   const createOne = async (asked: NewConversation): Promise<ConversationInfo> => {
@@ -79,7 +79,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     uploads: (conversationId) => listUploads(context, conversationId),
     cancelUpload: (conversationId, uploadId) => cancelUpload(context, conversationId, uploadId),
     async leave(conversationId) {
-      seatToSend(await context.door(conversationId).held())
+      groupToSend(await context.door(conversationId).held())
       const { directive } = await calls.conversations.leaveConversation({ conversationId })
       // Without one there was nobody else, and the conversation is closed.
       const status = directive === undefined ? Status.REMOVED : Status.LEAVING
@@ -87,7 +87,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     async rejoin(conversationId) {
       const { record } = await context.door(conversationId).held()
-      if (record === undefined) throw unknown()
+      if (record === undefined) throw unknownConversation()
       await context.lane(conversationId, () => requestRejoin(context, conversationId))
     },
     refreshKeys: (conversationId) => ask(context, conversationId, { case: "update", value: {} }),
@@ -122,10 +122,6 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
     },
     close,
   }
-}
-
-function unknown(): MessagingError {
-  return new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
 }
 
 function describe(id: string, { record, memberUserIds, processedSeq }: Sketch): ConversationInfo | undefined {

@@ -1,7 +1,7 @@
 import { failureOf, isFailure } from "../../errors.ts"
+import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../conversation/backoff.ts"
 import type { Ambient } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
-import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 
 const maxTries = 3
 

@@ -6,10 +6,10 @@ import { type UploadRecord, UploadRecordSchema } from "@signet/proto/client/v1/r
 import { type Attachment, Attachment_Status } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
+import { groupToSend } from "../conversation/status.ts"
 import { hex } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import { answeredId, bytesOfId } from "../ids.ts"
-import { seatToSend } from "../sending/outbox.ts"
 import { ownCredential } from "../state/held.ts"
 import { calling } from "./calling.ts"
 import { type ChunkCipher, chunkCipher } from "./chunk-cipher.ts"
@@ -86,7 +86,7 @@ async function begin(
   if (!isMediaType(mediaType)) throw new MessagingError("ATTACHMENT_INVALID", "not a media type")
   const layout = layoutOf(source.size, chunkBytes)
   if (layout === undefined) throw new MessagingError("ATTACHMENT_TOO_LARGE", "larger than the service takes")
-  const { group } = seatToSend(await context.door(conversationId).held())
+  const { group } = groupToSend(await context.door(conversationId).held())
   const { random, clock } = context
   const manifest = create(AttachmentManifestSchema, {
     version: 1,

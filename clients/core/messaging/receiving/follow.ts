@@ -15,11 +15,12 @@ import { isOfOtherGroup } from "../checks/reset.ts"
 import { difference } from "../checks/roster.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
 import type { Context } from "../context.ts"
+import { isAway } from "../conversation/status.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
 import { treeHashOf } from "../state/door.ts"
-import { type Held, isAway, type Seat } from "../state/held.ts"
+import type { Held, Seat } from "../state/held.ts"
 import { asksConfirmation, followReset } from "./reset.ts"
 
 /** What a commit makes of a conversation. */

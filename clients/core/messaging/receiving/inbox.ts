@@ -6,7 +6,6 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { hash } from "@signet/canonical/hash"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import {
-  type ConversationRecord,
   ConversationRecord_QuarantineSchema,
   ConversationRecordSchema,
   ConversationRecord_Status as Status,
@@ -27,6 +26,7 @@ import {
 } from "../checks/verdict.ts"
 import { parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
+import { isAway, isReading } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
@@ -35,7 +35,7 @@ import { removeIntent } from "../sending/intent-rows.ts"
 import { removeWaiting, type Waiting, waitingHere, withHash } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/door.ts"
 import type { DueChange } from "../state/due.ts"
-import { type Held, isAway, ownCredential, type Seat } from "../state/held.ts"
+import { type Held, ownCredential, type Seat } from "../state/held.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { isUnannounced, type KeyWatch, watchKeys } from "../verification/new-keys.ts"
@@ -158,10 +158,6 @@ const isOwnFirstCommit = ({ record, staged }: Held, envelope: Envelope): boolean
   staged !== undefined &&
   envelope.kind === Envelope_Kind.COMMIT &&
   equalBytes(hash("commit", envelope.message), staged.commitHash)
-
-/** Also where nothing may be sent: what others write can be read until a commit cannot be followed. */
-export const isReading = (record: ConversationRecord | undefined): boolean =>
-  record !== undefined && record.quarantine === undefined && record.status !== Status.REMOVED
 
 async function step(
   context: Context,

@@ -2,12 +2,13 @@ import { equalBytes } from "@signet/canonical/bytes"
 import { hash } from "@signet/canonical/hash"
 import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
+import { isUnreachable } from "../conversation/backoff.ts"
+import { groupToRead, unknownConversation } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Incoming } from "../messenger.ts"
 import { EngineRefused, frameOf } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
-import { isUnreachable } from "../sync/pause.ts"
-import { isReading, takeIn } from "./inbox.ts"
+import { takeIn } from "./inbox.ts"
 import { catchUp } from "./log.ts"
 
 const maxWaiting = 2_000
@@ -62,7 +63,7 @@ export async function processIncoming(
 ): Promise<Incoming> {
   if (!(await context.has(conversationId))) throw unknownConversation()
   const door = context.door(conversationId)
-  const seatNow = async () => seatToRead(await door.held())
+  const seatNow = async () => groupToRead(await door.held())
   const seat = await seatNow()
   checkFrame(seat, envelope)
   if (envelope.seq <= seat.processedSeq) return { is: "replay" }
@@ -97,14 +98,6 @@ export async function processIncoming(
 async function seatAfter(context: Context, conversationId: string): Promise<Seat | undefined> {
   return (await context.door(conversationId).held()).seat
 }
-
-function seatToRead({ record, seat }: Awaited<ReturnType<ReturnType<Context["door"]>["held"]>>): Seat {
-  if (record === undefined) throw unknownConversation()
-  if (seat !== undefined && isReading(record)) return seat
-  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the device does not follow this conversation now")
-}
-
-const unknownConversation = () => new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
 
 /** Before anything is stored or fetched for it. */
 function checkFrame({ group }: Seat, { seq, kind, message, contentHash }: Envelope): void {

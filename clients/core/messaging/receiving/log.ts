@@ -7,9 +7,10 @@ import {
 import { type Conversation, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Context } from "../context.ts"
-import { type Held, isAway } from "../state/held.ts"
-import { isUnreachable } from "../sync/pause.ts"
-import { batchSize, isReading, takeIn } from "./inbox.ts"
+import { isUnreachable } from "../conversation/backoff.ts"
+import { isAway, isReading } from "../conversation/status.ts"
+import type { Held } from "../state/held.ts"
+import { batchSize, takeIn } from "./inbox.ts"
 
 const pageSize = 200
 

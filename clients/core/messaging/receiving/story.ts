@@ -14,10 +14,10 @@ import { failureOf } from "../../errors.ts"
 import { verifyEvidence } from "../checks/evidence.ts"
 import { Forked, faultOf } from "../checks/verdict.ts"
 import type { Context } from "../context.ts"
+import { isReading } from "../conversation/status.ts"
 import { stateTag } from "../mls.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Held, Seat } from "../state/held.ts"
-import { isReading } from "./inbox.ts"
 import { reportQuarantine, requestRejoin } from "./log.ts"
 
 /** Whether a refusal says that the service counts another commit, or another state, than the one that this device is at. */

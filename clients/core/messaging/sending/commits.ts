@@ -5,17 +5,15 @@ import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/
 import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import type { Context } from "../context.ts"
+import { groupToCommit } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
 import { takeIn } from "../receiving/inbox.ts"
-import { catchUp, requestRejoin } from "../receiving/log.ts"
-import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
+import { catchUp } from "../receiving/log.ts"
 import { dueIn } from "../state/due.ts"
-import type { Held, Seat } from "../state/held.ts"
-import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
+import type { Seat } from "../state/held.ts"
+import { afterRefusal } from "./after-refusal.ts"
 import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
-
-const maxTries = 8
 
 /** Asks the service what a commit may do, for the state that it starts from. "nothing" where it is done already. */
 export type Planning = (seat: Seat, attempt: number) => Promise<Plan | "nothing">
@@ -35,7 +33,7 @@ export async function commit(
 ): Promise<"done" | "nothing"> {
   const door = context.door(conversationId)
   for (let tries = 1, attempt = 0; ; ) {
-    const seat = seatToCommit(await door.held())
+    const seat = groupToCommit(await door.held())
     try {
       // Also one of another intent, from before a restart: what was sent is settled first.
       const settled = await sendStaged(context, conversationId)
@@ -49,28 +47,17 @@ export async function commit(
         attempt++
         continue
       }
-      await afterRefusal(context, conversationId, error, tries)
+      await afterRefusal(context, conversationId, { kind: "commit" }, error, tries)
       if (failureOf(error)?.reason === "KEY_PACKAGE_NOT_CLAIMED") attempt++
       tries++
     }
   }
 }
 
-/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
-export function seatToCommit({ record, seat }: Held): Seat {
-  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
-  if (record.status === Status.ROLLED_BACK) {
-    throw new MessagingError("STATE_ROLLBACK", "the state is older than one that was used")
-  }
-  const isIn = record.status === Status.ACTIVE || record.status === Status.CREATING
-  if (seat !== undefined && isIn) return seat
-  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the conversation takes nothing from this device now")
-}
-
 /** Makes the commit and stores it with the state that it leads to, unless the epoch has ended meanwhile. */
 async function stage(context: Context, conversationId: string, seat: Seat, intentId: string, plan: Plan) {
   await context.door(conversationId).change(async (held) => {
-    const now = seatToCommit(held)
+    const now = groupToCommit(held)
     if (held.staged !== undefined || now.group.epoch !== seat.group.epoch) return { result: undefined }
     const staged = await stageCommit(context, conversationId, { ...held, seat: now }, intentId, plan)
     return { next: { ...held, staged }, result: undefined }
@@ -116,7 +103,7 @@ async function checkTaken(context: Context, conversationId: string, staged: Stag
   const isStaged = held.staged !== undefined && equalBytes(held.staged.commitHash, staged.commitHash)
   const isToDo = dueIn(held.record, "intent").some(({ key }) => key === staged.intentId)
   if (!isStaged && !isToDo) return
-  seatToCommit(held)
+  groupToCommit(held)
   throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
 }
 
@@ -126,60 +113,4 @@ async function payloadOf({ engine }: Context, staged: StagedCommit) {
   if (welcome.length === 0) return bare
   const next = await engine.decodeState({ epoch: staged.nextTree, secrets: staged.nextState }, nextIdentityKey)
   return { ...bare, welcome, tree: treeOf(next) }
-}
-
-/** The commit was refused for good, so it is in no log: its state is never entered. */
-export async function discardStaged(context: Context, conversationId: string): Promise<void> {
-  await context.door(conversationId).change(async (held) => {
-    if (held.staged === undefined) return { result: undefined }
-    return { next: { ...held, staged: undefined }, result: undefined }
-  })
-}
-
-/** Makes ready for another try, or gives up with the reason. */
-async function afterRefusal(context: Context, conversationId: string, error: unknown, tries: number): Promise<void> {
-  const failure = failureOf(error)
-  const again = async (reason: "CONFLICT_EXHAUSTED" | "QUEUED", ms = retryDelayMs(context.random, tries)) => {
-    const isEnough = tries >= maxTries || ms > longestAskedMs
-    if (isEnough) throw new MessagingError(reason, "tried often enough for now", { cause: error })
-    await pause(context.clock, ms)
-  }
-  switch (failure?.reason) {
-    case "COMMIT_CONFLICT":
-    case "STALE_EPOCH":
-    case "FUTURE_EPOCH": {
-      const before = (await context.door(conversationId).held()).staged
-      const { staged } = await catchUp(context, conversationId)
-      // The log has been read to where the service is, and does not have it.
-      const isThere = before !== undefined && staged !== undefined && equalBytes(staged.commitHash, before.commitHash)
-      if (isThere) await discardStaged(context, conversationId)
-      return again("CONFLICT_EXHAUSTED", tries === 1 ? retryDelayMs(context.random, 1) : failure.retryAfterMs)
-    }
-    case "PROOF_STALE":
-    case "PROOF_REFUSED":
-    case "KEY_PACKAGE_NOT_CLAIMED":
-      await discardStaged(context, conversationId)
-      await catchUp(context, conversationId)
-      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
-      return again("CONFLICT_EXHAUSTED")
-    case "RATE_LIMITED":
-      return again("QUEUED", failure.retryAfterMs)
-    default:
-      if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
-      if (failure !== undefined) await discardStaged(context, conversationId)
-      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
-      if (isOutlived(context, await context.door(conversationId).held(), error)) {
-        return requestRejoin(context, conversationId)
-      }
-      throw error
-  }
-}
-
-/**
- * Whether the service takes the key of this device's leaf no more: it was away when the credential ended that the leaf came
- * in by, and has another one now. So it cannot renew its leaf, and is let in again by that.
- */
-function isOutlived({ device }: Context, { seat }: Held, error: unknown): boolean {
-  const isRefused = failureOf(error)?.metadata.code === "MLS_BAD_SIGNATURE"
-  return isRefused && seat !== undefined && !equalBytes(seat.identityKey, device.identity().signatureKey)
 }

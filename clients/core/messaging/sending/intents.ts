@@ -8,12 +8,13 @@ import {
 import { failureOf, isFailure } from "../../errors.ts"
 import { rosterOf, usersIn } from "../checks/roster.ts"
 import type { Context } from "../context.ts"
+import { groupToCommit } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { type GroupState, stateTag } from "../mls.ts"
 import { dueIn } from "../state/due.ts"
 import { deviceSpace } from "../store/store.ts"
-import { commit, seatToCommit } from "./commits.ts"
+import { commit } from "./commits.ts"
 import {
   creationPlace,
   type Intent,
@@ -28,7 +29,7 @@ import type { Plan } from "./staging.ts"
 /** Stores what is asked for, and does it. It is done in the end also if this process is not there any more. */
 export async function ask(context: Context, conversationId: string, change: IntentChange): Promise<void> {
   const asked = await context.door(conversationId).change(async (held) => {
-    seatToCommit(held)
+    groupToCommit(held)
     const intent = newIntent(context, change, dueIn(held.record, "intent").at(-1)?.key)
     return { due: [putIntent(intent)], result: intent }
   })

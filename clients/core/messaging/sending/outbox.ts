@@ -2,26 +2,27 @@ import { create } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { buildEnvelopeAad } from "@signet/canonical/envelope-aad"
 import { hash } from "@signet/canonical/hash"
-import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { EnvelopeKind } from "@signet/proto/credential/v1/envelope_aad"
 import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { failureOf } from "../../errors.ts"
 import { contentOfText, parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
+import { isUnreachable } from "../conversation/backoff.ts"
+import { groupToSend } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
-import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Door } from "../state/door.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
-import { type Held, ownCredential, type Seat } from "../state/held.ts"
+import { ownCredential, type Seat } from "../state/held.ts"
 import { readTimeline } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
-import { isUnreachable, longestAskedMs, pause, retryDelayMs } from "../sync/pause.ts"
 import { ensureCompared } from "../verification/noticing.ts"
+import { afterRefusal, type SendItem } from "./after-refusal.ts"
 import { carryOutDue } from "./carry-out.ts"
 import { nextId } from "./ordered-id.ts"
 import { putWaiting, removeWaiting, type Waiting, waitingHere, waitingIn, withHash } from "./outbox-rows.ts"
@@ -48,20 +49,6 @@ export interface SentMessage {
   readonly atMs: number
 }
 
-const maxTries = 8
-
-/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
-export function seatToSend({ record, seat }: Held): Seat {
-  if (record === undefined) throw new MessagingError("CONVERSATION_UNKNOWN", "no such conversation on this device")
-  if (record.status === Status.ROLLED_BACK) {
-    throw new MessagingError("STATE_ROLLBACK", "the state is older than one that was used")
-  }
-  if (seat === undefined || record.status !== Status.ACTIVE) {
-    throw new MessagingError("CONVERSATION_NOT_ACTIVE", "the conversation takes nothing from this device now")
-  }
-  return seat
-}
-
 /** Encrypts a message. The turned ratchet and the ciphertext are stored in one, before anybody sees either. */
 export async function encryptMessage(
   context: Context,
@@ -76,7 +63,7 @@ type MakeContent = (seat: Seat) => { readonly content: Uint8Array; readonly ops:
 
 async function encryptContent(context: Context, conversationId: string, make: MakeContent): Promise<OutgoingEnvelope> {
   return context.door(conversationId).change(async (held) => {
-    const seat = seatToSend(held)
+    const seat = groupToSend(held)
     if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const { content, ops } = make(seat)
     const newest = dueIn(held.record, "outbox").at(-1)
@@ -134,7 +121,7 @@ export async function flush(context: Context, conversationId: string, awaited?: 
     const held = await context.door(conversationId).held()
     const [next] = await waitingIn(context, conversationId)
     if (next === undefined) return
-    const seat = seatToSend(held)
+    const seat = groupToSend(held)
     if (next.record.epoch !== seat.group.epoch) {
       await encryptAnew(context, conversationId)
       continue
@@ -144,10 +131,16 @@ export async function flush(context: Context, conversationId: string, awaited?: 
       await checkTaken(context, conversationId, next)
     } catch (error) {
       tries++
-      await afterRefusal(context, conversationId, { isAwaited: next.id === awaited, ...next }, error, tries)
+      await afterRefusal(context, conversationId, itemOf(context, conversationId, next.id, awaited), error, tries)
     }
   }
 }
+
+const itemOf = (context: Context, conversationId: string, id: string, awaited: string | undefined): SendItem => ({
+  kind: "message",
+  drop: (error) => drop(context, conversationId, id, id === awaited, error),
+  carryOutDirectives: () => carryOutDue(context, conversationId),
+})
 
 /** Conversations whose log was read since this messenger was opened. */
 const readOn = new WeakSet<Door>()
@@ -190,7 +183,7 @@ async function append(context: Context, conversationId: string, seat: Seat, { re
 /** Whether the log has what the service says that it took. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */
 async function checkTaken(context: Context, conversationId: string, { record }: Waiting): Promise<void> {
   if (withHash(await waitingIn(context, conversationId), record.contentHash) === undefined) return
-  const { group } = seatToSend(await context.door(conversationId).held())
+  const { group } = groupToSend(await context.door(conversationId).held())
   if (group.epoch !== record.epoch) return
   throw new MessagingError("QUEUED", "the service says that it was taken, and the log does not have it")
 }
@@ -204,7 +197,7 @@ function isOutlived(bytes: Uint8Array, { group }: Seat): boolean {
 
 async function encryptAnew(context: Context, conversationId: string): Promise<void> {
   await context.door(conversationId).change(async (held) => {
-    let seat = seatToSend(held)
+    let seat = groupToSend(held)
     if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const due: DueChange[] = []
     const finishes: (() => void)[] = []
@@ -229,50 +222,11 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
   })
 }
 
-/** Makes ready for another attempt, or gives up with the reason. */
-async function afterRefusal(
-  context: Context,
-  conversationId: string,
-  { id, isAwaited }: Waiting & { readonly isAwaited: boolean },
-  error: unknown,
-  tries: number,
-): Promise<void> {
-  const failure = failureOf(error)
-  const isLast = tries >= maxTries
-  switch (failure?.reason) {
-    case "STALE_EPOCH":
-    case "FUTURE_EPOCH":
-      if (isLast) throw new MessagingError("CONFLICT_EXHAUSTED", "the epoch ended too often", { cause: error })
-      await catchUp(context, conversationId)
-      return
-    case "COMMIT_REQUIRED":
-      if (isLast) throw new MessagingError("QUEUED", "others have to be removed first", { cause: error })
-      await carryOutDue(context, conversationId)
-      await catchUp(context, conversationId)
-      await pause(context.clock, retryDelayMs(context.random, tries))
-      return
-    case "RATE_LIMITED": {
-      const waitMs = failure.retryAfterMs ?? retryDelayMs(context.random, tries)
-      const isEnough = isLast || waitMs > longestAskedMs
-      if (isEnough) throw new MessagingError("QUEUED", "too many messages at once", { cause: error })
-      await pause(context.clock, waitMs)
-      return
-    }
-    case "LIMIT_EXCEEDED":
-    case "INVALID_FIELD":
-      // It is never taken, and would hold up what comes after it.
-      await context.door(conversationId).change(async () => ({ due: [removeWaiting(id)], result: undefined }))
-      if (isAwaited) throw error
-      context.emit({ is: "failed", conversationId, error })
-      return
-    case undefined:
-      if (!isUnreachable(error)) throw error
-      throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
-    default:
-      if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return
-      if (isUnreachable(error)) throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
-      throw error
-  }
+/** Removes a message that the service never accepts, and that blocks the messages after it. */
+async function drop(context: Context, conversationId: string, id: string, isAwaited: boolean, error: unknown) {
+  await context.door(conversationId).change(async () => ({ due: [removeWaiting(id)], result: undefined }))
+  if (isAwaited) throw error
+  context.emit({ is: "failed", conversationId, error })
 }
 
 /** Sends a message. @returns Its place, once the log has it. */

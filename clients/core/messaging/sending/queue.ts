@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf"
 import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { contentOfText, parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
+import { isQueueing } from "../conversation/status.ts"
 import type { Reports } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { maxPlaintextBytes } from "../mls.ts"
@@ -33,12 +34,6 @@ export interface OutboxEntry {
   readonly state: "queued" | "sending"
 }
 
-/** Whether messages are stored until there is a group. */
-export const isQueueing = ({ record }: Pick<Held, "record">): boolean =>
-  record?.status === Status.WAITING ||
-  record?.status === Status.CREATING ||
-  (record?.status === Status.STRANDED && record.isDirect)
-
 export const queuedAs = (conversationId: string, outboxId: string): QueuedMessage => ({
   state: "queued",
   conversationId,
@@ -59,7 +54,7 @@ export async function queueText(
 ): Promise<QueuedMessage | undefined> {
   const content = contentOfText(plaintext)
   return context.door(conversationId).change(async (held) => {
-    if (!isQueueing(held)) return { result: undefined }
+    if (!isQueueing(held.record)) return { result: undefined }
     if (content.length > maxPlaintextBytes) {
       throw new MessagingError("MESSAGE_TOO_LARGE", "a message has at most 220 KiB")
     }

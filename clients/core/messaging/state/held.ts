@@ -1,13 +1,8 @@
 import { create } from "@bufbuild/protobuf"
 import { hash } from "@signet/canonical/hash"
-import {
-  type ConversationRecord,
-  type StagedCommit,
-  ConversationRecord_Status as Status,
-} from "@signet/proto/client/v1/records"
+import type { ConversationRecord, StagedCommit } from "@signet/proto/client/v1/records"
 import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { usersIn } from "../checks/roster.ts"
-import type { ConversationStatus } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
 import { currentFormat } from "./snapshot-migrations.ts"
@@ -101,24 +96,4 @@ export async function seatOf(engine: Engine, snapshot: StateSnapshotV1, tree: Ui
     identityKey: identityKeyHandle,
     treeHash: snapshot.treeHash,
   }
-}
-
-const statuses: Readonly<Record<Status, ConversationStatus | undefined>> = {
-  [Status.STATUS_UNSPECIFIED]: undefined,
-  [Status.CREATING]: "creating",
-  [Status.ACTIVE]: "active",
-  [Status.QUARANTINED]: "quarantined",
-  [Status.ROLLED_BACK]: "rolledBack",
-  [Status.WAITING]: "waiting",
-  [Status.LEAVING]: "leaving",
-  [Status.REMOVED]: "removed",
-  [Status.STRANDED]: "stranded",
-}
-
-/** Whether it waits to be let in again. */
-export const isAway = (record: ConversationRecord | undefined): boolean =>
-  record?.status === Status.WAITING || record?.status === Status.STRANDED
-
-export function statusOf(record: ConversationRecord | undefined): ConversationStatus | undefined {
-  return record && statuses[record.status]
 }

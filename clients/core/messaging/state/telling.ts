@@ -1,8 +1,10 @@
 // What is told of a conversation as it happens: each entry once, in order, whichever tab took it in.
+
+import { statusOf } from "../conversation/status.ts"
 import type { Reports, Storage } from "../deps.ts"
 import type { ConversationStatus } from "../events.ts"
 import type { Op } from "../store/store.ts"
-import { type Held, statusOf } from "./held.ts"
+import type { Held } from "./held.ts"
 import { seqOfKey, timelineAfter } from "./timeline.ts"
 
 interface Told {

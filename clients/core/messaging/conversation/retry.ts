@@ -1,0 +1,116 @@
+import { type FailureReason, failureOf } from "../../errors.ts"
+import type { Random } from "../../ports.ts"
+import { isUnreachable, longestAskedMs, retryDelayMs } from "./backoff.ts"
+
+/** What an append carries. */
+export type SendItemKind = "message" | "commit"
+
+/** A step after a refusal. The steps of a reaction run in their order. */
+export type Step =
+  /** Applies the log to its end. */
+  | "readLog"
+  /** Drops the staged commit: the service will never accept it. */
+  | "discard"
+  /** Drops the staged commit if the log, which was read since, does not have it. */
+  | "discardUnlogged"
+  /** Commits what the service asks for, so that it accepts messages again. */
+  | "carryOutDirectives"
+  /** If the refusal names another commit or state, compares the log with what was applied: an equivocation ends here. */
+  | "checkEquivocation"
+  /** Requests a rejoin if the service rejects the key of our leaf, and this device has a newer credential. */
+  | "rejoinIfLeafOutdated"
+
+/** When the next attempt starts: at once, after a growing delay, or after the wait that the service asks for. */
+export type Wait = "none" | "backoff" | "asked" | "askedAfterFirst"
+
+/** How a sender reacts to a refused or failed append. */
+export type Reaction =
+  | {
+      readonly is: "retry"
+      readonly steps: readonly Step[]
+      readonly wait: Wait
+      /** The reason after `maxTries`, or for a longer wait than `longestAskedMs`. */
+      readonly exhausted: "CONFLICT_EXHAUSTED" | "QUEUED"
+    }
+  /** Keeps the item, byte for byte, for the next flush. */
+  | { readonly is: "queue" }
+  /** Removes the message: the service will never accept it, and it blocks the messages after it. */
+  | { readonly is: "drop" }
+  /** Throws the refusal. */
+  | { readonly is: "reject"; readonly steps: readonly Step[] }
+
+export const maxTries = 8
+
+const epochEnded: Reaction = { is: "retry", steps: ["readLog"], wait: "none", exhausted: "CONFLICT_EXHAUSTED" }
+const commitLost: Reaction = {
+  is: "retry",
+  steps: ["readLog", "discardUnlogged"],
+  wait: "askedAfterFirst",
+  exhausted: "CONFLICT_EXHAUSTED",
+}
+const planStale: Reaction = {
+  is: "retry",
+  steps: ["discard", "readLog", "checkEquivocation"],
+  wait: "backoff",
+  exhausted: "CONFLICT_EXHAUSTED",
+}
+const rateLimited: Reaction = { is: "retry", steps: [], wait: "asked", exhausted: "QUEUED" }
+
+/** The one table of retries: reactions to a refusal by its reason. */
+const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Reaction>>>> = {
+  message: {
+    STALE_EPOCH: epochEnded,
+    FUTURE_EPOCH: epochEnded,
+    COMMIT_REQUIRED: {
+      is: "retry",
+      steps: ["carryOutDirectives", "readLog"],
+      wait: "backoff",
+      exhausted: "QUEUED",
+    },
+    RATE_LIMITED: rateLimited,
+    LIMIT_EXCEEDED: { is: "drop" },
+    INVALID_FIELD: { is: "drop" },
+  },
+  commit: {
+    COMMIT_CONFLICT: commitLost,
+    STALE_EPOCH: commitLost,
+    FUTURE_EPOCH: commitLost,
+    PROOF_STALE: planStale,
+    PROOF_REFUSED: planStale,
+    KEY_PACKAGE_NOT_CLAIMED: planStale,
+    RATE_LIMITED: rateLimited,
+  },
+}
+
+/** Reactions to a refusal whose reason is not in the table. */
+const otherwise: Readonly<Record<SendItemKind, Reaction>> = {
+  message: { is: "reject", steps: ["checkEquivocation"] },
+  commit: { is: "reject", steps: ["discard", "checkEquivocation", "rejoinIfLeafOutdated"] },
+}
+
+export function reactionTo(kind: SendItemKind, error: unknown): Reaction {
+  const failure = failureOf(error)
+  const known = failure && reactions[kind][failure.reason]
+  if (known !== undefined) return known
+  if (isUnreachable(error)) return { is: "queue" }
+  // Not the service's refusal: something failed on this device.
+  return failure === undefined ? { is: "reject", steps: [] } : otherwise[kind]
+}
+
+/**
+ * The wait before the next attempt, in milliseconds.
+ *
+ * @param tries attempts so far, from 1.
+ * @param askedMs the wait that the service asks for.
+ * @returns undefined if there is no further attempt for now.
+ */
+export function waitBeforeRetry(
+  wait: Wait,
+  { tries, askedMs, random }: { readonly tries: number; readonly askedMs: number | undefined; readonly random: Random },
+): number | undefined {
+  if (tries >= maxTries) return undefined
+  if (wait === "none") return 0
+  const isAsked = wait === "asked" || (wait === "askedAfterFirst" && tries > 1)
+  const ms = (isAsked ? askedMs : undefined) ?? retryDelayMs(random, tries)
+  return ms > longestAskedMs ? undefined : ms
+}

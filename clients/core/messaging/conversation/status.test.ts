@@ -1,0 +1,81 @@
+import { create } from "@bufbuild/protobuf"
+import {
+  ConversationRecord_QuarantineSchema,
+  ConversationRecordSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { describe, expect, test } from "vitest"
+import { isMessagingError } from "../errors.ts"
+import type { Seat } from "../state/held.ts"
+import { groupToCommit, groupToRead, groupToSend, isAway, isQueueing, isReading, statusOf } from "./status.ts"
+
+const group = { processedSeq: 1n } as Seat
+const quarantine = create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS" })
+
+/** "yes", or the reason of the refusal. */
+function outcome(work: () => Seat): string {
+  try {
+    expect(work()).toBe(group)
+    return "yes"
+  } catch (error) {
+    if (!isMessagingError(error)) throw error
+    return error.reason
+  }
+}
+
+const no = "CONVERSATION_NOT_ACTIVE"
+const back = "STATE_ROLLBACK"
+
+describe.each([
+  // status, shown, reads, sends, commits, away, queues in a direct conversation, queues in a group
+  [Status.STATUS_UNSPECIFIED, undefined, true, no, no, false, false, false],
+  [Status.CREATING, "creating", true, no, "yes", false, true, true],
+  [Status.ACTIVE, "active", true, "yes", "yes", false, false, false],
+  [Status.QUARANTINED, "quarantined", true, no, no, false, false, false],
+  [Status.ROLLED_BACK, "rolledBack", true, back, back, false, false, false],
+  [Status.WAITING, "waiting", true, no, no, true, true, true],
+  [Status.LEAVING, "leaving", true, no, no, false, false, false],
+  [Status.REMOVED, "removed", false, no, no, false, false, false],
+  [Status.STRANDED, "stranded", true, no, no, true, true, false],
+])("status %s (%s)", (status, shown, reads, sends, commits, away, queuesDirect, queuesGroup) => {
+  const record = create(ConversationRecordSchema, { status })
+  const direct = create(ConversationRecordSchema, { status, isDirect: true })
+  const quarantined = create(ConversationRecordSchema, { status, quarantine })
+
+  test("with a group", () => {
+    const stored = { record, seat: group }
+    expect(statusOf(record)).toBe(shown)
+    expect(isReading(record)).toBe(reads)
+    expect(outcome(() => groupToRead(stored))).toBe(reads ? "yes" : no)
+    expect(outcome(() => groupToSend(stored))).toBe(sends)
+    expect(outcome(() => groupToCommit(stored))).toBe(commits)
+    expect(isAway(record)).toBe(away)
+    expect(isQueueing(direct)).toBe(queuesDirect)
+    expect(isQueueing(record)).toBe(queuesGroup)
+  })
+
+  test("with a quarantine nothing is read", () => {
+    expect(isReading(quarantined)).toBe(false)
+    expect(outcome(() => groupToRead({ record: quarantined, seat: group }))).toBe(no)
+  })
+
+  test("without a group nothing is read or sent", () => {
+    const stored = { record, seat: undefined }
+    expect(outcome(() => groupToRead(stored))).toBe(no)
+    expect(outcome(() => groupToSend(stored))).toBe(sends === back ? back : no)
+    expect(outcome(() => groupToCommit(stored))).toBe(commits === back ? back : no)
+  })
+})
+
+test("a conversation without a record is unknown", () => {
+  const stored = { record: undefined, seat: undefined }
+  for (const work of [groupToRead, groupToSend, groupToCommit]) {
+    expect(outcome(() => work(stored))).toBe("CONVERSATION_UNKNOWN")
+  }
+  expect([statusOf(undefined), isReading(undefined), isAway(undefined), isQueueing(undefined)]).toEqual([
+    undefined,
+    false,
+    false,
+    false,
+  ])
+})

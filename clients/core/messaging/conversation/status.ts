@@ -1,0 +1,77 @@
+import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { MessagingError } from "../errors.ts"
+import type { ConversationStatus } from "../events.ts"
+import type { Held, Seat } from "../state/held.ts"
+
+/** What a device may do in a conversation of one status. Everything but `isAway` and `queues` needs a group as well. */
+interface Rules {
+  /** The status that the app sees. */
+  readonly shown: ConversationStatus
+  /** Applies what the log has, unless a quarantine is stored. */
+  readonly reads: boolean
+  readonly sends: boolean
+  readonly commits: boolean
+  /** Waits to be added to the group. */
+  readonly isAway: boolean
+  /** Stores own messages until there is a group; "direct": in a direct conversation only. */
+  readonly queues: boolean | "direct"
+}
+
+const idle = { reads: true, sends: false, commits: false, isAway: false, queues: false } as const
+
+/** The one table of what a status allows. */
+const rules: Readonly<Record<Status, Rules | undefined>> = {
+  [Status.STATUS_UNSPECIFIED]: undefined,
+  [Status.CREATING]: { ...idle, shown: "creating", commits: true, queues: true },
+  [Status.ACTIVE]: { ...idle, shown: "active", sends: true, commits: true },
+  [Status.QUARANTINED]: { ...idle, shown: "quarantined" },
+  [Status.ROLLED_BACK]: { ...idle, shown: "rolledBack" },
+  [Status.WAITING]: { ...idle, shown: "waiting", isAway: true, queues: true },
+  [Status.LEAVING]: { ...idle, shown: "leaving" },
+  [Status.REMOVED]: { ...idle, shown: "removed", reads: false },
+  [Status.STRANDED]: { ...idle, shown: "stranded", isAway: true, queues: "direct" },
+}
+
+type Row = ConversationRecord | undefined
+
+export const statusOf = (record: Row): ConversationStatus | undefined => record && rules[record.status]?.shown
+
+/** True where the log is read: also where nothing may be sent, until a commit fails its checks. */
+export const isReading = (record: Row): boolean =>
+  record !== undefined && record.quarantine === undefined && rules[record.status]?.reads !== false
+
+export const isAway = (record: Row): boolean => record !== undefined && rules[record.status]?.isAway === true
+
+/** True where own messages are stored until there is a group. */
+export function isQueueing(record: Row): boolean {
+  const queues = record && rules[record.status]?.queues
+  return queues === "direct" ? record?.isDirect === true : queues === true
+}
+
+type Stored = Pick<Held, "record" | "seat">
+
+/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE */
+export function groupToRead({ record, seat }: Stored): Seat {
+  if (record === undefined) throw unknownConversation()
+  if (seat !== undefined && isReading(record)) return seat
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device does not read the conversation now")
+}
+
+/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
+export const groupToSend = (stored: Stored): Seat => groupTo("sends", stored)
+
+/** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
+export const groupToCommit = (stored: Stored): Seat => groupTo("commits", stored)
+
+function groupTo(act: "sends" | "commits", { record, seat }: Stored): Seat {
+  if (record === undefined) throw unknownConversation()
+  if (record.status === Status.ROLLED_BACK) {
+    throw new MessagingError("STATE_ROLLBACK", "the stored state is older than one that was used")
+  }
+  if (seat !== undefined && rules[record.status]?.[act] === true) return seat
+  throw new MessagingError("CONVERSATION_NOT_ACTIVE", "this device can send nothing to the conversation now")
+}
+
+export function unknownConversation(): MessagingError {
+  return new MessagingError("CONVERSATION_UNKNOWN", "this device has no such conversation")
+}

@@ -1,0 +1,112 @@
+import { equalBytes } from "@signet/canonical/bytes"
+import { failureOf } from "../../errors.ts"
+import type { Context } from "../context.ts"
+import { pause } from "../conversation/backoff.ts"
+import { reactionTo, type Step, waitBeforeRetry } from "../conversation/retry.ts"
+import { MessagingError } from "../errors.ts"
+import { catchUp, requestRejoin } from "../receiving/log.ts"
+import { leaveOtherStory, mayTellAnother } from "../receiving/story.ts"
+import type { Held } from "../state/held.ts"
+
+/** What is sent, with the steps that only a message needs. */
+export type SendItem =
+  | { readonly kind: "commit" }
+  | {
+      readonly kind: "message"
+      /** Removes the message. @throws the refusal, if a caller waits for this message. */
+      drop(error: unknown): Promise<void>
+      /** A step of the outbox, because directives are commits, which come here as well. */
+      carryOutDirectives(): Promise<void>
+    }
+
+/**
+ * Prepares the next attempt to send an item, or throws the reason why there is none for now.
+ *
+ * @param tries attempts so far, from 1.
+ */
+export async function afterRefusal(
+  context: Context,
+  conversationId: string,
+  item: SendItem,
+  error: unknown,
+  tries: number,
+): Promise<void> {
+  const reaction = reactionTo(item.kind, error)
+  switch (reaction.is) {
+    case "queue":
+      throw new MessagingError("QUEUED", "the service cannot be reached", { cause: error })
+    case "drop":
+      if (item.kind === "message") return item.drop(error)
+      throw error
+    case "reject":
+      if (await isSettledBy(reaction.steps, context, conversationId, item, error)) return
+      throw error
+    case "retry": {
+      if (await isSettledBy(reaction.steps, context, conversationId, item, error)) return
+      const askedMs = failureOf(error)?.retryAfterMs
+      const waitMs = waitBeforeRetry(reaction.wait, { tries, askedMs, random: context.random })
+      if (waitMs === undefined) {
+        throw new MessagingError(reaction.exhausted, "refused too often: the next sync tries again", { cause: error })
+      }
+      if (waitMs > 0) await pause(context.clock, waitMs)
+    }
+  }
+}
+
+/** Runs the steps of a reaction. @returns True if a step has changed the conversation, so that waiting is of no use. */
+async function isSettledBy(
+  steps: readonly Step[],
+  context: Context,
+  conversationId: string,
+  item: SendItem,
+  error: unknown,
+): Promise<boolean> {
+  const door = context.door(conversationId)
+  const before = steps.includes("discardUnlogged") ? (await door.held()).staged : undefined
+  for (const step of steps) {
+    switch (step) {
+      case "readLog":
+        await catchUp(context, conversationId)
+        break
+      case "discard":
+        await discardStaged(context, conversationId)
+        break
+      case "discardUnlogged": {
+        const { staged } = await door.held()
+        const isStaged =
+          before !== undefined && staged !== undefined && equalBytes(staged.commitHash, before.commitHash)
+        if (isStaged) await discardStaged(context, conversationId)
+        break
+      }
+      case "carryOutDirectives":
+        if (item.kind === "message") await item.carryOutDirectives()
+        break
+      case "checkEquivocation":
+        if (mayTellAnother(error) && (await leaveOtherStory(context, conversationId))) return true
+        break
+      case "rejoinIfLeafOutdated":
+        if (isLeafOutdated(context, await door.held(), error)) {
+          await requestRejoin(context, conversationId)
+          return true
+        }
+    }
+  }
+  return false
+}
+
+/** Drops the staged commit, which the service has refused: it is in no log, and its state is never entered. */
+async function discardStaged(context: Context, conversationId: string): Promise<void> {
+  await context.door(conversationId).change(async (held) => {
+    if (held.staged === undefined) return { result: undefined }
+    return { next: { ...held, staged: undefined }, result: undefined }
+  })
+}
+
+/**
+ * True if the service rejects the key of our leaf: its credential expired while the device was offline, and the device has
+ * another one now. The device cannot renew its leaf then, and is added again.
+ */
+function isLeafOutdated({ device }: Context, { seat }: Held, error: unknown): boolean {
+  const isRefused = failureOf(error)?.metadata.code === "MLS_BAD_SIGNATURE"
+  return isRefused && seat !== undefined && !equalBytes(seat.identityKey, device.identity().signatureKey)
+}
