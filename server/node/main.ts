@@ -48,7 +48,7 @@ Then call with the accessToken of the answer (or let the command keep it: npx @s
 
 A web page on http://localhost:5173 or http://localhost:3000 signs in by redirect (clients/web/README.md).
 
-A personal access token that administers everything (docs/reference/administration.md):
+A personal access token that administers everything (docs/how-to/administer-an-app.md):
 
   curl -s -X POST ${url}/dev/admin
 

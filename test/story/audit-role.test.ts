@@ -1,4 +1,4 @@
-// The server as a role that may add to the audit and change nothing of it, by the statements of docs/reference/operations.md.
+// The server as a role that may add to the audit and change nothing of it, by the statements of docs/how-to/protect-the-audit.md.
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ import { freePort, type RunningProgram, startProgram } from "../support/program.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const role = `signet_runtime_${randomBytes(6).toString("hex")}`
-const page = readFileSync(join(import.meta.dirname, "../../docs/reference/operations.md"), "utf8")
+const page = readFileSync(join(import.meta.dirname, "../../docs/how-to/protect-the-audit.md"), "utf8")
 const statements = [...page.matchAll(/```sql\n(.*?)```/gs)]
   .map(([, text = ""]) => text)
   .filter((text) => /signet_runtime|audit_only_grows/.test(text))

@@ -1,4 +1,4 @@
-// What the README and docs/reference/machines.md tell newcomers to type, run as it stands there: with curl, against the program as
+// What the README and docs/how-to/call-as-a-service.md tell newcomers to type, run as it stands there: with curl, against the program as
 // npm start runs it. Then a stock client finds everything by discovery alone.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -9,14 +9,14 @@ import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { givePglite } from "../support/postgres.ts"
 import { freePort, type RunningProgram, startProgram } from "../support/program.ts"
 
-const docs = readFileSync(join(import.meta.dirname, "../../docs/reference/machines.md"), "utf8")
+const docs = readFileSync(join(import.meta.dirname, "../../docs/how-to/call-as-a-service.md"), "utf8")
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8")
 const firstMinutes = /## The first five minutes[\s\S]*?```sh\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? ""
 const tour = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(docs)?.[1] ?? ""
-const providers = readFileSync(join(import.meta.dirname, "../../docs/reference/providers.md"), "utf8")
+const providers = readFileSync(join(import.meta.dirname, "../../docs/how-to/try-the-stand-in-providers.md"), "utf8")
 const tours = [...providers.matchAll(/With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/g)]
 const [withConnections = "", withIdpB = "", withIdpC = ""] = tours.map((match) => match[1] ?? "")
-const administration = readFileSync(join(import.meta.dirname, "../../docs/reference/administration.md"), "utf8")
+const administration = readFileSync(join(import.meta.dirname, "../../docs/how-to/administer-an-app.md"), "utf8")
 const asAdministrator = /With `npm start` running[^\n]*\n\n```sh\n([\s\S]*?)\n```/.exec(administration)?.[1] ?? ""
 const missing = ["/bin/bash", "/usr/bin/curl"].find((path) => !existsSync(path))
 
@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the tour of docs/reference/machines.md runs, and ends with a token that is good no more", () => {
+  test("the tour of docs/how-to/call-as-a-service.md runs, and ends with a token that is good no more", () => {
     const answers = run(tour)
     expect(answers).toMatchObject([
       { scope: "notes.read notes.write", audience: "svc-notes" },
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(answers[5]).toEqual({})
   }, 60_000)
 
-  test("the tour of docs/reference/providers.md lists two connections, and signs in by the second", () => {
+  test("the tour of docs/how-to/try-the-stand-in-providers.md lists two connections, and signs in by the second", () => {
     const [listed, signedIn, ...rest] = run(withConnections)
     expect(listed).toMatchObject({
       options: [
@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   }, 60_000)
 
-  test("the tour of docs/reference/administration.md makes an app, its people and rights, and ends them", () => {
+  test("the tour of docs/how-to/administer-an-app.md makes an app, its people and rights, and ends them", () => {
     const answers = run(asAdministrator)
     expect(answers).toMatchObject([
       { providerClient: { hasClientSecret: true, status: "ACTIVE" } },

@@ -1,4 +1,4 @@
-// The sealing key rotates by the steps of docs/reference/operations.md, with real servers and the operator's commands.
+// The sealing key rotates by the steps of docs/how-to/rotate-secrets.md, with real servers and the operator's commands.
 
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
@@ -12,8 +12,8 @@ import { type RunningProgram, refusedProgram, startProgram } from "../support/pr
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 })
 
 const root = join(import.meta.dirname, "../..")
-const page = readFileSync(join(root, "docs/reference/operations.md"), "utf8")
-const steps = page.slice(page.indexOf("### The sealing key"), page.indexOf("## Keys of messaging"))
+const page = readFileSync(join(root, "docs/how-to/rotate-secrets.md"), "utf8")
+const steps = page.slice(page.indexOf("## The sealing key"), page.indexOf("## Keys of messaging"))
 /** The operator's commands of a step, in order. */
 const commands = [...steps.matchAll(/^ *npm run admin -- (.*)$/gm)].map(([, said = ""]) => said)
 

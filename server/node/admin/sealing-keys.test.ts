@@ -206,7 +206,7 @@ const rows = async (db: Database) => ({
   signing: await run(db, "select * from signing_key order by kid", []),
 })
 
-/** A rotation to its end: the old servers are replaced as docs/reference/operations.md says. */
+/** A rotation to its end: the old servers are replaced as docs/how-to/rotate-secrets.md says. */
 async function rotated(world: World) {
   await world.first.close()
   const both = await world.start(oldKey, newKey)

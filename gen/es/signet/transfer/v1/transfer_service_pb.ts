@@ -485,7 +485,7 @@ export const StepSchema: GenEnum<Step> = /*@__PURE__*/
  * Moves a scope (an app, or one tenant of it) from one messaging backend to another. Both backends serve this API, and
  * the operator's program calls both. It sends HOLD and exports at the source, sends RECEIVE and imports at the target,
  * and compares the digests. Then it sends FINISH at the source, FINISH at the target and RELEASE at the source.
- * docs/decisions/0023-moving-a-tenant.md has the reasons, docs/reference/operations.md the procedure.
+ * docs/decisions/0023-moving-a-tenant.md has the reasons, docs/how-to/messaging-backends.md the procedure.
  *
  * The caller is a service of the app itself, not of a tenant. For scopes of another app it gets APP_MISMATCH.
  *
