@@ -1,4 +1,4 @@
-// What the Worker is deployed with: bindings, settings and secrets. docs/how-to/edge.md repeats the table and a test holds the two
+// What the Worker is deployed with: bindings, settings and secrets. docs/reference/edge.md repeats the table and a test holds the two
 // together.
 import type { KeyValueStore } from "@signet/guard/kv-cache"
 import type { CounterObject } from "../../store/durable/counter/object.ts"

@@ -67,8 +67,8 @@ test("limits are off in development alone, and addresses without TLS are there t
   expect(settings.limits).toBeNull()
 })
 
-test("docs/how-to/edge.md has every setting as it is, and no other", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/how-to/edge.md"), "utf8")
+test("docs/reference/edge.md has every setting as it is, and no other", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/edge.md"), "utf8")
   const rows = settings.map((each) => `| \`${each.name}\` | ${each.default} | ${each.what} |`)
   expect([...page.matchAll(/^\| `SIGNET_[A-Z_]+` \|.*$/gm)].map(([row]) => row)).toEqual(rows)
 })

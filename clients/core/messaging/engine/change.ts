@@ -16,7 +16,7 @@ export interface Changes {
   readonly removes: readonly number[]
 }
 
-/** Adds or Removes, by value. Everything else is refused in V1 (docs/reference/messaging.md, "The engine"). */
+/** Adds or Removes, by value. Everything else is refused in V1 (docs/explanation/engine.md). */
 export function changesOf(proposals: readonly Proposal[]): Changes {
   const adds: KeyPackage[] = []
   const removes: number[] = []
