@@ -4,7 +4,7 @@ import { type Checkpoint, checkpointTarget, checkpointType } from "@signet/kerne
 import type { AuditSeals } from "@signet/kernel/audit/seals"
 import type { KeyRing } from "@signet/kernel/key-ports"
 import type { Clock, Random } from "@signet/kernel/ports"
-import { ownEvent } from "../rpc/audit.ts"
+import { ownEvent } from "../rpc/audit/audit.ts"
 import { isAnyPending, linkPending } from "../store/postgres/audit-chain.ts"
 import { makeCheckpoint } from "../store/postgres/audit-checkpoints.ts"
 import type { AuditWriting } from "../store/postgres/audit-writing.ts"

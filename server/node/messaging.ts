@@ -10,10 +10,10 @@ import { createAuthority, createReceiptSigner, createTicketSigner } from "../key
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
 import type { Deps } from "../rpc/deps.ts"
 import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"
-import { sweepAttachments } from "../rpc/messaging/attachment-sweep.ts"
+import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
-import { endDevicesOf } from "../rpc/messaging/end-user.ts"
-import { carryOutRevocations } from "../rpc/messaging/revocation-effects.ts"
+import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
+import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
 import { every } from "./every.ts"
 import type { LoadKeySet } from "./issuer-key-set.ts"
 

@@ -2,9 +2,9 @@ import type { KeyRing, Secrets } from "@signet/kernel/key-ports"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/provider-ports"
 import type { Provider } from "@signet/kernel/records"
+import type { RefusalAudit } from "./audit/refusals.ts"
 import type { Background } from "./background.ts"
 import type { Limiter } from "./limit.ts"
-import type { RefusalAudit } from "./refusals.ts"
 
 /** What the handlers of area A act with. */
 export interface Deps {

@@ -14,8 +14,8 @@ import {
 import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { kCall, userOf } from "../serving/call/call.ts"
+import { audited } from "./audit/refusals.ts"
 import type { Deps } from "./deps.ts"
-import { audited } from "./refusals.ts"
 
 /** What is counted, and what this process remembers of it. */
 export interface Limiter {

@@ -1,8 +1,8 @@
 import type { Mutant } from "./mutant.ts"
 
-const access = "server/rpc/messaging/attachment-access.ts"
-const service = "server/rpc/messaging/attachment-service.ts"
-const complete = "server/rpc/messaging/attachment-complete.ts"
+const access = "server/rpc/messaging/attachment/attachment-access.ts"
+const service = "server/rpc/messaging/attachment/attachment-service.ts"
+const complete = "server/rpc/messaging/attachment/attachment-complete.ts"
 const folder = "server/blobs/fs.ts"
 const bucket = "server/blobs/s3.ts"
 const story = "test/story/attachments.test.ts"

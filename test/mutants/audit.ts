@@ -110,18 +110,18 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "strangers in many networks are no group",
-    file: "server/rpc/refusals.ts",
+    file: "server/rpc/audit/refusals.ts",
     from: "most: who === null ? most.strangers : most.actor",
     to: "most: Number.MAX_SAFE_INTEGER",
-    test: "server/rpc/refusals.test.ts",
+    test: "server/rpc/audit/refusals.test.ts",
     name: "strangers of many networks share one budget, and one row counts what exceeds it",
   },
   {
     fault: "a count that could not be written is lost",
-    file: "server/rpc/refusals.ts",
+    file: "server/rpc/audit/refusals.ts",
     from: "      budget.owe(due)\n",
     to: "",
-    test: "server/rpc/refusals.test.ts",
+    test: "server/rpc/audit/refusals.test.ts",
     name: "a count that could not be written is written later, and the fault is heard",
   },
   {
@@ -134,7 +134,7 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "refused calls are written nowhere",
-    file: "server/rpc/audit-refusals.ts",
+    file: "server/rpc/audit/audit-refusals.ts",
     from: "if (cause === undefined || !(thrown instanceof Refused)) return",
     to: "if (cause !== undefined || !(thrown instanceof Refused)) return",
     test: "test/attack/audit-coverage.test.ts",

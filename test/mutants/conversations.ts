@@ -1,12 +1,12 @@
 import type { Mutant } from "./mutant.ts"
 
-const append = "server/rpc/messaging/append"
+const append = "server/rpc/messaging/conversation/append"
 const attacks = "test/attack/messaging.test.ts"
 const commits = "test/attack/messaging-commits.test.ts"
-const appends = "server/rpc/messaging/append/append.test.ts"
-const service = "server/rpc/messaging/conversation-service.test.ts"
+const appends = "server/rpc/messaging/conversation/append/append.test.ts"
+const service = "server/rpc/messaging/conversation/conversation-service.test.ts"
 const bounds = "server/rpc/messaging/bounds.test.ts"
-const streams = "server/rpc/messaging/subscribe/subscribe.test.ts"
+const streams = "server/rpc/messaging/conversation/subscribe/subscribe.test.ts"
 
 /** Faults in what is taken into a conversation, and in who reads it. */
 export const conversationMutants: readonly Mutant[] = [
@@ -140,7 +140,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a device that was removed reads on",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: "envelopes: toSeq === null ? envelopes : envelopes.filter(({ seq }) => seq <= toSeq),",
     to: "envelopes,",
     test: attacks,
@@ -148,7 +148,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a newcomer reads what came before it",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: "const afterSeq = max(asked.afterSeq, fromSeq - 1n)",
     to: "const { afterSeq } = asked",
     test: service,
@@ -156,7 +156,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "idempotency keys are told to everybody",
-    file: "server/rpc/messaging/conversation-shape.ts",
+    file: "server/rpc/messaging/conversation/conversation-shape.ts",
     from: "of.senderDeviceId === reader ? of.idempotencyKey : none",
     to: "of.idempotencyKey",
     test: service,
@@ -172,7 +172,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a stream outlives its session",
-    file: "server/rpc/messaging/subscribe/subscribe.ts",
+    file: "server/rpc/messaging/conversation/subscribe/subscribe.ts",
     from: "if (refused !== undefined) end(refused)",
     to: "",
     test: streams,
@@ -180,7 +180,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a device streams as often as it likes",
-    file: "server/rpc/messaging/subscribe/streams.ts",
+    file: "server/rpc/messaging/conversation/subscribe/streams.ts",
     from: 'if (there >= most) throw limitExceeded("streams_per_device", most)',
     to: "",
     test: streams,
@@ -196,7 +196,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a log that was pruned is read with a gap",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: 'if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")',
     to: "",
     test: bounds,
@@ -204,7 +204,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a log is told to be pruned where it is not",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: "if (afterSeq + 1n < firstSeq)",
     to: "if (afterSeq < firstSeq)",
     test: bounds,
@@ -212,7 +212,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a stream ends where a log was pruned",
-    file: "server/rpc/messaging/subscribe/told.ts",
+    file: "server/rpc/messaging/conversation/subscribe/told.ts",
     from: 'if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined',
     to: "",
     test: bounds,
@@ -220,7 +220,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a hint brings along what is too large",
-    file: "server/rpc/messaging/subscribe/told.ts",
+    file: "server/rpc/messaging/conversation/subscribe/told.ts",
     from: "return size <= maxBytes.inlineEnvelope",
     to: "return size > 0",
     test: bounds,
@@ -228,7 +228,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a claim is for as many devices as there are",
-    file: "server/rpc/messaging/claiming.ts",
+    file: "server/rpc/messaging/key-package/claiming.ts",
     from: "  await ensureFew(deps, device, targets)\n",
     to: "",
     test: bounds,
@@ -236,7 +236,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "devices that are named do not count in a claim",
-    file: "server/rpc/messaging/claiming.ts",
+    file: "server/rpc/messaging/key-package/claiming.ts",
     from: "...active.map(({ id }) => id), ...deviceIds]",
     to: "...active.map(({ id }) => id)]",
     test: bounds,
@@ -244,7 +244,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a claim is for one device less than a commit adds",
-    file: "server/rpc/messaging/claiming.ts",
+    file: "server/rpc/messaging/key-package/claiming.ts",
     from: "if (asked.size > maxCount.subjectsPerCommit)",
     to: "if (asked.size >= maxCount.subjectsPerCommit)",
     test: bounds,
@@ -252,7 +252,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a user who has too many conversations gets one that is not there",
-    file: "server/rpc/messaging/create.ts",
+    file: "server/rpc/messaging/conversation/create.ts",
     from: 'if (created.is === "full") {',
     to: 'if (created.is === "full" && request.kind.case === "direct") {',
     test: bounds,
@@ -260,7 +260,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a stream outlives a session that is not there",
-    file: "server/rpc/messaging/subscribe/alive.ts",
+    file: "server/rpc/messaging/conversation/subscribe/alive.ts",
     from: '?.state ?? "REVOKED"',
     to: '?.state ?? "ACTIVE"',
     test: bounds,
@@ -268,7 +268,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "every session that has ended was revoked",
-    file: "server/rpc/messaging/subscribe/alive.ts",
+    file: "server/rpc/messaging/conversation/subscribe/alive.ts",
     from: 'state === "EXPIRED" ? "SESSION_EXPIRED" : "SESSION_REVOKED"',
     to: '"SESSION_REVOKED"',
     test: bounds,
@@ -276,7 +276,7 @@ export const conversationMutants: readonly Mutant[] = [
   },
   {
     fault: "a stream without a session ends",
-    file: "server/rpc/messaging/subscribe/alive.ts",
+    file: "server/rpc/messaging/conversation/subscribe/alive.ts",
     from: "if (sessionId === null) return undefined",
     to: 'if (sessionId === null) return new Refused("SESSION_REVOKED")',
     test: bounds,

@@ -1,8 +1,8 @@
 import type { Mutant } from "./mutant.ts"
 
 const proof = "server/serving/interceptors/device-proof.ts"
-const uploaded = "server/rpc/messaging/uploaded.ts"
-const effects = "server/rpc/messaging/revocation-effects.ts"
+const uploaded = "server/rpc/messaging/attachment/uploaded.ts"
+const effects = "server/rpc/messaging/device/revocation-effects.ts"
 const absence = "test/story/messenger-absence.test.ts"
 const proofs = "test/attack/device-proofs.test.ts"
 const packages = "test/attack/key-packages.test.ts"
@@ -36,7 +36,7 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "a device renews another",
-    file: "server/rpc/messaging/device-service.ts",
+    file: "server/rpc/messaging/device/device-service.ts",
     from: 'if (request.deviceId !== id) throw new Refused("RESOURCE_UNRESOLVED")',
     to: "",
     test: proofs,
@@ -68,15 +68,15 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "a leaf is in for ever by a key that has ended",
-    file: "server/rpc/messaging/append/verify-commit.ts",
+    file: "server/rpc/messaging/conversation/append/verify-commit.ts",
     from: "own !== undefined && commit.path !== undefined",
     to: "own !== undefined && commit.path === undefined",
-    test: "server/rpc/messaging/append/append.test.ts",
+    test: "server/rpc/messaging/conversation/append/append.test.ts",
     name: "a leaf is renewed by the key that it has, which its device has given up long ago",
   },
   {
     fault: "a credential that is asked for again is counted",
-    file: "server/rpc/messaging/device-service.ts",
+    file: "server/rpc/messaging/device/device-service.ts",
     from: 'await counted(deps, context, "messaging_register", { ask: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
     to: 'await counted(deps, context, "messaging_register", { user: of.userId })\n      const asked = openDeviceRequest(deps, of, request.deviceRequest)\n      const { device, list } = await',
     test: "test/story/device-limits.test.ts",
@@ -84,7 +84,7 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "a renewal breaks what is under way",
-    file: "server/rpc/messaging/renew.ts",
+    file: "server/rpc/messaging/device/renew.ts",
     from: "isSameKey ? device.previousKey : { leafKey: device.leafKey, expiresAtMs: device.expiresAtMs }",
     to: "device.previousKey",
     test: proofs,
@@ -133,7 +133,7 @@ export const deviceMutants: readonly Mutant[] = [
   },
   {
     fault: "a claim is of whatever device there is",
-    file: "server/rpc/messaging/claiming.ts",
+    file: "server/rpc/messaging/key-package/claiming.ts",
     from: 'if (found?.appId !== device.appId || found.tenantId !== device.tenantId) throw new Refused("RESOURCE_UNRESOLVED")',
     to: 'if (found === undefined) throw new Refused("RESOURCE_UNRESOLVED")',
     test: claims,

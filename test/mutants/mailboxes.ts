@@ -140,7 +140,7 @@ export const mailboxMutants: readonly Mutant[] = [
   },
   {
     fault: "a service registers a key that it does not have",
-    file: "server/rpc/machine/envelope-keys.ts",
+    file: "server/rpc/service-account/envelope-keys.ts",
     from: "const isProven = id !== undefined && (await key.verify(new Uint8Array(proof), proofBytes(id)))",
     to: "const isProven = id !== undefined && key !== undefined && proofBytes(id).length > proof.length - 64",
     test: "test/story/envelope-keys.test.ts",

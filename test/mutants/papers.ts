@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
-const newcomers = "server/rpc/messaging/append/newcomers.test.ts"
+const newcomers = "server/rpc/messaging/conversation/append/newcomers.test.ts"
 const commits = "test/attack/messaging-commits.test.ts"
 const joiners = "test/attack/messenger-joiners.test.ts"
 const enrolling = "test/attack/messenger-enrolling.test.ts"
@@ -19,7 +19,7 @@ const inObjects = {
   table: "test/support/messaging-store/key-packages.ts",
 }
 const groupInfo = {
-  file: "server/rpc/messaging/append/group-info.ts",
+  file: "server/rpc/messaging/conversation/append/group-info.ts",
   test: commits,
   row: "whose GroupInfo %s is refused, or no other member could commit again",
 }
@@ -30,7 +30,7 @@ const fromElsewhere = { test: places, row: "%s is not there" }
 export const paperMutants: readonly Mutant[] = [
   {
     fault: "a ticket is good for another credential of its device",
-    file: "server/rpc/messaging/append/welcomes.ts",
+    file: "server/rpc/messaging/conversation/append/welcomes.ts",
     from: " &&\n      equalBytes(ticket.credentialHash, credentialHash)",
     to: "",
     test: newcomers,
@@ -39,7 +39,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a ticket is good for another device",
-    file: "server/rpc/messaging/append/welcomes.ts",
+    file: "server/rpc/messaging/conversation/append/welcomes.ts",
     from: "equalBytes(ticket.deviceId, idBytes(deviceId)) &&",
     to: "",
     test: newcomers,
@@ -48,7 +48,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a Welcome may have parts for others",
-    file: "server/rpc/messaging/append/welcomes.ts",
+    file: "server/rpc/messaging/conversation/append/welcomes.ts",
     from: 'if (parts.size !== added.length) throw new Refused("WELCOME_RECIPIENT_MISMATCH")',
     to: "",
     test: newcomers,
@@ -56,7 +56,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a member may be missing from the tree",
-    file: "server/rpc/messaging/append/tree.ts",
+    file: "server/rpc/messaging/conversation/append/tree.ts",
     from: 'if (tree.leaves.size !== roster.length) throw mismatch("a member is not in the tree")',
     to: "",
     test: newcomers,
@@ -64,7 +64,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a leaf of the tree may have another credential",
-    file: "server/rpc/messaging/append/tree.ts",
+    file: "server/rpc/messaging/conversation/append/tree.ts",
     from: 'if (!equalBytes(credential, credentialHashOf(leaf))) throw new Refused("GHOST_MEMBER")',
     to: "",
     test: newcomers,
@@ -72,7 +72,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a leaf of the tree may be another than the commit brings",
-    file: "server/rpc/messaging/append/tree.ts",
+    file: "server/rpc/messaging/conversation/append/tree.ts",
     from: 'if (brought !== undefined && !equalBytes(brought.bytes, leaf.bytes)) throw mismatch("a leaf is another one")',
     to: "",
     test: newcomers,
@@ -312,7 +312,7 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...fromElsewhere,
     fault: "a log is read from every place of its user",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: "const conversation = await deps.store.conversations.find(id)\n  if (conversation === undefined || !isAt(conversation, device)) throw unresolved()",
     to: "const conversation = await deps.store.conversations.find(id)\n  if (conversation === undefined) throw unresolved()",
     name: "its log is not there",
@@ -320,7 +320,7 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...fromElsewhere,
     fault: "a record is read from every place of its user",
-    file: "server/rpc/messaging/seen.ts",
+    file: "server/rpc/messaging/conversation/seen.ts",
     from: "conversation === undefined || !isAt(conversation, device)",
     to: "conversation === undefined",
     name: "its GroupInfo is not there",
@@ -328,7 +328,7 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...fromElsewhere,
     fault: "a message is taken from every place of its user",
-    file: "server/rpc/messaging/append/append.ts",
+    file: "server/rpc/messaging/conversation/append/append.ts",
     from: "opened === undefined || !isAt(opened.conversation, device)",
     to: "opened === undefined",
     name: "a message is not there",
@@ -336,14 +336,14 @@ export const paperMutants: readonly Mutant[] = [
   {
     ...fromElsewhere,
     fault: "an attachment is deleted from every place of its user",
-    file: "server/rpc/messaging/attachment-access.ts",
+    file: "server/rpc/messaging/attachment/attachment-access.ts",
     from: "conversation === undefined || !isAt(conversation, device)",
     to: "conversation === undefined",
     name: "its deletion is not there",
   },
   {
     fault: "devices of every tenant may be claimed by name",
-    file: "server/rpc/messaging/claiming.ts",
+    file: "server/rpc/messaging/key-package/claiming.ts",
     from: "found?.appId !== device.appId || found.tenantId !== device.tenantId",
     to: "found === undefined",
     test: places,
@@ -418,7 +418,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a newcomer reports a commit of before it came",
-    file: "server/rpc/messaging/fork.ts",
+    file: "server/rpc/messaging/conversation/fork.ts",
     from: " || seq < span.fromSeq",
     to: "",
     test: "test/attack/messaging.test.ts",
@@ -426,7 +426,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a report names any epoch",
-    file: "server/rpc/messaging/fork.ts",
+    file: "server/rpc/messaging/conversation/fork.ts",
     from: " && envelope.epoch === epoch",
     to: "",
     test: "test/attack/messaging.test.ts",
@@ -434,7 +434,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a user renews the first device instead of the one that asks",
-    file: "server/rpc/messaging/renew.ts",
+    file: "server/rpc/messaging/device/renew.ts",
     from: "known.devices.find(({ id }) => id === deviceId)",
     to: "known.devices[0]",
     test: "test/attack/messaging.test.ts",
@@ -442,7 +442,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a first commit need not be signed by its creator",
-    file: "server/rpc/messaging/append/verify-commit.ts",
+    file: "server/rpc/messaging/conversation/append/verify-commit.ts",
     from: "!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)",
     to: "!isSigned",
     test: commits,
@@ -450,7 +450,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a commit may bring a key that is in the tree",
-    file: "server/rpc/messaging/append/tree.ts",
+    file: "server/rpc/messaging/conversation/append/tree.ts",
     from: "if (after === undefined) {",
     to: "if (false) {",
     test: commits,
@@ -458,7 +458,7 @@ export const paperMutants: readonly Mutant[] = [
   },
   {
     fault: "a leaf that nobody has may be removed",
-    file: "server/rpc/messaging/append/change.ts",
+    file: "server/rpc/messaging/conversation/append/change.ts",
     from: 'if (leaf === undefined) throw refusedFor("PROOF_REFUSED", "PROOF_SUBJECTS_MISMATCH")',
     to: "",
     test: commits,

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
-const rpc = "server/rpc/sign-in"
+const rpc = "server/rpc/auth/sign-in"
 const planning = "server/kernel/identity/first-login.ts"
 const plans = "server/kernel/identity/first-login.test.ts"
 const linking = "server/kernel/identity/magic-link.ts"
@@ -169,7 +169,7 @@ export const signInMutants: readonly Mutant[] = [
   },
   {
     fault: "a notification counts again",
-    file: "server/rpc/provider-notification-service.ts",
+    file: "server/rpc/provider-notification/provider-notification-service.ts",
     from: "if (!(await tx.idTokenUses.use(use, expiresAtMs))) return",
     to: "await tx.idTokenUses.use(use, expiresAtMs)",
     test: notifications,
@@ -202,7 +202,7 @@ export const signInMutants: readonly Mutant[] = [
   },
   {
     fault: "connections that are switched off are listed",
-    file: "server/rpc/sign-in/options.ts",
+    file: "server/rpc/auth/sign-in/options.ts",
     from: "return offered(connections).map(optionOf)",
     to: "return connections.map(optionOf)",
     test: "test/story/connections.test.ts",

@@ -24,7 +24,7 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "who was in twice is told of the second time only",
-    file: "server/rpc/messaging/reads.ts",
+    file: "server/rpc/messaging/conversation/reads.ts",
     from: "span(id, deviceId, asked.afterSeq)",
     to: "span(id, deviceId, 1_000_000n)",
     test,

@@ -7,7 +7,7 @@ const exchange = "server/kernel/token/exchange.ts"
 const exchanges = "server/kernel/token/exchange.test.ts"
 const audit = "test/story/audit-of-tokens.test.ts"
 const errors = "test/story/token-errors.test.ts"
-const delegation = "server/rpc/delegation-service.ts"
+const delegation = "server/rpc/delegation/delegation-service.ts"
 const delegations = "test/attack/delegations.test.ts"
 const suspended = "test/attack/suspended-places.test.ts"
 const assertion = `${rpc}/client-assertion.ts`
@@ -161,7 +161,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a refresh is not audited",
-    file: "server/rpc/refresh.ts",
+    file: "server/rpc/auth/refresh.ts",
     from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))\n',
     to: "",
     test: audit,
@@ -169,7 +169,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a retried refresh is not audited",
-    file: "server/rpc/refresh.ts",
+    file: "server/rpc/auth/refresh.ts",
     from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) }))\n',
     to: "",
     test: audit,
@@ -241,7 +241,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a tenant may be named with every grant",
-    file: `server/rpc/token-service.ts`,
+    file: `server/rpc/token/token-service.ts`,
     from: '  if (!isOwn && request.tenantId !== "") throw misplaced("tenant_id")\n',
     to: "",
     test: errors,
@@ -249,7 +249,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "an identity that leaves refreshes",
-    file: "server/rpc/refresh.ts",
+    file: "server/rpc/auth/refresh.ts",
     from: '  if (facts.identity !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }\n',
     to: "",
     test: suspended,
@@ -258,7 +258,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a suspended principal refreshes",
-    file: "server/rpc/refresh.ts",
+    file: "server/rpc/auth/refresh.ts",
     from: "if (principal === undefined || inactive !== undefined) return",
     to: "if (principal === undefined) return",
     test: suspended,

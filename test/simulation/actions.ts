@@ -7,7 +7,7 @@ import { isUnreachable } from "../../clients/core/messaging/conversation/backoff
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
-import { envelopeShape } from "../../server/rpc/messaging/conversation-shape.ts"
+import { envelopeShape } from "../../server/rpc/messaging/conversation/conversation-shape.ts"
 import { createDevice, type SimulatedDevice, type Stage } from "./device.ts"
 import type { Seeded } from "./seeded.ts"
 

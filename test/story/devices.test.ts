@@ -193,7 +193,7 @@ test("whoever is gone from the app has no device left", async () => {
   const session = await server.person("hal")
   const device = await newDevice(connect(), session)
   await device.register()
-  const { endDevicesOf } = await import("../../server/rpc/messaging/end-user.ts")
+  const { endDevicesOf } = await import("../../server/rpc/messaging/device/end-user.ts")
   const { endedUsers } = await import("../../server/store/postgres/messaging/ended-users.ts")
   expect(await endedUsers(server.store.db, 10)).toEqual([])
   await server.store.db

@@ -1,9 +1,9 @@
 // Denials in the audit, as the Node server writes them.
 import type { ConnectGuardOptions } from "@signet/guard/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
-import { denialEvent, isAudited } from "../../rpc/denials.ts"
+import { denialEvent, isAudited } from "../../rpc/audit/denials.ts"
+import { createRefusalAudit } from "../../rpc/audit/refusals.ts"
 import type { MessagingDeps } from "../../rpc/messaging/deps.ts"
-import { createRefusalAudit } from "../../rpc/refusals.ts"
 import { kCall } from "../../serving/call/call.ts"
 
 /** @param after Does the work when the answer is on its way. */

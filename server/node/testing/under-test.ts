@@ -5,7 +5,7 @@ import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { Session_Status } from "@signet/proto/auth/v1/records"
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { TokenService } from "@signet/proto/auth/v1/token_service"
-import { healthState } from "../../rpc/health.ts"
+import { healthState } from "../../rpc/health/health.ts"
 import { deadline } from "../../serving/interceptors/deadline.ts"
 import { errors } from "../../serving/interceptors/errors.ts"
 

@@ -5,7 +5,7 @@ import { type ProviderToken, parseProviderToken } from "@signet/kernel/identity/
 import type { IdentityId } from "@signet/kernel/ids"
 import { providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderAccount } from "@signet/kernel/records"
-import { ownEvent } from "../audit.ts"
+import { ownEvent } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 
 type EraseDeps = Pick<Deps, "store" | "secrets" | "clock" | "random" | "providers">

@@ -4,10 +4,10 @@ import type { Invitation } from "@signet/kernel/admin-records"
 import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joining"
 import type { Membership } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
+import { stillGiven } from "../auth/sign-in/giver.ts"
+import { takeInvitation } from "../auth/sign-in/membership.ts"
 import type { Deps } from "../deps.ts"
 import { tenantMembershipOf } from "../place.ts"
-import { stillGiven } from "../sign-in/giver.ts"
-import { takeInvitation } from "../sign-in/membership.ts"
 import { onSelf, type Self } from "./self.ts"
 
 export function acceptInvitation(deps: Deps, context: HandlerContext, codeText: string): Promise<Membership> {

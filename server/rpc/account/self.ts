@@ -7,7 +7,7 @@ import type { SessionId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import type { Identity, Principal } from "@signet/kernel/records"
 import { sessionUserOf, type UserContext } from "../../serving/call/call.ts"
-import { auditEvent, type Facts, ofSession } from "../audit.ts"
+import { auditEvent, type Facts, ofSession } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 

@@ -8,7 +8,7 @@ import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App } from "@signet/kernel/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"
-import { ownEvent } from "../audit.ts"
+import { ownEvent } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 
 type CreateDeps = Pick<Deps, "store" | "secrets" | "random" | "clock" | "authAudience">

@@ -1,7 +1,7 @@
 // Ends locks of principals whose time has come. Any number of processes may do so at once.
 import { isLockOver } from "@signet/kernel/identity/principal"
 import type { PrincipalId } from "@signet/kernel/ids"
-import { ownEvent } from "../audit.ts"
+import { ownEvent } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 
 type LockDeps = Pick<Deps, "store" | "clock" | "random">

@@ -13,8 +13,8 @@ import { claimsOf } from "../../../test/support/people.ts"
 import { changeOf, newDevice } from "../../store/postgres/messaging/testing/world.ts"
 import { run } from "../../store/postgres/sql.ts"
 import { putPerson } from "../../store/postgres/testing/people.ts"
-import { endingOf } from "./subscribe/alive.ts"
-import { eventOf } from "./subscribe/told.ts"
+import { endingOf } from "./conversation/subscribe/alive.ts"
+import { eventOf } from "./conversation/subscribe/told.ts"
 import { type MessagingWorld, openMessagingWorld } from "./testing/world.ts"
 
 let world: MessagingWorld

@@ -2,7 +2,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent, AuditKind } from "@signet/kernel/audit/event"
 import type { Conversation, Directive } from "@signet/kernel/messaging/records"
 import { userOf } from "../../serving/call/call.ts"
-import { auditEvent } from "../audit.ts"
+import { auditEvent } from "../audit/audit.ts"
 import type { MessagingDeps } from "./deps.ts"
 
 export type ConversationFacts = Partial<AuditEvent> & { readonly kind: AuditKind }

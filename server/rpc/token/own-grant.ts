@@ -2,7 +2,7 @@
 // that counts the client and writes down what it was given.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import { auditEvent } from "../audit.ts"
+import { auditEvent } from "../audit/audit.ts"
 import { limited, limitedWith, networkOf, refuseKnown } from "../limit.ts"
 import { type Client, claimOf, prove } from "./authenticate-client.ts"
 import type { ClientCredential } from "./client-credential.ts"

@@ -1,7 +1,7 @@
 import { type Reason, Refused } from "@signet/kernel/errors"
 import type { ClientFacts } from "@signet/kernel/machine-ports"
 import { type OAuthError, oauthErrorOf } from "@signet/kernel/token/oauth-error"
-import { audited } from "../refusals.ts"
+import { audited } from "../audit/refusals.ts"
 
 /** A refusal of the token endpoint: its reason, and what RFC 6749 calls it, for callers over RPC too. */
 export function refusal(

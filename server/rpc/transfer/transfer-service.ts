@@ -13,7 +13,7 @@ import {
   type TransferService,
 } from "@signet/proto/transfer/v1/transfer_service"
 import { callerOf } from "../../serving/call/call.ts"
-import { auditEvent } from "../audit.ts"
+import { auditEvent } from "../audit/audit.ts"
 import { sumBytes, tallyOf } from "./digest.ts"
 import { exportedPage, putParts, type TransferParts } from "./page.ts"
 import { recordOf } from "./read.ts"

@@ -10,7 +10,7 @@ import { appendSuite } from "../../../test/support/messaging-store/append.ts"
 import { attachmentSuite, newAttachment } from "../../../test/support/messaging-store/attachments.ts"
 import { conversationSuite } from "../../../test/support/messaging-store/conversations.ts"
 import { listeningSuite } from "../../../test/support/messaging-store/listening.ts"
-import { audiencesOf } from "../../rpc/messaging/subscribe/interest.ts"
+import { audiencesOf } from "../../rpc/messaging/conversation/subscribe/interest.ts"
 import {
   changeOf,
   creatorOf,

@@ -1,8 +1,8 @@
 // How many streams a device has, in whichever isolates: its object counts the sockets that are open to it.
 import type { DeviceId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import type { Streams } from "../../../rpc/messaging/conversation/subscribe/streams.ts"
 import { limitExceeded } from "../../../rpc/messaging/refusing.ts"
-import type { Streams } from "../../../rpc/messaging/subscribe/streams.ts"
 import type { After } from "../../../rpc/messaging/timers.ts"
 import { ask } from "../../../store/durable/asking.ts"
 

@@ -1,0 +1,76 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { AccountService } from "@signet/proto/auth/v1/account_service"
+import { sessionUserOf } from "../../serving/call/call.ts"
+import { grantShape } from "../admin/grants.ts"
+import { delegationShape } from "../delegation/delegation-shape.ts"
+import type { Deps } from "../deps.ts"
+import { patShape } from "../service-account/machine-shape.ts"
+import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "../shape.ts"
+import { exportIdentity, requestDeletion } from "./identity.ts"
+import { acceptInvitation, declineInvitation } from "./invitations.ts"
+import { linkAccount } from "./link.ts"
+import { leaveMembership, requestMembership } from "./memberships.ts"
+import { unlinkAccount } from "./unlink.ts"
+
+export function accountService(deps: Deps): ServiceImpl<typeof AccountService> {
+  return {
+    async linkProviderAccount(request, context) {
+      return { providerAccount: providerAccountShape(await linkAccount(deps, context, request)) }
+    },
+
+    async listProviderAccounts(_, context) {
+      const { identityId } = sessionUserOf(context)
+      const accounts = await deps.store.transaction((tx) => tx.identities.findAccounts(identityId))
+      return { providerAccounts: accounts.map(providerAccountShape) }
+    },
+
+    async unlinkProviderAccount({ providerAccountId }, context) {
+      return { providerAccount: providerAccountShape(await unlinkAccount(deps, context, providerAccountId)) }
+    },
+
+    async acceptInvitation({ code }, context) {
+      return { membership: membershipShape(await acceptInvitation(deps, context, code)) }
+    },
+
+    async declineInvitation({ code }, context) {
+      await declineInvitation(deps, context, code)
+      return {}
+    },
+
+    async requestMembership(request, context) {
+      return { membership: membershipShape(await requestMembership(deps, context, request)) }
+    },
+
+    async leaveMembership({ membershipId }, context) {
+      return { membership: membershipShape(await leaveMembership(deps, context, membershipId)) }
+    },
+
+    async exportIdentity(_, context) {
+      const found = await exportIdentity(deps, context)
+      const { nowMs } = found
+      keepOutOfCaches(context)
+      return {
+        identity: identityShape(found.identity),
+        principal: principalShape(found.principal),
+        providerAccounts: found.accounts.map(providerAccountShape),
+        memberships: found.memberships.map(membershipShape),
+        sessions: found.sessions.map((session) => sessionShape(session, nowMs, sessionUserOf(context).sessionId)),
+        pats: found.pats.map((pat) => patShape(pat, nowMs)),
+        grants: found.grants.map((grant) => grantShape(grant, nowMs)),
+        delegations: found.delegations.map(delegationShape),
+        exportedAt: timestampFromMs(nowMs),
+      }
+    },
+
+    async requestIdentityDeletion(_, context) {
+      const identity = await requestDeletion(deps, context)
+      return {
+        identity: identityShape(identity),
+        ...(identity.deletesAtMs !== null && { deletesAt: timestampFromMs(identity.deletesAtMs) }),
+      }
+    },
+  }
+}
+
+const keepOutOfCaches = (context: HandlerContext) => context.responseHeader.set("cache-control", "no-store")

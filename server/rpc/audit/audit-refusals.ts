@@ -1,0 +1,47 @@
+import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect"
+import { kAuth } from "@signet/guard/connect"
+import { Refused } from "@signet/kernel/errors"
+import type { Clock, Random } from "@signet/kernel/ports"
+import { kCall } from "../../serving/call/call.ts"
+import { auditEvent } from "./audit.ts"
+import { callerFacts } from "./denials.ts"
+import { causeOf, type RefusalAudit } from "./refusals.ts"
+
+/**
+ * Writes down why a call was refused, where its handler said what the audit keeps of it (see `audited`). The same on every
+ * protocol: it is just inside the interceptor that makes errors of refusals.
+ */
+export function auditRefusals(deps: {
+  readonly refusals: RefusalAudit
+  readonly clock: Clock
+  readonly random: Random
+}): Interceptor {
+  async function record(req: UnaryRequest | StreamRequest, thrown: unknown): Promise<void> {
+    const cause = thrown instanceof Refused ? causeOf(thrown) : undefined
+    if (cause === undefined || !(thrown instanceof Refused)) return
+    const { once, ...facts } = cause
+    const call = { service: req.service, method: req.method, values: req.contextValues }
+    const caller = callerFacts(req.contextValues.get(kAuth) ?? undefined)
+    const event = auditEvent(deps, call, deps.clock.nowMs(), { ...caller, reason: thrown.reason, ...facts })
+    await deps.refusals.record(event, { network: req.contextValues.get(kCall).network, once })
+  }
+
+  async function* followed<T>(req: StreamRequest, messages: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* messages
+    } catch (thrown) {
+      await record(req, thrown)
+      throw thrown
+    }
+  }
+
+  return (next) => async (req) => {
+    try {
+      const res = await next(req)
+      return req.stream && res.stream ? { ...res, message: followed(req, res.message) } : res
+    } catch (thrown) {
+      await record(req, thrown)
+      throw thrown
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
+import type { ServiceImpl } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { AuditFilter } from "@signet/kernel/audit/filter"
+import { parseId } from "@signet/kernel/ids"
+import {
+  AuditEvent_Outcome,
+  type AuditEventSchema,
+  type AuditService,
+  type ListAuditEventsRequest,
+} from "@signet/proto/auth/v1/audit_service"
+import { Reason } from "@signet/proto/authz/v1/reason"
+import { administer, type Desk, factsOf } from "../admin/administer.ts"
+import { foundListPlace } from "../admin/found.ts"
+import type { Deps } from "../deps.ts"
+import { pageAsked, pageFound } from "../page.ts"
+import { auditOutcomeOf } from "../parse.ts"
+import { auditEvent } from "./audit.ts"
+import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.ts"
+
+export function auditService(deps: Deps): ServiceImpl<typeof AuditService> {
+  return {
+    listAuditEvents: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const filter = filterOf(request, await listPlace(desk, request))
+        const key = ["audit-events", JSON.stringify(filter)]
+        const asked = pageAsked(deps.secrets, "aud", key, request)
+        const found = (await desk.tx.audit.list(filter, asked)).map((event) => ({
+          id: event.id,
+          createdAtMs: event.occurredAtMs,
+          event,
+        }))
+        const { page, nextPageToken } = pageFound(deps.secrets, key, request, found)
+        return { auditEvents: page.map(({ event }) => auditEventShape(event)), nextPageToken }
+      }),
+
+    // Counted as a write: it is one, of an event for each call.
+    listAuditLinks: (request, context) =>
+      administer(deps, context, "write", async (desk) => {
+        const place = await listPlace(desk, { ...request, contextId: "" })
+        const answer = await exportLinks(desk, place, request)
+        const { appId, tenantId, contextId } = place
+        const target = { type: "audit_chain", id: answer.chain }
+        const facts = { ...factsOf(desk.caller), kind: "audit.exported", appId, tenantId, contextId, target } as const
+        await desk.tx.audit.append(auditEvent(deps, context, desk.nowMs, facts))
+        return answer
+      }),
+
+    listAuditCheckpoints: (request, context) =>
+      administer(deps, context, "read", async (desk) =>
+        exportCheckpoints(desk, await listPlace(desk, { ...request, contextId: "" }), request),
+      ),
+  }
+}
+
+/** Everywhere for an administrator of the installation who names no place; else never beyond the caller's own. */
+function listPlace(
+  desk: Desk,
+  asked: Pick<ListAuditEventsRequest, "appId" | "tenantId" | "contextId">,
+): Promise<ListPlace> | ListPlace {
+  const { appId, tenantId, contextId } = asked
+  const isAnywhere = appId === "" && tenantId === "" && contextId === ""
+  if (desk.isInstallation && isAnywhere) return { appId: null, tenantId: null, contextId: null }
+  return foundListPlace(desk, { appId: appId || desk.caller.appId, tenantId, contextId })
+}
+
+const filterOf = (request: ListAuditEventsRequest, { appId, tenantId, contextId }: ListPlace): AuditFilter => ({
+  appId,
+  tenantId,
+  contextId,
+  kinds: request.kinds.toSorted(),
+  outcome: auditOutcomeOf(request.outcome),
+  principalId: parseId("prn", request.principalId) ?? null,
+  targetType: request.targetType || null,
+  targetId: request.targetId || null,
+  fromMs: msOf(request.startTime),
+  untilMs: msOf(request.endTime),
+})
+
+/** Events are told apart by milliseconds: a time in between is the next one. */
+const msOf = (time: Timestamp | undefined): number | null => (time === undefined ? null : timestampMs(time))
+
+const auditEventShape = (of: AuditEvent): MessageInitShape<typeof AuditEventSchema> => ({
+  id: of.id,
+  occurredAt: timestampFromMs(of.occurredAtMs),
+  kind: of.kind,
+  outcome: AuditEvent_Outcome[of.outcome],
+  reason: of.reason === null ? Reason.REASON_UNSPECIFIED : Reason[of.reason],
+  appId: of.appId ?? "",
+  tenantId: of.tenantId ?? "",
+  contextId: of.contextId ?? "",
+  actorPrincipalId: of.actorPrincipalId ?? "",
+  subjectPrincipalId: of.subjectPrincipalId ?? "",
+  subjectIdentityId: of.subjectIdentityId ?? "",
+  sessionId: of.sessionId ?? "",
+  ...(of.target === null ? {} : { target: of.target }),
+  request: {
+    id: of.request.id,
+    route: of.request.route,
+    ipTruncated: of.request.ipTruncated ?? "",
+    isErased: of.request.isErased ?? false,
+  },
+})

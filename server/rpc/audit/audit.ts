@@ -1,0 +1,54 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import { newId } from "@signet/kernel/ids"
+import type { Session } from "@signet/kernel/records"
+import { kCall } from "../../serving/call/call.ts"
+import type { Deps } from "../deps.ts"
+
+export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
+
+/** An event of this call; what is not said is null, and the outcome is SUCCESS. */
+export function auditEvent(
+  deps: Pick<Deps, "random">,
+  context: Pick<HandlerContext, "service" | "method" | "values">,
+  nowMs: number,
+  facts: Facts,
+): AuditEvent {
+  const { requestId, ipTruncated } = context.values.get(kCall)
+  const route = `${context.service.typeName}/${context.method.name}`
+  return eventOf(deps, nowMs, facts, { id: requestId, route, ipTruncated })
+}
+
+/** The same of what this program does by itself, or a command of its operator's. */
+export const ownEvent = (deps: Pick<Deps, "random">, nowMs: number, facts: Facts, route = ""): AuditEvent =>
+  eventOf(deps, nowMs, facts, { id: "", route, ipTruncated: null })
+
+function eventOf(deps: Pick<Deps, "random">, nowMs: number, facts: Facts, request: AuditEvent["request"]): AuditEvent {
+  return {
+    outcome: "SUCCESS",
+    reason: null,
+    appId: null,
+    tenantId: null,
+    contextId: null,
+    actorPrincipalId: null,
+    subjectPrincipalId: null,
+    subjectIdentityId: null,
+    sessionId: null,
+    target: null,
+    ...facts,
+    id: newId("aud", nowMs, deps.random.bytes(10)),
+    occurredAtMs: nowMs,
+    request,
+  }
+}
+
+/** Whose session an event is about, and in which app, when its own user made it happen. */
+export const ofSession = (session: Session) => ({
+  appId: session.appId,
+  tenantId: session.tenantId,
+  contextId: session.contextId,
+  actorPrincipalId: session.principalId,
+  subjectPrincipalId: session.principalId,
+  subjectIdentityId: session.identityId,
+  sessionId: session.id,
+})

@@ -1,0 +1,135 @@
+// The flow that every way of signing in shares: configuration, provider, four records, session, tokens.
+import type { HandlerContext } from "@connectrpc/connect"
+import type { AuthorityVersions } from "@signet/kernel/authz/versions"
+import { type Reason, Refused } from "@signet/kernel/errors"
+import { planSignIn } from "@signet/kernel/identity/first-login"
+import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
+import { grantedAudiences } from "@signet/kernel/session/session"
+import { auditEvent } from "../audit/audit.ts"
+import { audited } from "../audit/refusals.ts"
+import type { Deps } from "../deps.ts"
+import { checkCookieOrigin } from "./cookie.ts"
+import { useAccount } from "./sign-in/account.ts"
+import { loadConfiguration } from "./sign-in/configuration.ts"
+import type { Entry } from "./sign-in/entry.ts"
+import { loadFacts } from "./sign-in/facts.ts"
+import { useProof } from "./sign-in/magic-link.ts"
+import { joinApp, takeInvitation } from "./sign-in/membership.ts"
+import { insertNewcomer } from "./sign-in/newcomer.ts"
+import { vouchOrAudit } from "./sign-in/proof.ts"
+import type { SignInRequest } from "./sign-in/request.ts"
+import { insertSession } from "./sign-in/session.ts"
+
+export interface SignedIn {
+  app: App
+  session: Session
+  identity: Identity
+  principal: Principal
+  /** At the place that was signed in to. */
+  membership: Membership
+  /** Read before app and membership were. */
+  versions: AuthorityVersions
+  audiences: readonly [string, ...string[]]
+  refreshToken: string
+  /** The address that the provider vouched for, as it gave it. */
+  email: string | null
+  created: boolean
+}
+
+/** Signs a person in, or throws Refused. A refusal is audited and changes nothing else. */
+export async function signIn(deps: Deps, context: HandlerContext, request: SignInRequest): Promise<SignedIn> {
+  const { app, client } = await loadConfiguration(deps, request)
+  if (request.cookieMode) checkCookieOrigin(context, app)
+  const audiences = grantedAudiences(request.audiences, app.audiences, [deps.authAudience], deps.authAudience)
+  if (audiences === undefined) throw new Refused("AUDIENCE_NOT_REGISTERED")
+
+  const target = { type: "provider_client", id: client.id }
+  const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId, target } as const
+  const vouched = await vouchOrAudit({ deps, app, client }, request.proof, failure)
+  const outcome = await deps.store.transaction((tx) =>
+    enter({ deps, context, tx, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }),
+  )
+  if ("reason" in outcome) throw audited(refusalOf(outcome.reason), { ...failure, outcome: "DENIED" })
+  return outcome
+}
+
+/** Whoever is not let in is told what helps if they have been here before, and not whether they have. */
+function refusalOf(reason: Reason): Refused {
+  return new Refused(reason, reason === "SIGNUP_DISABLED" ? { metadata: { instead: "sign_in_and_link" } } : {})
+}
+
+/** Returned, not thrown: a throw would roll back the single use of the provider's token. */
+async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
+  const { deps, context, tx, request, client, nowMs } = entry
+  /** By which connection. */
+  const target = { type: "provider_client", id: client.id }
+  const used = await useProof(entry, request.proof)
+  if (used !== undefined) return { reason: used }
+
+  let facts = await loadFacts(entry)
+  let plan = planSignIn(facts)
+  let created = false
+  if (plan.is === "newcomer") {
+    created = await insertNewcomer(entry)
+    // Whoever took the account first, it is there now.
+    facts = await loadFacts(entry)
+    plan = planSignIn(facts)
+  }
+  if (plan.is === "refuse") return { reason: plan.reason }
+  const { account, identity, principal } = facts
+  if (plan.is === "newcomer" || !account || !identity || !principal) {
+    throw new Error("a sign-in went on without its records")
+  }
+
+  const person = plan.cancelsDeletion ? await keepIdentity(entry, identity, principal) : identity
+  const invited = plan.takes && (await takeInvitation(entry, principal, plan.takes))
+  const isOfApp = invited?.tenantId === null && invited.contextId === null
+  const outer = isOfApp ? invited : plan.joins ? await joinApp(entry, principal) : facts.membership
+  const membership = facts.innerMembership === null ? outer : isAt(invited, request) ? invited : facts.innerMembership
+  if (!membership) throw new Error("a sign-in went on without a membership")
+  if (!created) await useAccount(entry, account)
+
+  const { session, refreshToken } = await insertSession(entry, { account, principal })
+  const common = {
+    appId: request.appId,
+    tenantId: request.tenantId,
+    contextId: request.contextId,
+    actorPrincipalId: principal.id,
+    subjectPrincipalId: principal.id,
+    subjectIdentityId: identity.id,
+    sessionId: session.id,
+  }
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
+  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
+  const authority = await authorityOf(entry, principal, membership)
+  const { audiences, vouched } = entry
+  return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
+}
+
+/** What tokens say, as it is now: the versions first, so that whatever changes meanwhile is never behind them. */
+async function authorityOf({ tx, request }: Entry, principal: Principal, { id }: Membership) {
+  const versions = await tx.authorities.find(principal.id, request.appId)
+  const app = await tx.apps.findApp(request.appId)
+  const membership = await tx.members.find(id)
+  if (app === undefined || membership === undefined) throw new Error("a sign-in went on without its place")
+  return { versions, app, membership }
+}
+
+const isAt = (membership: Membership | null, { tenantId, contextId }: SignInRequest): membership is Membership =>
+  membership?.tenantId === tenantId && membership.contextId === contextId
+
+/** The identity is not deleted after all. */
+async function keepIdentity(entry: Entry, identity: Identity, principal: Principal): Promise<Identity> {
+  const { deps, context, tx, request, nowMs } = entry
+  const kept: Identity = { ...identity, status: "ACTIVE", deletesAtMs: null, updatedAtMs: nowMs }
+  await tx.accounts.updateIdentity(kept)
+  const facts = {
+    kind: "identity.deletion_canceled",
+    appId: request.appId,
+    actorPrincipalId: principal.id,
+    subjectPrincipalId: principal.id,
+    subjectIdentityId: identity.id,
+  } as const
+  await tx.audit.append(auditEvent(deps, context, nowMs, facts))
+  return kept
+}

@@ -1,0 +1,19 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import type { Tx } from "@signet/kernel/ports"
+import type { Vouched } from "@signet/kernel/provider-ports"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import type { Deps } from "../../deps.ts"
+import type { SignInRequest } from "./request.ts"
+
+/** A sign-in that a provider has vouched for, inside its transaction. */
+export interface Entry {
+  deps: Deps
+  context: HandlerContext
+  tx: Tx
+  request: SignInRequest
+  app: App
+  client: ProviderClient
+  vouched: Vouched
+  audiences: readonly [string, ...string[]]
+  nowMs: number
+}

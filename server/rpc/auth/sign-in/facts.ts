@@ -1,0 +1,71 @@
+// What the store knows of who signs in, locked: whoever ends an account, a person or an invitation at the same moment
+// comes before, and is seen, or after, and finds the session.
+import type { Place } from "@signet/kernel/admin-ports"
+import type { SignInFacts } from "@signet/kernel/identity/first-login"
+import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
+import { parseOpaque } from "@signet/kernel/token/opaque"
+import { tenantMembershipOf } from "../../place.ts"
+import type { Entry } from "./entry.ts"
+import { stillGiven } from "./giver.ts"
+
+export async function loadFacts(entry: Entry): Promise<SignInFacts> {
+  const { tx, request, app, client, nowMs } = entry
+  const { appId, tenantId, contextId } = request
+  const asked = { appId, tenantId, contextId }
+  const place = await tx.places.hold(asked)
+  const clientStatus = (await tx.apps.holdProviderClient(client.id)) ?? "DISABLED"
+  const { account, identity, principal } = await lockPerson(entry)
+  const invitation = await lockInvitation(entry)
+  const membershipAt = async (at: Place) =>
+    principal && (await tx.identities.findMembership(principal.id, app.id, at.tenantId, at.contextId))
+  const around = await Promise.all(
+    [asked, ...(invitation ? [invitation] : [])].map(
+      async (at) => principal && (await tenantMembershipOf(tx, principal.id, { ...at, appId: app.id })),
+    ),
+  )
+  const asksInside = tenantId !== null || contextId !== null
+  return {
+    app: { ...app, status: place.app ?? "ARCHIVED" },
+    client: { ...client, status: clientStatus },
+    account,
+    identity,
+    principal,
+    membership: await membershipAt({ appId, tenantId: null, contextId: null }),
+    innerMembership: asksInside ? await membershipAt(asked) : null,
+    invitation,
+    invitedMembership: invitation ? await membershipAt(invitation) : null,
+    isSuspendedAround: around.some((membership) => membership?.status === "SUSPENDED"),
+    cancelDeletion: request.cancelDeletion,
+    asked,
+    places: invitation ? [place, await tx.places.hold(invitation)] : [place],
+    nowMs,
+  }
+}
+
+type Person = {
+  account: ProviderAccount | undefined
+  identity: Identity | undefined
+  principal: Principal | undefined
+}
+
+async function lockPerson(entry: Entry): Promise<Person> {
+  const { tx, request, client, vouched } = entry
+  const { subject, providerTenant } = vouched
+  const key = { provider: request.provider, issuer: client.canonicalIssuer, subject, providerTenant }
+  const found = await tx.identities.findAccount(key)
+  if (found === undefined) return { account: undefined, identity: undefined, principal: undefined }
+  const identity = await tx.accounts.lockIdentity(found.identityId)
+  const user = await tx.identities.findUserPrincipal(found.identityId)
+  const principal = user && (await tx.principals.lock(user.id))
+  const account = await tx.accounts.lockAccount(found.id)
+  // It was given to another person since it was found.
+  if (account !== undefined && account.identityId !== found.identityId) return lockPerson(entry)
+  return { account, identity, principal }
+}
+
+async function lockInvitation({ deps, tx, request }: Entry): Promise<SignInFacts["invitation"]> {
+  if (request.invitationCode === "") return null
+  const code = parseOpaque("sginv_", request.invitationCode)
+  if (code === undefined) return undefined
+  return stillGiven(deps, tx, await tx.invitations.lockByCode(deps.secrets.hashes("invitation", code)))
+}

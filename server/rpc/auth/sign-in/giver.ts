@@ -1,0 +1,27 @@
+// An invitation as it is worth something when it is taken.
+import type { Invitation } from "@signet/kernel/admin-records"
+import { isOfGiver, isStillGiven } from "@signet/kernel/administration/giver"
+import type { Tx } from "@signet/kernel/ports"
+import type { App } from "@signet/kernel/records"
+import type { Deps } from "../../deps.ts"
+
+/** The invitation; undefined when what it gives is no more its giver's to give. */
+export async function stillGiven(
+  { authAudience }: Pick<Deps, "authAudience">,
+  tx: Tx,
+  invitation: Invitation | undefined,
+): Promise<Invitation | undefined> {
+  if (invitation === undefined || !isOfGiver(invitation)) return invitation
+  const { invitedBy, appId } = invitation
+  const apps = [await tx.apps.findApp(appId), await tx.administration.findInstallation()]
+  const giver = {
+    principal: await tx.identities.findPrincipal(invitedBy),
+    account: await tx.serviceAccounts.findByPrincipal(invitedBy),
+    in: await Promise.all(
+      apps
+        .filter((app): app is App => app !== undefined)
+        .map(async (app) => ({ app, memberships: await tx.identities.findMemberships(invitedBy, app.id) })),
+    ),
+  }
+  return isStillGiven(invitation, giver, authAudience) ? invitation : undefined
+}

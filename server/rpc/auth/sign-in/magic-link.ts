@@ -1,0 +1,75 @@
+// A magic link is taken for the app that asked for it, and where a challenge was sent along, from who shows its verifier.
+import { emailKey } from "@signet/kernel/identity/first-login"
+import { judgeLink } from "@signet/kernel/identity/magic-link"
+import { newId } from "@signet/kernel/ids"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import { encode } from "../../base64url.ts"
+import type { Deps } from "../../deps.ts"
+import type { Entry } from "./entry.ts"
+import { isPasswordHeld } from "./held-password.ts"
+import type { Proof } from "./proof.ts"
+import { useTransaction } from "./transaction.ts"
+
+/** As long as providers let a link live at most, in milliseconds. */
+const linkLifeMs = 86_400_000
+
+/** Whom a link goes to: an address at one project. */
+const addressee = (client: ProviderClient, email: string): string =>
+  JSON.stringify([client.canonicalIssuer, client.providerTenant, emailKey(email)])
+
+/** Remembers who asks, whether anybody has the address or not. */
+export async function rememberRequest(
+  deps: Deps,
+  of: { app: App; client: ProviderClient; email: string; codeChallenge: string },
+): Promise<void> {
+  const nowMs = deps.clock.nowMs()
+  await deps.store.transaction((tx) =>
+    tx.magicLinks.insert({
+      id: newId("mlr", nowMs, deps.random.bytes(10)),
+      emailHash: deps.secrets.hash("email", addressee(of.client, of.email)),
+      appId: of.app.id,
+      codeChallenge: of.codeChallenge === "" ? null : of.codeChallenge,
+      expiresAtMs: nowMs + linkLifeMs,
+    }),
+  )
+}
+
+/** False where the link would be used up for nothing. */
+export function mayTake(app: App, proof: Proof): boolean {
+  return proof.is !== "magicLink" || !app.settings.requireSameDevice || proof.codeVerifier !== ""
+}
+
+type Proven = Pick<Entry, "deps" | "tx" | "app" | "client" | "vouched" | "nowMs">
+
+/** Whether the link was asked for by this app, and by this device where that is asked. Forgets the requests if so. */
+async function isRequester(
+  { deps, tx, app, client, vouched, nowMs }: Proven,
+  { codeVerifier }: Pick<Extract<Proof, { is: "magicLink" }>, "codeVerifier">,
+): Promise<boolean> {
+  if (vouched.email === null) return false
+  const hashes = deps.secrets.hashes("email", addressee(client, vouched.email))
+  const isTaken = judgeLink({
+    requests: await tx.magicLinks.findLive(hashes, nowMs),
+    app,
+    challengeShown: codeVerifier === "" ? null : encode(deps.secrets.digest(codeVerifier)),
+  })
+  if (isTaken) await tx.magicLinks.forget(hashes)
+  return isTaken
+}
+
+/** Uses up what was shown: why it is not taken, or undefined. A link that another call took first is no link any more. */
+export async function useProof(
+  proven: Proven,
+  proof: Proof,
+): Promise<"INVALID_CREDENTIALS" | "MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
+  const { deps, tx, vouched } = proven
+  const { singleUse } = vouched
+  if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
+    return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
+  }
+  if (!(await useTransaction(deps, tx, proof))) return "PROVIDER_TOKEN_REPLAYED"
+  // A session of the project may have begun with the password.
+  const isOfPassword = proof.is === "password" || proof.is === "session"
+  if (isOfPassword && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"
+  return proof.is === "magicLink" && !(await isRequester(proven, proof)) ? "MAGIC_LINK_INVALID" : undefined
+}

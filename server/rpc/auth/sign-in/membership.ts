@@ -1,0 +1,110 @@
+// The memberships that a sign-in makes: that of the app as a whole, and the one that an invitation is for.
+import type { Invitation } from "@signet/kernel/admin-records"
+import { isText } from "@signet/kernel/identity/claim"
+import { normalizeEmail } from "@signet/kernel/identity/first-login"
+import { newId } from "@signet/kernel/ids"
+import type { Vouched } from "@signet/kernel/provider-ports"
+import type { Membership, Principal } from "@signet/kernel/records"
+import { auditEvent } from "../../audit/audit.ts"
+import type { Entry } from "./entry.ts"
+import type { SignInRequest } from "./request.ts"
+
+/** Who becomes a member, with what is known of them. */
+export type Joining = Pick<Entry, "deps" | "context" | "tx" | "nowMs"> & {
+  readonly request: Pick<SignInRequest, "appId" | "hints">
+  readonly vouched: Pick<Vouched, "name">
+}
+
+type InnerPlace = Pick<Membership, "tenantId" | "contextId">
+const wholeApp: InnerPlace = { tenantId: null, contextId: null }
+
+/** The membership of the app as a whole, made now. */
+export async function joinApp(entry: Joining, principal: Principal): Promise<Membership> {
+  const membership = await insert(entry, principal, wholeApp, [])
+  await record(entry, principal, "membership.created", membership)
+  return membership
+}
+
+/**
+ * Takes the invitation, which is locked and good: its membership is active afterwards, with the invitation's scopes
+ * besides those that were there. The membership that was made for the invitation has them, as far as nobody took them.
+ */
+export async function takeInvitation(
+  entry: Joining,
+  principal: Principal,
+  invitation: Invitation,
+): Promise<Membership> {
+  const { tx, nowMs } = entry
+  const { appId, tenantId, contextId, scopes } = invitation
+  const there = await tx.identities.findMembership(principal.id, appId, tenantId, contextId)
+  const membership =
+    there !== undefined && isOpen(there)
+      ? await accept(entry, there, there.id === invitation.membershipId ? [] : scopes)
+      : await insert(entry, principal, invitation, scopes)
+  await tx.invitations.update({
+    ...invitation,
+    status: "ACCEPTED",
+    answeredAtMs: nowMs,
+    membershipId: membership.id,
+  })
+  await record(entry, principal, "membership.accepted", membership)
+  return membership
+}
+
+async function record(
+  { deps, context, tx, nowMs }: Joining,
+  principal: Principal,
+  kind: "membership.created" | "membership.accepted",
+  { appId, tenantId, contextId, id }: Membership,
+): Promise<void> {
+  const facts = {
+    ...{ kind, appId, tenantId, contextId },
+    actorPrincipalId: principal.id,
+    subjectPrincipalId: principal.id,
+    subjectIdentityId: principal.identityId,
+    target: { type: "membership", id },
+  } as const
+  await tx.audit.append(auditEvent(deps, context, nowMs, facts))
+}
+
+const isOpen = ({ status }: Membership): boolean =>
+  status === "ACTIVE" || status === "INVITED" || status === "REQUESTED"
+
+async function accept({ tx, nowMs }: Joining, there: Membership, scopes: readonly string[]): Promise<Membership> {
+  const locked = (await tx.members.lock(there.id)) ?? there
+  const all = [...new Set([...locked.scopes, ...scopes])]
+  const membership: Membership = { ...locked, status: "ACTIVE", scopes: all, updatedAtMs: nowMs }
+  await tx.members.update(membership)
+  return membership
+}
+
+async function insert(
+  entry: Joining,
+  principal: Principal,
+  { tenantId, contextId }: InnerPlace,
+  scopes: readonly string[],
+): Promise<Membership> {
+  const { deps, tx, request, nowMs } = entry
+  return tx.identities.insertMembership({
+    id: newId("mem", nowMs, deps.random.bytes(10)),
+    principalId: principal.id,
+    appId: request.appId,
+    tenantId,
+    contextId,
+    status: "ACTIVE",
+    profile: profileOf(entry),
+    scopes,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  })
+}
+
+/** The provider's word before the client's; neither is verified, and neither is asked for again. */
+function profileOf({ vouched, request }: Joining): Membership["profile"] {
+  const name = vouched.name ?? request.hints.name ?? ""
+  const email = normalizeEmail(request.hints.email ?? null)
+  return {
+    ...(name !== "" && isText(name, 256) ? { name } : {}),
+    ...(email !== null && isText(email, 320) ? { email } : {}),
+  }
+}

@@ -1,0 +1,58 @@
+// Whose attachments a call may touch. Any other is answered like one that is not there.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { parseId } from "@signet/kernel/ids"
+import { isGone, partBytes } from "@signet/kernel/messaging/attachment"
+import type { AttachmentRecord } from "@signet/kernel/messaging/records"
+import { deviceOf } from "../../../serving/call/calling-device.ts"
+import { isAt, seen, unresolved } from "../conversation/seen.ts"
+import type { MessagingDeps } from "../deps.ts"
+
+/** An attachment of a conversation that the caller's user is in. @throws Refused RESOURCE_UNRESOLVED */
+export async function seenAttachment(
+  deps: Pick<MessagingDeps, "store" | "clock">,
+  context: HandlerContext,
+  attachmentId: string,
+): Promise<AttachmentRecord> {
+  const record = await found(deps, attachmentId)
+  if (record === undefined || isGone(record, deps.clock.nowMs())) throw unresolved()
+  await seen(deps, context, record.conversationId)
+  return record
+}
+
+/** The same, of the caller's own user: to write to it. @throws Refused RESOURCE_UNRESOLVED */
+export async function ownAttachment(
+  deps: Pick<MessagingDeps, "store" | "clock">,
+  context: HandlerContext,
+  attachmentId: string,
+): Promise<AttachmentRecord> {
+  const record = await seenAttachment(deps, context, attachmentId)
+  if (record.ownerUserId !== deviceOf(context).userId) throw unresolved()
+  return record
+}
+
+/** Of the caller's own user, gone or not, and in a conversation that they may have left. */
+export async function formerAttachment(
+  deps: Pick<MessagingDeps, "store">,
+  context: HandlerContext,
+  attachmentId: string,
+): Promise<AttachmentRecord> {
+  const device = deviceOf(context)
+  const record = await found(deps, attachmentId)
+  if (record === undefined || record.ownerUserId !== device.userId) throw unresolved()
+  const conversation = await deps.store.conversations.find(record.conversationId)
+  if (conversation === undefined || !isAt(conversation, device)) throw unresolved()
+  return record
+}
+
+async function found({ store }: Pick<MessagingDeps, "store">, text: string): Promise<AttachmentRecord | undefined> {
+  const id = parseId("att", text)
+  return id === undefined ? undefined : store.attachments.find(id)
+}
+
+/** Bytes of the part. @throws Refused INVALID_FIELD when there is no such part. */
+export function sizeOfPart(record: AttachmentRecord, index: number): number {
+  const size = partBytes(record, index)
+  if (size !== undefined) return size
+  throw new Refused("INVALID_FIELD", { message: "there is no such part", metadata: { field: "index" } })
+}

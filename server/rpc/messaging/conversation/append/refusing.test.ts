@@ -1,0 +1,73 @@
+import { CanonicalError, canonicalCodes } from "@signet/canonical/errors"
+import { Refused } from "@signet/kernel/errors"
+import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
+import { expect, test } from "vitest"
+import { FramingRefused, type framingCodes } from "../../../../framing/refusal.ts"
+import { detailsOf } from "../../../../serving/call/detailed.ts"
+import { judging, reading } from "./refusing.ts"
+
+function refused(call: () => unknown): Refused {
+  try {
+    call()
+  } catch (error) {
+    if (error instanceof Refused) return error
+    throw error
+  }
+  return expect.fail("not refused")
+}
+
+const judged = (code: (typeof canonicalCodes)[number]) =>
+  refused(() =>
+    judging(() => {
+      throw new CanonicalError(code)
+    }),
+  )
+const read = (code: (typeof framingCodes)[number]) =>
+  refused(() =>
+    reading(["tree_bytes", 7], () => {
+      throw new FramingRefused(code, "ratchet_tree", 0)
+    }),
+  )
+
+test("every canonical code is a refusal that says which it was", () => {
+  expect(canonicalCodes.filter((code) => judged(code).metadata.code !== code)).toEqual([])
+})
+
+test.each([
+  ["PROOF_STALE", "PROOF_STALE"],
+  ["PROOF_FORK", "PROOF_STALE"],
+  ["PROOF_EXPIRED", "PROOF_STALE"],
+  ["PROOF_MISSING", "PROOF_REFUSED"],
+  ["PROOF_WRONG_COMMITTER", "PROOF_REFUSED"],
+  ["GHOST_MEMBER", "GHOST_MEMBER"],
+  ["CRED_EXPIRED", "CREDENTIAL_REFUSED"],
+  ["TICKET_EXPIRED", "KEY_PACKAGE_NOT_CLAIMED"],
+  ["AAD_MALFORMED", "ENVELOPE_INVALID"],
+  ["BINDING_WRONG_APP", "GROUP_INFO_MISMATCH"],
+] as const)("%s is %s", (code, reason) => {
+  expect(judged(code).reason).toBe(reason)
+})
+
+test.each([
+  ["MLS_MALFORMED", "MLS_MALFORMED"],
+  ["MLS_UNSUPPORTED", "MLS_MALFORMED"],
+  ["MLS_NON_CANONICAL", "MLS_NON_CANONICAL"],
+  ["MLS_WRONG_WIRE_FORMAT", "MLS_WRONG_WIRE_FORMAT"],
+] as const)("%s is %s, and says which it was", (code, reason) => {
+  expect(read(code)).toMatchObject({ reason, metadata: { code } })
+})
+
+test("what is too large says which limit it is over", () => {
+  const error = read("MLS_TOO_LARGE")
+  expect(error.reason).toBe("LIMIT_EXCEEDED")
+  expect(detailsOf(error)).toEqual([{ desc: LimitExceededSchema, value: { limit: "tree_bytes", max: 7n } }])
+})
+
+test("a fault is no refusal", () => {
+  const fault = new TypeError("a defect")
+  const failing = () => {
+    throw fault
+  }
+  expect(() => judging(failing)).toThrow(fault)
+  expect(() => reading(["tree_bytes", 7], failing)).toThrow(fault)
+})

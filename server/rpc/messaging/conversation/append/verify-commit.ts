@@ -1,0 +1,138 @@
+// Everything that a server can check of a commit, in the protocol's order. What only members can check (MACs, path
+// secrets) is not.
+
+import { equalBytes, toHex } from "@signet/canonical/bytes"
+import { hash, stateTagOf } from "@signet/canonical/hash"
+import { Refused } from "@signet/kernel/errors"
+import { committerOf } from "@signet/kernel/messaging/append"
+import type { Leaf } from "@signet/kernel/messaging/records"
+import { rosterAfter, rosterFault } from "@signet/kernel/messaging/roster"
+import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
+import type { EnvelopeAadV1 } from "@signet/proto/credential/v1/envelope_aad"
+import type { AppendMessageRequest_Commit } from "@signet/proto/messaging/v1/conversation_service"
+import type { Commit } from "../../../../framing/commit.ts"
+import { firstGroupContext, type GroupInfo } from "../../../../framing/group-info.ts"
+import { type LeafNode, verifyLeafNode } from "../../../../framing/leaf-node.ts"
+import { firstTree, treeBytes } from "../../../../framing/next-tree.ts"
+import { interimTranscriptHash, verifyCommitSignature } from "../../../../framing/transcript.ts"
+import type { RatchetTree } from "../../../../framing/tree.ts"
+import { limitExceeded } from "../../refusing.ts"
+import { type AddedLeaf, judgeChange, type MembershipChange } from "./change.ts"
+import { leafKeysOf, ownLeaf, unsigned } from "./credential.ts"
+import { checkGroupInfo, readGroupInfo } from "./group-info.ts"
+import type { Judge } from "./judge.ts"
+import { checkTree, credentialHashOf, mismatch, nextTree, readTree } from "./tree.ts"
+import { checkTickets, welcomesFor } from "./welcomes.ts"
+
+/** A commit that was read, and its AAD frame. */
+export interface OpenedCommit {
+  readonly commit: Commit
+  readonly aad: EnvelopeAadV1
+}
+
+export interface JudgedCommit {
+  readonly verified: VerifiedCommit
+  readonly added: readonly AddedLeaf[]
+  readonly removed: readonly Leaf[]
+}
+
+type Parts = Pick<AppendMessageRequest_Commit, "groupInfo" | "tree" | "welcome" | "claimTickets">
+
+/** @throws Refused what the contract lists of AppendMessage. */
+export function verifyCommit(judge: Judge, { commit, aad }: OpenedCommit, parts: Parts): JudgedCommit {
+  const { conversation, device } = judge
+  const proof = aad.membershipProof
+  const committer = committerOf(conversation, commit.sender, device.id, judge.begins !== null)
+  if (committer === undefined) throw new Refused("NOT_MEMBER")
+  const info = readGroupInfo(parts.groupInfo)
+  const tree = parts.tree.length === 0 ? undefined : readTree(parts.tree)
+  const signer = committer === "first" ? creatorOf(judge, commit, info, tree) : memberOf(judge, commit, committer)
+  const change = judgeChange(judge, commit, signer.leaf.credentialHash, proof, info.context)
+  const roster = nextRoster(judge, signer.leaf, change)
+  checkGroupInfo(judge, info, commit, commit.path?.leafNode.signatureKey ?? signer.key, proof)
+  if (tree === undefined && change.added.length > 0) throw mismatch("those who are added need the tree")
+  if (tree !== undefined) checkTree(tree, info.context.treeHash, roster, broughtBy(commit))
+  const welcomes = welcomesFor(judge, change.added, parts.welcome)
+  checkTickets(judge, change.added, parts.claimTickets)
+  const before = judge.tree ?? (signer.node && firstTree(signer.node))
+  const next = before && nextTree(before, commit, info.context.treeHash)
+  const treeBytesNow = tree === undefined ? next && treeBytes(next) : parts.tree
+  const treeBlob = treeBytesNow === undefined ? null : { bytes: treeBytesNow, hash: hash("tree-blob", treeBytesNow) }
+  return {
+    added: change.added,
+    removed: change.removed,
+    verified: {
+      resetGroupId: judge.begins === "reset" ? conversation.mlsGroupId : null,
+      membership: change.membership,
+      roster,
+      groupInfo: parts.groupInfo,
+      groupInfoHash: hash("group-info", parts.groupInfo),
+      tree: treeBlob,
+      state: {
+        stateTag: stateTagOf(commit.confirmationTag),
+        groupContext: info.context.bytes,
+        interimTranscriptHash: interimTranscriptHash(info.context.confirmedTranscriptHash, commit.confirmationTag),
+        treeHash: treeBlob?.hash ?? null,
+      },
+      welcomes,
+    },
+  }
+}
+
+/** The committer's leaf before the commit, and the key that its signature verifies under. */
+interface Signer {
+  readonly leaf: Leaf
+  readonly key: Uint8Array
+  /** The creator's, of which the group consists before the first commit. */
+  readonly node?: LeafNode
+}
+
+/**
+ * A member: its leaf's key is one of its device's. One that was away until that key's credential had ended signs with it
+ * still what puts its newest one in its place; that the call is the device's, its proof has said.
+ */
+function memberOf(judge: Judge, commit: Commit, leaf: Leaf): Signer {
+  const context = judge.conversation.state?.groupContext
+  const own = judge.tree?.leaves.get(leaf.leafIndex)?.signatureKey
+  const isRenewed = own !== undefined && commit.path !== undefined
+  const keys = isRenewed ? [own] : leafKeysOf(judge).filter((one) => own === undefined || equalBytes(own, one))
+  const key = keys.find((one) => context && verifyCommitSignature(commit, context, one, judge.verify))
+  if (key === undefined) throw unsigned("the commit")
+  return { leaf, key }
+}
+
+/** Who makes the group: its first leaf, which nobody knows but from the tree. */
+function creatorOf(judge: Judge, commit: Commit, { context }: GroupInfo, tree: RatchetTree | undefined): Signer {
+  const node = tree?.leaves.get(0)
+  if (node === undefined) throw mismatch("the first commit needs the tree")
+  const isSigned = node.source.kind === "key_package" && verifyLeafNode(node, undefined, judge.verify)
+  const key = node.signatureKey
+  if (!isSigned || !verifyCommitSignature(commit, firstGroupContext(context, node), key, judge.verify)) {
+    throw unsigned("the commit")
+  }
+  return { leaf: { ...ownLeaf(judge, node, context), leafIndex: 0, joinedEpoch: commit.epoch + 1n }, key, node }
+}
+
+function nextRoster({ conversation, begins }: Judge, committer: Leaf, change: MembershipChange): readonly Leaf[] {
+  const { epoch, maxLeaves } = conversation
+  const { renewed } = change
+  const roster = rosterAfter(
+    begins === null ? conversation.roster : [committer],
+    {
+      removed: change.removed.map(({ leafIndex }) => leafIndex),
+      added: change.added.map(({ deviceId, userId, credentialHash }) => ({ deviceId, userId, credentialHash })),
+      committer: renewed && { leafIndex: committer.leafIndex, credentialHash: renewed.credentialHash },
+    },
+    epoch + 1n,
+  )
+  const fault = rosterFault(conversation, roster)
+  if (fault === "LIMIT_EXCEEDED") throw limitExceeded("leaves_per_conversation", maxLeaves)
+  if (fault !== undefined) throw new Refused(fault)
+  return roster
+}
+
+/** Leaves that the commit brings, by the credential in them. */
+function broughtBy({ adds, path }: Commit): ReadonlyMap<string, LeafNode> {
+  const leaves = [...adds.map(({ leafNode }) => leafNode), ...(path === undefined ? [] : [path.leafNode])]
+  return new Map(leaves.map((leaf) => [toHex(credentialHashOf(leaf)), leaf]))
+}

@@ -1,0 +1,191 @@
+import { ConnectError } from "@connectrpc/connect"
+import { hash } from "@signet/canonical/hash"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import { LimitExceededSchema, NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { Conversation_Status, Envelope_Kind } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { newClaimId } from "../../../../test/support/messaging/committing.ts"
+import type { TestDevice } from "../../../../test/support/messaging/device.ts"
+import { hexOf, randomBytes } from "../../../../test/support/messaging/papers.ts"
+import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+
+let world: MessagingWorld
+let alice: TestDevice
+let bob: TestDevice
+beforeAll(async () => {
+  world = await openMessagingWorld()
+  alice = await world.newDevice({ packages: 30 })
+  bob = await world.newDevice({ packages: 30 })
+})
+afterAll(async () => {
+  expect(world.faults).toEqual([])
+  await world.close()
+})
+
+async function errorOf(call: Promise<unknown>): Promise<ConnectError> {
+  try {
+    await call
+  } catch (error) {
+    return ConnectError.from(error)
+  }
+  return expect.fail("was taken")
+}
+
+const refusal = async (call: Promise<unknown>) => (await errorOf(call)).findDetails(ErrorInfoSchema)[0]?.reason
+
+const audited = async (target: string) =>
+  (await world.store.db.selectFrom("audit_event").select("kind").where("target_id", "=", target).execute()).map(
+    ({ kind }) => kind,
+  )
+
+test("the limits are the kernel's, and none is missing", async () => {
+  const { limits } = await alice.calls.conversations.getLimits({})
+  const { $typeName: _, ...numbers } = limits ?? expect.fail("no limits")
+  expect(Object.entries(numbers).filter(([, value]) => value === undefined || Number(value) === 0)).toEqual([])
+  expect(numbers).toMatchObject({ applicationMessageBytes: 262_144, leavesPerConversation: 512, appendsPerSecond: 20 })
+})
+
+test("an operator chooses how many leaves a new conversation may have", async () => {
+  const small = await openMessagingWorld(world.store, { leavesPerConversation: 2 })
+  const [ann, ben, cem] = [
+    await small.newDevice(),
+    await small.newDevice({ packages: 1 }),
+    await small.newDevice({ packages: 2 }),
+  ]
+  expect((await ann.calls.conversations.getLimits({})).limits?.leavesPerConversation).toBe(2)
+  const group = await ann.createGroup([ben.userId])
+  const error = await errorOf(ann.add(group, { userIds: [cem.userId] }))
+  expect(error.findDetails(LimitExceededSchema)).toMatchObject([{ limit: "leaves_per_conversation", max: 2n }])
+  expect(small.faults).toEqual([])
+})
+
+test("a direct conversation is made once for its two users, whoever asks", async () => {
+  const first = await alice.create({ case: "direct", value: { peerUserId: bob.userId } })
+  const second = await bob.create({ case: "direct", value: { peerUserId: alice.userId } })
+  const { conversation } = first
+  expect(second.conversation?.id).toBe(conversation?.id)
+  expect(conversation).toMatchObject({ status: Conversation_Status.ACTIVE, epoch: 0n, headSeq: 0n, members: [] })
+  // Both may make the first commit, and one does.
+  if (conversation === undefined || first.authorization === undefined || second.authorization === undefined) {
+    return expect.fail("not authorized")
+  }
+  await alice.commit(await alice.stageFirst(conversation, first.authorization))
+  expect(await refusal(bob.append(await bob.stageFirst(conversation, second.authorization)))).toBe("COMMIT_CONFLICT")
+  await bob.join()
+  const third = await bob.create({ case: "direct", value: { peerUserId: alice.userId } })
+  expect(third.authorization).toBeUndefined()
+  expect(third.conversation).toMatchObject({ id: conversation.id, epoch: 1n, userIds: [alice.userId, bob.userId] })
+  expect(await refusal(alice.calls.conversations.leaveConversation({ conversationId: conversation.id }))).toBe(
+    "MEMBERSHIP_CHANGE_NOT_ALLOWED",
+  )
+  const carol = await world.newDevice()
+  expect(await refusal(alice.authorizeAdd(alice.room(conversation.id), { userIds: [carol.userId] }))).toBe(
+    "MEMBERSHIP_CHANGE_NOT_ALLOWED",
+  )
+  expect(await audited(conversation.id)).toEqual(
+    expect.arrayContaining(["conversation.created", "membership_proof.issued"]),
+  )
+})
+
+test("a group is made once for its key, and the key is good for no other", async () => {
+  const idempotencyKey = randomBytes(16)
+  const claimId = newClaimId()
+  const group = (userIds: string[]) => ({ case: "group" as const, value: { userIds } })
+  const request = { kind: group([bob.userId]), idempotencyKey, claimId }
+  const first = await alice.calls.conversations.createConversation(request)
+  const again = await alice.calls.conversations.createConversation(request)
+  expect(again.conversation?.id).toBe(first.conversation?.id)
+  expect(again.authorization?.claim).toEqual(first.authorization?.claim)
+  const other = await world.newDevice()
+  const changed = { ...request, kind: group([other.userId]) }
+  expect(await refusal(alice.calls.conversations.createConversation(changed))).toBe("IDEMPOTENCY_MISMATCH")
+})
+
+test("who has no key package is named, and the conversation waits", async () => {
+  const poor = await world.newDevice({ packages: 0 })
+  const error = await errorOf(alice.create({ case: "group", value: { userIds: [poor.userId] } }))
+  expect(error.findDetails(NoKeyPackageSchema)[0]?.deviceIds).toEqual([poor.id])
+})
+
+test("a stranger to the app is no user here", async () => {
+  const userIds = [`prn_${"0".repeat(26)}`]
+  expect(await refusal(alice.create({ case: "group", value: { userIds } }))).toBe("RESOURCE_UNRESOLVED")
+})
+
+test("conversations are listed newest first, in pages, without their members", async () => {
+  const carol = await world.newDevice()
+  const made = []
+  for (let count = 0; count < 3; count++) made.push((await carol.createGroup([bob.userId])).id)
+  const first = await carol.calls.conversations.listConversations({ pageSize: 2 })
+  const { nextPageToken: pageToken } = first
+  const second = await carol.calls.conversations.listConversations({ pageSize: 2, pageToken })
+  const listed = [...first.conversations, ...second.conversations]
+  expect(listed.map(({ id }) => id)).toEqual(made.toReversed())
+  expect(listed.flatMap(({ members }) => members)).toEqual([])
+  expect(second.nextPageToken).toBe("")
+  expect(await refusal(bob.calls.conversations.listConversations({ pageSize: 2, pageToken }))).toBe("INVALID_FIELD")
+})
+
+test("a log is read in order, from the commit that added the device, and its place is acknowledged", async () => {
+  const room = await alice.createGroup([bob.userId])
+  await alice.send(room, "before carol")
+  await alice.sync(room)
+  const carol = await world.newDevice()
+  const { seq } = await alice.add(room, { userIds: [carol.userId] })
+  await alice.send(room, "with carol")
+  await carol.join()
+  const { conversations } = carol.calls
+  const conversationId = room.id
+  const page = await conversations.listMessages({ conversationId })
+  expect(page.envelopes.map((one) => [one.seq, one.kind])).toEqual([
+    [seq, Envelope_Kind.COMMIT],
+    [seq + 1n, Envelope_Kind.APPLICATION],
+  ])
+  expect(page.headSeq).toBe(seq + 1n)
+  // Keys are told to their sender alone.
+  expect(page.envelopes.map(({ idempotencyKey }) => idempotencyKey.length)).toEqual([0, 0])
+  const { envelopes } = await alice.calls.conversations.listMessages({ conversationId, afterSeq: seq })
+  expect(envelopes.map(({ idempotencyKey }) => idempotencyKey.length)).toEqual([16])
+
+  const at = (processedSeq: bigint, processedEpoch = 2n) => ({ conversationId, processedSeq, processedEpoch })
+  expect((await conversations.ackMessages(at(seq + 1n))).cursor).toMatchObject({ processedSeq: seq + 1n })
+  expect((await conversations.ackMessages(at(seq))).cursor).toMatchObject({ processedSeq: seq + 1n })
+  expect(await refusal(conversations.ackMessages(at(seq + 2n)))).toBe("INVALID_FIELD")
+  expect(await refusal(conversations.ackMessages(at(seq, 9n)))).toBe("INVALID_FIELD")
+  const { conversation } = await conversations.getConversation({ conversationId })
+  expect(conversation?.cursor).toMatchObject({ processedSeq: seq + 1n, processedEpoch: 2n })
+})
+
+test("GroupInfo and tree are those of the last commit", async () => {
+  const room = await alice.createGroup([bob.userId])
+  const conversationId = room.id
+  const info = await alice.calls.conversations.getGroupInfo({ conversationId })
+  expect(info.epoch).toBe(1n)
+  const { chunk, size } = await bob.calls.conversations.getTree({ conversationId, treeHash: info.treeHash })
+  expect(chunk.length).toBe(size)
+  expect(hexOf(hash("tree-blob", chunk))).toBe(info.treeHash)
+  const treeHash = "0".repeat(64)
+  expect(await refusal(bob.calls.conversations.getTree({ conversationId, treeHash }))).toBe("NOT_FOUND")
+  const update = await alice.stageUpdate(room)
+  await alice.commit(update)
+  const next = await alice.calls.conversations.getGroupInfo({ conversationId })
+  expect(next.epoch).toBe(2n)
+  expect(hexOf(await bob.treeOf({ conversationId, treeHash: next.treeHash }))).toBe(hexOf(update.staged.tree()))
+  const { conversation } = await alice.create({ case: "group", value: { userIds: [bob.userId] } })
+  const empty = { conversationId: conversation?.id ?? "" }
+  expect(await refusal(alice.calls.conversations.getGroupInfo(empty))).toBe("NOT_FOUND")
+})
+
+test("the last one to leave closes the conversation", async () => {
+  const carol = await world.newDevice()
+  const room = await carol.createGroup([bob.userId])
+  const conversationId = room.id
+  await bob.join()
+  const { directive } = await bob.calls.conversations.leaveConversation({ conversationId })
+  await carol.carryOut(room, directive?.id ?? "")
+  expect(await audited(directive?.id ?? "")).toEqual(["directive.issued", "directive.done"])
+  expect(await carol.calls.conversations.leaveConversation({ conversationId })).toMatchObject({})
+  expect(await refusal(carol.send(room, "anybody?"))).toBe("CONVERSATION_CLOSED")
+  expect(await refusal(carol.calls.conversations.requestRejoin({ conversationId }))).toBe("CONVERSATION_CLOSED")
+  expect(await audited(conversationId)).toContain("conversation.closed")
+})

@@ -1,0 +1,60 @@
+import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { Conversation_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
+import type { TestDevice } from "../../../../test/support/messaging/device.ts"
+import { type Room, tagOf } from "../../../../test/support/messaging/room.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+
+let store: TestStore
+let world: MessagingWorld
+beforeAll(async () => {
+  store = await openTestStore(storyStore)
+})
+beforeEach(async () => {
+  world = await openMessagingWorld(store)
+})
+afterAll(() => store.close())
+
+const report = (device: TestDevice, { id: conversationId }: Room, seq: bigint) =>
+  device.calls.conversations.reportFork({
+    conversationId,
+    seq,
+    epoch: 1n,
+    fault: ReportForkRequest_Fault.COMMIT_UNPROCESSABLE,
+  })
+
+/** Bob says that he cannot follow, and nobody else is online. */
+async function quarantined() {
+  const alice = await world.newDevice()
+  const bob = await world.newDevice()
+  const carol = await world.newDevice()
+  const room = await alice.createGroup([bob.userId, carol.userId])
+  const { seq } = await alice.update(room)
+  expect((await report(bob, room, seq)).status).toBe(Conversation_Status.QUARANTINED)
+  const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
+  const statusNow = async () =>
+    (await alice.calls.conversations.getConversation({ conversationId: room.id })).conversation?.status
+  return { alice, bob, carol, room, directives, statusNow }
+}
+
+test("who stops a conversation by a report and does no more is brought back by the others", async () => {
+  const { alice, bob, room, directives, statusNow } = await quarantined()
+  expect(directives.map(({ kind, deviceId }) => [kind, deviceId])).toEqual([[DirectiveKind.REJOIN, bob.id]])
+  const id = directives[0]?.id ?? ""
+  await alice.carryOut(room, id)
+  expect(await statusNow()).toBe(Conversation_Status.ACTIVE)
+  await alice.carryOut(room, id)
+  await bob.join()
+  expect(tagOf(bob.room(room.id))).toBe(tagOf(room))
+})
+
+test("a device that was revoked after its report is removed, and the quarantine with it", async () => {
+  const { alice, bob, room, statusNow } = await quarantined()
+  await bob.calls.devices.revokeDevice({ deviceId: bob.id })
+  const { directives } = await alice.calls.conversations.listDirectives({ conversationId: room.id })
+  const revocation = directives.find(({ kind }) => kind === DirectiveKind.REVOCATION)
+  await alice.carryOut(room, revocation?.id ?? "")
+  expect(await statusNow()).toBe(Conversation_Status.ACTIVE)
+  await alice.send(room, "going on")
+})

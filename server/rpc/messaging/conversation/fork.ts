@@ -1,0 +1,103 @@
+// Members that cannot follow say so; when enough of them do, the conversation stops until they have rejoined.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import { decideRejoin } from "@signet/kernel/messaging/directive"
+import { isFork } from "@signet/kernel/messaging/fork"
+import { onlineMs } from "@signet/kernel/messaging/limits"
+import type { Conversation, ForkReport } from "@signet/kernel/messaging/records"
+import { type ReportForkRequest, ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { deviceOf } from "../../../serving/call/calling-device.ts"
+import { counted } from "../counted.ts"
+import type { MessagingDeps } from "../deps.ts"
+import { conversationEvent } from "../events.ts"
+import { ask, memberLeaf } from "./directives.ts"
+import { seen, unresolved } from "./seen.ts"
+
+const faults: readonly ForkReport["fault"][] = [
+  "COMMIT_UNPROCESSABLE",
+  "STATE_TAG_MISMATCH",
+  "RECEIPT_INVALID",
+  "MEMBERSHIP_INVALID",
+]
+
+/** @throws Refused NOT_MEMBER, CONVERSATION_CLOSED, INVALID_FIELD, RATE_LIMITED */
+export async function reportFork(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  request: ReportForkRequest,
+): Promise<Conversation> {
+  const conversation = await seen(deps, context, request.conversationId)
+  if (conversation.status === "CLOSED") throw new Refused("CONVERSATION_CLOSED")
+  memberLeaf(conversation, context)
+  const device = deviceOf(context)
+  await counted(deps, context, "messaging_fork_report", { device: device.id })
+  await ensureCommit(deps, context, conversation, request)
+  const nowMs = deps.clock.nowMs()
+  const report: ForkReport = {
+    deviceId: device.id,
+    userId: device.userId,
+    epoch: request.epoch,
+    seq: request.seq,
+    fault: faultOf(request.fault),
+    stateTag: request.stateTag.length === 0 ? null : request.stateTag,
+    reportedAtMs: nowMs,
+  }
+  const online = await deps.store.conversations.online(conversation.id, nowMs - onlineMs)
+  const after = await deps.store.conversations.reportFork(
+    conversation.id,
+    report,
+    (_, reports) => isFork(reports, report.epoch, online),
+    (isQuarantined) =>
+      (["conversation.fork_reported", "conversation.quarantined"] as const)
+        .slice(0, isQuarantined ? 2 : 1)
+        .map((kind) => conversationEvent(deps, context, conversation, nowMs, { kind })),
+  )
+  if (after === undefined) throw unresolved()
+  if (after.status === "QUARANTINED") await bringBack(deps, context, after)
+  return after
+}
+
+/**
+ * Whoever reported is to rejoin, asked or not: by a report alone, and by somebody who never comes back, nobody stops a
+ * conversation for good. Again is no error.
+ */
+async function bringBack(deps: MessagingDeps, context: HandlerContext, conversation: Conversation): Promise<void> {
+  for (const { deviceId, userId } of conversation.forkReports) {
+    await ask(
+      deps,
+      context,
+      conversation,
+      (asked) => (current) => decideRejoin(current, { ...asked, deviceId, userId }),
+    ).catch(unlessGone)
+  }
+}
+
+/** Who has no leaf any more, or is about to lose it, does not come back. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Refused) || error.reason === "INTERNAL" || error.reason === "UNAVAILABLE") throw error
+}
+
+/** A commit of that epoch is at that place, and the device was there to follow it. */
+async function ensureCommit(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  { id, headSeq }: Conversation,
+  { seq, epoch }: ReportForkRequest,
+): Promise<void> {
+  // Beyond it there may be no place that a store can be asked for.
+  if (seq > headSeq) throw noCommit()
+  const span = await deps.store.conversations.span(id, deviceOf(context).id, seq - 1n)
+  const page = { limit: 1, maxBytes: 1 }
+  const { envelopes } = await deps.store.conversations.messages(id, seq - 1n, page)
+  const [envelope] = envelopes
+  const isThere = envelope?.seq === seq && envelope.kind === "COMMIT" && envelope.epoch === epoch
+  if (!isThere || span === undefined || seq < span.fromSeq) throw noCommit()
+}
+
+const noCommit = (): Refused => new Refused("INVALID_FIELD", { message: "no such commit", metadata: { field: "seq" } })
+
+function faultOf(number: number): ForkReport["fault"] {
+  const fault = faults.find((name) => ReportForkRequest_Fault[name] === number)
+  if (fault === undefined) throw new Refused("INVALID_FIELD", { metadata: { field: "fault" } })
+  return fault
+}

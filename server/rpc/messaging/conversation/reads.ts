@@ -1,0 +1,136 @@
+// What devices read: conversations, their logs, GroupInfos and trees.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import type { ConversationId, DeviceId } from "@signet/kernel/ids"
+import { maxBytes } from "@signet/kernel/messaging/limits"
+import { sees } from "@signet/kernel/messaging/membership"
+import type { SeenConversation } from "@signet/kernel/messaging/ports"
+import type { Cursor, Envelope } from "@signet/kernel/messaging/records"
+import { leafOf } from "@signet/kernel/messaging/roster"
+import { deviceOf } from "../../../serving/call/calling-device.ts"
+import type { MessagingDeps } from "../deps.ts"
+import { conversationIdOf, isAt, seen, unresolved } from "./seen.ts"
+
+type Reads = Pick<MessagingDeps, "store">
+
+/** With the calling device's cursor. @throws Refused RESOURCE_UNRESOLVED */
+export async function openSeen(
+  deps: Reads,
+  context: HandlerContext,
+  conversationId: string,
+): Promise<SeenConversation> {
+  const device = deviceOf(context)
+  const opened = await deps.store.conversations.open(conversationIdOf(conversationId), device.id)
+  if (opened === undefined || !isAt(opened.conversation, device)) throw unresolved()
+  if (!sees(opened.conversation, device.userId)) throw unresolved()
+  return opened
+}
+
+const pageSize = 50
+/** No log gets there, and every store can be asked for it. */
+const farthest = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** The part of a log that one device may read. */
+export interface ReadLog {
+  readonly envelopes: readonly Envelope[]
+  /** The newest place there is; for a device that was removed, that of its removal. */
+  readonly headSeq: bigint
+  readonly isMember: boolean
+}
+
+/**
+ * The log after a place, as far as the device had or has a leaf: from the commit that it came with to the one that it
+ * went with. Who was away while it was removed and let in again, reads up to its removal first, and so hears of it.
+ * Undefined for a device that never had one.
+ *
+ * @throws Refused LOG_PRUNED
+ */
+export async function readLog(
+  { store }: Reads,
+  id: ConversationId,
+  deviceId: DeviceId,
+  asked: { readonly afterSeq: bigint; readonly limit: number; readonly maxBytes: number },
+): Promise<ReadLog | undefined> {
+  const span = await store.conversations.span(id, deviceId, asked.afterSeq)
+  if (span === undefined) return undefined
+  const { fromSeq, toSeq } = span
+  const afterSeq = max(asked.afterSeq, fromSeq - 1n)
+  if (toSeq !== null && afterSeq >= toSeq) return { envelopes: [], headSeq: toSeq, isMember: false }
+  const { envelopes, headSeq, firstSeq } = await store.conversations.messages(id, afterSeq, asked)
+  if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")
+  return {
+    envelopes: toSeq === null ? envelopes : envelopes.filter(({ seq }) => seq <= toSeq),
+    headSeq: toSeq ?? headSeq,
+    isMember: toSeq === null,
+  }
+}
+
+/** @throws Refused RESOURCE_UNRESOLVED, LOG_PRUNED */
+export async function listMessages(
+  deps: Reads,
+  context: HandlerContext,
+  request: { conversationId: string; afterSeq: bigint; limit: number },
+): Promise<ReadLog> {
+  const device = deviceOf(context)
+  const id = conversationIdOf(request.conversationId)
+  const conversation = await deps.store.conversations.find(id)
+  if (conversation === undefined || !isAt(conversation, device)) throw unresolved()
+  const { limit } = request
+  const afterSeq = min(request.afterSeq, farthest)
+  const asked = { afterSeq, limit: limit || pageSize, maxBytes: maxBytes.page }
+  const log = await readLog(deps, id, device.id, asked)
+  if (log !== undefined) return log
+  if (!sees(conversation, device.userId)) throw unresolved()
+  return { envelopes: [], headSeq: conversation.headSeq, isMember: false }
+}
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+/** @throws Refused RESOURCE_UNRESOLVED, INVALID_FIELD beyond the log */
+export async function ackMessages(
+  { store }: Reads,
+  context: HandlerContext,
+  request: { conversationId: string; processedSeq: bigint; processedEpoch: bigint },
+): Promise<Cursor> {
+  const { conversation } = await openSeen({ store }, context, request.conversationId)
+  const device = deviceOf(context)
+  // Whoever has no leaf has nothing to process, and must not hold the log up.
+  if (leafOf(conversation.roster, device.id) === undefined) throw unresolved()
+  const { processedSeq, processedEpoch } = request
+  if (processedEpoch > conversation.epoch) throw beyond("processed_epoch")
+  const cursor = await store.conversations.ack(conversation.id, device.id, { processedSeq, processedEpoch })
+  if (cursor === "beyond") throw beyond("processed_seq")
+  return cursor
+}
+
+const beyond = (field: string): Refused =>
+  new Refused("INVALID_FIELD", { message: "the log is not that long", metadata: { field } })
+
+/** @throws Refused RESOURCE_UNRESOLVED, NOT_FOUND before the first commit */
+export async function groupInfo({ store }: Reads, context: HandlerContext, conversationId: string) {
+  const { id } = await seen({ store }, context, conversationId)
+  const found = await store.conversations.groupInfo(id)
+  if (found === undefined) throw new Refused("NOT_FOUND")
+  return found
+}
+
+/** Also for a device whose welcome it is. @throws Refused RESOURCE_UNRESOLVED, NOT_FOUND */
+export async function treeChunk(
+  { store }: Reads,
+  context: HandlerContext,
+  request: { conversationId: string; treeHash: string; offset: number },
+) {
+  const device = deviceOf(context)
+  const id = conversationIdOf(request.conversationId)
+  const conversation = await store.conversations.find(id)
+  if (conversation === undefined || !isAt(conversation, device)) throw unresolved()
+  const isSeen = sees(conversation, device.userId) || (await store.welcomes.findPending(device.id, id)) !== undefined
+  if (!isSeen) throw unresolved()
+  const found = await store.conversations.tree(id, fromHex(request.treeHash), request.offset)
+  if (found === undefined) throw new Refused("NOT_FOUND")
+  return found
+}
+
+const fromHex = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))

@@ -1,0 +1,202 @@
+import { Code, ConnectError } from "@connectrpc/connect"
+import { parseId } from "@signet/kernel/ids"
+import { heartbeatMs } from "@signet/kernel/messaging/limits"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
+import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
+import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
+import { claimsOf } from "../../../../../test/support/people.ts"
+import { openTestStore, storyStore, type TestStore } from "../../../../../test/support/postgres.ts"
+import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
+
+let store: TestStore
+let world: MessagingWorld
+beforeAll(async () => {
+  store = await openTestStore(storyStore)
+})
+afterAll(() => store.close())
+
+// Each test moves a clock of its own.
+beforeEach(async () => {
+  world = await openMessagingWorld(store)
+})
+afterEach(async () => {
+  expect(world.faults).toEqual([])
+  await world.close()
+})
+
+/** A stream that is read by hand. */
+function listening(device: TestDevice, includeEnvelopes = false) {
+  const ended = new AbortController()
+  const stream = device.calls.conversations.subscribe({ includeEnvelopes }, { signal: ended.signal })
+  const events = stream[Symbol.asyncIterator]()
+  const next = async (): Promise<SubscribeResponse["event"]> => {
+    const result = await events.next()
+    if (result.done === true) throw new Error("the stream has ended")
+    return result.value.event
+  }
+  return {
+    next,
+    /** The first of that kind. */
+    async until(kind: SubscribeResponse["event"]["case"]): Promise<SubscribeResponse["event"]> {
+      for (;;) {
+        const event = await next()
+        if (event.case === kind) return event
+      }
+    },
+    close: () => ended.abort(),
+  }
+}
+
+async function refusal(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return "goes on"
+  } catch (error) {
+    const { code } = ConnectError.from(error)
+    return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason ?? Code[code]
+  }
+}
+
+/** Resolves when so many streams listen: each has a timer for its token and one for its heartbeat. */
+const listeners = (streams: number) => expect.poll(() => world.timers, { timeout: 30_000 }).toBe(2 * streams)
+
+test("a stream opens with the logs that are ahead, a welcome and few key packages", async () => {
+  const { newDevice } = world
+  const alice = await newDevice()
+  const bob = await newDevice({ packages: 3 })
+  const room = await alice.createGroup([bob.userId])
+  const stream = listening(bob)
+  expect(await stream.next()).toMatchObject({
+    case: "envelopeAvailable",
+    value: { conversationId: room.id, headSeq: 1n, envelopes: [] },
+  })
+  expect(await stream.next()).toMatchObject({ case: "welcomeAvailable", value: { conversationId: room.id } })
+  expect(await stream.next()).toMatchObject({ case: "keyPackageLow", value: { inventory: { available: 2 } } })
+  stream.close()
+})
+
+test("new envelopes come along when they are asked for", async () => {
+  const { newDevice } = world
+  const alice = await newDevice()
+  const bob = await newDevice()
+  const room = await alice.createGroup([bob.userId])
+  await bob.join()
+  await bob.calls.conversations.ackMessages({ conversationId: room.id, processedSeq: 1n, processedEpoch: 1n })
+  const [plain, inline] = [listening(bob), listening(bob, true)]
+  // Both listen once they have told that few packages are left.
+  await Promise.all([plain.until("keyPackageLow"), inline.until("keyPackageLow")])
+  const [told, brought] = [plain.next(), inline.next()]
+  const { seq } = await alice.send(room, "hello")
+  expect(await told).toMatchObject({ case: "envelopeAvailable", value: { headSeq: seq, envelopes: [] } })
+  expect(await brought).toMatchObject({ case: "envelopeAvailable", value: { headSeq: seq, envelopes: [{ seq }] } })
+  plain.close()
+  inline.close()
+})
+
+test("who is added while listening hears of the welcome and of what follows", async () => {
+  const { newDevice } = world
+  const alice = await newDevice()
+  const bob = await newDevice()
+  const stream = listening(bob)
+  const first = stream.until("welcomeAvailable")
+  await listeners(1)
+  const room = await alice.createGroup([bob.userId])
+  expect(await first).toMatchObject({ value: { conversationId: room.id } })
+  await stream.until("envelopeAvailable")
+  const { directive } = await alice.calls.conversations.requestRejoin({ conversationId: room.id })
+  expect(await stream.until("directiveIssued")).toMatchObject({ value: { directive: { id: directive?.id } } })
+  stream.close()
+})
+
+test("who is removed while listening hears of that, of nothing after it, and of what others go on with", async () => {
+  const { newDevice } = world
+  const alice = await newDevice()
+  const bob = await newDevice()
+  const [left, kept] = [await alice.createGroup([bob.userId]), await alice.createGroup([bob.userId])]
+  await bob.join()
+  const stream = listening(bob)
+  await stream.until("keyPackageLow")
+  const { seq } = await alice.remove(left, { userIds: [bob.userId] })
+  expect(await stream.next()).toMatchObject({ value: { conversationId: left.id, headSeq: seq } })
+  // Notices come in order: after this one the stream has seen the removal.
+  const { seq: between } = await alice.send(kept, "between")
+  expect(await stream.next()).toMatchObject({ value: { conversationId: kept.id, headSeq: between } })
+  await alice.send(left, "among us")
+  const { seq: heard } = await alice.send(kept, "hello")
+  expect(await stream.next()).toMatchObject({ value: { conversationId: kept.id, headSeq: heard } })
+  stream.close()
+})
+
+test("a heartbeat comes every twenty seconds, by the service's clock", async () => {
+  const { newDevice, advance } = world
+  const alice = await newDevice()
+  const stream = listening(alice)
+  for (let beats = 0; beats < 3; beats++) {
+    const beat = stream.until("heartbeat")
+    await listeners(1)
+    advance(heartbeatMs)
+    expect((await beat).case).toBe("heartbeat")
+  }
+  stream.close()
+})
+
+test("a stream ends with its token, with its session, and with its device", async () => {
+  const { newDevice, newUser, advance } = world
+  const user = await newUser()
+  const [phone, laptop, tablet] = [
+    await newDevice({ of: user }),
+    await newDevice({ of: user }),
+    await newDevice({ of: user }),
+  ]
+  const streams = [phone, laptop, tablet].map((device) => listening(device).until("directiveIssued"))
+  const ends = Promise.all(streams.map(refusal))
+  await listeners(3)
+  await tablet.calls.devices.revokeDevice({ deviceId: phone.id })
+  await listeners(2)
+  const sessionId = parseId("ses", String(claimsOf(laptop.session.accessToken).sid)) ?? expect.fail("no session")
+  await store.store.transaction((tx) => tx.sessions.end(sessionId, "REVOKED", "test", Date.now()))
+  advance(heartbeatMs)
+  await listeners(1)
+  advance(600_000)
+  expect(await ends).toEqual(["DEVICE_REVOKED", "SESSION_REVOKED", "TOKEN_EXPIRED"])
+})
+
+test("a device has four streams at once, and a fifth when one has ended", async () => {
+  const { newDevice } = world
+  const alice = await newDevice({ packages: 0 })
+  const streams = [1, 2, 3, 4].map(() => listening(alice))
+  await Promise.all(streams.map((stream) => stream.until("keyPackageLow")))
+  expect(await refusal(listening(alice).next())).toBe("LIMIT_EXCEEDED")
+  streams[0]?.close()
+  await listeners(3)
+  const another = listening(alice)
+  expect((await another.next()).case).toBe("keyPackageLow")
+  for (const stream of [...streams, another]) stream.close()
+})
+
+test("a reader that stalls holds nobody up, and is ended", async () => {
+  const { newDevice, advance, deps } = world
+  const alice = await newDevice()
+  const bob = await newDevice()
+  const carol = await newDevice()
+  const room = await alice.createGroup([bob.userId, carol.userId])
+  await bob.join()
+  await carol.join()
+  const [stalled, reading] = [listening(bob, true), listening(carol, true)]
+  await stalled.next()
+  await reading.until("keyPackageLow")
+  for (let count = 0; count < 20; count++) {
+    const next = reading.until("envelopeAvailable")
+    const { seq } = await alice.send(room, `message ${count}`)
+    expect(await next).toMatchObject({ value: { headSeq: seq } })
+  }
+  for (let beats = 0; beats < 4; beats++) {
+    advance(heartbeatMs)
+    await reading.until("heartbeat")
+  }
+  const ended = stalled.until("directiveIssued")
+  expect(await refusal(ended)).toBe("UNAVAILABLE")
+  expect(deps.clock.nowMs()).toBeGreaterThan(Date.now())
+  reading.close()
+})

@@ -1,0 +1,206 @@
+// The stream of hints. Whoever reads slowly costs a bounded queue of small notices and nobody else's time: what a hint
+// brings along is read when it is taken.
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import type { ConversationId } from "@signet/kernel/ids"
+import { heartbeatMs } from "@signet/kernel/messaging/limits"
+import type { Audience, Standing } from "@signet/kernel/messaging/listening"
+import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
+import { userOf } from "../../../../serving/call/call.ts"
+import { deviceOf } from "../../../../serving/call/calling-device.ts"
+import { endOf } from "../../../../serving/interceptors/deadline.ts"
+import type { Attendance } from "../../attendance.ts"
+import { counted } from "../../counted.ts"
+import type { MessagingDeps } from "../../deps.ts"
+import type { After } from "../../timers.ts"
+import { endingOf } from "./alive.ts"
+import { createHintQueue, type Notice } from "./hint-queue.ts"
+import { audiencesOf } from "./interest.ts"
+import type { Streams } from "./streams.ts"
+import { type Event, eventOf, type Listener } from "./told.ts"
+
+export interface SubscribeDeps extends MessagingDeps {
+  readonly streams: Streams
+  readonly after: After
+  readonly attendance: Attendance
+}
+
+/** So many heartbeats that nobody took: the reader is gone, or as good as that. */
+const mostUntaken = 3
+
+/**
+ * @throws Refused LIMIT_EXCEEDED, RATE_LIMITED; and while it runs TOKEN_EXPIRED, SESSION_REVOKED, DEVICE_REVOKED, and UNAVAILABLE for
+ *   a reader that does not keep up.
+ */
+export async function* subscribe(
+  deps: SubscribeDeps,
+  context: HandlerContext,
+  { includeEnvelopes }: { readonly includeEnvelopes: boolean },
+): AsyncGenerator<{ event: Event }> {
+  const device = deviceOf(context)
+  const { sessionId, expiresAtMs } = userOf(context)
+  const queue = createHintQueue()
+  const release = await deps.streams.open(device.id, () => queue.push({ is: "heartbeat" }))
+  const closing: (() => void)[] = [release, queue.close]
+  let ended: Refused | undefined
+  let untaken = 0
+  const end = (refused: Refused) => {
+    ended ??= refused
+    for (const close of closing.splice(0)) close()
+  }
+  const push = (notice: Notice) => {
+    if (!queue.push(notice)) end(slow())
+  }
+  try {
+    const onGone = () => end(endOf(context.signal))
+    context.signal.addEventListener("abort", onGone)
+    closing.push(() => context.signal.removeEventListener("abort", onGone))
+    if (context.signal.aborted) onGone()
+    closing.push(deps.after(Math.max(0, expiresAtMs - deps.clock.nowMs()), () => end(new Refused("TOKEN_EXPIRED"))))
+
+    await counted(deps, context, "messaging_stream", { device: device.id })
+    const listener: Listener = { deviceId: device.id, includeEnvelopes, told: new Map() }
+    const audiences = new Map<ConversationId, Audience>()
+    const waiting = new Set<ConversationId>()
+    // Copies: an interest that was handed over does not change.
+    const interest = (asOfMs = deps.clock.nowMs()): Interest => ({
+      asOfMs,
+      deviceId: device.id,
+      userIds: [...new Set([device.userId, ...[...audiences.values()].flatMap(({ userIds }) => userIds)])],
+      conversations: new Map([...audiences.keys()].map((id) => [id, listener.told.get(id) ?? 0n])),
+    })
+    let current = interest()
+    // From here on it hears of its memberships: those before it reads.
+    const subscription = deps.wakeups.subscribe(current, (hint) => {
+      if (isFor(hint, current)) push(hint)
+    })
+    closing.push(subscription.close)
+    /** Listens to what the device is in by now, of one conversation or all. @returns where those stand that are new. */
+    const look = async (only: ConversationId | null): Promise<readonly Standing[]> => {
+      const asOfMs = deps.clock.nowMs()
+      const found = await audiencesOf(deps, device, only)
+      const joined = [...found.keys()].filter((id) => !audiences.has(id))
+      for (const id of only === null ? [...audiences.keys()] : [only]) {
+        if (found.has(id)) continue
+        for (const known of [audiences, listener.told, waiting]) known.delete(id)
+      }
+      for (const [id, audience] of found) audiences.set(id, audience)
+      for (const id of joined) listener.told.set(id, found.get(id)?.headSeq ?? 0n)
+      current = interest(asOfMs)
+      subscription.update(current)
+      const told = joined.flatMap((id) => found.get(id)?.standing ?? [])
+      const untold = joined.filter((id) => found.get(id)?.standing === undefined)
+      // Read after it listens: nothing is appended in between unheard.
+      const read = untold.length === 0 ? [] : await deps.store.conversations.standings(device.id, untold)
+      const standings = [...told.reverse(), ...read]
+      for (const { conversationId, headSeq, hasDirectives } of standings) {
+        listener.told.set(conversationId, headSeq)
+        if (hasDirectives) waiting.add(conversationId)
+      }
+      return standings
+    }
+    const standings = await look(null)
+    const beat = () => {
+      untaken++
+      if (untaken > mostUntaken) return end(slow())
+      push({ is: "heartbeat" })
+      if (ended !== undefined) return
+      void watch(deps, waiting, { deviceId: device.id, sessionId }).then((refused) => {
+        if (refused !== undefined) end(refused)
+      })
+      closing.push(deps.after(heartbeatMs, beat))
+    }
+    closing.push(deps.after(heartbeatMs, beat))
+    // Ended while it was being set up: what was set up since closes too.
+    if (ended !== undefined) end(ended)
+
+    yield* opening(deps, listener, standings)
+    for (;;) {
+      const notice = await queue.next()
+      if (notice === undefined || ended !== undefined) throw ended ?? new Refused("CANCELED")
+      untaken = 0
+      if (notice.is === "revoked") throw new Refused("DEVICE_REVOKED")
+      if (notice.is === "member") {
+        yield* ahead(deps, listener, await look(notice.conversationId ?? null))
+        continue
+      }
+      if (notice.is === "directive") waiting.add(notice.conversationId)
+      const event = await eventOf(deps, listener, notice)
+      if (event !== undefined) yield { event }
+    }
+  } finally {
+    end(new Refused("CANCELED"))
+  }
+}
+
+const slow = () => new Refused("UNAVAILABLE", { message: "the reader did not keep up" })
+
+/** What there is already: logs that are ahead of the cursor, a welcome, few key packages. */
+async function* opening(
+  deps: SubscribeDeps,
+  listener: Listener,
+  standings: readonly Standing[],
+): AsyncGenerator<{ event: Event }> {
+  const nowMs = deps.clock.nowMs()
+  yield* ahead(deps, listener, standings)
+  const { deviceId } = listener
+  const [welcome] = await deps.store.welcomes.listPending(deviceId, nowMs, { size: 1, maxBytes: 1, after: null })
+  if (welcome !== undefined) {
+    const { id, conversationId } = welcome
+    yield* events(deps, listener, { is: "welcome", deviceId, welcomeId: id, conversationId })
+  }
+  const { isLow } = await deps.store.keyPackages.inventory(deviceId, nowMs)
+  if (isLow) yield* events(deps, listener, { is: "keyPackageLow", deviceId })
+}
+
+/** The logs of these conversations, as far as the device has not processed them. */
+async function* ahead(
+  deps: SubscribeDeps,
+  listener: Listener,
+  standings: readonly Standing[],
+): AsyncGenerator<{ event: Event }> {
+  for (const { conversationId, headSeq, processedSeq } of standings) {
+    if (headSeq <= processedSeq) continue
+    listener.told.set(conversationId, processedSeq)
+    yield* events(deps, listener, { is: "envelopes", conversationId, headSeq })
+  }
+}
+
+async function* events(
+  deps: SubscribeDeps,
+  listener: Listener,
+  notice: Parameters<typeof eventOf>[2],
+): AsyncGenerator<{ event: Event }> {
+  const event = await eventOf(deps, listener, notice)
+  if (event !== undefined) yield { event }
+}
+
+/** A member that streams is online; and a stream ends with its session and its device. */
+async function watch(
+  deps: SubscribeDeps,
+  waiting: ReadonlySet<ConversationId>,
+  of: Parameters<typeof endingOf>[1],
+): Promise<Refused | undefined> {
+  try {
+    const refused = await endingOf(deps, of)
+    if (refused !== undefined) return refused
+    for (const id of waiting) await deps.attendance.touch(id, of.deviceId)
+    return undefined
+  } catch {
+    // Nobody can say that it may go on.
+    return new Refused("UNAVAILABLE")
+  }
+}
+
+/** Wakeups told by mistake are told to nobody. */
+function isFor(hint: Hint, { deviceId, userIds, conversations }: Interest): boolean {
+  switch (hint.is) {
+    case "envelopes":
+    case "directive":
+      return conversations.has(hint.conversationId)
+    case "deviceList":
+      return userIds.includes(hint.userId)
+    default:
+      return hint.deviceId === deviceId
+  }
+}

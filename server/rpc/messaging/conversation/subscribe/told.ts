@@ -1,0 +1,96 @@
+// What a hint is on the wire. The newest state is read when the reader takes the hint, not when it was given.
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { Refused } from "@signet/kernel/errors"
+import type { ConversationId, DeviceId } from "@signet/kernel/ids"
+import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
+import type { Envelope } from "@signet/kernel/messaging/records"
+import type { SubscribeResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
+import type { MessagingDeps } from "../../deps.ts"
+import { inventoryShape } from "../../device/device-shape.ts"
+import { directiveShape, envelopeShape } from "../conversation-shape.ts"
+import { readLog } from "../reads.ts"
+import type { Notice } from "./hint-queue.ts"
+
+export type Event = NonNullable<MessageInitShape<typeof SubscribeResponseSchema>["event"]>
+
+export interface Listener {
+  readonly deviceId: DeviceId
+  readonly includeEnvelopes: boolean
+  /** The newest place that the stream was told of, by conversation. */
+  readonly told: Map<ConversationId, bigint>
+}
+
+type Needs = Pick<MessagingDeps, "store" | "clock">
+
+/** Undefined for what is of no use any more. */
+export async function eventOf(
+  deps: Needs,
+  listener: Listener,
+  notice: Exclude<Notice, { is: "member" | "revoked" }>,
+): Promise<Event | undefined> {
+  switch (notice.is) {
+    case "heartbeat":
+      return { case: "heartbeat", value: { at: timestampFromMs(deps.clock.nowMs()) } }
+    case "envelopes":
+      return envelopes(deps, listener, notice)
+    case "welcome": {
+      const { welcomeId, conversationId } = notice
+      return { case: "welcomeAvailable", value: { welcomeId, conversationId } }
+    }
+    case "keyPackageLow": {
+      const inventory = await deps.store.keyPackages.inventory(listener.deviceId, deps.clock.nowMs())
+      return { case: "keyPackageLow", value: { inventory: inventoryShape(inventory) } }
+    }
+    case "deviceList":
+      return { case: "deviceListChanged", value: { userId: notice.userId, listVersion: notice.version } }
+    case "directive": {
+      const conversation = await deps.store.conversations.find(notice.conversationId)
+      const directive = conversation?.directives.find(({ id }) => id === notice.directiveId)
+      if (directive === undefined) return undefined
+      const { conversationId } = notice
+      return { case: "directiveIssued", value: { conversationId, directive: directiveShape(directive) } }
+    }
+  }
+}
+
+async function envelopes(
+  deps: Needs,
+  { deviceId, includeEnvelopes, told }: Listener,
+  { conversationId, headSeq }: Extract<Notice, { is: "envelopes" }>,
+): Promise<Event> {
+  const afterSeq = told.get(conversationId) ?? 0n
+  const found = includeEnvelopes ? await inline(deps, conversationId, deviceId, afterSeq) : []
+  const newest = [headSeq, ...found.map(({ seq }) => seq)].reduce((a, b) => (a > b ? a : b))
+  if (newest > afterSeq) told.set(conversationId, newest)
+  return {
+    case: "envelopeAvailable",
+    value: {
+      conversationId,
+      headSeq: newest,
+      envelopes: found.map((envelope) => envelopeShape(envelope, deviceId)),
+    },
+  }
+}
+
+/** What is small enough to come along. */
+async function inline(
+  deps: Needs,
+  id: ConversationId,
+  deviceId: DeviceId,
+  afterSeq: bigint,
+): Promise<readonly Envelope[]> {
+  const asked = { afterSeq, limit: maxCount.envelopesPerPage, maxBytes: maxBytes.inlineEnvelope }
+  const log = await readLog(deps, id, deviceId, asked).catch(nothingLeft)
+  let size = 0
+  return (log?.envelopes ?? []).filter(({ message }) => {
+    size += message.length
+    return size <= maxBytes.inlineEnvelope
+  })
+}
+
+/** A log that was pruned is for the list to tell. */
+function nothingLeft(error: unknown): undefined {
+  if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined
+  throw error
+}

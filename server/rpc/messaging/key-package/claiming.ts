@@ -1,0 +1,127 @@
+import type { HandlerContext } from "@connectrpc/connect"
+import { Refused } from "@signet/kernel/errors"
+import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { maxCount } from "@signet/kernel/messaging/limits"
+import type { ClaimTargets } from "@signet/kernel/messaging/membership"
+import type { ClaimRecord, MessagingDevice } from "@signet/kernel/messaging/records"
+import { NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
+import { deviceOf } from "../../../serving/call/calling-device.ts"
+import { detail, detailed } from "../../../serving/call/detailed.ts"
+import { auditEvent } from "../../audit/audit.ts"
+import { counted } from "../counted.ts"
+import type { MessagingDeps } from "../deps.ts"
+import { usersAt } from "../people.ts"
+import { limitExceeded } from "../refusing.ts"
+
+/** What is to be claimed, for a conversation that the caller sees. */
+export interface Claiming {
+  readonly id: ClaimId
+  readonly conversationId: ConversationId
+  readonly targets: ClaimTargets
+}
+
+/**
+ * Claims one key package for each active device of the targets but the caller's own, and signs the ticket for them. The
+ * same id gives the same packages and, byte for byte, the same ticket.
+ *
+ * @throws Refused RESOURCE_UNRESOLVED (a target elsewhere), LIMIT_EXCEEDED, RATE_LIMITED, IDEMPOTENCY_MISMATCH, and
+ *   NO_KEY_PACKAGE with the detail NoKeyPackage when there is none at all.
+ */
+export async function claimFor(
+  deps: MessagingDeps,
+  context: HandlerContext,
+  { id, conversationId, targets }: Claiming,
+): Promise<{ claim: ClaimRecord; ticket: Uint8Array }> {
+  const device = deviceOf(context)
+  const place = { appId: device.appId, tenantId: device.tenantId }
+  const owners = await ownersOf(deps, device, targets)
+  const others = [...new Set([...targets.userIds, ...owners])].filter((userId) => userId !== device.userId)
+  await counted(deps, context, "messaging_claim", {
+    user: device.userId,
+    target: others.map((userId) => `${device.userId} ${userId}`),
+  })
+  await ensureFew(deps, device, targets)
+
+  const nowMs = deps.clock.nowMs()
+  const outcome = await deps.store.keyPackages.claim(
+    {
+      id,
+      requester: { deviceId: device.id, userId: device.userId },
+      conversationId,
+      targets,
+      place,
+      requestHash: requestHash(deps, conversationId, targets),
+    },
+    nowMs,
+    auditEvent(deps, context, nowMs, {
+      kind: "key_package.claimed",
+      ...place,
+      actorPrincipalId: device.userId,
+      subjectPrincipalId: device.userId,
+      target: { type: "claim", id },
+    }),
+  )
+  if (outcome.is === "mismatch") throw new Refused("IDEMPOTENCY_MISMATCH")
+  const { claim, low } = outcome
+  deps.wakeups.publish(low.map((deviceId) => ({ is: "keyPackageLow", deviceId })))
+  if (claim.packages.length === 0) {
+    const none = { deviceIds: [...claim.withoutDeviceIds] }
+    throw detailed(new Refused("NO_KEY_PACKAGE"), detail(NoKeyPackageSchema, none))
+  }
+  const ticket = deps.signTicket({
+    place,
+    claimId: claim.id,
+    conversationId,
+    requesterDeviceId: device.id,
+    packages: claim.packages.map(({ deviceId, credentialHash, ref }) => ({
+      deviceId,
+      credentialHash,
+      keyPackageRef: ref,
+    })),
+    issuedAtMs: claim.claimedAtMs,
+  })
+  return { claim, ticket }
+}
+
+/**
+ * The owners of the target devices. They and the target users are users of the caller's place.
+ *
+ * @throws Refused RESOURCE_UNRESOLVED
+ */
+async function ownersOf(
+  deps: MessagingDeps,
+  device: MessagingDevice,
+  { userIds, deviceIds }: ClaimTargets,
+): Promise<readonly PrincipalId[]> {
+  const owners = await Promise.all(
+    deviceIds.map(async (id) => {
+      const found = await deps.store.devices.find(id)
+      if (found?.appId !== device.appId || found.tenantId !== device.tenantId) throw new Refused("RESOURCE_UNRESOLVED")
+      return found.userId
+    }),
+  )
+  // Of whoever calls the guard has looked.
+  await usersAt(
+    deps,
+    device,
+    [...userIds, ...owners].filter((id) => id !== device.userId),
+  )
+  return owners
+}
+
+/** A commit adds no more, so more are not burnt. @throws Refused LIMIT_EXCEEDED */
+async function ensureFew(deps: MessagingDeps, device: MessagingDevice, { userIds, deviceIds }: ClaimTargets) {
+  const active = await deps.store.devices.activeOf(userIds, device)
+  const asked = new Set<DeviceId>([...active.map(({ id }) => id), ...deviceIds])
+  asked.delete(device.id)
+  if (asked.size > maxCount.subjectsPerCommit) throw limitExceeded("subjects_per_commit", maxCount.subjectsPerCommit)
+}
+
+/** The order in which targets are named does not matter. */
+function requestHash(
+  { secrets }: Pick<MessagingDeps, "secrets">,
+  conversationId: ConversationId,
+  { userIds, deviceIds }: ClaimTargets,
+): Uint8Array {
+  return secrets.digest(JSON.stringify([conversationId, [...userIds].sort(), [...deviceIds].sort()]))
+}

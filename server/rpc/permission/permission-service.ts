@@ -1,0 +1,54 @@
+import type { ServiceImpl } from "@connectrpc/connect"
+import { maxSnapshotLength, snapshotClaims } from "@signet/kernel/authz/snapshot"
+import { permVerOf } from "@signet/kernel/authz/versions"
+import { Refused } from "@signet/kernel/errors"
+import { type PrincipalId, parseId } from "@signet/kernel/ids"
+import type { GetPermissionSnapshotRequest, PermissionService } from "@signet/proto/auth/v1/permission_service"
+import { administer, type Desk, unresolved } from "../admin/administer.ts"
+import { foundPlace } from "../admin/found.ts"
+import type { Deps } from "../deps.ts"
+import { activeMembership } from "../place.ts"
+
+/** What a version was never changes, and it is for the one service that asked. */
+const caching = "private, max-age=31536000, immutable"
+
+export function permissionService(deps: Deps): ServiceImpl<typeof PermissionService> {
+  return {
+    getPermissionSnapshot: (request, context) =>
+      administer(deps, context, "read", async (desk) => {
+        const jws = await signedSnapshot(deps, desk, request)
+        context.responseHeader.set("cache-control", caching)
+        return { jws }
+      }),
+  }
+}
+
+async function signedSnapshot(deps: Deps, desk: Desk, request: GetPermissionSnapshotRequest): Promise<string> {
+  const { tx, nowMs } = desk
+  const { place } = await foundPlace(desk, request)
+  const principalId = await memberAt(desk, place, request.principalId)
+  const { versions, snapshot } = await tx.authorities.snapshot({ ...place, principalId, nowMs })
+  const current = permVerOf(versions)
+  if (Number(request.permVer) > current) throw new Refused("INVALID_FIELD", { metadata: { field: "perm_ver" } })
+  if (Number(request.permVer) < current) throw new Refused("SNAPSHOT_OUTDATED")
+  const key = { ...place, principalId }
+  const nowSeconds = Math.floor(nowMs / 1_000)
+  const jws = deps.keys.sign("perm+jwt", {
+    ...snapshotClaims({ issuer: deps.issuer, key, versions, snapshot, nowSeconds }),
+  })
+  if (jws.length > maxSnapshotLength) throw new Refused("SNAPSHOT_TOO_LARGE")
+  return jws
+}
+
+/** @throws Refused RESOURCE_UNRESOLVED, the same for nobody, for who is no active member there, and for who is not active. */
+async function memberAt(
+  { tx }: Desk,
+  place: Parameters<typeof activeMembership>[2],
+  idText: string,
+): Promise<PrincipalId> {
+  const id = parseId("prn", idText)
+  const principal = id && (await tx.identities.findPrincipal(id))
+  if (principal?.status !== "ACTIVE") throw unresolved("PRINCIPAL_INACTIVE")
+  if ((await activeMembership(tx, principal.id, place)) === undefined) throw unresolved("MEMBERSHIP_INACTIVE")
+  return principal.id
+}

@@ -1,0 +1,93 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
+import type { FindLiveness } from "@signet/guard/liveness"
+import type { AuthContext } from "@signet/kernel/authz/context"
+import { displacement, inactivity } from "@signet/kernel/authz/liveness"
+import { Refused } from "@signet/kernel/errors"
+import type { KeyRing } from "@signet/kernel/key-ports"
+import type { Clock } from "@signet/kernel/ports"
+import { heartbeatMs } from "@signet/kernel/revocation/limits"
+import type { RevocationService } from "@signet/proto/auth/v1/revocation_service"
+import { callerOf } from "../../serving/call/call.ts"
+import { endOf } from "../../serving/interceptors/deadline.ts"
+import type { RevocationFeed } from "./feed.ts"
+import { createReaders, type Readers } from "./readers.ts"
+import { createStatementSigner } from "./sign.ts"
+
+export interface RevocationDeps {
+  readonly feed: RevocationFeed
+  readonly keys: Pick<KeyRing, "sign">
+  readonly clock: Clock
+  readonly liveness: FindLiveness
+  /** Aborted when the server closes: whoever waits is answered then. */
+  readonly closing: AbortSignal
+  readonly readers?: Readers
+}
+
+export function revocationService(deps: RevocationDeps): ServiceImpl<typeof RevocationService> {
+  const { feed, clock, closing } = deps
+  const readers = deps.readers ?? createReaders()
+  const sign = createStatementSigner(deps.keys)
+  const told = async (place: number) => {
+    const statement = await feed.after(place)
+    return { statement, response: { statement: sign(statement) } }
+  }
+  /** Until something is revoked, the time is over, or there is no more waiting. */
+  const quiet = (place: number, ms: number, { signal }: HandlerContext) =>
+    feed.grown(place, AbortSignal.any([signal, closing, AbortSignal.timeout(Math.max(0, ms))]))
+
+  /** @throws Refused why a caller who has waited is told no more. */
+  async function requireActive(caller: AuthContext): Promise<void> {
+    const { facts, asOfMs } = await deps.liveness(caller)
+    const reason = inactivity(caller, facts, asOfMs) ?? displacement(caller, facts)
+    if (reason !== undefined) throw new Refused(reason)
+  }
+
+  return {
+    async listRevocations(request, context) {
+      context.responseHeader.set("cache-control", "no-store")
+      const caller = callerOf(context)
+      const place = Number(request.after)
+      const { statement, response } = await told(place)
+      if (request.wait === 0 || statement.head !== place) return response
+      const leave = readers.enter(caller.principal.id)
+      try {
+        await quiet(place, request.wait * 1_000, context)
+      } finally {
+        leave()
+      }
+      await requireActive(caller)
+      return (await told(place)).response
+    },
+
+    async getRevocationSnapshot(request, context) {
+      context.responseHeader.set("cache-control", "no-store")
+      return (await told(Number(request.after))).response
+    },
+
+    async *watchRevocations(request, context) {
+      const caller = callerOf(context)
+      const leave = readers.enter(caller.principal.id)
+      try {
+        let place = Number(request.after)
+        let checkedAtMs = clock.nowMs()
+        for (;;) {
+          const { statement, response } = await told(place)
+          if (clock.nowMs() - checkedAtMs >= heartbeatMs) {
+            checkedAtMs = clock.nowMs()
+            await requireActive(caller)
+          }
+          if (caller.expiresAtMs <= clock.nowMs()) throw new Refused("TOKEN_EXPIRED")
+          yield response
+          if (statement.to < place) throw new Refused("UNAVAILABLE", { message: "the log ends before this place" })
+          place = statement.to
+          if (place === statement.head) {
+            await quiet(place, Math.min(heartbeatMs, caller.expiresAtMs - clock.nowMs()), context)
+          }
+          for (const signal of [context.signal, closing]) if (signal.aborted) throw endOf(signal)
+        }
+      } finally {
+        leave()
+      }
+    },
+  }
+}
