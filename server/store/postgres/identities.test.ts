@@ -10,6 +10,7 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../test/support/postgres.ts"
+import { untilWaiting } from "../../../test/support/waiting.ts"
 import { app, freshId, newPerson, providerClient, putApp, putPerson } from "./testing/people.ts"
 
 describeOnEachStore("apps, identities and memberships", (kind) => {
@@ -239,18 +240,21 @@ describeOnPostgres("sign-ins that meet", () => {
   test("a sign-in whose rival rolls back goes through", async () => {
     const [rival, person] = [newPerson(), newPerson()]
     const account = { ...rival.account, identityId: person.identity.id, id: person.account.id }
-    const inserted = Promise.withResolvers<void>()
+    const [inserted, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const rolledBack = opened.store.transaction(async (tx) => {
       await tx.identities.insertIdentity(rival.identity, rival.account, rival.principal)
       inserted.resolve()
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await isWaiting.promise
       throw new Error("rolled back")
     })
     await inserted.promise
     const created = opened.store.transaction((tx) =>
       tx.identities.insertIdentity(person.identity, account, person.principal),
     )
-    await expect(rolledBack).rejects.toThrow("rolled back")
+    const lost = expect(rolledBack).rejects.toThrow("rolled back")
+    await untilWaiting(opened.db)
+    isWaiting.resolve()
+    await lost
     expect(await created).toBe(true)
   })
 })

@@ -12,6 +12,7 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../test/support/postgres.ts"
+import { untilWaiting } from "../../../test/support/waiting.ts"
 import { newPat, newSecret, putService } from "./testing/machines.ts"
 import { freshId, newSession, putApp, putPerson, putSession } from "./testing/people.ts"
 
@@ -193,20 +194,19 @@ describeOnPostgres("the end of a principal that meets others", () => {
     const person = await putPerson(opened.store)
     const pat = newPat(person)
     const session = newSession(person)
-    let locked = () => {}
-    const isLocked = new Promise<void>((resolve) => {
-      locked = resolve
-    })
+    const [locked, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const making = opened.store.transaction(async (tx) => {
       await tx.principals.lock(person.principal.id)
-      locked()
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      locked.resolve()
+      await isWaiting.promise
       await tx.pats.insert(pat)
       await tx.sessions.insert(session)
     })
-    await isLocked
-    await opened.store.transaction((tx) => tx.principals.end(person.principal.id, "SUSPENDED", 5_000))
-    await making
+    await locked.promise
+    const ending = opened.store.transaction((tx) => tx.principals.end(person.principal.id, "SUSPENDED", 5_000))
+    await untilWaiting(opened.db)
+    isWaiting.resolve()
+    await Promise.all([making, ending])
     await opened.store.transaction(async (tx) => {
       expect((await tx.pats.lock(pat.id))?.revokeReason).toBe("PRINCIPAL_ENDED")
       expect((await tx.sessions.find(session.id))?.status).toBe("REVOKED")

@@ -76,17 +76,19 @@ describeOnPostgres("transactions that meet", () => {
 
     test("work that lost a deadlock runs again", async () => {
       const [one, other] = [await putSession(opened.store), await putSession(opened.store)]
-      let runs = 0
+      const both = Promise.withResolvers<void>()
+      let [runs, locks] = [0, 0]
       const lockBoth = (first: Session, second: Session) =>
         opened.store.transaction(async (tx) => {
           runs++
           await tx.sessions.lock(first.id)
-          await new Promise((resolve) => setTimeout(resolve, 100))
+          if (++locks === 2) both.resolve()
+          await both.promise
           await tx.sessions.lock(second.id)
           return "done"
         })
-      const both = [lockBoth(one.session, other.session), lockBoth(other.session, one.session)]
-      expect(await Promise.all(both)).toEqual(["done", "done"])
+      const done = [lockBoth(one.session, other.session), lockBoth(other.session, one.session)]
+      expect(await Promise.all(done)).toEqual(["done", "done"])
       expect(runs).toBe(3)
     })
   })
@@ -125,15 +127,18 @@ describeOnPostgres("transactions that meet", () => {
     const opened = await openTestStore("postgres", { statementSeconds: 0.3 })
     await putApp(opened.store)
     const { session } = await putSession(opened.store)
+    const [locked, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const stopped = opened.store.transaction(async (tx) => {
       await tx.sessions.lock(session.id)
-      await new Promise((resolve) => setTimeout(resolve, 250))
+      locked.resolve()
+      await taken.promise
       return tx.sessions.lock(session.id)
     })
     const isUnavailable = (error: unknown) => error instanceof Refused && error.reason === "UNAVAILABLE"
     const lost = expect(stopped).rejects.toSatisfy(isUnavailable)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await locked.promise
     expect(await opened.store.transaction((tx) => tx.sessions.lock(session.id))).toMatchObject({ id: session.id })
+    taken.resolve()
     await lost
     const slow = retried(() => sql`select pg_sleep(1)`.execute(opened.db))
     await expect(slow).rejects.toSatisfy(isUnavailable)
@@ -144,16 +149,19 @@ describeOnPostgres("transactions that meet", () => {
     const opened = await openTestStore("postgres", { statementSeconds: 0.6 })
     await putApp(opened.store)
     const { session } = await putSession(opened.store)
+    const locked = Promise.withResolvers<void>()
+    let isOver = false
     const first = opened.store.transaction(async (tx) => {
-      // Busy: it says something every 30 ms.
-      for (let i = 0; i < 15; i++) {
+      // Busy, and so not ended for doing nothing.
+      while (!isOver) {
         await tx.sessions.lock(session.id)
-        await new Promise((resolve) => setTimeout(resolve, 30))
+        locked.resolve()
       }
     })
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    await locked.promise
     const second = opened.store.transaction((tx) => tx.sessions.lock(session.id))
     await expect(second).rejects.toSatisfy((error) => error instanceof Refused && error.reason === "UNAVAILABLE")
+    isOver = true
     await first
     await opened.close()
   })

@@ -160,6 +160,7 @@ test.skipIf(isShort)(
     const { ana, bea, group } = await fillPlace(store, place)
     let isOver = false
     let refused = 0
+    const wasRefused = Promise.withResolvers<void>()
     const writers = Array.from({ length: 6 }, async (_, i) => {
       const by = i % 2 === 0 ? ana : bea
       while (!isOver) {
@@ -169,14 +170,15 @@ test.skipIf(isShort)(
             : store.attachments.create(newAttachment(group.id, by))
         await work.catch((error: unknown) => {
           expect(error).toMatchObject(held)
-          refused++
+          // As often as there are writers.
+          if (++refused === 6) wasRefused.resolve()
         })
       }
     })
     const transferId = random(16)
     await step(moving, place, transferId, "HOLD")
     const before = await exported(moving, place, transferId)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await wasRefused.promise
     isOver = true
     await Promise.all(writers)
     expect(refused).toBeGreaterThan(0)

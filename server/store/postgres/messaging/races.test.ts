@@ -12,6 +12,7 @@ import { testAuditWriting } from "../../../../test/support/audit-writing.ts"
 import { effort } from "../../../../test/support/effort.ts"
 import { claimRaceSuite } from "../../../../test/support/messaging-store/races.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { untilWaiting } from "../../../../test/support/waiting.ts"
 import { run } from "../sql.ts"
 import { createMessagingStore } from "./store.ts"
 import { sweepMessaging } from "./sweep.ts"
@@ -125,7 +126,7 @@ describeOnPostgres("messaging calls that meet", () => {
       const late = await opened.db.transaction().execute(async (trx) => {
         await run(trx, "select 1 from conversation where id = $1 for update", [group.id])
         const waiting = append(newMessage({ ...group, epoch: 2n }, other))
-        await untilWaiting(opened)
+        await untilWaiting(opened.db)
         await run(trx, "update conversation set epoch = 2 where id = $1", [group.id])
         const leave = "update conversation_leaf set to_seq = 2 where conversation_id = $1 and device_id = $2"
         await run(trx, leave, [group.id, other.id])
@@ -254,10 +255,3 @@ describeOnPostgres("messaging calls that meet", () => {
     })
   })
 })
-
-/** Until somebody waits for a row. */
-async function untilWaiting({ db }: TestStore): Promise<void> {
-  const text = `select count(*) as waiting from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and $1::boolean`
-  while ((await run<{ waiting: number }>(db, text, [true]))[0]?.waiting === 0);
-}

@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Refused } from "@signet/kernel/errors"
 import { type AttachmentId, idOf, type TenantId } from "@signet/kernel/ids"
 import type { Moving, StoredRecord, TransferStep } from "@signet/kernel/messaging/moving"
@@ -17,6 +16,7 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../../../test/support/postgres.ts"
+import { untilWaiting } from "../../../../../test/support/waiting.ts"
 import { sweepMessaging } from "../sweep.ts"
 import { newAudit, newCommit, newMessage, nowMs, random, signReceipt } from "../testing/world.ts"
 import { enter } from "./gates.ts"
@@ -284,9 +284,10 @@ describeOnPostgres("a hold", () => {
           (error: unknown) => (error instanceof Refused ? error.reason : error),
         ),
       )
-      await sleep(100)
+      // Appends of one process come one after the other: one of the two waits, and what closes the conversation.
+      await untilWaiting(db, 2)
       const hold = step(moving, place, transferId, "HOLD").then(gone("held"))
-      await sleep(100)
+      await untilWaiting(db, 3)
       expect(done).toEqual([])
       await expect(moving.exportPage({ place, transferId, cursor: "", maxBytes: 1 })).rejects.toMatchObject({
         reason: "STATE_CONFLICT",
@@ -307,6 +308,7 @@ describeOnPostgres("a hold", () => {
         const { ana, bea, group } = await fillPlace(store, place)
         let isOver = false
         let refused = 0
+        const [wrote, wasRefused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
         const writers = Array.from({ length: 8 }, async (_, i) => {
           while (!isOver) {
             const by = i % 2 === 0 ? ana : bea
@@ -314,17 +316,21 @@ describeOnPostgres("a hold", () => {
               i < 6
                 ? store.conversations.append(newMessage(group, by), signReceipt, nowMs + 9, [])
                 : store.attachments.create(newAttachment(group.id, by))
-            await work.catch((error: unknown) => {
-              expect(error).toMatchObject({ reason: "PLACE_HELD" })
-              refused++
-            })
+            await work.then(
+              () => wrote.resolve(),
+              (error: unknown) => {
+                expect(error).toMatchObject({ reason: "PLACE_HELD" })
+                // As often as there are writers.
+                if (++refused === 8) wasRefused.resolve()
+              },
+            )
           }
         })
-        await sleep(20)
+        await wrote.promise
         const transferId = random(16)
         await step(moving, place, transferId, "HOLD")
         const before = await exported(moving, place, transferId)
-        await sleep(30)
+        await wasRefused.promise
         isOver = true
         await Promise.all(writers)
         expect(refused).toBeGreaterThan(0)
