@@ -1,6 +1,7 @@
 // A service registers the key that it signs envelopes with, and gets it certified.
 import { createEnvelopeKey, type EnvelopeKey, proveEnvelopeKey } from "@signet/guard/envelope-key"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { putOwnApp } from "../../server/store/postgres/testing/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"
 import { claimsOf, type SignedInPerson, signIn } from "../support/people.ts"
@@ -136,6 +137,9 @@ describeStory("an envelope key", (kind) => {
     expect(await refusal(clients.services.getEnvelopeCertificate({ kid: key.kid }, bearer(admin.token)))).toBe(
       "PermissionDenied PRINCIPAL_KIND_NOT_ALLOWED",
     )
+    const { id: appId } = await server.deps.store.transaction(putOwnApp)
+    const ofOtherApp = await addMachine(server, { appId, allowedAudiences: ["auth"] })
+    expect(await refusal(certificate(key.kid, ofOtherApp))).toBe("NotFound NOT_FOUND")
     const own = await addMachine(server, { allowedAudiences: ["svc-notes", "auth"] })
     const fresh = await createEnvelopeKey()
     await add(fresh, {}, own)
