@@ -1,5 +1,7 @@
 import { expect, test } from "vitest"
-import { isGone, missingParts, partBytes, partCount } from "./attachment.ts"
+import { idOf } from "../ids.ts"
+import { isGone, isSameAttachment, missingParts, partBytes, partCount } from "./attachment.ts"
+import { bytes, conversation } from "./testing/records.ts"
 
 test.each<[string, number, number, number[]]>([
   ["one byte is one part", 1, 10, [1]],
@@ -21,4 +23,14 @@ test("an attachment is gone at its time, and before when it is deleted", () => {
   expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 9)).toBe(false)
   expect(isGone({ status: "COMPLETE", expiresAtMs: 10 }, 10)).toBe(true)
   expect(isGone({ status: "DELETED", expiresAtMs: 10 }, 0)).toBe(true)
+})
+
+test("an attachment is another one by its conversation, its size or any byte of its hash", () => {
+  const one = { conversationId: conversation.id, size: 10, sha256: bytes(1) }
+  const last = bytes(1).fill(2, 31)
+  expect(isSameAttachment(one, { ...one, sha256: bytes(1) })).toBe(true)
+  expect(isSameAttachment(one, { ...one, conversationId: idOf("cnv", bytes(8, 16)) })).toBe(false)
+  expect(isSameAttachment(one, { ...one, size: 11 })).toBe(false)
+  expect(isSameAttachment(one, { ...one, sha256: last })).toBe(false)
+  expect(isSameAttachment(one, { ...one, sha256: bytes(1, 33) })).toBe(false)
 })

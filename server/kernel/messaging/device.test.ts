@@ -36,6 +36,19 @@ describe("registering", () => {
       decideRegister(registrant, messagingDevice(10, { tenantId: "ten_x" } as object), []),
       { reason: "DEVICE_KEY_TAKEN" },
     ],
+    [
+      "one's own key of another app is refused",
+      decideRegister(registrant, messagingDevice(10, { appId: "app_x" } as object), []),
+      { reason: "DEVICE_KEY_TAKEN" },
+    ],
+    [
+      "again from the session of another device revokes that one",
+      decideRegister({ ...registrant, boundDeviceId: device(11) }, messagingDevice(10), [
+        messagingDevice(10),
+        messagingDevice(11),
+      ]),
+      { is: "bind", revoke: device(11) },
+    ],
     ["a seventeenth is refused", decideRegister(registrant, undefined, many), { reason: "LIMIT_EXCEEDED" }],
     [
       "a seventeenth in place of a former one is not",

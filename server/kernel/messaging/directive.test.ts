@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest"
-import { decideLease, decideLeave, decideRejoin, decideRevocation, directivesAfter, holdsLease } from "./directive.ts"
+import {
+  decideLease,
+  decideLeave,
+  decideRejoin,
+  decideRevocation,
+  directivesAfter,
+  holdsLease,
+  requiredCommit,
+} from "./directive.ts"
 import type { Conversation, Directive } from "./records.ts"
 import { conversation, device, directive, leaf, nowMs, user } from "./testing/records.ts"
 
@@ -27,6 +35,7 @@ describe("a lease", () => {
     ["who asked to rejoin by it", lease(21, { kind: "REJOIN" }), "NOT_MEMBER"],
     ["a stranger", lease(30), "NOT_MEMBER"],
     ["anybody when it is done", lease(10, { status: "DONE" }), "NOTHING_TO_DO"],
+    ["anybody in a closed conversation", lease(10, {}, { status: "CLOSED" }), "CONVERSATION_CLOSED"],
     ["anybody when it is not there", lease(10, {}, { directives: [] }), "NOT_FOUND"],
   ])("is not for %s", (_, decision, reason) => {
     expect(decision).toMatchObject({ is: "refuse", reason })
@@ -100,4 +109,33 @@ test("a removal is done when its last leaf is gone", () => {
   const all = { ...directive, deviceId: null }
   expect(directivesAfter([all], [leaf(0, 10), leaf(1, 20)])[0]?.status).toBe("OPEN")
   expect(directivesAfter([all], [leaf(0, 10)])[0]?.status).toBe("DONE")
+})
+
+describe("a directive that is done", () => {
+  const done = { ...directive, status: "DONE" } as const
+  const ofDevice = { ...asked, deviceId: device(21) }
+
+  test("stays done, whoever is in the group", () => {
+    const rejoined = { ...done, kind: "REJOIN" } as const
+    for (const roster of [conversation.roster, []]) {
+      expect(directivesAfter([done, rejoined], roster)).toEqual([done, rejoined])
+    }
+  })
+
+  test("holds up no message", () => {
+    const online = { ...conversation, memberOnlineAtMs: nowMs }
+    expect(requiredCommit({ ...online, directives: [directive] }, nowMs)).toEqual(directive)
+    expect(requiredCommit({ ...online, directives: [done] }, nowMs)).toBeUndefined()
+  })
+
+  test("is no answer to another removal or REJOIN of that device", () => {
+    expect(decideRevocation({ ...conversation, directives: [done] }, ofDevice)).toMatchObject({ is: "issue" })
+    const rejoined = { ...done, kind: "REJOIN" } as const
+    expect(decideRejoin({ ...conversation, directives: [rejoined] }, ofDevice)).toMatchObject({ is: "issue" })
+  })
+})
+
+test("a device without a leaf does not ask to rejoin", () => {
+  const stranger = { ...asked, userId: user(3), deviceId: device(30) }
+  expect(decideRejoin(conversation, stranger)).toEqual({ is: "refuse", reason: "NOT_MEMBER" })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { maxCount } from "./limits.ts"
 import { decideAdded, decideMembership, type MembershipDecision, type MembershipQuestion, sees } from "./membership.ts"
 import type { Conversation } from "./records.ts"
 import { bytes, conversation, device, directive, fresh, keyPackage, leaf, nowMs, user } from "./testing/records.ts"
@@ -13,6 +14,8 @@ const question: MembershipQuestion = {
   baseStateTag: bytes(3),
   change: { is: "add", userIds: [user(3)], deviceIds: [] },
 }
+/** The requester's leaf, and of one other user more than one commit may remove. */
+const crowd = [leaf(0, 10), ...Array.from({ length: maxCount.subjectsPerCommit + 1 }, (_, i) => leaf(i + 1, 20))]
 const remove = (...numbers: number[]) => ({ is: "remove" as const, userIds: [], deviceIds: numbers.map(device) })
 const carryOut = { is: "carryOut", directiveId: directive.id } as const
 const having = (directives: Conversation["directives"], change: Partial<Conversation> = {}) => ({
@@ -38,6 +41,11 @@ describe("a change of members", () => {
       "a new device of one of two users comes in",
       { conversation: direct, change: { is: "add", userIds: [user(2)], deviceIds: [] } },
       { is: "add" },
+    ],
+    [
+      "one of two users removes another device of their own",
+      { conversation: { ...direct, roster: [leaf(0, 10), leaf(1, 11)] }, change: remove(11) },
+      { is: "remove", leaves: [leaf(1, 11)] },
     ],
     [
       "a revocation is carried out",
@@ -85,6 +93,11 @@ describe("a change of members", () => {
     ["a closed conversation", { conversation: having([], { status: "CLOSED" }) }, "CONVERSATION_CLOSED"],
     ["quarantine", { conversation: having([], { status: "QUARANTINED" }) }, "CONVERSATION_QUARANTINED"],
     ["an earlier state", { baseEpoch: 2n }, "STALE_EPOCH"],
+    [
+      "quarantine, of a removal too",
+      { conversation: having([], { status: "QUARANTINED" }), change: remove(20) },
+      "CONVERSATION_QUARANTINED",
+    ],
     ["a state to come", { baseEpoch: 4n }, "FUTURE_EPOCH"],
     ["a fork", { baseStateTag: bytes(9) }, "PROOF_STALE"],
     ["a state without a tag", { baseStateTag: null }, "PROOF_STALE"],
@@ -94,6 +107,33 @@ describe("a change of members", () => {
     ["the other user's removal", { conversation: direct, change: remove(20) }, "MEMBERSHIP_CHANGE_NOT_ALLOWED"],
     ["one's own removal", { change: remove(10) }, "MEMBERSHIP_CHANGE_NOT_ALLOWED"],
     ["nobody's", { change: remove(30) }, "NOTHING_TO_DO"],
+    ["an addition of nobody", { change: { is: "add", userIds: [], deviceIds: [] } }, "NOTHING_TO_DO"],
+    [
+      "the first commit of a user whom the conversation is not for",
+      {
+        conversation: fresh,
+        requester: { deviceId: device(30), userId: user(3) },
+        baseEpoch: 0n,
+        baseStateTag: null,
+        change: { is: "create" },
+      },
+      "NOT_MEMBER",
+    ],
+    [
+      "more removals than one commit may have",
+      { conversation: { ...conversation, roster: crowd }, change: { is: "remove", userIds: [user(2)], deviceIds: [] } },
+      "LIMIT_EXCEEDED",
+    ],
+    [
+      "a directive that is done",
+      { conversation: having([{ ...leased, status: "DONE" }]), change: carryOut },
+      "NOTHING_TO_DO",
+    ],
+    [
+      "a directive whose device is gone",
+      { conversation: having([leased], { roster: [leaf(0, 10)] }), change: carryOut },
+      "NOTHING_TO_DO",
+    ],
     [
       "a directive that another has leased",
       { conversation: having([directive]), change: carryOut },
@@ -116,6 +156,12 @@ describe("a proof lets in", () => {
     ["nobody twice", conversation, [20, 21], "NOTHING_TO_DO"],
     ["no third user of two", direct, [30], "MEMBERSHIP_CHANGE_NOT_ALLOWED"],
     ["not more than there is room for", { ...conversation, maxLeaves: 3 }, [30], "LIMIT_EXCEEDED"],
+    [
+      "not more than one commit may add",
+      { ...conversation, maxLeaves: 10_000 },
+      new Array(maxCount.subjectsPerCommit + 1).fill(30),
+      "LIMIT_EXCEEDED",
+    ],
     ["with the creator counted", { ...fresh, maxLeaves: 1 }, [20], "LIMIT_EXCEEDED"],
   ])("%s", (_, where, numbers, reason) => {
     expect(
@@ -132,6 +178,8 @@ test("a conversation is seen by the users of its leaves, and before by those it 
   expect(sees(conversation, user(2))).toBe(true)
   expect(sees(conversation, user(3))).toBe(false)
   expect(sees(fresh, user(2))).toBe(true)
+  expect(sees(fresh, user(3))).toBe(false)
+  expect(sees(direct, user(3))).toBe(false)
   expect(sees({ ...conversation, roster: [leaf(0, 10)] }, user(2))).toBe(false)
   expect(sees({ ...direct, roster: [leaf(0, 10)] }, user(2))).toBe(true)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { decideStep, type PlaceState, type TransferStep } from "./moving.ts"
+import { decideStep, isReadable, isWritable, mayExport, type PlaceState, type TransferStep } from "./moving.ts"
 
 const ours = new Uint8Array(16).fill(1)
 const theirs = new Uint8Array(16).fill(2)
@@ -34,4 +34,20 @@ test.each<[PlaceState, Uint8Array | null, boolean, string]>([
   ["MOVED", theirs, true, "- RECEIVING - - - MOVED"],
 ])("a place that is %s", (state, transferId, isEmpty, expected) => {
   expect(said(state, transferId, isEmpty)).toBe(expected)
+})
+
+test.each<[PlaceState, boolean, boolean, boolean]>([
+  ["OPEN", false, true, true],
+  ["HOLDING", false, true, false],
+  ["HELD", true, true, false],
+  ["GIVEN", true, true, false],
+  ["RECEIVING", true, false, false],
+  ["MOVED", false, false, false],
+])("a place that is %s: exported %s, read %s, written %s", (state, isExported, canRead, canWrite) => {
+  const of = (transferId: Uint8Array | null) => ({ state, transferId, changedAtMs: 0, isEmpty: false })
+  expect(mayExport(of(ours), ours)).toBe(isExported)
+  for (const other of [theirs, null, ours.subarray(0, 15), new Uint8Array(17).fill(1)]) {
+    expect(mayExport(of(other), ours)).toBe(false)
+  }
+  expect([isReadable(state), isWritable(state)]).toEqual([canRead, canWrite])
 })

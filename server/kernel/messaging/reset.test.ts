@@ -28,6 +28,13 @@ test.each<[string, Partial<Conversation>, typeof newcomer, ReturnType<typeof dev
   ["somebody who is no member is no help", {}, newcomer, [device(12)], { is: "reset" }],
   ["nor is a device that is revoked", { directives: [revoked(20)] }, newcomer, [device(20)], { is: "reset" }],
   ["nor one that waits to be let in again", { directives: [rejoin] }, newcomer, [device(10)], { is: "reset" }],
+  [
+    "one whose REJOIN is done is help again",
+    { directives: [{ ...rejoin, status: "DONE" }] },
+    newcomer,
+    [device(10)],
+    refuse("RESET_NOT_NEEDED"),
+  ],
   ["nor one that reported that it cannot follow", { forkReports: [report] }, newcomer, [device(20)], { is: "reset" }],
   ["not by a member that follows", {}, member, [], refuse("NOTHING_TO_DO")],
   ["by a member that waits for a REJOIN", { directives: [rejoin] }, member, [device(10)], { is: "reset" }],
