@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest"
+import { numbered } from "./folders.ts"
+import { generate } from "./generate.ts"
+import { hunt } from "./hunt.ts"
+import { reasons } from "./reasons/all.ts"
+
+const changes = (code: string) => generate(code).mutants.map(({ change }) => change)
+
+describe("the generator", () => {
+  test.each<[string, string, string[]]>([
+    ["a condition", "if (found) go()", ["found → true", "found → false"]],
+    ["an operand", "if (a && b()) go()", ["a && b() → true", "a && b() → false", "a → true", "b() → true"]],
+    ["a bound", "run(a < b)", ["a < b → true", "a < b → false", "a < b → a <= b", "run(a < b) → nothing"]],
+    ["a term", "const end = now + skew", ["now + skew → now"]],
+    ["a maximum", "const end = Math.min(a, b)", ["Math.min(a, b) → a", "Math.min(a, b) → b"]],
+    ["a statement that is a call", "await store.write()", ["await store.write() → nothing"]],
+    ["a throw that nothing decides", "throw new Error()", ["throw new Error() → nothing"]],
+    ["no text, no type", 'const text = "a" + b; type Both = A | B', []],
+  ])("changes %s", (_, code, expected) => {
+    expect(changes(code).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test("writes code that does what it did while no mutant is chosen", () => {
+    const { code } = generate("const f = (a, b) => (a < b && !b) || a + 1 > 2")
+    const run = new Function("$mutant", `${code}; return f`)(() => false)
+    const cases = [0, 1, 2, -1].flatMap((a) => [0, 1].map((b) => [a, b] as const))
+    expect(cases.map(([a, b]) => run(a, b))).toEqual(cases.map(([a, b]) => (a < b && !b) || a + 1 > 2))
+  })
+})
+
+test("a hunt kills what tests notice, and says what they do not", async () => {
+  const sample = "test/mutants/generated/sample"
+  const question = {
+    sources: [`${sample}/sample.ts`],
+    tests: [`${sample}/*.tests.ts`],
+    slowest: Number.POSITIVE_INFINITY,
+  }
+  const found = await hunt({ ...question, isExplained: () => false }, () => {})
+  expect(found.survivors.map(({ change, isReached }) => [change, isReached])).toEqual([
+    ["value > limit → true", true],
+    ["value > limit → value >= limit", true],
+    ["limit < 0 → true", false],
+    ["limit < 0 → false", false],
+    ["limit < 0 → limit <= 0", false],
+  ])
+  expect(found.mutants).toHaveLength(15)
+})
+
+test.each(reasons.map((reason) => [reason.file, reason] as const))(
+  "reasons for %s are of mutants that are there",
+  (_, reason) => {
+    const known = numbered([reason.file]).mutants.map(({ change }) => change)
+    expect(reason.changes.filter((change) => !known.includes(change))).toEqual([])
+    expect(reason.why.length).toBeGreaterThan(20)
+  },
+)
+
+test("no mutant has two reasons", () => {
+  const names = reasons.flatMap(({ file, changes }) => changes.map((change) => `${file}  ${change}`))
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+})

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { type Line, type Order, orderVariable, type Planned } from "./exchange.ts"
+import { type NumberedMutant, numbered, root } from "./folders.ts"
+
+/** How a mutant ends: killed by a test, or a survivor, which a test may have reached or not. */
+export interface Found {
+  readonly mutants: readonly NumberedMutant[]
+  readonly survivors: readonly (NumberedMutant & { readonly isReached: boolean })[]
+}
+
+interface Measured {
+  readonly name: string
+  readonly file: string
+  readonly ms: number
+  readonly limit: number
+  readonly reached: ReadonlySet<number>
+}
+
+interface Run {
+  readonly lines: readonly Line[]
+  readonly failed: boolean
+  /** The process was killed: it wrote nothing for too long. */
+  readonly hung: boolean
+}
+
+const vitest = resolve(root, "node_modules/vitest/vitest.mjs")
+const config = resolve(import.meta.dirname, "vitest.config.ts")
+const silenceMs = 60_000
+
+/** Tests up to so many milliseconds run first: most mutants need no slower one. */
+const rounds = [20, 200, Number.POSITIVE_INFINITY]
+
+/** Only tests up to so many milliseconds run with a mutant that has a reason to survive. */
+const slowestForExplained = 200
+
+export interface Question {
+  /** Paths of the files with mutants, from the root of the repository. */
+  readonly sources: readonly string[]
+  /** Patterns of the test files that may kill. Vitest leaves out the files that import no source. */
+  readonly tests: readonly string[]
+  /** True if a survivor is expected. */
+  readonly isExplained: (mutant: NumberedMutant) => boolean
+  /** Milliseconds: slower tests do not run. */
+  readonly slowest: number
+}
+
+/** Runs tests with each mutant that they reach, until one fails. */
+export async function hunt(question: Question, say: (line: string) => void): Promise<Found> {
+  const { sources } = question
+  const { mutants, firsts, count } = numbered(sources)
+  const explained = new Set(mutants.filter(question.isExplained).map(({ number }) => number))
+  const folder = mkdtempSync(join(tmpdir(), "signet-mutation-"))
+  const report = join(folder, "report")
+  const run = (order: Partial<Order>, ...words: string[]): Promise<Run> => {
+    writeFileSync(report, "")
+    const path = join(folder, "order.json")
+    const whole: Order = { report, count, files: firsts, tests: question.tests, ...order }
+    writeFileSync(path, JSON.stringify(whole))
+    return runVitest(words, path, report)
+  }
+  try {
+    const measured = await run({}, "related", "--run", ...sources)
+    const { tests, outside } = readMeasured(measured.lines, say)
+    const reached = new Set(tests.flatMap((test) => [...test.reached]))
+    say(`${mutants.length} mutants, ${reached.size} reached by ${tests.length} tests`)
+    const killed = new Set<number>()
+    const alone = new Map<number, Set<string>>()
+    let fastest = -1
+    for (const slowest of rounds.map((round) => Math.min(round, question.slowest))) {
+      const spared = slowest > slowestForExplained ? explained : new Set<number>()
+      const chosen = tests
+        .filter(({ ms }) => ms > fastest && ms <= slowest)
+        .map((test) => ({ ...test, reached: test.reached.difference(spared) }))
+      await runRound(chosen, killed, alone, run)
+      fastest = slowest
+      say(`${killed.size} killed by tests of up to ${slowest} ms`)
+    }
+    // What a test file computes before its tests, or a module when it is imported, was computed without the fault.
+    for (const [mutant, where] of outside) alone.set(mutant, new Set([...(alone.get(mutant) ?? []), ...where]))
+    for (const [mutant, where] of alone) {
+      if (killed.has(mutant) || explained.has(mutant)) continue
+      const { failed } = await run({ only: mutant }, "run", "--bail=1", ...where)
+      if (failed) killed.add(mutant)
+    }
+    const survivors = mutants
+      .filter(({ number }) => !killed.has(number))
+      .map((mutant) => ({ ...mutant, isReached: reached.has(mutant.number) || outside.has(mutant.number) }))
+    return { mutants, survivors }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function readMeasured(lines: readonly Line[], say: (line: string) => void) {
+  const tests: Measured[] = []
+  const outside = new Map<number, Set<string>>()
+  for (const line of lines) {
+    if ("fails" in line) say(`not used, because it fails without a fault: ${line.fails}`)
+    if ("outside" in line) {
+      for (const mutant of line.outside) outside.set(mutant, (outside.get(mutant) ?? new Set()).add(line.file))
+    }
+    if ("test" in line && line.reached.length > 0) {
+      const { test: name, file, ms, asked } = line
+      tests.push({ name, file, ms, limit: asked * 100 + 100_000, reached: new Set(line.reached) })
+    }
+  }
+  if (tests.length === 0) throw new Error("no test reaches a mutant")
+  return { tests, outside }
+}
+
+/** Adds what the tests kill to `killed`, and what has to be tried in a process of its own to `alone`. */
+async function runRound(
+  tests: readonly Measured[],
+  killed: Set<number>,
+  alone: Map<number, Set<string>>,
+  run: (order: Partial<Order>, ...words: string[]) => Promise<Run>,
+): Promise<void> {
+  let left = tests.map((test) => ({ ...test, mutants: new Set([...test.reached].filter((one) => !killed.has(one))) }))
+  for (;;) {
+    left = left.filter((test) => {
+      for (const mutant of killed) test.mutants.delete(mutant)
+      return test.mutants.size > 0
+    })
+    if (left.length === 0) return
+    const plan: Record<string, Planned> = {}
+    for (const { name, limit, mutants } of left) plan[name] = { mutants: [...mutants], limit }
+    const { lines, hung } = await run({ plan }, "run", ...new Set(left.map(({ file }) => file)))
+    const unfit = new Set(lines.flatMap((line) => ("fails" in line ? [line.fails] : [])))
+    for (const line of lines) {
+      if ("kills" in line && !unfit.has(line.kills)) killed.add(line.mutant)
+    }
+    for (const test of left.filter(({ name }) => unfit.has(name))) {
+      for (const mutant of test.mutants) alone.set(mutant, (alone.get(mutant) ?? new Set()).add(test.file))
+    }
+    if (!hung) return
+    const last = lines.findLast((line) => "begins" in line)
+    if (last === undefined || !("begins" in last)) throw new Error("the tests hang without a mutant")
+    killed.add(last.begins)
+    const done = new Set(lines.flatMap((line) => ("begins" in line ? [`${line.with}\n${line.begins}`] : [])))
+    for (const { name, mutants } of left)
+      for (const one of mutants) if (done.has(`${name}\n${one}`)) mutants.delete(one)
+  }
+}
+
+function runVitest(words: readonly string[], order: string, report: string): Promise<Run> {
+  return new Promise((done) => {
+    const child: ChildProcess = spawn(process.execPath, [vitest, ...words, "--config", config], {
+      cwd: root,
+      env: { ...process.env, [orderVariable]: order, NO_COLOR: "1" },
+      stdio: process.env.SIGNET_MUTATION_DEBUG ? "inherit" : "ignore",
+      detached: true,
+    })
+    let hung = false
+    let size = -1
+    // A loop that asks no switch can only be ended from outside.
+    const watch = setInterval(() => {
+      const now = statSync(report).size
+      if (now === size) {
+        hung = true
+        if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL")
+      }
+      size = now
+    }, silenceMs)
+    child.once("close", (status) => {
+      clearInterval(watch)
+      const text = readFileSync(report, "utf8")
+      const lines = text
+        .slice(0, text.lastIndexOf("\n") + 1)
+        .split("\n")
+        .filter(Boolean)
+      done({ lines: lines.map((line) => JSON.parse(line)), failed: status !== 0, hung })
+    })
+  })
+}

@@ -1,0 +1,3 @@
+import type { Reason } from "./reason.ts"
+
+export const canonicalReasons: readonly Reason[] = []

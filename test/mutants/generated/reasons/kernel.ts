@@ -1,0 +1,3 @@
+import type { Reason } from "./reason.ts"
+
+export const kernelReasons: readonly Reason[] = []

@@ -1,0 +1,36 @@
+import { parseArgs } from "node:util"
+import { folders, mutatedFiles } from "./folders.ts"
+import { hunt } from "./hunt.ts"
+import { reasons } from "./reasons/all.ts"
+
+// Finds the generated mutants that no test kills: npm run mutation -- [folder or file] [--slowest milliseconds].
+const startedAt = performance.now()
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { slowest: { type: "string" } } })
+const prefix = positionals[0] ?? ""
+
+const nameOf = (mutant: { file: string; change: string }) => `${mutant.file}  ${mutant.change}`
+const explained = new Set(reasons.flatMap(({ file, changes }) => changes.map((change) => nameOf({ file, change }))))
+const { mutants, survivors } = await hunt(
+  {
+    sources: mutatedFiles().filter((file) => file.startsWith(prefix)),
+    tests: folders.map((folder) => `${folder}/**/*.test.ts`),
+    isExplained: (mutant) => explained.has(nameOf(mutant)),
+    slowest: Number(values.slowest ?? Number.POSITIVE_INFINITY),
+  },
+  (line) => console.log(line),
+)
+
+const unexplained = survivors.filter((mutant) => !explained.has(nameOf(mutant)))
+for (const { file, line, change, isReached } of unexplained) {
+  console.log(`${isReached ? "SURVIVES " : "UNREACHED"} ${file}:${line}  ${change}`)
+}
+const surviving = new Set(survivors.map(nameOf))
+const stale = [...explained].filter((name) => name.startsWith(prefix) && !surviving.has(name))
+for (const name of stale) console.log(`KILLED, so its reason is stale: ${name}`)
+
+const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)
+const killed = mutants.length - survivors.length
+const score = ((100 * killed) / mutants.length).toFixed(1)
+console.log(`${killed} of ${mutants.length} mutants killed (${score} %) in ${seconds} s`)
+console.log(`${survivors.length - unexplained.length} survive for a reason, ${unexplained.length} without one`)
+process.exitCode = unexplained.length === 0 && stale.length === 0 ? 0 : 1

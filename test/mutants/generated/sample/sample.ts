@@ -1,0 +1,23 @@
+// What the test of the generator generates mutants of.
+export const limit = 2 + 1
+
+export function isAllowed(count: number, isAdmin: boolean): boolean {
+  return count < limit || isAdmin
+}
+
+/** The sample test gives it no value at or below the limit. */
+export function excess(value: number): number {
+  return value > limit ? value : 0
+}
+
+export function countTo(end: number): number {
+  let count = 0
+  for (;;) {
+    if (count >= end) return count
+    count++
+  }
+}
+
+export function never(): void {
+  if (limit < 0) throw new Error("no test reaches this condition")
+}
