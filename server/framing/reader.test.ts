@@ -28,6 +28,7 @@ describe("a length", () => {
     ["in four bytes where one does", [0x80, 0, 0, 1, 0], "MLS_NON_CANONICAL"],
     ["in four bytes where two do", [0x80, 0, 0x3f, 0xff], "MLS_NON_CANONICAL"],
     ["in eight bytes, of 4 GiB", [0xc0, 0, 0, 1, 0, 0, 0, 0], "MLS_MALFORMED"],
+    ["in eight bytes, of one that is there", [0xc0, 0, 0, 0, 0, 0, 0, 1, 7], "MLS_MALFORMED"],
     ["of 2^30 - 1, of which nothing is there", [0xbf, 0xff, 0xff, 0xff], "MLS_MALFORMED"],
     ["of one more than is there", [2, 0], "MLS_MALFORMED"],
     ["that is cut off", [0x80, 0], "MLS_MALFORMED"],
