@@ -5,7 +5,6 @@ const places = { file: "server/kernel/authz/administers.ts", test: "server/kerne
 const scopes = { file: `${kernel}/scopes.ts`, test: `${kernel}/scopes.test.ts` }
 const masks = { file: "server/rpc/field-mask.ts", test: "server/rpc/field-mask.test.ts" }
 const moves = { file: `${kernel}/moves.ts`, test: `${kernel}/moves.test.ts` }
-const addresses = { file: `${kernel}/address.ts`, test: `${kernel}/address.test.ts` }
 const writes = "test/attack/administrative-writes.test.ts"
 const removed = {
   file: "server/rpc/admin/membership.ts",
@@ -27,21 +26,6 @@ export const administrationMutants: readonly Mutant[] = [
     to: "caller.tenantId !== null && place.tenantId !== null && place.tenantId !== caller.tenantId",
     name: "of a tenant does not reach the app",
     ...places,
-  },
-  {
-    fault: "a tenant of the installation's app administers everything",
-    from: " && caller.tenantId === null",
-    to: "",
-    name: "of a tenant of the installation's app",
-    ...places,
-  },
-  {
-    fault: "an app's administrator gets tokens for any service",
-    file: `${kernel}/app.ts`,
-    from: "!isInstallationAdmin && !audiences.every",
-    to: "false && !audiences.every",
-    test: `${kernel}/app.test.ts`,
-    name: "gets its services from the installation, and gives them up by itself",
   },
   {
     fault: "an app is another to its provider",
@@ -74,13 +58,6 @@ export const administrationMutants: readonly Mutant[] = [
     ...scopes,
   },
   {
-    fault: "everybody in an app may administer it by default",
-    from: "isDefault && administrative.test(key)",
-    to: "false",
-    name: "make everybody an administrator",
-    ...scopes,
-  },
-  {
     fault: "what the service sets is only refused when the mask names it",
     from: 'refuseClosed(desc, values, "update", path)\n  const from',
     to: "const from",
@@ -103,13 +80,6 @@ export const administrationMutants: readonly Mutant[] = [
     name: "approve: - g s - - - - -",
     row: 'approve: "- g s - - - - -"',
     ...moves,
-  },
-  {
-    fault: "the service is told to ask an address of its own network",
-    from: " && publicName.test(address.host)",
-    to: "",
-    name: "of a cloud's metadata",
-    ...addresses,
   },
   {
     fault: "a secret is kept as it came",

@@ -92,15 +92,6 @@ export const authorityMutants: readonly Mutant[] = [
     name: "is refused: what is asked in one person's name, and then everything",
   },
   {
-    fault: "a backend writes down what it likes",
-    file: "server/kernel/messaging/backend.ts",
-    from: '  if (!backendKinds.has(kind)) return "kind"\n',
-    to: "",
-    test: "server/kernel/messaging/backend.test.ts",
-    name: "of another area is not",
-    row: "of another area is not",
-  },
-  {
     fault: "a backend of a tenant serves its whole app",
     file: `${authority}/backend.ts`,
     from: "return { appId, tenantId, isInstallation",

@@ -3,10 +3,6 @@ import type { Mutant } from "./mutant.ts"
 const authz = "server/kernel/authz"
 const policy = "server/guard/policy"
 const composites = { file: `${authz}/evaluate.ts`, test: `${authz}/composites.test.ts` }
-const cedar = {
-  test: `${authz}/effective.cedar.test.ts`,
-  name: "Cedar decides alike of random apps, tenants, contexts, resources, roles, grants and scopes",
-}
 const policyTest = `${policy}/policy.test.ts`
 
 /** Faults in what composites and grants decide, in what is said of it, and in the tests that people write of it. */
@@ -26,33 +22,12 @@ export const authorizationMutants: readonly Mutant[] = [
     ...composites,
   },
   {
-    fault: "a role that is not inherited is",
-    file: `${authz}/grants.ts`,
-    from: "if (grant.resource === null) return isInherited && ",
-    to: "if (grant.resource === null) return ",
-    ...cedar,
-  },
-  {
     fault: "a grant on a resource of no tenant is one on every tenant's",
     file: `${authz}/grants.ts`,
     from: "return isAt(grant, resource)",
     to: "return isAround(grant, resource)",
     test: `${authz}/effective.test.ts`,
     name: "a grant on a resource covers that one, in the place that it is of",
-  },
-  {
-    fault: "a grant holds at the moment it ends",
-    file: `${authz}/grants.ts`,
-    from: "nowMs < expiresAtMs",
-    to: "nowMs <= expiresAtMs",
-    ...cedar,
-  },
-  {
-    fault: "a token uses what was granted, whatever its scopes",
-    file: `${authz}/effective.ts`,
-    from: "if (!isUsable(of, holder.scopes, permission)) return false",
-    to: "",
-    ...cedar,
   },
   {
     fault: "an explanation blames the first part that failed",

@@ -1,7 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
 const providers = "server/providers"
-const judging = "server/kernel/identity/provider-notification"
 
 /** Faults in how IDP_B is believed. */
 export const idpBMutants: readonly Mutant[] = [
@@ -79,30 +78,5 @@ export const idpBMutants: readonly Mutant[] = [
     to: "",
     test: `${providers}/notification.test.ts`,
     name: "is refused when two teams claim its audience, and is none of a third's",
-  },
-  {
-    fault: "a notification never gets old",
-    file: `${judging}.ts`,
-    from: "nowSeconds > iat + maxAgeSeconds",
-    to: "false",
-    test: `${judging}.test.ts`,
-    name: "is refused older than a day",
-    row: "older than a day",
-  },
-  {
-    fault: "a notification's type may be what every object has",
-    file: `${judging}.ts`,
-    from: "Object.hasOwn(changes, event.type)",
-    to: "true",
-    test: `${judging}.test.ts`,
-    name: "of a type that every object has",
-  },
-  {
-    fault: "a notification is for a client of another provider with the same audience",
-    file: `${judging}.ts`,
-    from: 'provider === "IDP_B" && ',
-    to: "",
-    test: `${judging}.test.ts`,
-    name: "its audience, of another provider",
   },
 ]

@@ -1,26 +1,11 @@
 import type { Mutant } from "./mutant.ts"
 
-const chain = { file: "server/kernel/authz/envelope.ts", test: "server/kernel/authz/envelope.test.ts" }
 const envelopes = "test/attack/envelopes.test.ts"
 const contexts = "test/attack/mailbox.test.ts"
 const forwarders = "test/attack/forwarders.test.ts"
 
 /** Faults in whose authority a message carries, and how often it is handled. */
 export const mailboxMutants: readonly Mutant[] = [
-  {
-    ...chain,
-    fault: "a forwarder may widen",
-    from: 'return isWithin(envelope.scopes, parent.scopes) ? undefined : "ENVELOPE_SCOPES_WIDENED"',
-    to: "return undefined",
-    name: "may not widen",
-  },
-  {
-    ...chain,
-    fault: "whoever has read an envelope may forward it",
-    from: "if (receiver === undefined || !envelope.sender.ownedAudiences.includes(receiver))",
-    to: "if (receiver === undefined)",
-    name: "goes on with the one that it was posted to",
-  },
   {
     fault: "what a transport does with its buffer is done to the message",
     file: "server/guard/mailbox-payload.ts",
@@ -30,41 +15,12 @@ export const mailboxMutants: readonly Mutant[] = [
     name: "bytes are written over while they are verified",
   },
   {
-    fault: "an expired certificate of any key leads to questions about others",
-    file: "server/guard/mailbox-certificate.ts",
-    from: 'if (kidOf(certificate) !== kid) return "ENVELOPE_CERTIFICATE_INVALID"',
-    to: "",
-    test: "server/guard/mailbox.test.ts",
-    name: "a certificate that is out of time leads to no question about keys of somebody else's choice",
-  },
-  {
     fault: "a guard that is patient by default makes its mailboxes take old authority",
     file: "server/guard/mailbox.ts",
     from: "const freshness = requirement.freshness ?? inherited",
     to: 'const freshness = requirement.freshness ?? { ...inherited, onStale: "DENY" }',
     test: contexts,
     name: "alone takes the authority of the time of sending",
-  },
-  {
-    ...chain,
-    fault: "an envelope follows from any other",
-    from: "envelope.parentDigest === parent.digest &&",
-    to: "",
-    name: "has the digest of the one before",
-  },
-  {
-    ...chain,
-    fault: "a forwarder gives an envelope more time",
-    from: "envelope.exp <= parent.exp &&",
-    to: "",
-    name: "does not outlive the one before",
-  },
-  {
-    ...chain,
-    fault: "an envelope is taken in every mailbox that its sender may post to",
-    from: 'if (envelope.mailbox !== place.mailbox) return "ENVELOPE_MAILBOX_MISMATCH"',
-    to: "",
-    name: "is not taken in another mailbox",
   },
   {
     fault: "a context token is good in whoever's envelope",
@@ -121,22 +77,6 @@ export const mailboxMutants: readonly Mutant[] = [
     to: "{mailbox} ",
     test: envelopes,
     name: "an envelope with another message and the id of one that is to come uses up nothing",
-  },
-  {
-    fault: "a handler that failed keeps its envelope",
-    file: "server/guard/mailbox.ts",
-    from: "await release().catch(() => undefined)",
-    to: "",
-    test: "server/guard/mailbox.test.ts",
-    name: "again at once, when its handler failed",
-  },
-  {
-    fault: "a context is had for a token of another service",
-    file: "server/kernel/token/context-exchange.ts",
-    from: 'if (!account.ownedAudiences.includes(subject.audience)) return refuse("AUDIENCE_MISMATCH")',
-    to: "",
-    test: "server/kernel/token/context-exchange.test.ts",
-    name: "of a token that was not addressed to it",
   },
   {
     fault: "a service registers a key that it does not have",

@@ -5,7 +5,6 @@ const commits = "test/attack/messaging-commits.test.ts"
 const joiners = "test/attack/messenger-joiners.test.ts"
 const enrolling = "test/attack/messenger-enrolling.test.ts"
 const places = "test/attack/messaging-places.test.ts"
-const fields = "server/framing/fields.test.ts"
 const lists = "clients/core/messaging/verification/device-lists.test.ts"
 const queue = "clients/core/messaging/receiving/queue.test.ts"
 const stored = {
@@ -126,73 +125,6 @@ export const paperMutants: readonly Mutant[] = [
     from: 'if (!equalBytes(info.proof ?? new Uint8Array(), proof)) throw mismatch("the GroupInfo has another proof")',
     to: "",
     name: "whose GroupInfo has a proof though the commit has none is refused, or no other member could commit again",
-  },
-  {
-    fault: "an update path may be longer than the tree",
-    file: "server/framing/next-tree.ts",
-    from: "steps.length !== path.length || ",
-    to: "",
-    test: "server/framing/next-tree.test.ts",
-    name: "a path that is not the tree's leads nowhere",
-  },
-  {
-    fault: "an update may bring the signature key of another member",
-    file: "server/framing/next-tree.ts",
-    from: "own && equalBytes(own, leafNode.signatureKey) ? [] : [leafNode.signatureKey]",
-    to: "own ? [] : [leafNode.signatureKey]",
-    test: "server/framing/next-tree.test.ts",
-    name: "a key that is in the tree does not come in again, and a blank leaf does not go",
-  },
-  {
-    fault: "any sender type is a member's",
-    file: "server/framing/commit.ts",
-    from: 'if (type < 1 || type > 4) refuse(reader, "MLS_MALFORMED", "sender_type", start)',
-    to: "",
-    test: fields,
-    name: "commit: an unknown sender type is refused",
-    row: "%s: an unknown %s is refused",
-  },
-  {
-    fault: "a proposal is of any kind",
-    file: "server/framing/commit.ts",
-    from: 'if (or !== 1) refuse(reader, "MLS_MALFORMED", "proposal_or_ref_type", start)',
-    to: "",
-    test: fields,
-    name: "commit: an unknown kind of a proposal is refused",
-    row: "%s: an unknown %s is refused",
-  },
-  {
-    fault: "a group may speak another version of MLS",
-    file: "server/framing/group-info.ts",
-    from: 'if (version !== 1) refuse(reader, "MLS_UNSUPPORTED", "group_context.version", start)',
-    to: "",
-    test: fields,
-    name: "groupInfo: an unknown version of the group is refused",
-    row: "%s: an unknown %s is refused",
-  },
-  {
-    fault: "something may follow a GroupContext",
-    file: "server/framing/group-info.ts",
-    from: 'finish(reader, "the group context")',
-    to: "",
-    test: fields,
-    name: "a GroupContext ends where it ends",
-  },
-  {
-    fault: "two leaves may have one device",
-    file: "server/kernel/messaging/roster.ts",
-    from: "if (devices.size < roster.length || credentials.size < roster.length)",
-    to: "if (credentials.size < roster.length)",
-    test: "server/kernel/messaging/roster.test.ts",
-    name: "a device has one leaf",
-  },
-  {
-    fault: "two leaves may have one credential",
-    file: "server/kernel/messaging/roster.ts",
-    from: "if (devices.size < roster.length || credentials.size < roster.length)",
-    to: "if (devices.size < roster.length)",
-    test: "server/kernel/messaging/roster.test.ts",
-    name: "a credential is in one leaf",
   },
   {
     ...welcome,

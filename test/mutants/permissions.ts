@@ -50,20 +50,6 @@ export const permissionMutants: readonly Mutant[] = [
     ...changes,
   },
   {
-    fault: "a snapshot of an older version is taken",
-    from: " &&\n    perm_ver === key.permVer",
-    to: "",
-    row: "of an older version under the newer one",
-    ...snapshots,
-  },
-  {
-    fault: "a snapshot of somebody else is taken",
-    from: "sub === key.principalId &&",
-    to: "",
-    row: "of somebody else",
-    ...snapshots,
-  },
-  {
     fault: "a grant whose place is not understood is everywhere",
     from: "return value === undefined ? null : parse(value)",
     to: "return value === undefined ? null : (parse(value) ?? null)",

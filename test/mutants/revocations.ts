@@ -1,9 +1,5 @@
 import type { Mutant } from "./mutant.ts"
 
-const statement = "server/kernel/revocation/statement.ts"
-const statements = "server/kernel/revocation/statement.test.ts"
-const set = "server/kernel/revocation/revocation-set.ts"
-const sets = "server/kernel/revocation/revocation-set.test.ts"
 const feed = "server/guard/revocation-feed.ts"
 const feeds = "server/guard/revocation-feed.test.ts"
 const log = "server/store/postgres/revocation-log.ts"
@@ -14,69 +10,12 @@ const rings = "server/keys/key-ring.test.ts"
 /** Faults in what is revoked, who hears of it, and what signs that. */
 export const revocationMutants: readonly Mutant[] = [
   {
-    fault: "a log that lost its end is believed",
-    file: statement,
-    from: 'if (head < position.head) return "ROLLBACK"',
-    to: "",
-    test: feeds,
-    name: "a log that ends before what was read is not believed, and what was read of it stays",
-  },
-  {
-    fault: "a statement that leaves something out is taken",
-    file: statement,
-    from: 'if (from > position.seq) return "GAP"',
-    to: "",
-    test: feeds,
-    name: "a gap leads to the beginning, and a lower end is not believed there either",
-  },
-  {
-    fault: "an old statement counts as news",
-    file: statement,
-    from: "|| asOfMs < expected.nowMs - maxAgeMs",
-    to: "",
-    test: statements,
-    name: "that was kept for a minute",
-  },
-  {
-    fault: "a page in the middle counts as the end",
-    file: statement,
-    from: "asOfMs: to === head ? Math.max(position.asOfMs, asOfMs) : position.asOfMs",
-    to: "asOfMs: Math.max(position.asOfMs, asOfMs)",
-    test: statements,
-    name: "page by page: until the last, no more is known than before",
-  },
-  {
-    fault: "what acts again takes tokens from before",
-    file: set,
-    from: 'return issuedAtMs < entry.issuedBeforeMs ? "before" : undefined',
-    to: "return undefined",
-    test: sets,
-    name: "a PRINCIPAL: tokens from before stay refused, later ones count",
-    row: "tokens from before stay refused, later ones count",
-  },
-  {
-    fault: "a service that acts is not looked at",
-    file: set,
-    from: 'actor: actor === "all" ? "SUSPENDED" : "ACTIVE"',
-    to: 'actor: "ACTIVE"',
-    test: sets,
-    name: "who acts",
-  },
-  {
     fault: "a set that is full forgets silently",
     file: feed,
     from: "if (!revoked.add(entries, clock.nowMs())) {",
     to: "revoked.add(entries, clock.nowMs())\n      if (capacity < 0) {",
     test: feeds,
     name: "more than there is room for is stale, not forgotten",
-  },
-  {
-    fault: "a verified token outlives its key",
-    file: feed,
-    from: 'revoked.isKeyRevoked(kid, clock.nowMs()) ? "KEY_UNKNOWN" : keys.find(kid)',
-    to: "keys.find(kid)",
-    test: feeds,
-    name: "a key that was revoked is withdrawn at once, also from what was verified with it",
   },
   {
     fault: "an entry that is being written holds up the others",

@@ -2,7 +2,6 @@ import type { Mutant } from "./mutant.ts"
 
 const rpc = "server/rpc/auth/sign-in"
 const planning = "server/kernel/identity/first-login.ts"
-const plans = "server/kernel/identity/first-login.test.ts"
 const linking = "server/kernel/identity/magic-link.ts"
 const links = "server/kernel/identity/magic-link.test.ts"
 const takeover = "test/attack/takeover.test.ts"
@@ -21,40 +20,6 @@ export const signInMutants: readonly Mutant[] = [
     name: "adopts no account that was unlinked: not by signing in, and not by its address",
   },
   {
-    fault: "an invitation lasts",
-    file: planning,
-    from: "nowMs < invitation.expiresAtMs &&",
-    to: "",
-    test: plans,
-    name: "one that is out of time too",
-    row: '["out of time", { expiresAtMs: 1_000 }]',
-  },
-  {
-    fault: "anybody takes an invitation that names somebody",
-    file: planning,
-    from: "(invitation.principalId === null || invitation.principalId === principal?.id)",
-    to: "true",
-    test: plans,
-    name: "one that is somebody else's too",
-    row: `["somebody else's", {`,
-  },
-  {
-    fault: "an invitation lifts a suspension",
-    file: planning,
-    from: 'facts.invitedMembership?.status === "SUSPENDED" || ',
-    to: "",
-    test: plans,
-    name: "nor the suspension of the place that it is for",
-  },
-  {
-    fault: "whoever is suspended in a tenant comes in by a context",
-    file: planning,
-    from: " || facts.isSuspendedAround",
-    to: "",
-    test: plans,
-    name: "who is suspended in the tenant is in none of its contexts",
-  },
-  {
     fault: "a page uses a link of its own app in another",
     file: linking,
     from: "expiresAtMs >= own.expiresAtMs - heldBackMs",
@@ -69,14 +34,6 @@ export const signInMutants: readonly Mutant[] = [
     to: "newest?.appId === app.id",
     test: links,
     name: "none is no way around a challenge",
-  },
-  {
-    fault: "a link that another app asked for is this app's",
-    file: linking,
-    from: "own.codeChallenge === codeChallenge && !mayBeElsewheres(own)",
-    to: "own.codeChallenge === codeChallenge",
-    test: links,
-    name: "also for who shows a verifier",
   },
   {
     fault: "a link leads to what begins like an address of the app",

@@ -3,8 +3,6 @@ import type { Mutant } from "./mutant.ts"
 const rpc = "server/rpc/token"
 const contexts = "test/story/context-tokens.test.ts"
 const clients = "test/attack/client-authentication.test.ts"
-const exchange = "server/kernel/token/exchange.ts"
-const exchanges = "server/kernel/token/exchange.test.ts"
 const audit = "test/story/audit-of-tokens.test.ts"
 const errors = "test/story/token-errors.test.ts"
 const delegation = "server/rpc/delegation/delegation-service.ts"
@@ -12,10 +10,6 @@ const delegations = "test/attack/delegations.test.ts"
 const suspended = "test/attack/suspended-places.test.ts"
 const assertion = `${rpc}/client-assertion.ts`
 const assertions = `${rpc}/client-assertion.test.ts`
-const payload = "server/guard/mailbox-payload.ts"
-const payloads = "server/guard/mailbox-payload.test.ts"
-const certificate = "server/kernel/machine/envelope-certificate.ts"
-const certificates = "server/kernel/machine/envelope-certificate.test.ts"
 
 /** Faults in what the token endpoint and its neighbours check. */
 export const tokenEndpointMutants: readonly Mutant[] = [
@@ -69,31 +63,6 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     to: "",
     test: contexts,
     name: "for a token that was addressed to somebody else, and what was tried is written down",
-  },
-  {
-    fault: "a standing delegation holds under every policy of its service",
-    file: exchange,
-    from: " && isOf(standing, id)",
-    to: "",
-    test: exchanges,
-    name: "under a policy that the standing delegation does not name",
-  },
-  {
-    fault: "a standing delegation names any policy",
-    file: exchange,
-    from: "policy.id === delegation.policyId && ",
-    to: "",
-    test: exchanges,
-    name: "under a standing delegation under a policy that has ended: one answer for all",
-    row: "under a policy that has ended",
-  },
-  {
-    fault: "a service exchanges under another service's policy",
-    file: exchange,
-    from: " && policy.actorPrincipalId === actor.principalId",
-    to: "",
-    test: exchanges,
-    name: "under the standing policy of another service",
   },
   {
     fault: "a client that does not exist is the one that was read in its place",
@@ -291,31 +260,5 @@ export const tokenEndpointMutants: readonly Mutant[] = [
     test: assertions,
     name: "an assertion is not taken then",
     row: "is not taken then",
-  },
-  {
-    fault: "an envelope's fields may be unknown",
-    file: payload,
-    from: "payload !== undefined && !hasUnknown(payload) && isSound(payload)",
-    to: "payload !== undefined && isSound(payload)",
-    test: payloads,
-    name: "is not read with a field that is not known, nor if it is none",
-  },
-  {
-    fault: "an envelope's message may have half a digest",
-    file: payload,
-    from: "    payload.messageSha256.length === 32 &&\n",
-    to: "",
-    test: payloads,
-    name: "is not read with half a digest of the message",
-    row: "half a digest of the message",
-  },
-  {
-    fault: "a certificate lives for as long as it says",
-    file: certificate,
-    from: '  if (exp - iat > certificateSeconds) return "ENVELOPE_CERTIFICATE_INVALID"\n',
-    to: "",
-    test: certificates,
-    name: "is not taken with a wrong end",
-    row: '["end"',
   },
 ]
