@@ -1,9 +1,12 @@
-import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { create } from "@bufbuild/protobuf"
+import { IssuerKeySetBodyV1Schema, IssuerKeyV1Schema, KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
+import { SignatureScheme } from "@signet/proto/credential/v1/signed"
 import { expect, test } from "vitest"
 import { toHex } from "./bytes.ts"
 import { hash, keyIdOf } from "./hash.ts"
-import { issueIssuerKeySet } from "./issuer-keys.ts"
-import { codeOfAsync } from "./testing/code-of.ts"
+import { issueIssuerKeySet, verifyIssuerKeySet } from "./issuer-keys.ts"
+import { codeOf, codeOfAsync } from "./testing/code-of.ts"
+import { resigned } from "./testing/refusals/refusal.ts"
 import * as world from "./testing/world.ts"
 
 const { issuerKeys, keySetBytes, keySetFields, root } = world
@@ -26,4 +29,17 @@ test("a set that no client would take is not issued", async () => {
   const code = await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: twice }, root))
   expect(code).toBe("ISSUER_KEYS_MALFORMED")
   expect(await codeOfAsync(() => issueIssuerKeySet({ ...keySetFields, keys: [] }, root))).toBe("CPB_REQUIRED")
+})
+
+test("a key has its own key id, not one that no other key of the set has", async () => {
+  const [first] = keySetFields.keys
+  if (first === undefined) throw new Error("the set has keys")
+  const setOf = (keyId: Uint8Array) => {
+    const key = create(IssuerKeyV1Schema, { ...first, scheme: SignatureScheme.ED25519, keyId })
+    return resigned(IssuerKeySetBodyV1Schema, keySetBytes, { keys: [key] }, root)
+  }
+  const expected = { roots: [root.publicKey], issuerId: world.issuerId, atSeconds: world.now }
+  expect(codeOf(() => verifyIssuerKeySet(setOf(keyIdOf(first.key)), expected))).toBe("ok")
+  const strange = setOf(keyIdOf(world.strangerKey.publicKey))
+  expect(codeOf(() => verifyIssuerKeySet(strange, expected))).toBe("ISSUER_KEYS_MALFORMED")
 })

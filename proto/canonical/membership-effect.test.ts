@@ -50,6 +50,7 @@ test.each<[string, typeof adding | undefined, Partial<CommitEffect>, CanonicalCo
   ["one removed too many", removing, { removed: [leaf(1), leaf(2), leaf(3)] }, "PROOF_SUBJECTS_MISMATCH"],
   ["another removed", removing, { removed: [leaf(1), leaf(3)] }, "PROOF_SUBJECTS_MISMATCH"],
   ["one removed twice", removing, { removed: [leaf(1), leaf(1)] }, "PROOF_SUBJECTS_MISMATCH"],
+  ["one removed twice beside another", removing, { removed: [leaf(1), leaf(2), leaf(2)] }, "PROOF_SUBJECTS_MISMATCH"],
   [
     "anybody else may not commit it",
     adding,

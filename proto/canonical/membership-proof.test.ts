@@ -1,3 +1,4 @@
+import { MembershipOp } from "@signet/proto/credential/v1/policy_proof"
 import { expect, test } from "vitest"
 import { hash } from "./hash.ts"
 import { issueMembershipProof, verifyMembershipProof } from "./membership-proof.ts"
@@ -25,4 +26,13 @@ test("subjects in another order are the same proof", async () => {
 
 test("a proof that no client would take is not issued", async () => {
   expect(await codeOfAsync(() => issueMembershipProof({ ...proofFields, added: [] }, proofKey))).toBe("PROOF_MALFORMED")
+})
+
+test("a reset names who asked for it, and replaces an epoch", async () => {
+  const reset = { ...proofFields, op: MembershipOp.RESET }
+  expect(await codeOfAsync(() => issueMembershipProof(reset, proofKey))).toBe("ok")
+  expect(await codeOfAsync(() => issueMembershipProof({ ...reset, baseEpoch: 1n }, proofKey))).toBe("ok")
+  for (const change of [{ baseEpoch: 0n }, { requester: new Uint8Array(0) }]) {
+    expect(await codeOfAsync(() => issueMembershipProof({ ...reset, ...change }, proofKey))).toBe("PROOF_MALFORMED")
+  }
 })

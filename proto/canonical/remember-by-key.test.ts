@@ -20,6 +20,13 @@ test("bytes that are no key are looked at again each time", () => {
   expect([of(keyOf(1)), of(keyOf(1)), asked]).toEqual([undefined, undefined, 2])
 })
 
+test("bytes that are no key take no place", () => {
+  const made: number[] = []
+  const { of } = rememberByKey((key) => (key[0] === 9 ? undefined : { made: made.push(key[0] ?? 0) }), 1)
+  for (const value of [1, 9, 1]) of(keyOf(value))
+  expect(made).toEqual([1])
+})
+
 test("bytes that are changed afterwards are another key", () => {
   const { of } = rememberByKey((key) => ({ first: key[0] }))
   const key = keyOf(1)

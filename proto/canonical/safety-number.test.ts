@@ -44,3 +44,8 @@ test("five bytes are five digits, with their zeros, and what is left over is not
     "00007 00000 27775",
   )
 })
+
+test("five bytes are five digits, and what is left over is none", () => {
+  expect(digits(Uint8Array.of(0, 0, 0, 0, 7))).toBe("00007")
+  expect(digits(Uint8Array.of(0, 0, 0, 1, 0, 9))).toBe("00256")
+})

@@ -28,6 +28,12 @@ test.each<[string, string, SafetyView, string]>([
     { ...onBobs, local: { ...bob, userId: world.id(9) } },
     "QR_WRONG_USER",
   ],
+  [
+    "a code between somebody else and Bob",
+    shown,
+    { ...onBobs, remote: { ...alice, userId: world.id(9) } },
+    "QR_WRONG_USER",
+  ],
   ["a code of another tenant", shown, { ...onBobs, tenantId: world.id(9) }, "QR_WRONG_TENANT"],
   ["a code of a tenant outside any", shown, { ...onBobs, tenantId: undefined }, "QR_WRONG_TENANT"],
   ["a code of another app", shown, { ...onBobs, appId: world.id(9) }, "QR_WRONG_APP"],

@@ -68,6 +68,10 @@ test("takes for a key what the portable one takes for a key", () => {
   expect(isSoundPublicKey(new Uint8Array(31))).toBe(false)
 })
 
+test("a seed has 32 bytes", () => {
+  expect(() => nodeSigner(new Uint8Array(31))).toThrow("a seed has 32 bytes")
+})
+
 test("bytes of another length are no key and no signature", () => {
   const { publicKey, sign } = nodeSigner(seedOf(7))
   expect(nodeVerify(publicKey.subarray(1), message, sign(message))).toBe(false)
