@@ -7,6 +7,14 @@ export const root = resolve(import.meta.dirname, "../../..")
 /** The folders whose rules are checked with generated mutants, by the tests of the same folders. */
 export const folders = ["server/kernel", "server/guard", "proto/canonical", "server/framing"] as const
 
+/** Tests in other folders that hold rules of the four: what calls a rule is tested with it. */
+export const furtherTests: readonly string[] = [
+  "server/providers/*.test.ts",
+  "server/keys/*.test.ts",
+  "server/node/admin/sealing-keys.test.ts",
+  "server/store/postgres/audit-*.test.ts",
+]
+
 /** Tests, and files that only tests, vectors and the policy tool use. */
 const isLeftOut = /\.test\.ts$|\/(testing|vectors|policy)\/|\/node\/policy\.ts$/
 

@@ -28,6 +28,7 @@ describe("the generator", () => {
   })
 })
 
+// Each of its five processes starts a Vitest.
 test("a hunt kills what tests notice, and says what they do not", async () => {
   const sample = "test/mutants/generated/sample"
   const question = {
@@ -44,7 +45,7 @@ test("a hunt kills what tests notice, and says what they do not", async () => {
     ["limit < 0 → limit <= 0", false],
   ])
   expect(found.mutants).toHaveLength(15)
-})
+}, 300_000)
 
 test.each(reasons.map((reason) => [reason.file, reason] as const))(
   "reasons for %s are of mutants that are there",

@@ -28,7 +28,7 @@ interface Run {
 
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs")
 const config = resolve(import.meta.dirname, "vitest.config.ts")
-const silenceMs = 60_000
+const silenceMs = 180_000
 
 /** Tests up to so many milliseconds run first: most mutants need no slower one. */
 const rounds = [20, 200, Number.POSITIVE_INFINITY]
@@ -63,6 +63,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
   }
   try {
     const measured = await run({}, "related", "--run", ...sources)
+    if (measured.hung) throw new Error("the tests hang without a mutant")
     const { tests, outside } = readMeasured(measured.lines, say)
     const reached = new Set(tests.flatMap((test) => [...test.reached]))
     say(`${mutants.length} mutants, ${reached.size} reached by ${tests.length} tests`)
@@ -73,7 +74,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
       const spared = slowest > slowestForExplained ? explained : new Set<number>()
       const chosen = tests
         .filter(({ ms }) => ms > fastest && ms <= slowest)
-        .map((test) => ({ ...test, reached: test.reached.difference(spared) }))
+        .map((test) => ({ ...test, reached: new Set([...test.reached].filter((mutant) => !spared.has(mutant))) }))
       await runRound(chosen, killed, alone, run)
       fastest = slowest
       say(`${killed.size} killed by tests of up to ${slowest} ms`)
