@@ -72,6 +72,27 @@ test("the index of docs links to every page", () => {
   expect(listed.filter((page) => !index.includes(`](${page.slice("docs/".length)})`))).toEqual([])
 })
 
+describe("docs/decisions", () => {
+  const names = readdirSync(join(root, "docs/decisions")).filter((name) => /^\d{4}-/.test(name))
+  const index = readFileSync(join(root, "docs/decisions/README.md"), "utf8")
+
+  test.each(names)("%s has a date, a status and its alternatives, as the index does", (name) => {
+    const text = readFileSync(join(root, "docs/decisions", name), "utf8")
+    const lead =
+      /^# (\d{4}) (.+)\n\n\| date \| status \| alternatives \|\n\|---\|---\|---\|\n\| (.+?) \| (.+?) \| .{20,} \|\n/
+    const [, number = "", title = "", date = "", status = ""] = lead.exec(text) ?? []
+    expect(name.startsWith(number)).toBe(true)
+    expect(date).toMatch(/^20\d\d-\d\d-\d\d$/)
+    expect(index).toContain(`| ${number} | [${title}](${name}) | ${date} | ${status} |`)
+  })
+
+  test("are numbered without a gap that the index does not explain", () => {
+    const listed = [...index.matchAll(/^\| (\d{4}) \| (.+?) \|/gm)].map(([, number = ""]) => Number(number))
+    expect(listed).toEqual(listed.map((_, position) => position + 1))
+    expect(listed.length).toBeGreaterThanOrEqual(names.length)
+  })
+})
+
 describe("docs/explanation/architecture.md", () => {
   const page = readFileSync(join(root, "docs/explanation/architecture.md"), "utf8")
   const listed = [...page.matchAll(/^\| `([\w./-]+)` \|/gm)].map(([, folder = ""]) => folder)
