@@ -19,9 +19,7 @@ const markdown = (folder: string) =>
     .map((path) => (folder === "." ? path : `${folder}/${path}`))
     .toSorted()
 
-const corpora: readonly Corpus[] = [
-  { name: "documents", files: markdown("docs"), proseOf: proseOfMarkdown },
-]
+const corpora: readonly Corpus[] = [{ name: "documents", files: markdown("docs"), proseOf: proseOfMarkdown }]
 
 /** Files that state what a program or another owner wrote, each with its reason. */
 const unchecked: Readonly<Record<string, string>> = {}
@@ -95,7 +93,7 @@ const plain = (block: string): string =>
 /** A colon before a capital letter and a semicolon do not end a sentence: a reader still holds its beginning. */
 const sentencesOf = (block: string): readonly string[] =>
   block
-    .split(/(?<=[.!?][)"”]?) +(?=["“(]?[A-Z0-9])/)
+    .split(/(?<=[.!?][)"”]?)(?<!\b(?:e\.g|i\.e)\.) +(?=\S)/)
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence.split(" ").length > 3)
 
@@ -132,7 +130,7 @@ test("every exception is used", () => {
 test("sees each kind of defect", () => {
   expect(defectsOf("Whoever calls is told what is wrong.").length).toBe(3)
   expect(defectsOf("What does the server see?")).toEqual([])
-  expect(defectsOf(`The server rejects ${"a very ".repeat(20)}long sentence.`)[0]).toMatch(/^44 words/)
+  expect(defectsOf(`The server rejects ${"a very ".repeat(20)}long sentence.`)[0]).toMatch(/^45 words/)
   expect(
     proseOfMarkdown("# What it is\n\n| a cell | `code` |\n|---|---|\n\nSome [text](x.md) of `two\nlines`.\n"),
   ).toEqual(["a cell", "CODE", "Some text of CODE."])
