@@ -48,11 +48,12 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     shutdownSignal: shutdown,
     ...(options.unary ? { unary: options.unary } : {}),
   }
-  const { routes } = called
+  await app.register(rpcPlugin, common)
+  // As in app.ts: health and reflection have no rules to check.
   await app.register(rpcPlugin, {
     ...common,
+    interceptors: called.interceptors.filter((interceptor) => !checks.includes(interceptor)),
     routes(router) {
-      routes(router)
       health.routes(router)
       if (options.reflected) reflectionRoutes(options.reflected)(router)
     },
