@@ -6,9 +6,10 @@ export function frontUnderTest(options: UnderTestOptions) {
   const { faults, reached, health, called } = underTest(options)
   const front = createFront({
     ...called,
-    routes(router) {
-      called.routes(router)
-      health.routes(router)
+    // As in worker.ts: health has no rules to check.
+    open: {
+      routes: health.routes,
+      interceptors: called.interceptors.filter((interceptor) => !options.checks?.includes(interceptor)),
     },
     isAllowedOrigin: async (origin) => origin === "https://app.example",
     isReady: async () => true,
