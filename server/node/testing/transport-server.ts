@@ -1,6 +1,7 @@
 // Services under test on Node's server, over all that it has.
 import type { DescService } from "@bufbuild/protobuf"
 import { createContextValues, type Interceptor } from "@connectrpc/connect"
+import { Health } from "@signet/proto/grpc/health/v1/health"
 import type { FastifyInstance } from "fastify"
 import { serveFetch } from "../../edge/node/testing/serve-fetch.ts"
 import { frontUnderTest } from "../../edge/worker/testing/front-under-test.ts"
@@ -13,7 +14,7 @@ import { restPlugin } from "../rest-plugin.ts"
 import { rpcPlugin } from "../rpc-plugin.ts"
 import { services, underTest } from "./under-test.ts"
 
-const checks = [validate(services.flatMap((service) => service.methods.map((method) => method.input)))]
+const checks = [validate([...services, Health].flatMap((service) => service.methods.map((method) => method.input)))]
 
 export interface TransportServer {
   readonly app: FastifyInstance
@@ -48,16 +49,19 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     shutdownSignal: shutdown,
     ...(options.unary ? { unary: options.unary } : {}),
   }
-  await app.register(rpcPlugin, common)
-  // As in app.ts: health and reflection have no rules to check.
+  const { routes } = called
   await app.register(rpcPlugin, {
     ...common,
-    interceptors: called.interceptors.filter((interceptor) => !checks.includes(interceptor)),
     routes(router) {
+      routes(router)
       health.routes(router)
-      if (options.reflected) reflectionRoutes(options.reflected)(router)
     },
   })
+  // As in app.ts: reflection has no rules to check.
+  const { reflected, more = [] } = options
+  if (reflected) {
+    await app.register(rpcPlugin, { ...common, interceptors: more, routes: reflectionRoutes(reflected) })
+  }
   await app.register(restPlugin, common)
   await options.add?.(app)
   const url = await app.listen({ host: "127.0.0.1", port: 0 })

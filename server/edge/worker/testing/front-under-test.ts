@@ -6,10 +6,9 @@ export function frontUnderTest(options: UnderTestOptions) {
   const { faults, reached, health, called } = underTest(options)
   const front = createFront({
     ...called,
-    // As in worker.ts: health has no rules to check.
-    open: {
-      routes: health.routes,
-      interceptors: called.interceptors.filter((interceptor) => !options.checks?.includes(interceptor)),
+    routes(router) {
+      called.routes(router)
+      health.routes(router)
     },
     isAllowedOrigin: async (origin) => origin === "https://app.example",
     isReady: async () => true,
