@@ -136,6 +136,8 @@ describe("parsing claims", () => {
     ["scopes as one text", { ...user, scp: "notes.read" }, "MALFORMED_CREDENTIAL"],
     ["a scope that is none", { ...user, scp: [1] }, "MALFORMED_CREDENTIAL"],
     ["a negative permission version", { ...user, perm_ver: -1 }, "MALFORMED_CREDENTIAL"],
+    ["one without a policy's", { ...user, perm_ver: -1, pol_ver: undefined }, "MALFORMED_CREDENTIAL"],
+    ["a policy's version above the whole", { ...user, perm_ver: 7, pol_ver: 8 }, "MALFORMED_CREDENTIAL"],
     ["no grant type", without(user, "gty"), "MALFORMED_CREDENTIAL"],
     ["a grant type of every object", { ...user, gty: "constructor" }, "MALFORMED_CREDENTIAL"],
     ["a user without identity", without(user, "identity_id"), "MALFORMED_CREDENTIAL"],
@@ -189,4 +191,9 @@ describe("parsing claims", () => {
       }),
     )
   })
+})
+
+test("a life of 900 seconds is taken, and versions of which all is the policy's", () => {
+  const claims = { ...user, exp: user.iat + 900, perm_ver: 7, pol_ver: 7 }
+  expect(parseClaims(claims)).toMatchObject({ exp: user.iat + 900, perm_ver: 7, pol_ver: 7 })
 })
