@@ -55,6 +55,26 @@ test.each(pages)("every heading that %s links to is there", (page) => {
   expect(missing.map(([link]) => link)).toEqual([])
 })
 
+test.each(pages)("every source that %s names is there", (page) => {
+  const text = readFileSync(join(root, page), "utf8")
+  const named = [...text.matchAll(/`((?:server|clients|test|proto|docs|scripts|guards|gen)\/[\w./-]+\.\w+)`/g)]
+  expect(named.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)))).toEqual([])
+})
+
+/** Folders that a newcomer opens first: each explains itself. */
+const entrances = ["server/kernel", "server/keys", "server/providers", "server/rpc", "server/serving", "server/store"]
+
+describe("a README of its own", () => {
+  const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] }
+  const top = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !/^(node_modules|dist|coverage|\..*)$/.test(entry.name))
+    .map(({ name }) => name)
+
+  test.each([...new Set([...top, ...workspaces, ...entrances])])("is in %s", (folder) => {
+    expect(existsSync(join(root, folder, "README.md"))).toBe(true)
+  })
+})
+
 const kinds = { tutorials: "Tutorial", "how-to": "How-to", reference: "Reference", explanation: "Explanation" }
 
 test.each(pages.filter((page) => /^docs\/(tutorials|how-to|reference|explanation)\//.test(page)))(
