@@ -57,7 +57,7 @@ export async function openAccount(cli: Cli, profile: NamedProfile): Promise<Acco
 }
 
 export const notSignedIn = ({ name, server }: NamedProfile): CommandError =>
-  new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `nobody is signed in to ${server} (profile ${name})`, {
+  new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `you are not signed in to ${server} (profile ${name})`, {
     hint: "Sign in: signet login",
   })
 

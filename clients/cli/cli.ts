@@ -38,7 +38,7 @@ export interface NamedProfile extends Profile {
 export function profileOf({ env, options }: Cli): NamedProfile {
   if (env.SIGNET_SERVER) {
     // A token of one server must not go to another because a variable was forgotten.
-    if (options.profile !== undefined) throw usage("SIGNET_SERVER is set: it is that server, or --profile")
+    if (options.profile !== undefined) throw usage("SIGNET_SERVER and --profile exclude each other: unset one")
     const server = parseServer(env.SIGNET_SERVER)
     return { name: "SIGNET_SERVER", ...addressOf(server, env.SIGNET_SERVER_ISSUER), isPassing: true }
   }
@@ -47,8 +47,8 @@ export function profileOf({ env, options }: Cli): NamedProfile {
   const found = all.get(name)
   if (found === undefined && name !== "default") {
     throw usage(
-      `there is no profile ${JSON.stringify(name)}`,
-      `Make it: signet profile add ${namePattern.test(name) ? name : "NAME"} --server URL`,
+      `profile ${JSON.stringify(name)} does not exist`,
+      `Create it: signet profile add ${namePattern.test(name) ? name : "NAME"} --server URL`,
     )
   }
   return { name, isPassing: false, ...(found ?? { server: defaultServer }) }

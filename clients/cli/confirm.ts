@@ -4,7 +4,7 @@ import type { Command } from "commander"
 import { type Cli, tell } from "./cli.ts"
 import { CommandError, exitCodes, usage } from "./failure.ts"
 
-export const withYes = (command: Command): Command => command.option("-y, --yes", "Do not ask.")
+export const withYes = (command: Command): Command => command.option("-y, --yes", "Skip the confirmation.")
 
 /**
  * Asks at a terminal; elsewhere --yes says it.
@@ -13,7 +13,7 @@ export const withYes = (command: Command): Command => command.option("-y, --yes"
  */
 export async function confirm(cli: Cli, isSaid: boolean | undefined, what: string): Promise<void> {
   if (isSaid === true) return
-  if (!cli.terminal.isInteractive) throw usage(`this needs --yes: ${what}`)
+  if (!cli.terminal.isInteractive) throw usage(`confirmation required, use --yes: ${what}`)
   tell(cli, what)
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await lines.question("Go on? [y/N] ")

@@ -118,7 +118,7 @@ export function refusedOf(error: unknown): Refused | undefined {
 /** What to do about a refusal. */
 export function hintOf(reason: string, metadata: Readonly<Record<string, string>> = {}): string | undefined {
   const { scope } = metadata
-  if (reason === "MISSING_SCOPE" && scope) return `It takes ${scope}. See what this sign-in may do: signet whoami`
+  if (reason === "MISSING_SCOPE" && scope) return `The call requires the scope ${scope}. See your scopes: signet whoami`
   return serviceHints[reason] ?? clientHints[reason]
 }
 
@@ -171,7 +171,7 @@ const boxExitCode = (reason: SecretBoxReason): number =>
 const boxHints: Partial<Record<SecretBoxReason, string>> = {
   SECURE_STORE_UNAVAILABLE:
     "Without a desktop's keyring, seal under a passphrase: signet login --store passphrase (or SIGNET_STORE=passphrase)",
-  LOCKED: "Unlock the keyring of your desktop and try again.",
+  LOCKED: "Unlock your desktop's keyring and try again.",
   SECURE_STORE_CHANGED: "Sign in again: signet login",
   WRONG_USER: "Sign in again: signet login",
   KEY_MISSING: "Sign in again: signet login",
@@ -181,19 +181,19 @@ const boxHints: Partial<Record<SecretBoxReason, string>> = {
 
 const clientHints: Readonly<Record<string, string | undefined>> = {
   NOT_SIGNED_IN: "Sign in: signet login",
-  STORE_FAILED: "What is kept does not open. Sign in again: signet login",
+  STORE_FAILED: "The stored credentials cannot be opened. Sign in again: signet login",
   UNREACHABLE: "Is the server running, and is it the right one? signet profile list",
 }
 
 const serviceHints: Readonly<Record<string, string | undefined>> = {
   NO_CREDENTIAL: "Sign in: signet login",
-  PAT_INVALID: "The personal access token has ended. Sign in with another: signet login --pat",
-  STEP_UP_REQUIRED: "This needs a fresh sign-in: signet login",
+  PAT_INVALID: "The personal access token is expired or revoked. Sign in with another: signet login --pat",
+  STEP_UP_REQUIRED: "This requires a recent sign-in: signet login",
   SESSION_REVOKED: "Sign in again: signet login",
   SESSION_EXPIRED: "Sign in again: signet login",
   REFRESH_TOKEN_INVALID: "Sign in again: signet login",
   REFRESH_TOKEN_REUSED: "Sign in again: signet login",
-  RESOURCE_UNRESOLVED: "It does not exist, or this sign-in does not reach it: signet whoami",
-  MISSING_SCOPE: "See what this sign-in may do: signet whoami",
-  PRINCIPAL_KIND_NOT_ALLOWED: "This takes a signed-in person, not a personal access token: signet login",
+  RESOURCE_UNRESOLVED: "It does not exist, or is outside your scope: signet whoami",
+  MISSING_SCOPE: "See your scopes: signet whoami",
+  PRINCIPAL_KIND_NOT_ALLOWED: "This requires a user session, not a personal access token: signet login",
 }

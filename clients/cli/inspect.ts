@@ -44,7 +44,7 @@ export async function inspectToken(cli: Cli, token: string, asked: Asked): Promi
   const requirement = requirementAsked(asked)
   for (const [prefix, kind, reason] of secrets) {
     if (!token.startsWith(prefix)) continue
-    return { kind: parseOpaque(prefix, token) ? kind : `${kind} with a typing error`, reason }
+    return { kind: parseOpaque(prefix, token) ? kind : `${kind} with a wrong checksum`, reason }
   }
   const decoded = decodeToken(token)
   if (decoded === undefined) return { kind: "no token", reason: "MALFORMED_CREDENTIAL" }
@@ -67,7 +67,7 @@ export async function inspectToken(cli: Cli, token: string, asked: Asked): Promi
 }
 
 function requirementAsked({ method, scopes }: Asked): Requirement | undefined {
-  if (method !== undefined && scopes.length > 0) throw usage("say --method or --scope")
+  if (method !== undefined && scopes.length > 0) throw usage("--method or --scope is required")
   if (method !== undefined) return requirementOf(methodNamed(method))
   const [first, ...rest] = scopes.map((scope) => ({ is: "scope", scope }) as const)
   if (first === undefined) return undefined

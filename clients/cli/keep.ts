@@ -42,7 +42,7 @@ const boxLock = ({ env }: Cli) => createFileLock(join(homeOf(env), "box-lock"))
 export function storeOf({ env }: Cli): "os" | "passphrase" {
   const said = env.SIGNET_STORE || "os"
   if (said === "os" || said === "passphrase") return said
-  throw usage("SIGNET_STORE is os or passphrase")
+  throw usage("SIGNET_STORE must be os or passphrase")
 }
 
 async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<string> {
@@ -51,18 +51,18 @@ async function askPassphrase({ env, terminal }: Cli, isNew: boolean): Promise<st
     throw new CommandError(
       "PASSPHRASE_NEEDED",
       exitCodes.unauthenticated,
-      "the passphrase is needed and nobody can be asked",
+      "the passphrase is required, but there is no terminal to prompt at",
       {
         hint: "Unlock first: signet unlock, at a terminal or with the passphrase on standard input. Or set SIGNET_PASSPHRASE.",
       },
     )
   }
   const { askSecret } = await import("./sign-in/ask.ts")
-  if (!isNew) return askSecret("Passphrase of your credentials")
-  const chosen = await askSecret("Passphrase for your credentials, from now on")
+  if (!isNew) return askSecret("Passphrase of the credential store")
+  const chosen = await askSecret("New passphrase of the credential store")
   // A slip of the finger would lock its owner out.
-  if ((await askSecret("The same again")) === chosen) return chosen
-  throw new CommandError("WRONG_PASSPHRASE", exitCodes.unauthenticated, "the two passphrases are not the same")
+  if ((await askSecret("Repeat the passphrase")) === chosen) return chosen
+  throw new CommandError("WRONG_PASSPHRASE", exitCodes.unauthenticated, "the two passphrases differ")
 }
 
 /** Texts of a profile, such as a personal access token. */

@@ -2,12 +2,12 @@
 import { InvalidArgumentError, Option } from "commander"
 
 export const limitOption = (): Option =>
-  new Option("-L, --limit <n>", "At most so many.").default(50).argParser((text) => parseCount(text, 10_000))
+  new Option("-L, --limit <n>", "Maximum number of results.").default(50).argParser((text) => parseCount(text, 10_000))
 
 /** @throws InvalidArgumentError */
 export function parseCount(text: string, most: number): number {
   if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text)
-  throw new InvalidArgumentError(`It is a whole number from 1 to ${most}.`)
+  throw new InvalidArgumentError(`Use an integer from 1 to ${most}.`)
 }
 
 /** For options that are said several times, and for lists with commas. */

@@ -58,7 +58,7 @@ export function methodNamed(text: string): DescMethod {
     )
     ?.methods.find(({ name }) => name === method)
   if (found === undefined) {
-    throw usage(`there is no method ${text}`, "Such as: AppAuthService.CreateApp. All of them: signet api --list")
+    throw usage(`unknown method ${text}`, "Such as: AppAuthService.CreateApp. All of them: signet api --list")
   }
   return found
 }

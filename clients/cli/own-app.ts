@@ -11,6 +11,6 @@ export async function appIdOf(cli: Cli, said: string | undefined): Promise<strin
   await using account = await openAccount(cli, profile)
   const { token } = await account.accessToken()
   const app = claimText(decodeToken(token)?.claims ?? {}, "app_id")
-  if (app === undefined) throw usage("say which app")
+  if (app === undefined) throw usage("the app is required")
   return app
 }

@@ -26,11 +26,16 @@ export async function withPrincipal(
   const [only, ...others] = found
   if (only !== undefined && others.length === 0) return work(only)
   if (only === undefined) {
-    throw new CommandError("NOT_FOUND", exitCodes.notFound, `nobody in reach has the verified address ${text}`, {
-      hint: "Name the principal by its id, or invite the person: signet invite create",
-    })
+    throw new CommandError(
+      "NOT_FOUND",
+      exitCodes.notFound,
+      `no person in your scope has the verified address ${text}`,
+      {
+        hint: "Use the principal id, or invite the person: signet invite create",
+      },
+    )
   }
   throw new CommandError("AMBIGUOUS", exitCodes.conflict, `several people have the address ${text}`, {
-    hint: `Name one by its id: signet user find ${text}`,
+    hint: `Use a principal id: signet user find ${text}`,
   })
 }

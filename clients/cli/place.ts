@@ -28,9 +28,9 @@ export async function placeOf(cli: Cli, { app, tenant, context }: PlaceOptions):
   return { appId: await appIdOf(cli, appId), tenantId: tenant ?? set ?? "", contextId: context ?? "" }
 }
 
-const appText = "The app; SIGNET_APP, the profile's or the one that is signed in to when it is left out."
-const tenantText = "The tenant; SIGNET_TENANT or the profile's when it is left out, and none with an empty text."
+const appText = "App id. Default: SIGNET_APP, the profile's app, or the app of the sign-in."
+const tenantText = "Tenant id. Default: SIGNET_TENANT or the profile's tenant; an empty value means none."
 
 export const inApp = (command: Command): Command => command.option("--app <id>", appText)
 export const inTenant = (command: Command): Command => inApp(command).option("--tenant <id>", tenantText)
-export const inContext = (command: Command): Command => inTenant(command).option("--context <id>", "The context in it.")
+export const inContext = (command: Command): Command => inTenant(command).option("--context <id>", "Context id.")

@@ -96,11 +96,11 @@ test.each<[string, string]>([
   ["https://127.0.0.1.evil.example", "https://auth.example"],
   ["https://10.0.0.1", "https://auth.example"],
 ])("a server at %s is not taken for %s: its certificate names another", (server, issuer) => {
-  expect(() => parseServerIssuer(issuer, server)).toThrow("--server-issuer is for a server at a loopback address")
+  expect(() => parseServerIssuer(issuer, server)).toThrow("--server-issuer is only for a server at a loopback address")
 })
 
 test.each(["http://auth.example", "https://auth.example/path", "auth.example"])("%s is no issuer", (issuer) => {
-  expect(() => parseServerIssuer(issuer, "http://127.0.0.1:8080")).toThrow(/TLS|path|no address/)
+  expect(() => parseServerIssuer(issuer, "http://127.0.0.1:8080")).toThrow(/TLS|path|not a server address/)
 })
 
 test("a file in which a server on the network is taken for another issuer is refused", async () => {

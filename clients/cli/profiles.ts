@@ -77,7 +77,7 @@ export function writeProfiles(home: string, { current, all }: Profiles): void {
 
 /** @throws CommandError for an address that is no origin, and for http to another machine. */
 export function parseServer(text: string): string {
-  if (!URL.canParse(text)) throw usage(`${text} is no address of a server`)
+  if (!URL.canParse(text)) throw usage(`${text} is not a server address`)
   const url = new URL(text)
   const isWeb = url.protocol === "https:" || url.protocol === "http:"
   if (
@@ -88,10 +88,10 @@ export function parseServer(text: string): string {
     url.username !== "" ||
     url.password !== ""
   ) {
-    throw usage("a server is an address like https://auth.example, without a path or a password")
+    throw usage("a server address is like https://auth.example, without a path or a password")
   }
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
-    throw usage("tokens do not travel without TLS: the server's address begins with https://")
+    throw usage("the server's address must begin with https://, because tokens require TLS")
   }
   return url.origin
 }
@@ -105,7 +105,7 @@ export function parseServerIssuer(text: string, server: string): string {
   const issuer = parseServer(text)
   if (issuer === server || isLoopbackHost(new URL(server).hostname)) return issuer
   throw usage(
-    "--server-issuer is for a server at a loopback address: elsewhere its address is its issuer",
+    "--server-issuer is only for a server at a loopback address: elsewhere the address is the issuer",
     "Reach it through a tunnel, as in ssh -L 8080:127.0.0.1:8080 HOST, with --server http://127.0.0.1:8080.",
   )
 }

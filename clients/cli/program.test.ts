@@ -50,9 +50,9 @@ test.each<[string, string[], string]>([
   ["a mandatory option that is missing", ["pat", "create", "--name", "x"], "--audience"],
   ["an option that excludes another", ["login", "--pat", "--email", "a@example.com"], "cannot be used with"],
   ["a value that is none of the choices", ["login", "--store", "plain"], "Allowed choices are os, passphrase"],
-  ["a number that is none", ["app", "list", "--limit", "0"], "whole number from 1"],
-  ["a time that is none", ["audit", "list", "--since", "yesterday"], "It is a time"],
-  ["a profile that is not there", ["whoami", "--profile", "work"], 'there is no profile "work"'],
+  ["a number that is none", ["app", "list", "--limit", "0"], "integer from 1"],
+  ["a time that is none", ["audit", "list", "--since", "yesterday"], "Use a time"],
+  ["a profile that is not there", ["whoami", "--profile", "work"], 'profile "work" does not exist'],
   ["too much", ["logout", "now"], "too many arguments"],
 ])("%s is code 2, and with --json a problem in one line", async (_, args, sentence) => {
   const { code, out, err } = await fakeCli({ env }).run(...args)

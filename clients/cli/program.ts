@@ -71,11 +71,11 @@ export async function buildProgram(
       finish(await guarded(cli, () => work(...words)))
     }
   const program = new Command("signet")
-    .description("Who is calling, and what may they do: sign in, administer and operate Signet.")
+    .description("Sign in to, administer and operate Signet.")
     .version(version, "-V, --version", "Print the version.")
-    .helpCommand("help [command]", "Show what there is to say.")
+    .helpCommand("help [command]", "Show help.")
     .addOption(new Option("--json", "Print results and errors as JSON."))
-    .addOption(new Option("--profile <name>", "Which server and sign-in; see signet profile."))
+    .addOption(new Option("--profile <name>", "Profile to use; see signet profile."))
   const isCompletion = said[0] === hiddenCommand
   const named = parts.filter(({ name }) => said.includes(name))
   for (const { group, load } of named.length === 0 || isCompletion ? parts : named) {
@@ -101,7 +101,7 @@ function quiet(command: Command, cli: Cli): void {
     writeErr: (text) => cli.terminal.err(text.replace(/\n$/, "")),
     outputError: () => undefined,
   })
-  command.helpOption("-h, --help", "Show what there is to say.")
+  command.helpOption("-h, --help", "Show help.")
   command.configureHelp({ showGlobalOptions: true, helpWidth: 100 })
   for (const inner of command.commands) quiet(inner.helpCommand(false), cli)
 }

@@ -19,7 +19,7 @@ export function setFields(desc: DescMessage, json: JsonObject, said: readonly st
   const started = new Set<string>()
   for (const text of said) {
     const at = text.indexOf("=")
-    if (at < 1) throw usage(`-f ${text}: it is FIELD=VALUE`)
+    if (at < 1) throw usage(`-f ${text}: use FIELD=VALUE`)
     set(desc, json, text.slice(0, at).split("."), { path: text.slice(0, at), value: text.slice(at + 1), started })
   }
   return json
@@ -35,22 +35,21 @@ interface Setting {
 function set(desc: DescMessage, into: JsonObject, [head = "", ...rest]: readonly string[], setting: Setting): void {
   const field = fieldOf(desc, head, setting.path)
   if (field.proto.options?.debugRedact) {
-    throw usage(`${setting.path} is a secret, and command lines are seen by others`, "Say it with --input -")
+    throw usage(`${setting.path} is a secret, and other users can see command lines`, "Pass it with --input -")
   }
   const name = field.jsonName
   const isWellKnown = field.message?.typeName.startsWith("google.protobuf.") === true
   if (field.fieldKind === "map") {
     const key = rest.join(".")
-    if (key === "") throw usage(`${setting.path}: a map takes ${name}.KEY=VALUE`)
+    if (key === "") throw usage(`${setting.path}: use ${name}.KEY=VALUE for a map`)
     objectAt(into, name)[key] = scalarOf(field, setting)
   } else if (field.fieldKind === "message" && !isWellKnown) {
-    if (rest.length === 0)
-      throw usage(`${setting.path} is a message: say its fields, as in ${setting.path}.FIELD=VALUE`)
+    if (rest.length === 0) throw usage(`${setting.path} is a message: set its fields with ${setting.path}.FIELD=VALUE`)
     set(field.message, objectAt(into, name), rest, setting)
   } else if (rest.length > 0) {
     throw usage(`${setting.path}: ${name} has no fields`)
   } else if (field.fieldKind === "list") {
-    if (field.listKind === "message") throw usage(`${setting.path} is a list of messages: say it with --input`)
+    if (field.listKind === "message") throw usage(`${setting.path} is a list of messages: pass it with --input`)
     const before = started(into, name, setting)
     into[name] = setting.value === "" ? [...before] : [...before, scalarOf(field, setting)]
   } else into[name] = scalarOf(field, setting)
@@ -68,7 +67,7 @@ function scalarOf({ scalar, jsonName }: DescField, { value, path }: Setting): Js
   // ScalarType.BOOL
   if (scalar !== 8) return value
   if (value === "true" || value === "false") return value === "true"
-  throw usage(`${path}: ${jsonName} is true or false, not ${JSON.stringify(value)}`)
+  throw usage(`${path}: ${jsonName} must be true or false, not ${JSON.stringify(value)}`)
 }
 
 function fieldOf(desc: DescMessage, name: string, path: string): DescField {
@@ -93,7 +92,7 @@ export function parseRequest<D extends DescMessage>(desc: D, json: JsonValue): M
   } catch (error) {
     const why = error instanceof Error ? error.message : "no JSON of it"
     throw usage(
-      `this is no ${desc.name}: ${why}`,
+      `the input is not a ${desc.name}: ${why}`,
       `Its fields: ${desc.fields.map(({ jsonName }) => jsonName).join(", ")}`,
     )
   }

@@ -54,14 +54,9 @@ function entryFile(entry: Entry): string {
     const file = fileURLToPath(new URL(root + entries[entry], import.meta.url))
     if (existsSync(file)) return file
   }
-  throw new CommandError(
-    "SERVER_NOT_HERE",
-    exitCodes.usage,
-    "the server's programs are not part of this installation",
-    {
-      hint: "Install the server beside the command: npm i @signet/server",
-    },
-  )
+  throw new CommandError("SERVER_NOT_HERE", exitCodes.usage, "the server's programs are not installed", {
+    hint: "Install them: npm i @signet/server",
+  })
 }
 
 /** The folder of the package; undefined where it is not installed, and in the repository, where it is not built. */

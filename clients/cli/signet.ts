@@ -7,7 +7,7 @@ import { folderOf, openBox } from "./keep.ts"
 /** The identity client of a profile. */
 export async function openSignet(cli: Cli, profile: NamedProfile): Promise<Signet> {
   const { appId, server, authAudience, platform: of } = profile
-  if (appId === undefined) throw usage("say which app you sign in to: --app", "See: signet login --help")
+  if (appId === undefined) throw usage("--app is required", "See: signet login --help")
   const box = await openBox(cli, profile)
   // Says what is wrong with the store before the client says that nobody is signed in.
   await box.createKey({ app: appId })

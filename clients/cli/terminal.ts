@@ -55,7 +55,7 @@ export function processTerminal({
       for await (const chunk of stdin) {
         const bytes = Buffer.from(chunk)
         size += bytes.length
-        if (size > maxInputBytes) throw new Error("that is too much for standard input")
+        if (size > maxInputBytes) throw new Error("standard input exceeds the size limit")
         chunks.push(bytes)
       }
       return Buffer.concat(chunks).toString("utf8").trim()

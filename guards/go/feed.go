@@ -88,7 +88,7 @@ func NewRevocationFeed(options FeedOptions) (*RevocationFeed, error) {
 		return nil, err
 	}
 	if options.Issuer == "" || options.StatementKeys == nil || options.Token == nil {
-		return nil, errors.New("guard: FeedOptions needs Issuer, StatementKeys and Token")
+		return nil, errors.New("guard: FeedOptions requires Issuer, StatementKeys and Token")
 	}
 	if options.Capacity <= 0 {
 		options.Capacity = defaultCapacity
@@ -247,7 +247,7 @@ func (f *RevocationFeed) pull(ctx context.Context, wait time.Duration) error {
 			return nil
 		}
 	}
-	return &FeedError{problemUnreachable, errors.New("the log has no end")}
+	return &FeedError{problemUnreachable, errors.New("the revocation log did not end within the page limit")}
 }
 
 // newEntries leaves out what is known: it may have been followed by something newer of the same key.

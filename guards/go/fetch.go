@@ -80,10 +80,10 @@ func (f fetcher) text(ctx context.Context, asked question, limits fetchLimits) (
 		return nil, err
 	}
 	if int64(len(text)) > limits.maxBytes {
-		return nil, fmt.Errorf("the answer is longer than %d bytes", limits.maxBytes)
+		return nil, fmt.Errorf("the response exceeds %d bytes", limits.maxBytes)
 	}
 	if !utf8.Valid(text) {
-		return nil, errors.New("the answer is not UTF-8")
+		return nil, errors.New("the response is not UTF-8")
 	}
 	return text, nil
 }

@@ -164,7 +164,7 @@ func (g *Guard) authorize(
 // Options.Permissions.
 func (g *Guard) LoadGrants(ctx context.Context, caller *AuthContext) (Grants, error) {
 	if g.permissions == nil {
-		return Grants{}, errors.New("guard: LoadGrants needs Options.Permissions")
+		return Grants{}, errors.New("guard: LoadGrants requires Options.Permissions")
 	}
 	permissions, denial := g.permissionsOf(ctx, caller)
 	if denial != nil {

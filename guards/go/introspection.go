@@ -65,7 +65,7 @@ func (i *introspection) Introspect(ctx context.Context, caller *AuthContext, tok
 		}
 		answer, err := parseObject(text)
 		if err != nil {
-			return nil, errors.New("no introspection answer")
+			return nil, errors.New("the response is not an introspection response")
 		}
 		facts := aliveFacts()
 		switch answer["active"] {
@@ -74,10 +74,10 @@ func (i *introspection) Introspect(ctx context.Context, caller *AuthContext, tok
 			facts.Revoked = []string{"TOKEN"}
 		case true:
 			if answer["jti"] != caller.TokenID {
-				return nil, errors.New("no introspection answer about this token")
+				return nil, errors.New("the introspection response is not about this token")
 			}
 		default:
-			return nil, errors.New("no introspection answer")
+			return nil, errors.New("the response is not an introspection response")
 		}
 		return &Liveness{Facts: facts, AsOf: asOf}, nil
 	})

@@ -38,7 +38,7 @@ func parseJWKS(text []byte) (map[string]*ecdsa.PublicKey, error) {
 		}
 		kid, _ := jwk["kid"].(string)
 		if keys[kid] != nil {
-			return nil, errors.New("the JWK Set has two keys with one kid")
+			return nil, errors.New("the JWK Set has two keys with the same kid")
 		}
 		if keys[kid], err = publicKey(jwk["x"].(string), jwk["y"].(string)); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func publicKey(x, y string) (*ecdsa.PublicKey, error) {
 	}
 	// Rejects what is no point of the curve.
 	if _, err := ecdh.P256().NewPublicKey(append(append([]byte{4}, xBytes...), yBytes...)); err != nil {
-		return nil, errors.New("a key of the JWK Set is no point of P-256")
+		return nil, errors.New("a key of the JWK Set is not a point of P-256")
 	}
 	return &ecdsa.PublicKey{
 		Curve: elliptic.P256(), X: new(big.Int).SetBytes(xBytes), Y: new(big.Int).SetBytes(yBytes),

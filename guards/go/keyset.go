@@ -84,7 +84,7 @@ func (s *remoteKeySet) Find(ctx context.Context, kid string) (*ecdsa.PublicKey, 
 		loaded = s.current()
 	}
 	if loaded == nil || s.now().Sub(loaded.fetchedAt) > keysMaxStale {
-		return nil, unavailable(errors.New("the key set cannot be had"))
+		return nil, unavailable(errors.New("the key set is not available"))
 	}
 	if key := loaded.keys[kid]; key != nil {
 		return key, nil

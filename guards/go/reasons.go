@@ -4,15 +4,15 @@ package guard
 
 // The reasons that a guard gives, and those that a handler may need. Others are refused as INTERNAL.
 const (
-	// 401: sign in first.
+	// 401: the request has no access token: sign in first.
 	ReasonNoCredential Reason = "NO_CREDENTIAL"
-	// 401: the Authorization header is not one bearer token.
+	// 401: the Authorization header must be one bearer token.
 	ReasonMalformedCredential Reason = "MALFORMED_CREDENTIAL"
 	// 401: exchange the personal access token for an access token first.
 	ReasonPatNotBearer Reason = "PAT_NOT_BEARER"
-	// 401: sign in with the provider's token first; it is no access token.
+	// 401: a provider's token is not an access token: sign in with it first.
 	ReasonProviderTokenNotAccepted Reason = "PROVIDER_TOKEN_NOT_ACCEPTED"
-	// 401: a refresh token is no access token.
+	// 401: a refresh token is not an access token: refresh first.
 	ReasonRefreshTokenNotBearer Reason = "REFRESH_TOKEN_NOT_BEARER"
 	// 401: the access token is not valid.
 	ReasonSignatureInvalid Reason = "SIGNATURE_INVALID"
@@ -22,7 +22,7 @@ const (
 	ReasonTypNotAllowed Reason = "TYP_NOT_ALLOWED"
 	// 401: the access token is not valid.
 	ReasonKeyUnknown Reason = "KEY_UNKNOWN"
-	// 401: the access token is of another issuer.
+	// 401: the access token is from another issuer.
 	ReasonIssuerMismatch Reason = "ISSUER_MISMATCH"
 	// 401: the access token is for another service.
 	ReasonAudienceMismatch Reason = "AUDIENCE_MISMATCH"
@@ -32,123 +32,123 @@ const (
 	ReasonTokenNotYetValid Reason = "TOKEN_NOT_YET_VALID"
 	// 401: this account is not active.
 	ReasonPrincipalInactive Reason = "PRINCIPAL_INACTIVE"
-	// 401: this account is locked for a time.
+	// 401: an administrator has locked this account temporarily.
 	ReasonPrincipalLocked Reason = "PRINCIPAL_LOCKED"
 	// 401: this account is not active.
 	ReasonIdentityInactive Reason = "IDENTITY_INACTIVE"
-	// 401: the session has ended; sign in again.
+	// 401: the session was revoked: sign in again.
 	ReasonSessionRevoked Reason = "SESSION_REVOKED"
-	// 401: the session has expired; sign in again.
+	// 401: the session has expired: sign in again.
 	ReasonSessionExpired Reason = "SESSION_EXPIRED"
 	// 401: the credential was revoked.
 	ReasonCredentialRevoked Reason = "CREDENTIAL_REVOKED"
 	// 401: the access token was revoked.
 	ReasonTokenRevoked Reason = "TOKEN_REVOKED"
-	// 401: permissions have changed; refresh the access token.
+	// 401: permissions have changed: refresh the access token.
 	ReasonPermissionsStale Reason = "PERMISSIONS_STALE"
-	// 401: the token cannot be checked now.
+	// 401: the revocation state is too old to check this token: try again later.
 	ReasonRevocationStateStale Reason = "REVOCATION_STATE_STALE"
-	// 401: a proof of possession is needed.
+	// 401: this token requires a proof of possession.
 	ReasonProofOfPossessionRequired Reason = "PROOF_OF_POSSESSION_REQUIRED"
-	// 403: not allowed here.
+	// 403: the access token is for another app.
 	ReasonAppMismatch Reason = "APP_MISMATCH"
-	// 403: not allowed here.
+	// 403: the access token is for another tenant.
 	ReasonTenantMismatch Reason = "TENANT_MISMATCH"
-	// 403: not allowed here.
+	// 403: the access token is for another context.
 	ReasonContextMismatch Reason = "CONTEXT_MISMATCH"
-	// 403: a tenant is needed.
+	// 403: the access token has no tenant: sign in with tenant_id.
 	ReasonTenantRequired Reason = "TENANT_REQUIRED"
-	// 403: no active membership.
+	// 403: the account has no active membership here.
 	ReasonMembershipInactive Reason = "MEMBERSHIP_INACTIVE"
-	// 403: suspended.
+	// 403: the app or tenant is suspended.
 	ReasonTenantSuspended Reason = "TENANT_SUSPENDED"
 	// 403: this kind of caller is not allowed.
 	ReasonPrincipalKindNotAllowed Reason = "PRINCIPAL_KIND_NOT_ALLOWED"
-	// 403: a scope is missing.
+	// 403: the access token does not have the required scope.
 	ReasonMissingScope Reason = "MISSING_SCOPE"
-	// 403: a permission is missing.
+	// 403: the caller does not have the required permission.
 	ReasonMissingPermission Reason = "MISSING_PERMISSION"
-	// 403: a role is missing.
+	// 403: the caller does not have the required role.
 	ReasonMissingRole Reason = "MISSING_ROLE"
-	// 403: sign in again to do this.
+	// 403: this call requires a recent sign-in: sign in again.
 	ReasonStepUpRequired Reason = "STEP_UP_REQUIRED"
-	// 403: not allowed here.
+	// 403: the caller has no grant for this resource.
 	ReasonResourceNotGranted Reason = "RESOURCE_NOT_GRANTED"
-	// 403: not allowed here.
+	// 403: the resource does not exist or is not accessible.
 	ReasonResourceUnresolved Reason = "RESOURCE_UNRESOLVED"
-	// 403: only a service acting for a user may do this.
+	// 403: this call requires a service that acts for a user.
 	ReasonActorRequired Reason = "ACTOR_REQUIRED"
-	// 403: this service may not act for the user here.
+	// 403: this service is not allowed to act for the user here.
 	ReasonActorNotAllowed Reason = "ACTOR_NOT_ALLOWED"
-	// 403: the delegation has ended.
+	// 403: the delegation has expired.
 	ReasonDelegationExpired Reason = "DELEGATION_EXPIRED"
-	// 403: too many services act for the user.
+	// 403: the delegation chain is too long.
 	ReasonDelegationChainTooDeep Reason = "DELEGATION_CHAIN_TOO_DEEP"
 	// 403: the delegation is for another job.
 	ReasonJobMismatch Reason = "JOB_MISMATCH"
-	// 400: a field has a value that is not allowed.
+	// 400: a field has an invalid value.
 	ReasonInvalidField Reason = "INVALID_FIELD"
-	// 404: no such method.
+	// 404: the method or route does not exist.
 	ReasonMethodUnknown Reason = "METHOD_UNKNOWN"
 	// 404: not found.
 	ReasonNotFound Reason = "NOT_FOUND"
-	// 429: too many requests; try again later.
+	// 429: too many requests: try again later.
 	ReasonRateLimited Reason = "RATE_LIMITED"
-	// 503: try again later.
+	// 503: the service is temporarily unavailable: try again later.
 	ReasonUnavailable Reason = "UNAVAILABLE"
 	// 500: internal error.
 	ReasonInternal Reason = "INTERNAL"
-	// 401: register this device, then refresh the access token.
+	// 401: the access token is not bound to a device: register this device, then refresh the token.
 	ReasonDeviceRequired Reason = "DEVICE_REQUIRED"
 )
 
 var refusals = map[Reason]refusal{
-	ReasonNoCredential:              {16, 401, "sign in first"},
-	ReasonMalformedCredential:       {16, 401, "the Authorization header is not one bearer token"},
+	ReasonNoCredential:              {16, 401, "the request has no access token: sign in first"},
+	ReasonMalformedCredential:       {16, 401, "the Authorization header must be one bearer token"},
 	ReasonPatNotBearer:              {16, 401, "exchange the personal access token for an access token first"},
-	ReasonProviderTokenNotAccepted:  {16, 401, "sign in with the provider's token first; it is no access token"},
-	ReasonRefreshTokenNotBearer:     {16, 401, "a refresh token is no access token"},
+	ReasonProviderTokenNotAccepted:  {16, 401, "a provider's token is not an access token: sign in with it first"},
+	ReasonRefreshTokenNotBearer:     {16, 401, "a refresh token is not an access token: refresh first"},
 	ReasonSignatureInvalid:          {16, 401, "the access token is not valid"},
 	ReasonAlgNotAllowed:             {16, 401, "the access token is not valid"},
 	ReasonTypNotAllowed:             {16, 401, "the token is not an access token"},
 	ReasonKeyUnknown:                {16, 401, "the access token is not valid"},
-	ReasonIssuerMismatch:            {16, 401, "the access token is of another issuer"},
+	ReasonIssuerMismatch:            {16, 401, "the access token is from another issuer"},
 	ReasonAudienceMismatch:          {16, 401, "the access token is for another service"},
 	ReasonTokenExpired:              {16, 401, "the access token has expired"},
 	ReasonTokenNotYetValid:          {16, 401, "the access token is not valid yet"},
 	ReasonPrincipalInactive:         {16, 401, "this account is not active"},
-	ReasonPrincipalLocked:           {16, 401, "this account is locked for a time"},
+	ReasonPrincipalLocked:           {16, 401, "an administrator has locked this account temporarily"},
 	ReasonIdentityInactive:          {16, 401, "this account is not active"},
-	ReasonSessionRevoked:            {16, 401, "the session has ended; sign in again"},
-	ReasonSessionExpired:            {16, 401, "the session has expired; sign in again"},
+	ReasonSessionRevoked:            {16, 401, "the session was revoked: sign in again"},
+	ReasonSessionExpired:            {16, 401, "the session has expired: sign in again"},
 	ReasonCredentialRevoked:         {16, 401, "the credential was revoked"},
 	ReasonTokenRevoked:              {16, 401, "the access token was revoked"},
-	ReasonPermissionsStale:          {16, 401, "permissions have changed; refresh the access token"},
-	ReasonRevocationStateStale:      {16, 401, "the token cannot be checked now"},
-	ReasonProofOfPossessionRequired: {16, 401, "a proof of possession is needed"},
-	ReasonAppMismatch:               {7, 403, "not allowed here"},
-	ReasonTenantMismatch:            {7, 403, "not allowed here"},
-	ReasonContextMismatch:           {7, 403, "not allowed here"},
-	ReasonTenantRequired:            {7, 403, "a tenant is needed"},
-	ReasonMembershipInactive:        {7, 403, "no active membership"},
-	ReasonTenantSuspended:           {7, 403, "suspended"},
+	ReasonPermissionsStale:          {16, 401, "permissions have changed: refresh the access token"},
+	ReasonRevocationStateStale:      {16, 401, "the revocation state is too old to check this token: try again later"},
+	ReasonProofOfPossessionRequired: {16, 401, "this token requires a proof of possession"},
+	ReasonAppMismatch:               {7, 403, "the access token is for another app"},
+	ReasonTenantMismatch:            {7, 403, "the access token is for another tenant"},
+	ReasonContextMismatch:           {7, 403, "the access token is for another context"},
+	ReasonTenantRequired:            {7, 403, "the access token has no tenant: sign in with tenant_id"},
+	ReasonMembershipInactive:        {7, 403, "the account has no active membership here"},
+	ReasonTenantSuspended:           {7, 403, "the app or tenant is suspended"},
 	ReasonPrincipalKindNotAllowed:   {7, 403, "this kind of caller is not allowed"},
-	ReasonMissingScope:              {7, 403, "a scope is missing"},
-	ReasonMissingPermission:         {7, 403, "a permission is missing"},
-	ReasonMissingRole:               {7, 403, "a role is missing"},
-	ReasonStepUpRequired:            {7, 403, "sign in again to do this"},
-	ReasonResourceNotGranted:        {7, 403, "not allowed here"},
-	ReasonResourceUnresolved:        {7, 403, "not allowed here"},
-	ReasonActorRequired:             {7, 403, "only a service acting for a user may do this"},
-	ReasonActorNotAllowed:           {7, 403, "this service may not act for the user here"},
-	ReasonDelegationExpired:         {7, 403, "the delegation has ended"},
-	ReasonDelegationChainTooDeep:    {7, 403, "too many services act for the user"},
+	ReasonMissingScope:              {7, 403, "the access token does not have the required scope"},
+	ReasonMissingPermission:         {7, 403, "the caller does not have the required permission"},
+	ReasonMissingRole:               {7, 403, "the caller does not have the required role"},
+	ReasonStepUpRequired:            {7, 403, "this call requires a recent sign-in: sign in again"},
+	ReasonResourceNotGranted:        {7, 403, "the caller has no grant for this resource"},
+	ReasonResourceUnresolved:        {7, 403, "the resource does not exist or is not accessible"},
+	ReasonActorRequired:             {7, 403, "this call requires a service that acts for a user"},
+	ReasonActorNotAllowed:           {7, 403, "this service is not allowed to act for the user here"},
+	ReasonDelegationExpired:         {7, 403, "the delegation has expired"},
+	ReasonDelegationChainTooDeep:    {7, 403, "the delegation chain is too long"},
 	ReasonJobMismatch:               {7, 403, "the delegation is for another job"},
-	ReasonInvalidField:              {3, 400, "a field has a value that is not allowed"},
-	ReasonMethodUnknown:             {12, 404, "no such method"},
+	ReasonInvalidField:              {3, 400, "a field has an invalid value"},
+	ReasonMethodUnknown:             {12, 404, "the method or route does not exist"},
 	ReasonNotFound:                  {5, 404, "not found"},
-	ReasonRateLimited:               {8, 429, "too many requests; try again later"},
-	ReasonUnavailable:               {14, 503, "try again later"},
+	ReasonRateLimited:               {8, 429, "too many requests: try again later"},
+	ReasonUnavailable:               {14, 503, "the service is temporarily unavailable: try again later"},
 	ReasonInternal:                  {13, 500, "internal error"},
-	ReasonDeviceRequired:            {16, 401, "register this device, then refresh the access token"},
+	ReasonDeviceRequired:            {16, 401, "the access token is not bound to a device: register this device, then refresh the token"},
 }

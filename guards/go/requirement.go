@@ -206,7 +206,7 @@ func (r Requirement) check(readable Readable, inComposite bool) error {
 		return readable(r.from, r.field)
 	case checkResourceAction:
 		if !actionPattern.MatchString(r.name) || r.resourceType == "" {
-			return fmt.Errorf("%q is no service.resource.verb, or has no resource type", r.name)
+			return fmt.Errorf("%q must have the form service.resource.verb, with a resource type", r.name)
 		}
 		if r.from == FromToken {
 			return errors.New("a token names no resource")
@@ -214,7 +214,7 @@ func (r Requirement) check(readable Readable, inComposite bool) error {
 		return readable(r.from, r.field)
 	case checkAction:
 		if !actionPattern.MatchString(r.name) {
-			return fmt.Errorf("%q is no service.resource.verb", r.name)
+			return fmt.Errorf("%q must have the form service.resource.verb", r.name)
 		}
 	case checkScope:
 		if r.name == "" {
@@ -226,18 +226,18 @@ func (r Requirement) check(readable Readable, inComposite bool) error {
 		}
 	case checkKinds:
 		if len(r.kinds) == 0 || slices.ContainsFunc(r.kinds, isUnknownKind) {
-			return errors.New("kinds without a kind, or with an unknown one")
+			return errors.New("kinds must have at least one kind, and only known ones")
 		}
 	case checkDelegated:
 		if len(r.actors) == 0 || slices.Contains(r.actors, "") {
-			return errors.New("delegated without an actor, or with an empty one")
+			return errors.New("delegated must have at least one actor, and no empty one")
 		}
 	case checkDevice:
 		if r.proof {
-			return errors.New("a device's proof cannot be checked here")
+			return errors.New("this guard cannot verify a device proof")
 		}
 	default:
-		return errors.New("a requirement without a check")
+		return errors.New("a requirement must have a check")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (r Requirement) check(readable Readable, inComposite bool) error {
 func (r Requirement) checkOptions() error {
 	isOpen := r.is == checkPublic || r.is == checkBodyCredential
 	if isOpen && (r.freshness != nil || r.maxAuthAge != 0) {
-		return errors.New("public and body_credential look at no token that could be fresh")
+		return errors.New("public and body_credential use no token, so they cannot have freshness")
 	}
 	if r.maxAuthAge < 0 || r.maxAuthAge%time.Second != 0 {
 		return errors.New("max_auth_age is negative, or not in whole seconds")

@@ -48,7 +48,7 @@ func NewServiceToken(options ServiceTokenOptions) (*ServiceToken, error) {
 		return nil, err
 	}
 	if options.ClientID == "" || options.ClientSecret == "" || options.Audience == "" || options.Scope == "" {
-		return nil, errors.New("guard: ServiceTokenOptions needs ClientID, ClientSecret, Audience and Scope")
+		return nil, errors.New("guard: ServiceTokenOptions requires ClientID, ClientSecret, Audience and Scope")
 	}
 	return &ServiceToken{options: options, fetch: newFetcher(options.HTTPClient), now: clockOr(options.Now)}, nil
 }
@@ -78,12 +78,12 @@ func (s *ServiceToken) ask(ctx context.Context) (string, error) {
 	}
 	answer, err := parseObject(text)
 	if err != nil {
-		return "", errors.New("the token endpoint's answer is no token answer")
+		return "", errors.New("the token endpoint's response is not a token response")
 	}
 	token, hasToken := textOf(answer["access_token"])
 	seconds, hasSeconds := numberOf(answer["expires_in"])
 	if !hasToken || !hasSeconds {
-		return "", errors.New("the token endpoint's answer is no token answer")
+		return "", errors.New("the token endpoint's response is not a token response")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,7 @@ func NewPermissionSnapshots(options SnapshotOptions) (PermissionSource, error) {
 		return nil, err
 	}
 	if options.Issuer == "" || options.StatementKeys == nil || options.Token == nil {
-		return nil, errors.New("guard: SnapshotOptions needs Issuer, StatementKeys and Token")
+		return nil, errors.New("guard: SnapshotOptions requires Issuer, StatementKeys and Token")
 	}
 	if options.Capacity <= 0 {
 		options.Capacity = 1_000
@@ -186,7 +186,7 @@ func (s *permissionSnapshots) load(ctx context.Context, key snapshotKey) (*heldS
 	}
 	answer, err := parseObject(text)
 	if err != nil {
-		return nil, errors.New("no snapshot answer")
+		return nil, errors.New("the response is not a snapshot")
 	}
 	jws, _ := answer["jws"].(string)
 	claims, err := s.verifier.verify(ctx, jws)
@@ -195,7 +195,7 @@ func (s *permissionSnapshots) load(ctx context.Context, key snapshotKey) (*heldS
 	}
 	permissions := parsePermissions(claims, s.options.Issuer, key)
 	if permissions == nil {
-		return nil, errors.New("the issuer's snapshot is not what was asked for")
+		return nil, errors.New("the issuer's snapshot does not match the request")
 	}
 	header, _, err := decodeObject(jws[:strings.IndexByte(jws, '.')])
 	if err != nil {

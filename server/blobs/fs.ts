@@ -127,7 +127,7 @@ async function areFolders(files: Files, folders: readonly string[]): Promise<boo
   for (const folder of folders) {
     const found = await statOf(files, folder)
     if (found === undefined) return false
-    if (!found.isDirectory()) throw new Error("a folder of the blobs is none")
+    if (!found.isDirectory()) throw new Error("the blob path is not a folder")
   }
   return true
 }
@@ -177,7 +177,7 @@ async function statOf(files: Files, path: string): Promise<Stats | undefined> {
 }
 
 function ensureFile(found: Stats): Stats {
-  if (!found.isFile() || found.size > maxBlobBytes) throw new Error("a blob is no file of its size")
+  if (!found.isFile() || found.size > maxBlobBytes) throw new Error("a stored blob is missing or has the wrong size")
   return found
 }
 

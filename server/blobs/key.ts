@@ -7,12 +7,12 @@ const keyPattern = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/
 
 /** A key is made by the service, so another one is its fault. There is no dot in it, and so no way out of a folder. */
 export function checkKey(key: string): string {
-  if (key.length > 128 || !keyPattern.test(key)) throw new Error("not a key of a blob")
+  if (key.length > 128 || !keyPattern.test(key)) throw new Error("invalid blob key")
   return key
 }
 
 export function checkBytes(bytes: Uint8Array): Uint8Array {
-  if (bytes.length > maxBlobBytes) throw new Error("a blob is too large")
+  if (bytes.length > maxBlobBytes) throw new Error("the blob exceeds the size limit")
   return bytes
 }
 

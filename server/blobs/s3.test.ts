@@ -76,7 +76,7 @@ describe("a bucket", () => {
     "has no key %j",
     async (bad) => {
       expect(await reasonOf(open().put(bad, bytes))).not.toBe("done")
-      await expect(open().presign("GET", bad, 1)).rejects.toThrow("not a key of a blob")
+      await expect(open().presign("GET", bad, 1)).rejects.toThrow("invalid blob key")
       expect(s3.requests).toEqual([])
     },
   )

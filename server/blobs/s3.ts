@@ -58,7 +58,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
     // A bucket that is not there says so in words; HEAD has none.
     const code = verb === "HEAD" ? "" : errorCodeOf(await readAtMost(response, 65_536))
     if (response.status === 404 && code !== "NoSuchBucket" && verb !== "PUT") return undefined
-    const cause = new Error(`the blob store answered ${response.status} ${code}`)
+    const cause = new Error(`the blob store responded with ${response.status} ${code}`)
     throw isFull(response.status, code) ? storageFull(cause) : unavailable(cause)
   }
 
@@ -79,7 +79,7 @@ export function createS3Blobs(settings: S3Settings): BlobStore {
         const response = await ask("HEAD", key)
         if (response === undefined) return undefined
         const length = response.headers.get("content-length") ?? ""
-        if (!/^\d{1,15}$/.test(length)) throw new Error("the blob store told no length")
+        if (!/^\d{1,15}$/.test(length)) throw new Error("the blob store's response has no content-length")
         return Number(length)
       }),
 
@@ -120,7 +120,7 @@ async function readAtMost(response: Response, max: number): Promise<Uint8Array> 
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > max) throw new Error("the blob store sent too much")
+    if (size > max) throw new Error("the blob store sent more bytes than its content-length")
     chunks.push(chunk)
   }
   return new Uint8Array(Buffer.concat(chunks))

@@ -7,7 +7,7 @@ export type Readable = Partial<Readonly<Record<Source, (field: string) => boolea
 /** @throws when the requirement cannot be checked on this target. */
 export function checkRequirement(requirement: Requirement, readable: Readable, isInComposite = false): void {
   if (requirement.freshness !== undefined && !(requirement.freshness.maxStalenessMs >= 0)) {
-    throw new Error("freshness without an age")
+    throw new Error("freshness requires max_staleness")
   }
   switch (requirement.is) {
     case "public":
@@ -27,13 +27,13 @@ export function checkRequirement(requirement: Requirement, readable: Readable, i
       checkSource(requirement.from, requirement.field, readable)
       return
     case "device":
-      if (requirement.proof) throw new Error("a device's proof is bound to an RPC")
+      if (requirement.proof) throw new Error("a device proof is only possible for an RPC")
       return
     case "kinds":
-      if (requirement.of.length === 0) throw new Error("kinds without a kind")
+      if (requirement.of.length === 0) throw new Error("kinds must have at least one kind")
       return
     case "delegated":
-      if (requirement.actors.length === 0) throw new Error("delegated without an actor")
+      if (requirement.actors.length === 0) throw new Error("delegated must have at least one actor")
       return
     case "scope":
       if (requirement.scope === "") throw new Error("an empty scope")

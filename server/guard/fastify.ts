@@ -23,7 +23,7 @@ export interface HookReply {
 export type GuardHook = (request: HookRequest, reply: HookReply) => Promise<unknown>
 
 const notFastify =
-  "guardHook is a preHandler of Fastify and got another framework's arguments: with Express use guardMiddleware of @signet/guard/express, with fetch's Request guardFetch of @signet/guard/fetch"
+  "guardHook is a Fastify preHandler, but another framework called it: for Express use guardMiddleware of @signet/guard/express, for fetch's Request use guardFetch of @signet/guard/fetch"
 
 /**
  * A preHandler: body and path are parsed by then. A refused call is answered with a problem (RFC 9457) and its handler

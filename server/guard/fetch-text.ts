@@ -33,7 +33,7 @@ export async function fetchText(
     reject = fail
   })
   const timer = setTimeout(() => {
-    const error = new Error("the answer took too long")
+    const error = new Error("the response timed out")
     controller.abort(error)
     reject(error)
   }, limits.timeoutMs)

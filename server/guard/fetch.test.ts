@@ -45,9 +45,9 @@ test("a denial is a problem with a challenge, and is not cached", async () => {
   })
   expect(await answer.json()).toEqual({
     type: "urn:signet:reason:MISSING_SCOPE",
-    title: "a scope is missing",
+    title: "the access token does not have the required scope",
     status: 403,
-    detail: "a scope is missing",
+    detail: "the access token does not have the required scope",
     reason: "MISSING_SCOPE",
     domain: "signet",
     metadata: { scope: "notes.read" },

@@ -18,7 +18,7 @@ export function fieldOf(input: DescMessage, path: string): (message: Message) =>
   }
   const last = steps.at(-1)
   if (last?.fieldKind !== "scalar" || last.scalar !== ScalarType.STRING) {
-    throw new Error(`${input.typeName}: "${path}" is no single string`)
+    throw new Error(`${input.typeName}: "${path}" is not a singular string field`)
   }
   return (message) => {
     let holder = reflect(input, message)

@@ -151,7 +151,7 @@ export function createGuard(options: GuardOptions): Guard {
     },
 
     async loadGrants(caller) {
-      if (options.permissions === undefined) throw new Error("loadGrants needs the guard's option permissions")
+      if (options.permissions === undefined) throw new Error("loadGrants requires the guard's option permissions")
       const held = await heldBy(caller)
       if (held.grants === undefined) throw new Refused(typeof held.caller === "string" ? held.caller : "INTERNAL")
       return held.grants

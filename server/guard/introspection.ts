@@ -48,7 +48,7 @@ function isActive(answer: unknown, { tokenId }: AuthContext): boolean {
   if (typeof answer !== "object" || answer === null || !("active" in answer)) throw new Error("no introspection answer")
   if (answer.active === false) return false
   if (answer.active !== true || !("jti" in answer) || answer.jti !== tokenId) {
-    throw new Error("no introspection answer about this token")
+    throw new Error("the introspection response is not about this token")
   }
   return true
 }

@@ -17,7 +17,7 @@ export function parseJwks(text: string): readonly EcPublicJwk[] {
     const parsed = parseKey(key)
     return parsed === undefined ? [] : [parsed]
   })
-  if (new Set(keys.map(({ kid }) => kid)).size !== keys.length) throw new Error("two keys with one kid")
+  if (new Set(keys.map(({ kid }) => kid)).size !== keys.length) throw new Error("two keys have the same kid")
   return keys
 }
 

@@ -143,7 +143,7 @@ test.each<[string, (jwk: object) => BodyInit | null, ResponseInit?]>([
   ["no JSON", () => "<html>"],
   ["no set", () => "[]"],
   ["a set without keys", () => "{}"],
-  ["two keys with one kid", (jwk) => JSON.stringify({ keys: [jwk, jwk] })],
+  ["two keys have the same kid", (jwk) => JSON.stringify({ keys: [jwk, jwk] })],
   ["17 keys", (jwk) => JSON.stringify({ keys: Array.from({ length: 17 }, (_, i) => ({ ...jwk, kid: `k${i}` })) })],
   ["a point that is not on the curve", (jwk) => JSON.stringify({ keys: [{ ...jwk, y: "A".repeat(43) }] })],
   ["invalid UTF-8", () => new Uint8Array([0x7b, 0xc3, 0x28, 0x7d])],

@@ -90,7 +90,7 @@ test("no more is kept than there is room for", async () => {
 test.each(["access_token", "scope", "expires_in"])("an answer without %s is none, and is not kept", async (member) => {
   const { answers, contexts } = issuer()
   answers.next = () => Response.json({ ...good, [member]: undefined })
-  await expect(contexts.own()).rejects.toThrow("no context in the answer")
+  await expect(contexts.own()).rejects.toThrow("the response has no context token")
   answers.next = () => Response.json(good)
   expect(await contexts.own()).toMatchObject({ contextToken: "ctx" })
 })
@@ -98,7 +98,7 @@ test.each(["access_token", "scope", "expires_in"])("an answer without %s is none
 test.each(["null", '"text"', "5"])("an answer that is %s is none", async (text) => {
   const { answers, contexts } = issuer()
   answers.next = () => new Response(text, { headers: { "content-type": "application/json" } })
-  await expect(contexts.own()).rejects.toThrow("no context in the answer")
+  await expect(contexts.own()).rejects.toThrow("the response has no context token")
   await expect(contexts.certificate("kid")).rejects.toThrow("no certificate in the answer")
 })
 

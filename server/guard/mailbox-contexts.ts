@@ -60,7 +60,7 @@ export function createContexts(options: ContextsOptions): Contexts {
     })
     const { access_token: contextToken, scope, expires_in: seconds } = objectIn(text)
     if (typeof contextToken !== "string" || typeof scope !== "string" || typeof seconds !== "number") {
-      throw new Error("no context in the answer")
+      throw new Error("the response has no context token")
     }
     return { contextToken, scopes: scope.split(" ").filter((one) => one !== ""), seconds }
   }

@@ -44,7 +44,7 @@ export function createMemoryReplay({
   function makeRoom(nowMs: number): void {
     if (entries.size < maxEntries) return
     for (const [key, { forgetAtMs }] of entries) if (forgetAtMs <= nowMs) entries.delete(key)
-    if (entries.size >= maxEntries) throw new Error("the memory of envelopes is full")
+    if (entries.size >= maxEntries) throw new Error("the replay memory is full: raise its limit or use a database")
   }
 
   return {

@@ -67,9 +67,10 @@ export function createSender(options: SenderOptions): Sender {
     },
   ): Promise<Uint8Array> {
     const { lifeSeconds = envelopeSeconds.default } = post
-    if (parseMailbox(post.mailbox) === undefined) throw new RangeError(`"${post.mailbox}" is no mailbox`)
+    if (parseMailbox(post.mailbox) === undefined)
+      throw new RangeError(`"${post.mailbox}" is not a mailbox: use AUDIENCE/NAME`)
     if (!(lifeSeconds >= 1 && lifeSeconds <= envelopeSeconds.max))
-      throw new RangeError("an envelope lives 1 s to 7 days")
+      throw new RangeError("the lifetime of an envelope must be 1 s to 7 days")
     const iat = Math.floor(clock.nowMs() / 1_000)
     const parent = of.parents.at(-1)
     const payload = toBinary(

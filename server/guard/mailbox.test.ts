@@ -126,7 +126,7 @@ test("a certificate that is out of time leads to no question about keys of someb
 })
 
 test("a mailbox has an audience and a name", () => {
-  expect(() => mailboxOf(() => 1, { mailbox: "svc-notes" })).toThrow("no mailbox")
+  expect(() => mailboxOf(() => 1, { mailbox: "svc-notes" })).toThrow("is not a mailbox")
 })
 
 test("the mailbox of another audience than the guard's takes nothing", async () => {

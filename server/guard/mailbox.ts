@@ -77,9 +77,9 @@ export function createMailbox<Message, Output>(
 ): Receive<Output> {
   const { mailbox, clock, replay, read, senders, onDeny, leaseMs = 60_000, isSystem = false } = options
   const audience = parseMailbox(mailbox)?.audience
-  if (audience === undefined) throw new Error(`"${mailbox}" is no mailbox`)
+  if (audience === undefined) throw new Error(`"${mailbox}" is not a mailbox: use AUDIENCE/NAME`)
   if (!isSystem && takesOldAuthority(options.requirement, options.guard.defaultFreshness)) {
-    throw new Error("only the mailbox of a system takes the authority of the time of sending")
+    throw new Error("only a mailbox of internal messages can use the authority at sending time")
   }
   const { revocations } = options
   const isRevoked = options.isRevoked ?? revocations?.isRevoked

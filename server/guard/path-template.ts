@@ -9,12 +9,12 @@ export type MatchPath = (pathname: string) => ReadonlyMap<string, string> | unde
 export function pathTemplate(template: string): { readonly names: ReadonlySet<string>; readonly match: MatchPath } {
   const segments = template.split("/").map((text) => {
     const name = /^\{([a-z][a-z0-9_.]*)\}$/.exec(text)?.[1]
-    if (name === undefined && /[{}]/.test(text)) throw new Error(`${template}: ${text} is no variable`)
+    if (name === undefined && /[{}]/.test(text)) throw new Error(`${template}: ${text} is not a path variable`)
     return { text, name }
   })
   const named = segments.flatMap(({ name }) => (name === undefined ? [] : [name]))
   const names = new Set(named)
-  if (names.size !== named.length) throw new Error(`${template}: a variable is there twice`)
+  if (names.size !== named.length) throw new Error(`${template}: a variable occurs twice`)
 
   return {
     names,

@@ -83,7 +83,7 @@ export function createPermissionSnapshots(options: PermissionSnapshotsOptions): 
     const jws = await ask(options, key)
     if (jws === undefined) return { outdated: true, length: 0 }
     const asked = await read(jws, key)
-    if (asked === undefined) throw new Error("the issuer's snapshot is not what was asked for")
+    if (asked === undefined) throw new Error("the issuer's snapshot does not match the request")
     await cache?.put(name, jws).catch(() => undefined)
     return { outdated: false, ...asked }
   }

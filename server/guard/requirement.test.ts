@@ -86,7 +86,7 @@ describe("a requirement is read as the contract says it", () => {
 describe("the program does not start with", () => {
   test.each<[string, Requires | undefined, RegExp]>([
     ["a method without requirement", undefined, /test\.TestService\.M0: no \(signet\.authz\.v1\.requires\)/],
-    ["a requirement without check", {}, /without a check/],
+    ["a requirement without check", {}, /must have a check/],
     ["public: false", { check: { case: "public", value: false } }, /false/],
     ["body_credential: false", { check: { case: "bodyCredential", value: false } }, /false/],
     ["an empty any_of", anyOf(), /an empty anyOf/],
@@ -113,7 +113,7 @@ describe("the program does not start with", () => {
     ["public with a sign-in age", { check: { case: "public", value: true }, maxAuthAgeSeconds: 5 }, /no token/],
     ["an empty scope", scope(""), /an empty scope/],
     ["an action that is none", { check: { case: "action", value: "edit" } }, /service\.resource\.verb/],
-    ["no kind", kinds(), /without a kind/],
+    ["no kind", kinds(), /at least one kind/],
     ["an unspecified kind", kinds(0), /unknown kind 0/],
     ["an unknown kind", kinds(99), /unknown kind 99/],
     ["an unspecified source", tenant(0, "tenant_id"), /unknown source 0/],
@@ -121,9 +121,9 @@ describe("the program does not start with", () => {
     ["a tenant field that the request has not", tenant(Source.BODY, "tenant"), /no field "tenant"/],
     ["a tenant field by its JSON name", tenant(Source.BODY, "tenantId"), /no field "tenantId"/],
     ["a path through no message", tenant(Source.BODY, "tenant_id.x"), /no field "tenant_id.x"/],
-    ["a number for an id", tenant(Source.BODY, "count"), /no single string/],
-    ["a list for an id", tenant(Source.BODY, "many"), /no single string/],
-    ["a message for an id", tenant(Source.BODY, "note"), /no single string/],
+    ["a number for an id", tenant(Source.BODY, "count"), /not a singular string field/],
+    ["a list for an id", tenant(Source.BODY, "many"), /not a singular string field/],
+    ["a message for an id", tenant(Source.BODY, "note"), /not a singular string field/],
     ["a field for the token's tenant", tenant(Source.TOKEN, "tenant_id"), /has no field/],
     ["no field for the tenant", tenant(Source.PATH, ""), /an empty field/],
     ["a header that is none", tenant(Source.HEADER, "x tenant"), /no header/],
@@ -132,7 +132,7 @@ describe("the program does not start with", () => {
     ["a resource without type", onNote(Source.BODY, "note.id", "a.b.c", ""), /an empty type/],
     ["a resource field that is wrong inside a composite", allOf(onNote(Source.BODY, "note.x")), /no field "note.x"/],
     ["a resource field that is wrong inside another", anyOf(onNote(Source.BODY, "note.x")), /no field "note.x"/],
-    ["nobody to delegate to", delegated(), /without an actor/],
+    ["nobody to delegate to", delegated(), /at least one actor/],
     ["an empty actor", delegated(""), /an empty actor/],
     ["freshness without an age", { ...scope("a"), freshness: {} }, /without max_staleness/],
     ["a negative age", { ...scope("a"), freshness: { maxStaleness: { seconds: -1n } } }, /negative/],
@@ -147,7 +147,7 @@ describe("the program does not start with", () => {
 
   test("a field of a stream of requests", () => {
     const wire = tenant(Source.BODY, "tenant_id")
-    expect(() => requirementOf(methodWith(wire, { client: true }))).toThrow(/stream of requests/)
+    expect(() => requirementOf(methodWith(wire, { client: true }))).toThrow(/client stream/)
     expect(requirementOf(methodWith(wire, { server: true }))).toMatchObject({ is: "tenant" })
   })
 })

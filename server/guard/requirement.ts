@@ -39,7 +39,7 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
   switch (check.case) {
     case "public":
     case "bodyCredential":
-      if (!check.value) throw new Error(`${check.case} is false: leave it out`)
+      if (!check.value) throw new Error(`${check.case} is false: omit it`)
       if (isInComposite) throw new Error(`${check.case} inside a composite`)
       return { is: check.case }
     case "scope":
@@ -60,7 +60,7 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
     }
     case "kinds": {
       const [first, ...rest] = check.value.of.map(kindOf)
-      if (first === undefined) throw new Error("kinds without a kind")
+      if (first === undefined) throw new Error("kinds must have at least one kind")
       return { is: "kinds", of: [first, ...rest] }
     }
     case "tenant": {
@@ -71,7 +71,7 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
     }
     case "delegated": {
       const [first, ...rest] = check.value.actors.map((actor) => notEmpty("actor", actor))
-      if (first === undefined) throw new Error("delegated without an actor")
+      if (first === undefined) throw new Error("delegated must have at least one actor")
       return { is: "delegated", actors: [first, ...rest] }
     }
     case "device":
@@ -80,7 +80,7 @@ function parseCheck({ check }: AuthRequirement, isInComposite: boolean): Require
     case "allOf":
       return { is: check.case, of: partsOf(check.case, check.value) }
     case undefined:
-      throw new Error("a requirement without a check")
+      throw new Error("a requirement must have a check")
   }
 }
 
@@ -93,7 +93,7 @@ function partsOf(name: string, composite: Composite): Requirements {
 function parseOptions(wire: AuthRequirement): Pick<Requirement, "freshness" | "maxAuthAgeSeconds" | "allowDelegated"> {
   const isOpen = wire.check.case === "public" || wire.check.case === "bodyCredential"
   if (isOpen && (wire.freshness !== undefined || wire.maxAuthAgeSeconds > 0)) {
-    throw new Error(`${wire.check.case} looks at no token that could be fresh`)
+    throw new Error(`${wire.check.case} uses no token, so it cannot have freshness`)
   }
   return {
     ...(wire.freshness === undefined ? {} : { freshness: freshnessOf(wire.freshness) }),
@@ -145,7 +145,7 @@ function sourceOf(wire: WireSource): Source {
 
 function actionOf(action: string): string {
   if (!/^[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+$/.test(action))
-    throw new Error(`"${action}" is no service.resource.verb`)
+    throw new Error(`"${action}" must have the form service.resource.verb`)
   return action
 }
 
@@ -169,7 +169,7 @@ function checkSources(requirement: Requirement, method: DescMethod): void {
   if (from === "HEADER" && !/^[a-z0-9-]+$/.test(field)) throw new Error(`"${field}" is no header in lower case`)
   if (from !== "PATH" && from !== "BODY") return
   if (method.methodKind !== "unary" && method.methodKind !== "server_streaming") {
-    throw new Error(`${field}: a stream of requests has no one field`)
+    throw new Error(`${field}: a client stream has no single request field`)
   }
   fieldOf(method.input, field)
 }

@@ -128,7 +128,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
     const call = new AbortController()
     let text: string
     try {
-      if (isStopped) throw new Error("the feed was stopped")
+      if (isStopped) throw new Error("the revocation feed was stopped")
       calls.add(call)
       const limits = { timeoutMs: 10_000 + seconds * 1_000, maxBytes: maxStatementLength }
       text = await withToken(options.token, (token) => {
@@ -172,7 +172,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
       position = next
       if (statement.to === statement.head) return statement.entries.length > 0
     }
-    throw new FeedError("UNREACHABLE", new Error("the log has no end"))
+    throw new FeedError("UNREACHABLE", new Error("the revocation log did not end within the page limit"))
   }
 
   async function follow(): Promise<void> {
@@ -270,7 +270,7 @@ export function createRevocationFeed(options: RevocationFeedOptions): Revocation
 
     async stop() {
       isStopped = true
-      for (const call of calls) call.abort(new Error("the feed was stopped"))
+      for (const call of calls) call.abort(new Error("the revocation feed was stopped"))
       for (const end of pauses) end()
       await Promise.allSettled([following, asking?.answered])
     },

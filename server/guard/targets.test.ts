@@ -117,7 +117,10 @@ describe("a tool", () => {
   })
 
   test("says what is wrong in a sentence, or as a problem in one line", async () => {
-    expect(await run(reads, { token: undefined })).toEqual({ code: 3, lines: ["sign in first (NO_CREDENTIAL)"] })
+    expect(await run(reads, { token: undefined })).toEqual({
+      code: 3,
+      lines: ["the request has no access token: sign in first (NO_CREDENTIAL)"],
+    })
     const { code, lines } = await run({ is: "scope", scope: "notes.write" }, { json: true })
     expect(code).toBe(4)
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ reason: "MISSING_SCOPE", metadata: { scope: "notes.write" } })

@@ -88,7 +88,7 @@ function toBase32(bytes: Uint8Array): string {
  * @param random At least 10 random bytes.
  */
 export function newId<K extends keyof IdKinds>(kind: K, nowMs: number, random: Uint8Array): IdKinds[K] {
-  if (random.length < 10) throw new RangeError("an id takes 10 random bytes")
+  if (random.length < 10) throw new RangeError("an id needs 10 random bytes")
   const bytes = new Uint8Array(16)
   bytes.set(random.subarray(0, 10), 6)
   for (let i = 5, rest = nowMs; i >= 0; i--, rest = Math.floor(rest / 256)) bytes[i] = rest % 256

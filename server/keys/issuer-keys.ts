@@ -113,7 +113,7 @@ export function createIssuerKeyRing(options: IssuerKeyRingOptions): IssuerKeyRin
   ]
 
   function issuerKeys(): IssuerKeys {
-    if (adopted === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("there is no issuer key set") })
+    if (adopted === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("no issuer key set is configured") })
     return adopted.keys
   }
 
@@ -164,7 +164,7 @@ function openKey({ secrets }: IssuerKeyRingOptions, key: IssuerKeyRecord): OpenK
   if (seed === undefined) throw new Error(`issuer key ${purpose} ${generation} does not open under the sealing key`)
   const signer = nodeSigner(seed)
   if (!equalBytes(signer.publicKey, publicKey)) {
-    throw new Error(`issuer key ${purpose} ${generation} is not what its row says`)
+    throw new Error(`issuer key ${purpose} ${generation} does not match its row`)
   }
   return { purpose, generation, publicKey, createdAtMs, signer }
 }

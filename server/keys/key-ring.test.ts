@@ -263,7 +263,7 @@ describe("a ring does not start", () => {
     })
     expect(swapped).toHaveLength(2)
     const ring2 = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
-    await expect(ring2.start()).rejects.toThrow("is not what its row says")
+    await expect(ring2.start()).rejects.toThrow("does not match its row")
   })
 
   test.each(["x", "y"] as const)("on a row whose %s is of another key", async (member) => {

@@ -83,7 +83,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
   let last: Promise<unknown> = Promise.resolve()
 
   function keysOf(purpose: KeyPurpose): Loaded {
-    if (loaded === undefined) throw new Error("the key ring was not started")
+    if (loaded === undefined) throw new Error("the key ring is not started")
     return loaded[purpose]
   }
 
@@ -93,7 +93,7 @@ export function createKeyRing(options: KeyRingOptions): RunningKeyRing {
     const known = before === undefined ? [] : [before.current, before.next]
     const signerOf = (status: "CURRENT" | "NEXT") => {
       const key = keys.find((one) => one.status === status)
-      if (key === undefined) throw new Error(`there is no ${status} signing key for ${purpose}`)
+      if (key === undefined) throw new Error(`no ${status} signing key exists for ${purpose}`)
       return known.find((signer) => signer.kid === key.kid) ?? openKey(secrets, key)
     }
     const published = keys.filter(isPublished).map((key) => key.publicJwk)
@@ -189,7 +189,7 @@ async function makeKeys(secrets: Pick<Secrets, "seal" | "digest">): Promise<read
 async function makeKey(secrets: Pick<Secrets, "seal" | "digest">, purpose: KeyPurpose): Promise<FreshKey> {
   const pair = await webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"])
   const { x, y } = await webcrypto.subtle.exportKey("jwk", pair.publicKey)
-  if (x === undefined || y === undefined) throw new Error("the new key has no coordinates")
+  if (x === undefined || y === undefined) throw new Error("the generated key has no coordinates")
   const publicJwk = describeKey(secrets, x, y)
   const privateKey = new Uint8Array(await webcrypto.subtle.exportKey("pkcs8", pair.privateKey))
   const privateSealed = secrets.seal(signingKeyLabel({ kid: publicJwk.kid, purpose }), privateKey)
@@ -210,7 +210,7 @@ function openKey(secrets: Pick<Secrets, "open" | "digest">, key: SigningKeyRecor
   const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" })
   // A row whose halves are of different keys would sign what nobody can verify.
   if (describeKey(secrets, x, y).kid !== key.kid || key.publicJwk.x !== x || key.publicJwk.y !== y) {
-    throw new Error(`the signing key ${key.kid} is not what its row says`)
+    throw new Error(`the signing key ${key.kid} does not match its row`)
   }
   return { kid: key.kid, privateKey }
 }

@@ -6,7 +6,7 @@ export function parseKey(name: string, text: string | undefined, problems: strin
   if (text === undefined) return undefined
   const key = Buffer.from(text, "base64")
   if (key.length === 32) return new Uint8Array(key)
-  problems.push(`${name} must hold 32 bytes as base64.`)
+  problems.push(`${name} must be 32 bytes in base64.`)
   return undefined
 }
 
@@ -21,7 +21,7 @@ export function parsePeppers(text: string | undefined, problems: string[]): Pepp
   })
   if (text !== undefined && parsed.length === 0) problems.push("SIGNET_PEPPERS must look like 2:base64,1:base64.")
   if (new Set(parsed.map(({ version }) => version)).size !== parsed.length) {
-    problems.push("SIGNET_PEPPERS names a version twice.")
+    problems.push("SIGNET_PEPPERS has a version twice: each version must be unique.")
   }
   return parsed
 }

@@ -48,7 +48,7 @@ interface Stamping extends StampKey {
 /** @throws RangeError for a key that is not 32 bytes, and for two that are the same. */
 export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]): SealingKeys {
   const held = keys.map(hold)
-  if (new Set(held.map(({ id }) => id)).size !== held.length) throw new RangeError("two sealing keys are the same")
+  if (new Set(held.map(({ id }) => id)).size !== held.length) throw new RangeError("two sealing keys are equal")
   const first = heldKey(held, held[0]?.id ?? "")
   let current = first
   let opening: readonly HeldKey[] = held
@@ -77,7 +77,7 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
       unfit = judgeHeld(records, ids)
       requireFit()
       const used = records.find(({ status }) => status === "CURRENT")
-      if (used === undefined) throw new Error("the database names no sealing key in use")
+      if (used === undefined) throw new Error("the database has no active sealing key")
       const next = heldKey(held, used.id)
       const earlier = records.filter(({ status }) => status !== "CURRENT")
       const stampsOf = earlier.map((record) => openStampKey(held, record))
@@ -101,7 +101,7 @@ export function createSealingKeys(keys: readonly [Uint8Array, ...Uint8Array[]]):
 
     sealStampKey({ id, to, status, until }) {
       const known = held.find((key) => key.id === id)?.stampKey ?? stamps.find(({ keyId }) => keyId === id)?.bytes
-      if (known === undefined) throw new Error(`the stamp key of ${id} is not known`)
+      if (known === undefined) throw new Error(`the stamp key of ${id} is unknown`)
       const kept = { key: Buffer.from(known).toString("base64url"), until: until && stringsOf(until) }
       const text = Buffer.from(JSON.stringify(kept), "utf8")
       return sealUnder(heldKey(held, to).keys.service, stampKeyLabel({ id, status }), text)
@@ -160,7 +160,7 @@ interface StoredStampKey {
 const stringsOf = ({ checkpoint, hash }: StampEnd) => ({ checkpoint: checkpoint.toString(), hash })
 
 function hmac(key: KeyObject | undefined, text: string): Uint8Array {
-  if (key === undefined) throw new Error("there is no stamp key")
+  if (key === undefined) throw new Error("no stamp key exists")
   return new Uint8Array(createHmac("sha256", key).update(text, "utf8").digest())
 }
 

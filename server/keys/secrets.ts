@@ -28,7 +28,7 @@ export function createSecrets(options: { peppers: readonly Pepper[]; sealingKey:
   // Imported once: importing costs more than hashing.
   const keys = peppers.map(({ key }) => createSecretKey(key))
   const [newestKey] = keys
-  if (newestKey === undefined) throw new RangeError("at least one pepper is needed")
+  if (newestKey === undefined) throw new RangeError("at least one pepper is required")
 
   return {
     hash: (purpose, text) => hmac(newestKey, purpose, text),

@@ -29,7 +29,7 @@ export async function addDevelopmentBackend(
   receiptKey: Uint8Array,
 ): Promise<AddedBackend> {
   const { deps, messagingAudience, issuerRootKey } = of
-  if (!isPublicKey(receiptKey)) throw new Error("that is no public key of Ed25519")
+  if (!isPublicKey(receiptKey)) throw new Error("the value is not an Ed25519 public key")
   const name = "messaging backend"
   const asked = { appId: developmentAppId, name, messagingAudience, replaces: false }
   const { clientId, clientSecret } = await createMessagingBackend(deps, asked)

@@ -41,7 +41,7 @@ export function startAuditChainer({ db, seals, clock, onFault }: Options): Audit
   async function linkAll(): Promise<void> {
     for (let isMore = await isAnyPending(db); isMore && !isClosed; ) {
       const { isFull, forged } = await linkPending(db, seals, clock.nowMs)
-      for (const id of forged) onFault(new Error(`the audit event ${id} is not the service's`))
+      for (const id of forged) onFault(new Error(`the audit event ${id} was not written by this service`))
       isMore = isFull
     }
   }

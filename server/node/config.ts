@@ -59,16 +59,20 @@ export const settings: readonly Setting[] = [
   {
     name: "HOST",
     default: "127.0.0.1",
-    what: "Address to listen on. Loopback, so that nothing is public by accident.",
+    what: "Address to listen on. The default is loopback, so that nothing becomes public by accident.",
   },
-  { name: "PORT", default: "8080", what: "Port for Connect, gRPC, gRPC-Web and REST; 0 takes a free one." },
-  { name: "ADMIN_PORT", default: "9464", what: "Loopback port for /metrics; 0 takes a free one." },
-  { name: "DATABASE_URL", default: "–", what: "PostgreSQL to use; without it, PGlite in the data folder." },
-  { name: "DATABASE_CONNECTIONS", default: "16", what: "Connections to PostgreSQL at most, 1 to 500." },
+  { name: "PORT", default: "8080", what: "Port for Connect, gRPC, gRPC-Web and REST; 0 selects a free port." },
+  { name: "ADMIN_PORT", default: "9464", what: "Loopback port for /metrics; 0 selects a free port." },
+  {
+    name: "DATABASE_URL",
+    default: "–",
+    what: "PostgreSQL connection URL. Without it the server uses PGlite in the data folder.",
+  },
+  { name: "DATABASE_CONNECTIONS", default: "16", what: "Maximum number of PostgreSQL connections, 1 to 500." },
   {
     name: "DATABASE_STATEMENT_SECONDS",
     default: "30",
-    what: "What a statement may take on PostgreSQL at most, 1 to 600; half of it a wait for a lock, a third an idle transaction.",
+    what: "Statement timeout on PostgreSQL in seconds, 1 to 600. The lock timeout is half of it, the idle-transaction timeout a third.",
   },
   { name: "SIGNET_DATA", default: "./.signet", what: "Folder for PGlite and for the development profile's secrets." },
   {
@@ -79,68 +83,72 @@ export const settings: readonly Setting[] = [
   {
     name: "SIGNET_ISSUER",
     default: "http://HOST:PORT in development",
-    what: "The tokens' `iss`: an https URL without path.",
+    what: "Issuer of tokens (`iss`): an https URL without a path.",
   },
   { name: "SIGNET_AUTH_AUDIENCE", default: "auth", what: "The service's own audience." },
   {
     name: "SIGNET_MESSAGING_AUDIENCE",
     default: "SIGNET_AUTH_AUDIENCE",
-    what: "The audience of the messaging services' tokens.",
+    what: "Audience of tokens for the messaging services.",
   },
   {
     name: "SIGNET_ISSUER_KEY_SET",
     default: "–",
-    what: "File with the issuer key set that the root has signed (see below); production needs it to offer messaging.",
+    what: "File with the issuer key set, signed by the root key (see below). Production requires it for messaging.",
   },
   {
     name: "SIGNET_CONVERSATION_LEAVES",
     default: String(maxCount.leaves.default),
-    what: `Devices that a new conversation may have at most, 2 to ${maxCount.leaves.most}. Older ones keep what they were made with.`,
+    what: `Maximum number of devices of a new conversation, 2 to ${maxCount.leaves.most}. Existing conversations keep their limit.`,
   },
   {
     name: "SIGNET_BLOBS",
     default: "SIGNET_DATA/blobs",
-    what: "Where attachments are kept: a folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION` (see below).",
+    what: "Store of attachments: a folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION` (see below).",
   },
-  { name: "SIGNET_BLOBS_KEY_ID", default: "–", what: "Access key id of the bucket." },
-  { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key of the bucket." },
-  { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens, 300 to 900 seconds." },
+  { name: "SIGNET_BLOBS_KEY_ID", default: "–", what: "Access key id for the bucket." },
+  { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key for the bucket." },
+  { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens in seconds, 300 to 900." },
   {
     name: "SIGNET_AUDIT_CHECKPOINT_SECONDS",
     default: "3600",
-    what: "How often the ends of the audit's chains are signed, 60 to 86400 seconds.",
+    what: "Interval of signed audit checkpoints in seconds, 60 to 86400.",
   },
   {
     name: "SIGNET_SEALING_KEY",
     default: "–",
-    what: "32 bytes as base64: seals signing keys, provider secrets and the audit's personal fields at rest, and stamps the audit.",
+    what: "Key that seals signing keys, provider secrets and personal fields of the audit log, and stamps the audit log: 32 bytes in base64.",
   },
   {
     name: "SIGNET_SEALING_KEY_NEXT",
     default: "–",
-    what: "The sealing key that takes over, while a rotation lasts (see below).",
+    what: "Next sealing key, during a rotation (see below).",
   },
   {
     name: "SIGNET_PEPPERS",
     default: "–",
-    what: "`version:key,…`, newest first, each 32 bytes as base64: hashes of refresh tokens and other secrets.",
+    what: "Keys for the hashes of refresh tokens and other secrets: `version:key,…`, newest first, each 32 bytes in base64.",
   },
-  { name: "TLS_CERT_FILE", default: "–", what: "PEM certificate chain; with TLS_KEY_FILE, serves TLS with ALPN." },
-  { name: "TLS_KEY_FILE", default: "–", what: "PEM key of the certificate." },
+  {
+    name: "TLS_CERT_FILE",
+    default: "–",
+    what: "File with the PEM certificate chain. With TLS_KEY_FILE the server uses TLS with ALPN.",
+  },
+  { name: "TLS_KEY_FILE", default: "–", what: "File with the PEM private key of the certificate." },
   {
     name: "SIGNET_TRUSTED_HOPS",
     default: "0",
-    what: "Proxies in front whose X-Forwarded-For entry is believed, 0 to 8.",
+    what: "Number of trusted proxies in front, whose X-Forwarded-For entries count: 0 to 8.",
   },
   {
     name: "SIGNET_LIMITS",
     default: "–",
-    what: "Changes to the rate limits as JSON (see below); `off`, in the development profile only, counts nothing.",
+    what: "Changes to the rate limits as JSON (see below); `off` disables them, in the development profile only.",
   },
   {
     name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     default: "–",
-    what: "Where OpenTelemetry spans are sent, over HTTP; without it they only pass their caller's trace on.",
+    what: "OTLP/HTTP endpoint for OpenTelemetry spans. Without it the server only propagates the caller's trace context.",
   },
   { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
 ]
@@ -161,7 +169,7 @@ export function parseConfig(env: Environment): Config {
   const number = (name: string, fallback: number, min: number, max: number): number => {
     const value = Number(text(name) ?? fallback)
     if (Number.isInteger(value) && value >= min && value <= max) return value
-    problems.push(`${name} must be a whole number from ${min} to ${max}.`)
+    problems.push(`${name} must be an integer from ${min} to ${max}.`)
     return fallback
   }
 
@@ -175,7 +183,7 @@ export function parseConfig(env: Environment): Config {
   }
   const isProduction = profile === "production"
   if (isProduction && databaseUrl === null) {
-    problems.push("The production profile needs DATABASE_URL; for a trial say SIGNET_PROFILE=development.")
+    problems.push("The production profile requires DATABASE_URL; for a trial set SIGNET_PROFILE=development.")
   }
 
   const issuer =
@@ -184,7 +192,8 @@ export function parseConfig(env: Environment): Config {
 
   const certFile = text("TLS_CERT_FILE")
   const keyFile = text("TLS_KEY_FILE")
-  if ((certFile === undefined) !== (keyFile === undefined)) problems.push("TLS_CERT_FILE and TLS_KEY_FILE go together.")
+  if ((certFile === undefined) !== (keyFile === undefined))
+    problems.push("TLS_CERT_FILE and TLS_KEY_FILE must be set together.")
 
   const logLevel = logLevels.find((level) => level === (text("LOG_LEVEL") ?? "info"))
   if (logLevel === undefined) problems.push(`LOG_LEVEL must be one of ${logLevels.join(", ")}.`)
@@ -195,13 +204,14 @@ export function parseConfig(env: Environment): Config {
     problems.push("SIGNET_SEALING_KEY_NEXT needs SIGNET_SEALING_KEY.")
   }
   if (nextSealingKey !== null && sealingKey !== undefined && Buffer.compare(sealingKey, nextSealingKey) === 0) {
-    problems.push("SIGNET_SEALING_KEY_NEXT must be another key than SIGNET_SEALING_KEY.")
+    problems.push("SIGNET_SEALING_KEY_NEXT must differ from SIGNET_SEALING_KEY.")
   }
   const peppers = parsePeppers(text("SIGNET_PEPPERS"), problems)
   const hasSecrets = sealingKey !== undefined && peppers.length > 0
-  if (isProduction && !hasSecrets) problems.push("The production profile needs SIGNET_SEALING_KEY and SIGNET_PEPPERS.")
+  if (isProduction && !hasSecrets)
+    problems.push("The production profile requires SIGNET_SEALING_KEY and SIGNET_PEPPERS.")
   if (!isProduction && (sealingKey === undefined) !== (peppers.length === 0)) {
-    problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS go together.")
+    problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS must be set together.")
   }
 
   const dataFolder = text("SIGNET_DATA") ?? "./.signet"
@@ -243,11 +253,11 @@ export function parseConfig(env: Environment): Config {
 }
 
 function judgeIssuer(issuer: string | undefined, isProduction: boolean): string[] {
-  if (issuer === undefined) return ["The production profile needs SIGNET_ISSUER."]
+  if (issuer === undefined) return ["The production profile requires SIGNET_ISSUER."]
   if (!URL.canParse(issuer)) return ["SIGNET_ISSUER must be a URL."]
   const url = new URL(issuer)
   if (url.origin !== issuer)
-    return ["SIGNET_ISSUER must be an origin: scheme, host and port, without a slash at the end."]
+    return ["SIGNET_ISSUER must be an origin: scheme, host and port, without a trailing slash."]
   if (isProduction && url.protocol !== "https:" && !isLoopback(url.hostname)) return ["SIGNET_ISSUER must be https."]
   return []
 }
@@ -255,7 +265,7 @@ function judgeIssuer(issuer: string | undefined, isProduction: boolean): string[
 function limitsOf(text: string | undefined, isProduction: boolean, problems: string[]): Limits | null {
   if (text === undefined) return defaultLimits
   if (text === "off") {
-    if (isProduction) problems.push("SIGNET_LIMITS may be off in the development profile only.")
+    if (isProduction) problems.push("SIGNET_LIMITS can be off only in the development profile.")
     return null
   }
   const parsed = parseLimits(text)

@@ -10,7 +10,7 @@ export function addCors(app: FastifyInstance, isAllowed: (origin: string) => Pro
   const name = (origin: string) => {
     if (named.has(origin) || named.size >= mostNamed) return
     named.add(origin)
-    app.log.warn({ url: origin }, "pages of this origin may not call, because no app allows it")
+    app.log.warn({ url: origin }, "CORS rejected a page, because no app's allowed_origins has its origin")
   }
   app.addHook("onRequest", async ({ method, headers }, reply) => {
     const header = (name: string) => headers[name]?.toString()

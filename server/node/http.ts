@@ -106,7 +106,7 @@ function refusedBy({ statusCode }: FastifyError): Refused {
 export function shutdownOf(app: FastifyInstance, drainMs = 8_000): Shutdown {
   const closing = new AbortController()
   const shutdown = new AbortController()
-  const stopping = () => new ConnectError("the server stops", Code.Unavailable)
+  const stopping = () => new ConnectError("the server is shutting down", Code.Unavailable)
   let timer: ReturnType<typeof setTimeout> | undefined
   app.addHook("preClose", (done) => {
     // After the other hooks, so that streams can say a last word.

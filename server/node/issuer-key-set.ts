@@ -24,7 +24,7 @@ export function parseKeySet(json: string, name: string): SignedKeySet {
   const kept: unknown = JSON.parse(json)
   const rootKey = bytesIn(kept, "rootKey")
   const issuerKeySet = bytesIn(kept, "issuerKeySet")
-  if (rootKey?.length !== 32 || issuerKeySet === undefined) throw new Error(`${name} holds no signed key set`)
+  if (rootKey?.length !== 32 || issuerKeySet === undefined) throw new Error(`${name} has no signed key set`)
   return { rootKey, issuerKeySet }
 }
 
@@ -56,7 +56,7 @@ function loadDevelopmentRoot(folder: string): Uint8Array {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
   }
   const seed = bytesIn(JSON.parse(readFileSync(file, "utf8")), "seed")
-  if (seed?.length !== 32) throw new Error(`${file} does not hold the root that was written to it`)
+  if (seed?.length !== 32) throw new Error(`${file} does not have the root key that was written to it`)
   return seed
 }
 

@@ -29,6 +29,6 @@ function keyIn(kept: unknown, name: string, file: string): Uint8Array {
   const text =
     typeof kept === "object" && kept !== null && name in kept ? (kept as Record<string, unknown>)[name] : undefined
   const key = typeof text === "string" ? Buffer.from(text, "base64") : undefined
-  if (key?.length !== 32) throw new Error(`${file} does not hold the secrets that were written to it`)
+  if (key?.length !== 32) throw new Error(`${file} does not have the secrets that were written to it`)
   return key
 }

@@ -78,7 +78,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     isStopping = true
     log.info({ signal }, "stopping")
     setTimeout(() => {
-      log.error("stopped before every call was answered")
+      log.error("the server stopped before every call had a response")
       process.exit(1)
     }, stopLimitMs).unref()
     program.close().then(

@@ -39,7 +39,7 @@ export function createMetrics(): Metrics {
   const calls = createCallMetrics(registry)
   const limited = new Counter({
     name: "signet_limit_refusals_total",
-    help: "Calls that a rate limit or a lock refused.",
+    help: "Calls refused by a rate limit or a lockout.",
     labelNames: ["limit", "by"],
     registers: [registry],
   })
@@ -56,32 +56,32 @@ function createCallMetrics(registry: Registry): Pick<Metrics, "interceptor" | "g
   const registers = [registry]
   const durations = new Histogram({
     name: "signet_rpc_duration_seconds",
-    help: "How long calls took; of streams, how long they were open.",
+    help: "Duration of calls; for streams, the time they were open.",
     labelNames: ["service", "method", "outcome"],
     buckets: seconds,
     registers,
   })
   const faults = new Counter({
     name: "signet_faults_total",
-    help: "Calls that ended with INTERNAL.",
+    help: "Calls that failed with INTERNAL.",
     labelNames: ["service", "method"],
     registers,
   })
   const refusals = new Counter({
     name: "signet_refusals_total",
-    help: "Calls that were refused, by reason.",
+    help: "Refused calls, by reason.",
     labelNames: ["reason"],
     registers,
   })
   const signIns = new Counter({
     name: "signet_sign_ins_total",
-    help: "Sign-ins, by provider; the outcome is OK or the reason of the refusal.",
+    help: "Sign-ins, by provider. The outcome is OK or the reason of the refusal.",
     labelNames: ["provider", "outcome"],
     registers,
   })
   const streams = new Gauge({
     name: "signet_streams_open",
-    help: "Streams that are open now.",
+    help: "Open streams.",
     labelNames: ["service", "method"],
     registers,
   })
@@ -139,20 +139,20 @@ function createSweepMetrics(registry: Registry): Metrics["swept"] {
   const registers = [registry]
   const durations = new Histogram({
     name: "signet_sweep_duration_seconds",
-    help: "How long sweeps of what has expired took; the outcome is OK or FAULT.",
+    help: "Duration of sweeps that erase expired rows. The outcome is OK or FAULT.",
     labelNames: ["sweep", "outcome"],
     buckets: seconds,
     registers,
   })
   const rows = new Counter({
     name: "signet_swept_rows_total",
-    help: "Rows that sweeps erased.",
+    help: "Rows erased by sweeps.",
     labelNames: ["sweep", "kind"],
     registers,
   })
   const lastSuccess = new Gauge({
     name: "signet_sweep_last_success_timestamp_seconds",
-    help: "When a sweep last ended well, in Unix time.",
+    help: "Unix time of the last successful sweep.",
     labelNames: ["sweep"],
     registers,
   })
@@ -176,7 +176,7 @@ function createGauges(registry: Registry): Metrics["watch"] {
   const registers = [registry]
   new Gauge({
     name: "signet_database_connections",
-    help: "Connections to the database: idle or in_use.",
+    help: "Database connections: idle or in_use.",
     labelNames: ["state"],
     registers,
     collect() {
@@ -187,7 +187,7 @@ function createGauges(registry: Registry): Metrics["watch"] {
   })
   new Gauge({
     name: "signet_database_waiting",
-    help: "Transactions and statements that wait for a connection to the database.",
+    help: "Transactions and statements that are waiting for a database connection.",
     registers,
     collect() {
       this.set(sources?.connections().waiting ?? 0)
@@ -195,7 +195,7 @@ function createGauges(registry: Registry): Metrics["watch"] {
   })
   new Gauge({
     name: "signet_revocation_feed_lag_seconds",
-    help: "For how long this process has not known the end of the revocation log.",
+    help: "Seconds since this process last read the end of the revocation log.",
     registers,
     collect() {
       const lagMs = sources?.feedLagMs()

@@ -60,15 +60,15 @@ export function parseBlobSettings(
     return fallback
   }
   const unknown = [...url.searchParams.keys()].filter((name) => name !== "endpoint" && name !== "region")
-  if (unknown.length > 0) problems.push("SIGNET_BLOBS takes endpoint and region, and nothing else.")
+  if (unknown.length > 0) problems.push("SIGNET_BLOBS accepts only the parameters endpoint and region.")
   const region = url.searchParams.get("region") ?? "us-east-1"
-  if (!/^[a-z0-9-]{1,64}$/.test(region)) problems.push("SIGNET_BLOBS has a region that is none.")
+  if (!/^[a-z0-9-]{1,64}$/.test(region)) problems.push("SIGNET_BLOBS has an invalid region.")
   const endpoint = url.searchParams.get("endpoint") ?? `https://s3.${region}.amazonaws.com`
   if (!isEndpoint(endpoint, given.isProduction)) {
     problems.push("The endpoint in SIGNET_BLOBS must be an origin: https, host and port.")
   }
   if (keyId === "" || secret === "") {
-    problems.push("A bucket in SIGNET_BLOBS needs SIGNET_BLOBS_KEY_ID and SIGNET_BLOBS_SECRET.")
+    problems.push("A bucket in SIGNET_BLOBS requires SIGNET_BLOBS_KEY_ID and SIGNET_BLOBS_SECRET.")
   }
   return { is: "bucket", endpoint, bucket, region, keyId, secret }
 }

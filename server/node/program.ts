@@ -126,7 +126,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
 
     const isLoopbackAllowed = config.profile === "development"
     const idpB = createIdpB({ clock, secrets, isLoopbackAllowed })
-    const background = createBackground((fault) => log.warn({ err: fault }, "a magic link was not sent"))
+    const background = createBackground((fault) => log.warn({ err: fault }, "sending a magic link failed"))
     closing.push(() => background.settled())
     const refusals = createRefusalAudit({ append: appendTo(store), clock, random }, onFault)
     closing.push(() => refusals.flush(Number.POSITIVE_INFINITY))
@@ -187,7 +187,8 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
       onFault,
     })
     closing.push(() => messaging.stop())
-    if (messaging.issuerKeys.keySet() === undefined) log.warn("no issuer key set, so messaging is not available")
+    if (messaging.issuerKeys.keySet() === undefined)
+      log.warn("messaging is not available: no issuer key set is configured")
     metrics.watch({ connections: database.connections, feedLagMs: revocations.feed.lagMs })
     const tracing = startTracing(
       config.traceEndpoint === null ? undefined : { exporter: await exporterTo(config.traceEndpoint) },

@@ -69,7 +69,7 @@ function alphaMethod(): DescMethodBiDiStreaming {
   }
   const service = createFileRegistry(file, () => undefined).getService("grpc.reflection.v1alpha.ServerReflection")
   const method = service?.methods[0]
-  if (method === undefined || !isBidi(method)) throw new Error("reflection has lost its method")
+  if (method === undefined || !isBidi(method)) throw new Error("the reflection service has no method")
   return method
 }
 

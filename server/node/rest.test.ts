@@ -121,9 +121,9 @@ describe("a problem", () => {
     const answer = await post("/auth/login/idp-a", { ...login, appId: "x", audiences: ["a", "a"] })
     expect(await answer.json()).toEqual({
       type: "urn:signet:reason:INVALID_FIELD",
-      title: "a field has a value that is not allowed",
+      title: "a field has an invalid value",
       status: 400,
-      detail: "a field has a value that is not allowed",
+      detail: "a field has an invalid value",
       instance: expect.stringMatching(/^urn:request:[0-9a-f-]{36}$/),
       reason: "INVALID_FIELD",
       domain: "signet",

@@ -51,7 +51,8 @@ async function request(
   read: (response: Response) => Promise<JsonAnswer>,
 ): Promise<JsonAnswer> {
   // What administrators configure was judged then; what came into the database in another way is judged here.
-  if (!isServerAddress(url, isLoopbackAllowed)) throw unavailable("the configured address is not to be asked")
+  if (!isServerAddress(url, isLoopbackAllowed))
+    throw unavailable("the configured address is not allowed: it must be HTTPS with a public host")
   try {
     const signal = AbortSignal.timeout(limits.timeoutMs)
     // "manual", because a followed redirect would lead to an address that nobody configured.
@@ -69,7 +70,7 @@ async function request(
 async function readJson(response: Response): Promise<JsonAnswer> {
   if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(response.headers.get("content-type") ?? "")) {
     await discard(response)
-    throw unavailable("it does not answer in JSON")
+    throw unavailable("the response is not JSON")
   }
   return { status: response.status, body: JSON.parse(await readText(response)) }
 }
@@ -81,7 +82,7 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     size += chunk.length
     // Leaving the loop cancels the rest of the body.
-    if (size > limits.maxBytes) throw unavailable("it answers too much")
+    if (size > limits.maxBytes) throw unavailable("the response exceeds the size limit")
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

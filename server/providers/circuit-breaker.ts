@@ -46,7 +46,8 @@ export function createCircuitBreaker({ clock }: { clock: Clock }): CircuitBreake
       const circuit = circuitOf(name)
       const isProbe = circuit.failures >= maxFailures
       if (isProbe) {
-        if (circuit.isProbing || clock.nowMs() < circuit.triesAtMs) throw unavailable("it did not answer lately")
+        if (circuit.isProbing || clock.nowMs() < circuit.triesAtMs)
+          throw unavailable("the circuit breaker is open after recent failures")
         circuit.isProbing = true
       }
       let isWell = false

@@ -35,6 +35,8 @@ async function importKey(pem: string): Promise<CryptoKey> {
     return await importPKCS8(pem.trim(), "ES256")
   } catch {
     // The cause could quote the key.
-    throw new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error("the sealed client key is no P-256 key in PEM") })
+    throw new Refused("PROVIDER_NOT_CONFIGURED", {
+      cause: new Error("the stored client secret is not a P-256 key in PEM"),
+    })
   }
 }

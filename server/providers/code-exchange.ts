@@ -80,10 +80,10 @@ export function readAnswer({ status, body }: JsonAnswer): Traded {
 export function readRefusal({ status, body }: JsonAnswer): Refused {
   const { error } = membersOf(body)
   if (status === 401 || configurationErrors.some((known) => known === error)) {
-    return new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error(`the provider refuses the client: ${status}`) })
+    return new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error(`the provider rejects the client: ${status}`) })
   }
   if (status === 400 && (error === "invalid_grant" || error === "invalid_request")) return invalid("code")
-  return unavailable(`the provider answers ${status}`)
+  return unavailable(`the provider responded with status ${status}`)
 }
 
 function membersOf(body: unknown): Record<string, unknown> {

@@ -53,7 +53,9 @@ export async function revokeToken(deps: EndpointDeps, client: ProviderClient, re
   if (answer.status === 200) return
   const refusal = readRefusal(answer)
   // Nobody handed in a code here: what it does not take is not the caller's.
-  throw refusal.reason === "PROVIDER_TOKEN_INVALID" ? unavailable(`the provider answers ${answer.status}`) : refusal
+  throw refusal.reason === "PROVIDER_TOKEN_INVALID"
+    ? unavailable(`the provider responded with status ${answer.status}`)
+    : refusal
 }
 
 async function authenticated(

@@ -50,7 +50,7 @@ export function readSession(question: "password" | "verify", { status, body }: J
   if (status !== 200) throw refusalOf(question, { status, body })
   const { access_token: accessToken, user } = membersOf(body)
   if (typeof accessToken !== "string" || typeof user !== "object" || user === null) {
-    throw unavailable("the project answers without a session")
+    throw unavailable("the project's response has no session")
   }
   return { accessToken, user: membersOf(user) }
 }
@@ -85,7 +85,7 @@ export function isFromProject({ status }: JsonAnswer): boolean {
 function refusalOf(question: Question, answer: JsonAnswer): Refused {
   const { status } = answer
   const code = errorCodeOf(answer)
-  const cause = new Error(`the project answers ${status} ${code}`)
+  const cause = new Error(`the project responded with ${status} ${code}`)
   if (status === 429) return new Refused("RATE_LIMITED", { metadata: { retry_after: waitOf(answer) }, cause })
   if (status >= 500) return unavailable(cause.message)
   // Without a code it is the gateway in front of the project that refuses the key.

@@ -53,7 +53,7 @@ function openTokenSecret(secrets: Pick<Secrets, "open">, client: ProviderClient)
   // A fault of the installation, and nothing the caller could mend.
   if (!opened) throw new Error("the token secret of a provider client does not open under the sealing key")
   if (opened.length < minSecretLength) {
-    throw new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error("the project's token secret is too short") })
+    throw new Refused("PROVIDER_NOT_CONFIGURED", { cause: new Error("the project's HS256 secret is too short") })
   }
   return opened
 }

@@ -110,7 +110,7 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
   ): Promise<boolean> {
     // The platform's complaint about a header that is none would quote it.
     if (!/^[\x21-\x7e]+$/.test(accessToken)) {
-      deps.report?.(new Error("IDP_C gave a token that is none"))
+      deps.report?.(new Error("IDP_C returned a malformed token"))
       return false
     }
     const what = method === "PUT" ? "a password" : "a session"
@@ -118,9 +118,10 @@ export function createIdpC(deps: IdpCDeps): EmailProvider {
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
     const end = () => requestEffect(out, issuer + path, init)
     const answer = await breaker.run(issuer, end, isFromProject).catch((fault: unknown) => {
-      deps.report?.(new Error(`${what} of IDP_C was not ended`, { cause: fault }))
+      deps.report?.(new Error(`${what} of IDP_C could not be revoked`, { cause: fault }))
     })
-    if (answer && answer.status >= 400) deps.report?.(new Error(`${what} of IDP_C was not ended: ${answer.status}`))
+    if (answer && answer.status >= 400)
+      deps.report?.(new Error(`${what} of IDP_C could not be revoked: ${answer.status}`))
     return answer ? answer.status < 400 : false
   }
 

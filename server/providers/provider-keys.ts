@@ -97,7 +97,7 @@ function lastUsed(byAddress: Map<string, Published>, jwksUri: string): Published
 
 async function fetchKeys(out: Outbound, jwksUri: string): Promise<ReadonlyMap<string, CryptoKey>> {
   const { status, body } = await requestJson(out, jwksUri, { method: "GET", headers: { accept: "application/json" } })
-  if (status !== 200) throw unavailable(`the key set answers ${status}`)
+  if (status !== 200) throw unavailable(`the key set endpoint responded with status ${status}`)
   const keys = new Map<string, CryptoKey>()
   for (const jwk of readJwks(body)) {
     for (const algorithm of ["RS256", "ES256"] as const) {
@@ -118,7 +118,7 @@ function nameOf(algorithm: IdTokenAlgorithm, kid: string): string {
 /** The entries that have a kid; what else is in a key set is none of ours (RFC 7517 section 5). */
 function readJwks(body: unknown): (JWK & { kid: string })[] {
   const keys = isObject(body) ? body.keys : undefined
-  if (!Array.isArray(keys)) throw unavailable("the key set has no keys")
+  if (!Array.isArray(keys)) throw unavailable("the key set is empty")
   return keys.filter((key) => isObject(key) && typeof key.kid === "string" && key.kid !== "")
 }
 

@@ -47,7 +47,7 @@ function wayOf(desc: DescMessage, text: string, path: string): Way {
     const field: DescField | undefined = inside?.fields.find((each) => each.name === name)
     if (field === undefined) {
       throw new Refused("INVALID_FIELD", {
-        message: "update_mask names no such field",
+        message: "update_mask has an unknown field",
         metadata: { field: "update_mask", path: shown(text) },
       })
     }

@@ -39,7 +39,7 @@ export function parsePageToken(secrets: Secrets, filter: readonly string[], toke
     if (known.some((hash) => secrets.equal(macOf(hash), given))) return cursor
   }
   throw new Refused("INVALID_FIELD", {
-    message: "page_token is not of this list",
+    message: "page_token is for another list",
     metadata: { field: "page_token" },
   })
 }

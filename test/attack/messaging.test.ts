@@ -94,7 +94,9 @@ describe("an application message", () => {
     const staged = await alice.stageText(room, "hello")
     const missing = { ...staged, conversationId: `cnv_${"0".repeat(26)}` }
     const told = await Promise.all([dave.append(staged), dave.append(missing)].map(errorOf))
-    expect(told.map((error) => error?.rawMessage)).toEqual(["not allowed here", "not allowed here"])
+    expect(told.map((error) => error?.rawMessage)).toEqual(
+      Array(2).fill("the resource does not exist or is not accessible"),
+    )
     expect(told.map((error) => error?.code)).toEqual([Code.PermissionDenied, Code.PermissionDenied])
     const [here, nowhere] = told.map((error) => error?.findDetails(ErrorInfoSchema)[0])
     expect(here).toEqual(nowhere)

@@ -31,6 +31,6 @@ export const guardCheckMutants: readonly Mutant[] = [
     to: "requirement.freshness.maxStalenessMs < 0",
     test: requirements,
     name: "is refused before the first call: freshness without an age",
-    row: "freshness without an age",
+    row: "freshness requires max_staleness",
   },
 ]

@@ -81,7 +81,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
     await store.transaction((tx) => tx.accounts.erase(identity.id, Date.now()))
     const { rows } = await asOwner(`select key_sealed from audit_data_key where owner = '${principal.id}'`)
     expect(rows).toEqual([{ key_sealed: null }])
-    expect((await admin("verify")).text).toMatch(/^The audit is whole: \d+ events in \d+ chains/)
+    expect((await admin("verify")).text).toMatch(/^The audit log is complete and unchanged: \d+ events in \d+ chains/)
   })
 
   test.each([

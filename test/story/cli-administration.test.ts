@@ -68,7 +68,7 @@ describe("signet user", () => {
     const [{ principal }] = await json("user", "find", "ada@example.com")
     expect(await root().run("user", "suspend", principal.id)).toMatchObject({
       code: 2,
-      err: expect.stringContaining("this needs --yes"),
+      err: expect.stringContaining("confirmation required, use --yes"),
     })
     expect(await json("user", "suspend", principal.id, "--yes")).toMatchObject({ status: "SUSPENDED" })
     expect(await json("user", "get", principal.id)).toMatchObject({ principal: { status: "SUSPENDED" } })
@@ -76,7 +76,7 @@ describe("signet user", () => {
     const lock = ["lock", principal.id, "--minutes", "60", "--reason", "lost phone"]
     expect(await root().run("user", ...lock)).toMatchObject({
       code: 2,
-      err: expect.stringContaining("this needs --yes"),
+      err: expect.stringContaining("confirmation required, use --yes"),
     })
     expect(await json("user", ...lock, "--yes")).toMatchObject({ status: "LOCKED", lockReason: "lost phone" })
     expect(await json("user", "unlock", principal.id)).toMatchObject({ status: "ACTIVE" })
@@ -245,7 +245,7 @@ describe("an app, as it is administered day by day", () => {
     const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
     expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
       code: 3,
-      err: expect.stringContaining("nobody is signed in to"),
+      err: expect.stringContaining("you are not signed in to"),
     })
     const own = JSON.parse((await ada().run("whoami", "--json")).out).session.appId
     const { code, out } = await ada().run("pat", "create", "--app", own, ...args)
@@ -292,14 +292,14 @@ describe("signet api", () => {
   })
 
   test.each<[number, string, readonly string[]]>([
-    [2, "there is no method", ["Nothing.AtAll"]],
+    [2, "unknown method", ["Nothing.AtAll"]],
     [2, "has no field nam. It has: appId, tenant", ["AppAuthService.CreateTenant", "-f", "nam=x"]],
-    [2, "it is FIELD=VALUE", ["AppAuthService.CreateTenant", "-f", "x"]],
+    [2, "use FIELD=VALUE", ["AppAuthService.CreateTenant", "-f", "x"]],
     [2, "is a message", ["AppAuthService.CreateTenant", "-f", "tenant=x"]],
     [2, "page_size", ["AppAuthService.ListApps", "-f", "page_size=many"]],
     [2, "page_size: must be less than or equal to 200", ["AppAuthService.ListApps", "-f", "pageSize=201"]],
-    [2, "is a secret, and command lines are seen by others", ["PatService.ExchangePat", "-f", "pat=sgpat_x"]],
-    [2, "is true or false", ["AuthService.LogoutAll", "-f", "except_current=yes"]],
+    [2, "is a secret, and other users can see command lines", ["PatService.ExchangePat", "-f", "pat=sgpat_x"]],
+    [2, "must be true or false", ["AuthService.LogoutAll", "-f", "except_current=yes"]],
   ])("%i says %j: %j", async (code, sentence, args) => {
     const said = await root().run("api", ...args)
     expect([said.code, said.out]).toEqual([code, ""])

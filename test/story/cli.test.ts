@@ -201,8 +201,8 @@ describeOnPostgres("docs/reference/cli.md for operators", () => {
     expect(stdout).toMatch(/^Applied /)
     if (lines.length === 1) return
     expect(stdout).toMatch(/ACCESS is CURRENT/)
-    expect(stdout).toContain("There is a new PROOF key.")
-    expect(stdout).toMatch(/The audit is whole/)
+    expect(stdout).toContain("Created a new PROOF key.")
+    expect(stdout).toMatch(/The audit log is complete and unchanged/)
   }, 120_000)
 })
 
@@ -363,7 +363,7 @@ describe("in this process", () => {
       return join(home, name)
     }
     const refused = await signet().run("service-account", "key", "add", id, "--jwk", fileOf("private.jwk", privateKey))
-    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("holds a private key") })
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("has a private key") })
     const { kid } = await json("service-account", "key", "add", id, "--jwk", fileOf("public.jwk", publicKey))
     expect(await json("service-account", "key", "revoke", id, kid)).toEqual({ kid, status: "REVOKED" })
   })
@@ -404,7 +404,7 @@ describe("in this process", () => {
     ])
     const { SIGNET_PAT = "" } = administrator.env ?? {}
     expect((await verdict(SIGNET_PAT)).slice(0, 3)).toEqual([3, "a personal access token", "PAT_NOT_BEARER"])
-    expect((await verdict(`${SIGNET_PAT.slice(0, -1)}!`))[1]).toBe("a personal access token with a typing error")
+    expect((await verdict(`${SIGNET_PAT.slice(0, -1)}!`))[1]).toBe("a personal access token with a wrong checksum")
     expect((await verdict("hello")).slice(0, 3)).toEqual([3, "no token", "MALFORMED_CREDENTIAL"])
     expect(await inspect("")).toMatchObject({ code: 2 })
     expect(await inspect(accessToken, "--method", "PatService.Nothing")).toMatchObject({ code: 2 })
@@ -412,7 +412,7 @@ describe("in this process", () => {
 
   test("a profile's server is not another one's: tokens go nowhere else", async () => {
     const { code, err } = await signet().run("login", "--server", "https://evil.example", "--as", "ada@example.com")
-    expect([code, err]).toEqual([2, expect.stringContaining("Make another profile")])
+    expect([code, err]).toEqual([2, expect.stringContaining("Create another profile")])
     const { port } = new URL(program.url)
     const other = signet({ env: { SIGNET_HOME: join(home, "other") } })
     expect(await other.run("login", "--server", `http://localhost:${port}`, "--as", "ada@example.com")).toMatchObject({
@@ -446,9 +446,9 @@ describe.skipIf(pythonMissing !== undefined)(atTerminalTitle, () => {
     const slip = await atTerminal(command("login", "--pat", "--server", program.url), other, [
       ["Personal access token", pat],
       ["Passphrase", "correct horse"],
-      ["The same again", "correct house"],
+      ["Repeat the passphrase", "correct house"],
     ])
-    expect(slip).toMatchObject({ code: 3, screen: expect.stringContaining("not the same") })
+    expect(slip).toMatchObject({ code: 3, screen: expect.stringContaining("the two passphrases differ") })
     const plain = await atTerminal(command("app", "list"), { ...environment, NO_COLOR: "1" }, [
       ["Passphrase", "correct horse"],
     ])

@@ -81,7 +81,7 @@ describeOnPostgres("the command", () => {
     })
     const said = await create(["--name", "Ada", "--hours", "2"], config)
     expect(said.text.match(/\bsgpat_[0-9A-Za-z]{50}\b/g)).toEqual([Object(said.json).pat])
-    await expect(create([], config)).rejects.toThrow("There is an administrator already")
+    await expect(create([], config)).rejects.toThrow("An administrator exists already")
     expect((await create(["--another"], config)).text).toMatch(/sgpat_/)
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
     const apps = await db.selectFrom("app").select("is_installation").execute()

@@ -56,7 +56,7 @@ describeStory("joining an app", (kind) => {
       expect(refused).toMatchObject({
         status: 403,
         reason: "SIGNUP_DISABLED",
-        detail: expect.stringMatching(/sign in the way you did, then link/),
+        detail: expect.stringMatching(/sign in as usual, then link/),
         metadata: { instead: "sign_in_and_link" },
       })
       const code = await invite()
@@ -173,6 +173,6 @@ describeStory("joining an app", (kind) => {
     await world.changeApp(world.app, {})
     const told = ({ status, reason, detail, metadata }: Answer) => ({ status, reason, detail, metadata })
     expect(told(refused)).toEqual(told(stranger))
-    expect(refused.detail).toMatch(/sign in the way you did, then link/)
+    expect(refused.detail).toMatch(/sign in as usual, then link/)
   })
 })

@@ -215,7 +215,7 @@ describe.each(pairs)("between %s", (_, start) => {
           expect(await target.status()).toMatchObject({ isEmpty: true })
           for (const writer of writers) await writeOnce(writer, false)
         } else {
-          expect((await messagingCommand("abort", command)).said).toMatch(/finish the move|No move is under way/i)
+          expect((await messagingCommand("abort", command)).said).toMatch(/finish the move|No transfer is in progress/i)
           // Whoever says it without the command is refused as well.
           if (here.state === "GIVEN") {
             const aborted = refusal(source.change(here.transferId, "ABORT"))
@@ -257,7 +257,7 @@ describe.each(pairs)("between %s", (_, start) => {
       await load.stop()
       await expectWhole(writers)
       await moveBehind(address, { source: first, target: other, targetUrl: pair.second.url })
-      await expect(abortMove({ source: first, target: other })).rejects.toThrow("No move is under way")
+      await expect(abortMove({ source: first, target: other })).rejects.toThrow("No transfer is in progress")
     },
     120_000,
   )

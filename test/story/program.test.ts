@@ -46,11 +46,11 @@ async function* listServices() {
 
 describe("settings", () => {
   test.concurrent.each<[string, Record<string, string>, RegExp]>([
-    ["an open address without a profile", { HOST: "0.0.0.0" }, /^The production profile needs DATABASE_URL/],
+    ["an open address without a profile", { HOST: "0.0.0.0" }, /^The production profile requires DATABASE_URL/],
     [
       "a database without anything else that production needs",
       { DATABASE_URL: production.DATABASE_URL },
-      /^The production profile needs SIGNET_ISSUER\.\nThe production profile needs SIGNET_SEALING_KEY and SIGNET_PEPPERS\.$/m,
+      /^The production profile requires SIGNET_ISSUER\.\nThe production profile requires SIGNET_SEALING_KEY and SIGNET_PEPPERS\.$/m,
     ],
     [
       "a secret of another length",

@@ -154,12 +154,12 @@ test("a server that closes keeps nobody waiting", async () => {
 test("readers are bounded, one service's and all", () => {
   const readers = createReaders({ ofOne: 2, ofAll: 3 })
   const leave = [readers.enter("a"), readers.enter("a")]
-  expect(() => readers.enter("a")).toThrow("a limit is reached")
+  expect(() => readers.enter("a")).toThrow("a limit is exceeded")
   leave.push(readers.enter("b"))
-  expect(() => readers.enter("c")).toThrow("a limit is reached")
+  expect(() => readers.enter("c")).toThrow("a limit is exceeded")
   for (const each of [...leave, ...leave]) each()
   for (const name of ["a", "a", "b"]) readers.enter(name)
-  expect(() => readers.enter("b")).toThrow("a limit is reached")
+  expect(() => readers.enter("b")).toThrow("a limit is exceeded")
   expect(maxReaders.ofOne).toBeLessThan(maxReaders.ofAll)
 })
 

@@ -19,17 +19,17 @@ interface CreateOptions {
 export function adminCommand(cli: Cli, run: Run): Command {
   const create = examples(
     new Command("create")
-      .description("Make an administrator of the installation, on the server's own machine and with its settings.")
-      .option("--name <text>", "What the administrator is called.")
-      .option("--hours <n>", "How long the personal access token is good: 1 to 720, 24 when it is left out.")
-      .option("--another", "Also when there is an administrator.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
-      .option("--login", "Sign in with the token at once instead of printing it; the server must be running.")
+      .description("Create an administrator of the installation, on the server's machine and with its settings.")
+      .option("--name <text>", "Name of the administrator.")
+      .option("--hours <n>", "Lifetime of the personal access token in hours: 1 to 720, default 24.")
+      .option("--another", "Create one more administrator.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
+      .option("--login", "Sign in with the token instead of printing it; the server must be running.")
       .action(run((options: CreateOptions) => createOne(cli, options))),
     ["signet admin create --name Ada", "signet admin create --another --hours 1 --login"],
   )
   const command = new Command("admin")
-    .description("What operators do on the server's own machine, with its settings; as signet-server admin does.")
+    .description("Operator commands on the server's machine, with its settings; the same as signet-server admin.")
     .addCommand(create)
   for (const [name, description, example] of passed) command.addCommand(passedOn(cli, run, name, description, example))
   return command
@@ -37,15 +37,15 @@ export function adminCommand(cli: Cli, run: Run): Command {
 
 /** Commands of `signet-server admin` that are run as they are said. */
 const passed = [
-  ["migrate", "Bring the database to this version's tables.", ""],
+  ["migrate", "Migrate the database to this version.", ""],
   [
     "keys",
     "The root key and its ceremony, the issuer's keys, receipt keys and token keys.",
     "root new --out root.json",
   ],
-  ["audit", "Verify the audit, keep its checkpoints elsewhere, drop what is old.", "verify"],
-  ["revocations", "Begin a new revocation log, after a restore from a backup.", "restart"],
-  ["backend", "The service account of a messaging backend elsewhere.", "create --app app_06enrrq000edm6xx1hjq8s9c9g"],
+  ["audit", "Verify the audit log, export its checkpoints, drop old events.", "verify"],
+  ["revocations", "Start a new revocation log, after a restore from a backup.", "restart"],
+  ["backend", "The service account of a separate messaging backend.", "create --app app_06enrrq000edm6xx1hjq8s9c9g"],
   [
     "messaging",
     "Move an app or a tenant to another messaging backend.",
@@ -55,8 +55,8 @@ const passed = [
 
 function passedOn(cli: Cli, run: Run, name: string, description: string, example: string): Command {
   const command = new Command(name)
-    .description(`${description} Its own help: signet admin ${name} help`)
-    .argument("[words...]", "As signet-server admin takes them.")
+    .description(`${description} Help: signet admin ${name} help`)
+    .argument("[words...]", "Arguments of signet-server admin.")
     .allowUnknownOption()
     .action(
       run(async (words: readonly string[]) => {
@@ -90,7 +90,7 @@ async function createAndLogin(cli: Cli, call: ProgramCall): Promise<number> {
   const isLocal = isLoopbackHost(new URL(before.server).hostname)
   const issuer = before.serverIssuer ?? (isLocal ? cli.env.SIGNET_ISSUER : undefined)
   const profile = { ...before, ...addressOf(before.server, issuer) }
-  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is kept")
+  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is stored")
   await checkIssuer(cli, profile)
   const named = { ...profile, store: profile.store ?? storeOf(cli) }
   const keep = await openKeep(cli, named)

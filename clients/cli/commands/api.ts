@@ -32,17 +32,20 @@ interface ApiOptions {
 export function apiCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("api")
-      .description("Call any method of the contract with JSON, as this sign-in. Secrets belong into --input -.")
-      .argument("[method]", "AuthService.Me, or signet.auth.v1.AuthService/Me; with --list, part of names to list.")
+      .description("Call any method of the contract with JSON, as the signed-in caller. Pass secrets with --input -.")
+      .argument(
+        "[method]",
+        "AuthService.Me, or signet.auth.v1.AuthService/Me; with --list, a part of the names to list.",
+      )
       .option(
         "-f, --field <path=value>",
-        "A field, such as tenant.name=Kew. Lists take it several times.",
+        "Set a field, such as tenant.name=Kew. Repeat the option for a list.",
         (text: string, before: readonly string[] | undefined) => [...(before ?? []), text],
       )
-      .option("--input <file>", "The request as JSON, from a file or (-) standard input. Fields are set over it.")
-      .option("--list", "List the methods, and what each requires of its caller.")
-      .option("--describe", "Show the method's fields, and what it requires.")
-      .option("--anonymous", "Send no token: for methods that take none.")
+      .option("--input <file>", "The request as JSON, from a file or (-) standard input. -f overrides its fields.")
+      .option("--list", "List the methods and their requirements.")
+      .option("--describe", "Show the method's fields and requirement.")
+      .option("--anonymous", "Send no token, for public methods.")
       .action(run((method: string | undefined, options: ApiOptions) => callAny(cli, method, options))),
     [
       "signet api --list AppAuth",
@@ -61,7 +64,7 @@ async function callAny(cli: Cli, text: string | undefined, options: ApiOptions):
   const request = parseRequest(method.input, setFields(method.input, await inputOf(cli, options), options.field ?? []))
   if (isUnary(method)) return callUnary(cli, method, request, options)
   if (isServerStreaming(method)) return callStream(cli, method, request)
-  throw usage(`${nameOf(method)} takes a stream of requests: use a client that is generated from the contract`)
+  throw usage(`${nameOf(method)} uses client streaming: use a client generated from the contract`)
 }
 
 const isUnary = (method: DescMethod): method is DescMethod & DescMethodUnary => method.methodKind === "unary"
@@ -75,7 +78,7 @@ async function inputOf(cli: Cli, { input }: ApiOptions): Promise<JsonObject> {
   try {
     json = JSON.parse(text)
   } catch {
-    throw usage(`${input === "-" ? "standard input" : input} is no JSON`)
+    throw usage(`${input === "-" ? "standard input" : input} is not valid JSON`)
   }
   if (typeof json !== "object" || json === null || Array.isArray(json)) throw usage("a request is a JSON object")
   return { ...json }
@@ -120,7 +123,7 @@ function listMethods(cli: Cli, part: string): number {
       .includes(part.toLowerCase().replace(/\.(?=\w+$)/, "/")),
   )
   const methods = found.length > 0 ? found : all.filter((one) => nameOf(one).toLowerCase().includes(part.toLowerCase()))
-  if (methods.length === 0) throw usage(`no method has ${part} in its name`, "All of them: signet api --list")
+  if (methods.length === 0) throw usage(`no method name contains ${part}`, "All of them: signet api --list")
   const rows = methods.map((method) => ({
     method: nameOf(method),
     kind: method.methodKind,

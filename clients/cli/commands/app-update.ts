@@ -37,28 +37,28 @@ export function appUpdateCommand(
 ): Command {
   return examples(
     new Command("update")
-      .description("Change an app. What is not said stays as it is.")
-      .argument("[app]", "Its id; SIGNET_APP, the profile's or the one that is signed in to when it is left out.")
-      .option("--name <text>", "What people know it by.")
-      .addOption(listOption("--add-audience <name...>", "A service that its tokens may be for."))
-      .addOption(listOption("--remove-audience <name...>", "A service that they may be for no more."))
-      .addOption(listOption("--add-scope <key=audience...>", "A scope; a + at the end gives it to every member."))
-      .addOption(listOption("--remove-scope <key...>", "A scope that nobody holds any more."))
-      .addOption(listOption("--scope-permission <key=permission...>", "What tokens with the scope may use."))
-      .addOption(listOption("--add-origin <url...>", "Where its pages are."))
-      .addOption(listOption("--remove-origin <url...>", "Where they are no more."))
-      .addOption(listOption("--add-redirect <url...>", "Where magic links may lead."))
-      .addOption(listOption("--remove-redirect <url...>", "Where they may not any more."))
-      .option("--signup", "People whom the app does not know sign in.")
-      .option("--no-signup", "They do not.")
-      .option("--session-days <n>", "Days after which people sign in again: 1 to 365.", (text) => parseCount(text, 365))
+      .description("Change an app. Omitted options stay unchanged.")
+      .argument("[app]", "App id. Default: SIGNET_APP, the profile's app, or the app of the sign-in.")
+      .option("--name <text>", "Display name.")
+      .addOption(listOption("--add-audience <name...>", "Add an audience that its tokens can have."))
+      .addOption(listOption("--remove-audience <name...>", "Remove an audience."))
+      .addOption(listOption("--add-scope <key=audience...>", "Add a scope; a trailing + makes it a default scope."))
+      .addOption(listOption("--remove-scope <key...>", "Remove a scope."))
+      .addOption(listOption("--scope-permission <key=permission...>", "Permission that tokens with the scope can use."))
+      .addOption(listOption("--add-origin <url...>", "Allowed origin of its pages."))
+      .addOption(listOption("--remove-origin <url...>", "Remove an allowed origin."))
+      .addOption(listOption("--add-redirect <url...>", "Allowed redirect address of magic links."))
+      .addOption(listOption("--remove-redirect <url...>", "Remove a redirect address."))
+      .option("--signup", "Allow the first sign-in of new people.")
+      .option("--no-signup", "Disallow it.")
+      .option("--session-days <n>", "Absolute lifetime of sessions in days: 1 to 365.", (text) => parseCount(text, 365))
       .action(
         run(async (said: string | undefined, options: Options) => {
           const { appId } = await placeOf(cli, said === undefined ? {} : { app: said })
           return callAs(cli, getApp, { appId }, async (api, { app: before }) => {
             if (before === undefined) return shown(before)
             const { app, paths } = changed(before, options, parseScope)
-            if (paths.length === 0) throw usage("say what is to change", "See: signet app update --help")
+            if (paths.length === 0) throw usage("no option given: name what to change", "See: signet app update --help")
             return shown((await api.call(updateApp, { appId, app, updateMask: { paths } })).app)
           })
         }),
@@ -128,7 +128,7 @@ function scopesOf(before: readonly AppScope[], options: Options, parseScope: (te
     const [key = "", permission] = text.split("=")
     const scope = scopes.get(key)
     if (permission === undefined || scope === undefined) {
-      throw usage(`--scope-permission ${text}: it is KEY=PERMISSION, of a scope of the app`)
+      throw usage(`--scope-permission ${text}: use KEY=PERMISSION with a scope of the app`)
     }
     scopes.set(key, { ...scope, permissions: edited(scope.permissions, [permission]) })
   }

@@ -24,17 +24,17 @@ interface CreateOptions {
 export function appCommand(cli: Cli, run: Run): Command {
   const create = examples(
     new Command("create")
-      .description("Make an app, for administrators of the installation.")
-      .argument("<name>", "What people know it by.")
-      .addOption(new Option("--audience <name...>", "A service that its tokens may be for.").argParser(collect))
+      .description("Create an app. Only for administrators of the installation.")
+      .argument("<name>", "Display name.")
+      .addOption(new Option("--audience <name...>", "Add an audience that its tokens can have.").argParser(collect))
       .addOption(
         new Option(
           "--scope <key=audience...>",
-          "A scope of that service; a + at the end gives it to every member.",
+          "Add a scope of that audience; a trailing + makes it a default scope.",
         ).argParser(collect),
       )
-      .addOption(new Option("--origin <url...>", "Where its pages are.").argParser(collect))
-      .option("--no-signup", "Nobody whom the app does not know signs in.")
+      .addOption(new Option("--origin <url...>", "Allowed origin of its pages.").argParser(collect))
+      .option("--no-signup", "Disallow the first sign-in of new people.")
       .action(run((name: string, options: CreateOptions) => createOne(cli, name, options))),
     [
       "signet app create Garden",
@@ -44,7 +44,7 @@ export function appCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List the apps that this sign-in administers.")
+      .description("List the apps that you administer.")
       .addOption(limitOption())
       .action(run(({ limit }: { limit: number }) => listThem(cli, limit))),
     ["signet app list", "signet app list --json"],
@@ -52,7 +52,7 @@ export function appCommand(cli: Cli, run: Run): Command {
   const get = examples(
     new Command("get")
       .description("Show an app.")
-      .argument("[app]", "Its id; the app that is signed in to when it is left out.")
+      .argument("[app]", "App id. Default: the app of the sign-in.")
       .action(run((app: string | undefined) => getOne(cli, app))),
     ["signet app get", "signet app get app_06enrrq000edm6xx1hjq8s9c9g"],
   )
@@ -72,19 +72,19 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
   return moveCommands(cli, run, thing, [
     {
       name: "suspend",
-      description: "Stop an app; reversible. For administrators of the installation.",
-      warning: "nobody signs in to it any more, and its sessions end.",
+      description: "Suspend an app, reversibly. Only for administrators of the installation.",
+      warning: "sign-ins to it are rejected, and its sessions end.",
       change: (appId) => callAs(cli, suspendApp, { appId }, (_, { app }) => shown(cli, app)),
     },
     {
       name: "resume",
-      description: "Open a suspended app again.",
+      description: "Resume a suspended app.",
       change: (appId) => callAs(cli, resumeApp, { appId }, (_, { app }) => shown(cli, app)),
     },
     {
       name: "archive",
-      description: "End an app, permanently.",
-      warning: "ends permanently, with everything in it.",
+      description: "Archive an app permanently.",
+      warning: "is archived permanently, with everything in it.",
       change: (appId) => callAs(cli, archiveApp, { appId }, (_, { app }) => shown(cli, app)),
     },
   ])
@@ -102,7 +102,7 @@ function createOne(cli: Cli, name: string, { audience = [], scope = [], origin =
 
 function parseScope(text: string) {
   const match = /^([^=]+)=([^=]+?)(\+?)$/.exec(text)
-  if (match === null) throw usage(`--scope ${text}: it is KEY=AUDIENCE, with a + at the end for every member`)
+  if (match === null) throw usage(`--scope ${text}: use KEY=AUDIENCE, with a trailing + for a default scope`)
   const [, key = "", audience = "", plus] = match
   return { key, audience, isDefault: plus === "+" }
 }

@@ -36,31 +36,32 @@ export function auditCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List what happened, newest first, as far as this sign-in sees.")
-      .option("--app <id>", "Only in this app.")
-      .option("--tenant <id>", "Only in this tenant.")
-      .addOption(new Option("--kind <kind...>", "Only these kinds, such as grant.created.").argParser(collect))
-      .addOption(new Option("--outcome <name>", "Only what came of it thus.").choices(["success", "failure", "denied"]))
-      .option("--principal <id>", "Only calls of this principal, and what touched its affairs.")
-      .option("--target <id>", "Only what was done to this.")
-      .option("--since <time>", "Only from then on: a time, or as long ago as 30m, 24h or 7d.", parseTime(cli))
-      .option("--until <time>", "Only before then.", parseTime(cli))
+      .description("List audit events in your scope, newest first.")
+      .option("--app <id>", "Only events in this app.")
+      .option("--tenant <id>", "Only events in this tenant.")
+      .addOption(
+        new Option("--kind <kind...>", "Only events of these kinds, such as grant.created.").argParser(collect),
+      )
+      .addOption(
+        new Option("--outcome <name>", "Only events with this outcome.").choices(["success", "failure", "denied"]),
+      )
+      .option("--principal <id>", "Only events whose actor or subject is this principal.")
+      .option("--target <id>", "Only events with this target.")
+      .option("--since <time>", "Only events since then: a time, or an age such as 30m, 24h or 7d.", parseTime(cli))
+      .option("--until <time>", "Only events before then.", parseTime(cli))
       .addOption(limitOption())
       .action(run((options: ListOptions) => listThem(cli, options))),
     ["signet audit list --since 24h", "signet audit list --kind pat.created,pat.revoked --outcome denied --json"],
   )
   const verify = examples(
     new Command("verify")
-      .description("Read the whole audit on the server's own machine and name what is wrong with it.")
-      .option("--checkpoints <file>", "Checkpoints that were kept elsewhere.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .description("Verify the whole audit log on the server's machine and report its errors.")
+      .option("--checkpoints <file>", "File with exported checkpoints.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .action(run((options: { checkpoints?: string; data?: string }) => verifyIt(cli, options))),
     ["signet audit verify", "signet audit verify --checkpoints checkpoints.jsonl"],
   )
-  return new Command("audit")
-    .description("What happened, and whether anybody changed the record.")
-    .addCommand(list)
-    .addCommand(verify)
+  return new Command("audit").description("Read and verify the audit log.").addCommand(list).addCommand(verify)
 }
 
 /** What the server's command ends with when something is wrong. To ours that is what is not as it should be. */
@@ -70,7 +71,7 @@ async function verifyIt(cli: Cli, { checkpoints, data }: { checkpoints?: string;
   const kept = checkpoints === undefined ? [] : ["--checkpoints", checkpoints]
   const args = ["audit", "verify", ...kept, ...(cli.options.json ? ["--json"] : [])]
   const running = runServerProgram(cli, "admin", { args, settings: { SIGNET_DATA: data }, isHeard: true })
-  const { code, output } = await cli.terminal.during("reading the audit …", running)
+  const { code, output } = await cli.terminal.during("reading the audit log …", running)
   if (output !== "") cli.terminal.out(output.trimEnd())
   return code === flawedCode ? exitCodes.conflict : code
 }
@@ -82,7 +83,7 @@ function parseTime({ nowMs }: Cli) {
     const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
     const ms = unit === "" ? Date.parse(text) : nowMs() - Number(count) * (unitsMs[unit] ?? 0)
     if (Number.isFinite(ms)) return new Date(ms)
-    throw new InvalidArgumentError("It is a time like 2026-01-31T12:00:00Z, or as long ago as 30m, 24h or 7d.")
+    throw new InvalidArgumentError("Use a time such as 2026-01-31T12:00:00Z, or an age such as 30m, 24h or 7d.")
   }
 }
 

@@ -8,7 +8,7 @@ import { hiddenCommand } from "../hidden.ts"
 export function completionCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("completion")
-      .description("Print what a shell needs to complete this command.")
+      .description("Print the completion script for a shell.")
       .addArgument(new Argument("<shell>", "Which shell.").choices([...shells]))
       .action(
         run(async (shell: Shell) => {

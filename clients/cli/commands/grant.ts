@@ -43,12 +43,12 @@ export function grantCommand(cli: Cli, run: Run): Command {
   const shown = (_: unknown, { grant }: { grant?: Grant | undefined }) => showOne(cli, view, grant)
   const create = examples(
     inContext(new Command("create"))
-      .description("Give somebody a role at an app, a tenant, a context or a resource.")
-      .argument("<who>", "The principal's id (prn_…), or a verified address.")
-      .requiredOption("--role <id>", "The role: rol_…")
-      .option("--resource <type/id>", "One resource alone, as its service names it.")
-      .option("--days <n>", "Days until it ends; never when it is left out.", (text) => parseCount(text, 3650))
-      .option("--reason <text>", "Why: it is in the record.")
+      .description("Grant a role in an app, a tenant, a context or at a resource.")
+      .argument("<who>", "The principal's id (prn_…), or a verified email address.")
+      .requiredOption("--role <id>", "Role id: rol_…")
+      .option("--resource <type/id>", "Only for one resource, TYPE/ID as its service names it.")
+      .option("--days <n>", "Days until the grant expires. Default: never.", (text) => parseCount(text, 3650))
+      .option("--reason <text>", "Reason, written to the audit log.")
       .action(
         run(async (who: string, { role: roleId, resource, days, reason = "", ...options }: CreateOptions) => {
           const place = await placeOf(cli, options)
@@ -70,8 +70,8 @@ export function grantCommand(cli: Cli, run: Run): Command {
     inContext(new Command("list"))
       .alias("ls")
       .description("List grants, newest first.")
-      .option("--principal <id>", "Only of this principal.")
-      .option("--role <id>", "Only of this role.")
+      .option("--principal <id>", "Only results of this principal.")
+      .option("--role <id>", "Only grants of this role.")
       .addOption(limitOption())
       .action(
         run(async ({ limit, principal = "", role = "", ...options }: ListOptions) => {
@@ -101,7 +101,7 @@ export function grantCommand(cli: Cli, run: Run): Command {
   const moves = moveCommands(cli, run, { path: "signet grant", argument, example, isInApp: true }, [
     {
       name: "revoke",
-      description: "Take a role back: older tokens are stale at once.",
+      description: "Revoke a grant. Older tokens are stale at once.",
       change: (grantId, appId) => callAs(cli, calls.revokeGrant, { appId, grantId }, shown),
     },
   ])
@@ -119,5 +119,5 @@ interface ListOptions extends PlaceOptions {
 function parseResource(text: string): { type: string; id: string } {
   const at = text.indexOf("/")
   if (at > 0 && at < text.length - 1) return { type: text.slice(0, at), id: text.slice(at + 1) }
-  throw usage(`--resource ${text}: it is TYPE/ID, as in bed/roses`)
+  throw usage(`--resource ${text}: use TYPE/ID, such as bed/roses`)
 }

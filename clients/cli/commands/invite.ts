@@ -35,17 +35,17 @@ interface CreateOptions extends PlaceOptions {
 export function inviteCommand(cli: Cli, run: Run): Command {
   const create = examples(
     inContext(new Command("create"))
-      .description("Invite somebody. The code is shown this once: whoever signs in with it is a member.")
-      .addOption(new Option("--scope <key...>", "What they hold besides the app's defaults.").argParser(collect))
-      .option("--principal <id>", "Only for this principal (prn_…).")
-      .option("--hours <n>", "Hours until it ends: 1 to 720.", (text) => parseCount(text, 720))
+      .description("Invite a person. The code is shown only now; signing in with it creates the membership.")
+      .addOption(new Option("--scope <key...>", "Scopes in addition to the app's default scopes.").argParser(collect))
+      .option("--principal <id>", "Principal that can accept it (prn_…). Default: any bearer of the code.")
+      .option("--hours <n>", "Hours until it expires: 1 to 720.", (text) => parseCount(text, 720))
       .action(
         run(async ({ scope = [], principal = "", hours = 0, ...options }: CreateOptions) => {
           const place = await placeOf(cli, options)
           const request = { ...place, scopes: [...scope], principalId: principal, expiresInHours: hours }
           return callAs(cli, calls.inviteMember, request, (_, { invitation, code }) => {
             show(cli, { code, invitation: invitation && toJson(InvitationSchema, invitation) }, () => code)
-            tell(cli, `It ends on ${timeText(invitation?.expiresAt)} and is not shown again.`)
+            tell(cli, `It expires on ${timeText(invitation?.expiresAt)} and is not shown again.`)
             return 0
           })
         }),
@@ -55,7 +55,7 @@ export function inviteCommand(cli: Cli, run: Run): Command {
   const list = examples(
     inTenant(new Command("list"))
       .alias("ls")
-      .description("List invitations, newest first; never their codes.")
+      .description("List invitations, newest first, without their codes.")
       .addOption(limitOption())
       .action(
         run(async ({ limit, ...options }: PlaceOptions & { limit: number }) => {
@@ -79,7 +79,7 @@ export function inviteCommand(cli: Cli, run: Run): Command {
   const moves = moveCommands(cli, run, thing, [
     {
       name: "revoke",
-      description: "Take an invitation back: its code is worth nothing.",
+      description: "Revoke an invitation. Its code stops working.",
       change: (invitationId, appId) =>
         callAs(cli, calls.revokeInvitation, { appId, invitationId }, (_, { invitation }) =>
           showOne(cli, view, invitation),

@@ -15,9 +15,12 @@ export function keysCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List token signing keys and their states, on the server's own machine.")
-      .option("--published", "Instead, what the profile's server publishes: from anywhere, without a sign-in.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .description("List token signing keys and their states, on the server's machine.")
+      .option(
+        "--published",
+        "List the keys that the profile's server publishes instead; works anywhere, without a sign-in.",
+      )
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .action(
         run(({ published, data }: { published?: boolean; data?: string }) =>
           published ? listPublished(cli) : admin(["keys", "tokens", "list", ...json()], data),
@@ -27,26 +30,24 @@ export function keysCommand(cli: Cli, run: Run): Command {
   )
   const rotate = examples(
     new Command("rotate")
-      .description(
-        "Take a new signing key into use, on the server's own machine. Running servers follow within seconds.",
-      )
+      .description("Activate a new signing key, on the server's machine. Running servers follow within seconds.")
       .addArgument(
         new Argument(
           "[purpose]",
-          "What it signs; ACCESS signs access tokens. The last four are of messaging, and sign once a signed key set names them.",
+          "Purpose of the key; ACCESS signs access tokens. The last four belong to messaging, and sign once a signed key set names them.",
         )
           .choices([...tokenPurposes, ...issuerPurposes])
           .default("ACCESS"),
       )
       .option(
         "--early",
-        "Also a key that was published for less than 24 hours: verifiers ask for it when they meet it.",
+        "Accept a key published less than 24 hours ago; verifiers fetch an unknown key when they need it.",
       )
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .action(
         run((purpose: string, { early = false, data }: { early?: boolean; data?: string }) => {
           const isToken = tokenPurposes.includes(purpose)
-          if (early && !isToken) throw usage("--early is for ACCESS, STATEMENT and CONTEXT")
+          if (early && !isToken) throw usage("--early is only for ACCESS, STATEMENT and CONTEXT")
           const args = ["keys", isToken ? "tokens" : "issuer", "rotate", purpose]
           return admin([...args, ...(early ? ["--early"] : []), ...json()], data)
         }),
@@ -55,11 +56,11 @@ export function keysCommand(cli: Cli, run: Run): Command {
   )
   const compromise = examples(
     new Command("compromise")
-      .description("Take a token signing key out of use at once: what it signed is no good any more.")
+      .description("Revoke a token signing key at once. Everything that it signed becomes invalid.")
       // An id of a key may begin with a dash.
       .allowUnknownOption()
-      .argument("<kid>", "The key, as tokens and /.well-known/jwks.json name it.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .argument("<kid>", "Key id (kid), as in tokens and /.well-known/jwks.json.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .action(
         run((kid: string, { data }: { data?: string }) =>
           admin(["keys", "tokens", "compromise", kid, ...json()], data),
@@ -68,7 +69,7 @@ export function keysCommand(cli: Cli, run: Run): Command {
     ["signet keys compromise NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"],
   )
   return new Command("keys")
-    .description("The keys that the server signs with.")
+    .description("The signing keys of the server.")
     .addCommand(list)
     .addCommand(rotate)
     .addCommand(compromise)
@@ -80,9 +81,10 @@ async function listPublished(cli: Cli): Promise<number> {
   const answer = await cli
     .fetch(`${server}/.well-known/jwks.json`, { signal: AbortSignal.timeout(20_000) })
     .catch((cause: unknown) => {
-      throw new CommandError("UNREACHABLE", exitCodes.unavailable, `${server} does not answer`, { cause })
+      throw new CommandError("UNREACHABLE", exitCodes.unavailable, `${server} does not respond`, { cause })
     })
-  if (!answer.ok) throw new CommandError("FAULT", exitCodes.fault, `${server} answers ${answer.status} for its keys`)
+  if (!answer.ok)
+    throw new CommandError("FAULT", exitCodes.fault, `${server} responded with status ${answer.status} for its keys`)
   const keys = keysIn(await answer.json())
   show(cli, keys, () =>
     formatTable(

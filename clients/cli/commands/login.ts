@@ -31,39 +31,41 @@ interface LoginOptions {
 }
 
 export const serverIssuerText =
-  "The server's own issuer, where its address is a loopback one: before DNS and TLS exist, or through a tunnel."
+  "Issuer of a server at a loopback address: before DNS and TLS exist, or through a tunnel."
 
 export function loginCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("login")
-      .description("Sign in: with a browser, or as an option says. Tokens are sealed in the system's credential store.")
-      .option("--server <url>", "The server; kept in the profile.")
+      .description("Sign in with a browser, or by another method. Tokens are sealed in the system's credential store.")
+      .option("--server <url>", "Address of the server, stored in the profile.")
       .option("--server-issuer <url>", serverIssuerText)
-      .option("--app <id>", "The app that is signed in to; kept in the profile.")
+      .option("--app <id>", "App to sign in to, stored in the profile.")
       .addOption(
-        new Option(
-          "--email <address>",
-          "Sign in with a password, which is asked for or read from standard input.",
-        ).conflicts(["pat", "as", "paste"]),
+        new Option("--email <address>", "Sign in with a password, prompted for or read from standard input.").conflicts(
+          ["pat", "as", "paste"],
+        ),
       )
       .addOption(
         new Option(
           "--pat",
-          "Sign in with a personal access token, which is asked for or read from standard input.",
+          "Sign in with a personal access token, prompted for or read from standard input.",
         ).conflicts(["as", "paste"]),
       )
       .addOption(
-        new Option("--as <email>", "Be whoever you say: servers in the development profile only.").conflicts("paste"),
+        new Option(
+          "--as <email>",
+          "Sign in as this person without a proof. Only for servers in the development profile.",
+        ).conflicts("paste"),
       )
-      .option("--paste", "No browser here: sign in with one elsewhere and paste where it ends.")
-      .option("--no-browser", "Show the address instead of opening it.")
-      .option("--connection <name>", "Which of the app's connections the browser signs in by, where it has several.")
+      .option("--paste", "Sign in with a browser on another machine and paste the final address.")
+      .option("--no-browser", "Print the address instead of opening a browser.")
+      .option("--connection <name>", "Connection to sign in with, if the app has several.")
       .option("--tenant <id>", "Sign in to this tenant.")
       .option("--context <id>", "Sign in to this context.")
       .addOption(
         new Option(
           "--store <where>",
-          "Where secrets are sealed: the system's store, or a file under a passphrase.",
+          "Where to seal secrets: the system's store, or a file under a passphrase.",
         ).choices(["os", "passphrase"]),
       )
       .addOption(unlockMinutesOption())
@@ -86,7 +88,7 @@ export function loginCommand(cli: Cli, run: Run): Command {
 
 async function login(cli: Cli, options: LoginOptions): Promise<number> {
   const profile = withOptions(cli, options)
-  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is kept", "Say --server instead.")
+  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is stored", "Use --server instead.")
   await checkIssuer(cli, profile)
   const before = profileOf(cli)
   const code = await (options.pat ? loginWithPat(cli, profile) : loginWithSession(cli, profile, options))
@@ -99,8 +101,8 @@ function withOptions(cli: Cli, { server, serverIssuer, app, store }: LoginOption
   const address = server === undefined ? profile.server : parseServer(server)
   if (address !== profile.server && profile.signIn !== undefined) {
     throw usage(
-      `somebody is signed in to ${profile.server} here`,
-      "Make another profile: signet profile add NAME --server URL",
+      `profile is already signed in to ${profile.server}`,
+      "Create another profile: signet profile add NAME --server URL",
     )
   }
   const kept = address === profile.server ? profile.serverIssuer : undefined
@@ -110,7 +112,8 @@ function withOptions(cli: Cli, { server, serverIssuer, app, store }: LoginOption
 
 async function loginWithPat(cli: Cli, profile: NamedProfile): Promise<number> {
   const pat = await readSecret(cli, "Personal access token")
-  if (!/^sgpat_[0-9A-Za-z]{50}$/.test(pat)) throw usage("that is no personal access token: it begins with sgpat_")
+  if (!/^sgpat_[0-9A-Za-z]{50}$/.test(pat))
+    throw usage("the input is not a personal access token: it must begin with sgpat_")
   const trial = { ...cli, env: { ...cli.env, SIGNET_PAT: pat } }
   await using account = await openAccount(trial, profile)
   await account.accessToken()
@@ -129,7 +132,7 @@ async function loginWithSession(cli: Cli, before: NamedProfile, options: LoginOp
   const isDirect = options.as !== undefined || (options.email === undefined && before.browser === undefined)
   const stood = isDirect ? await developmentSignIn(cli, before, options.as) : undefined
   if (options.as !== undefined && stood === undefined) {
-    throw usage(`${before.server} is not in the development profile: nobody is whoever they say`)
+    throw usage(`${before.server} is not in the development profile: --as is not possible`)
   }
   const profile = { ...before, appId: before.appId ?? stood?.appId }
   const signet = await openSignet(cli, profile)
@@ -148,8 +151,8 @@ async function loginWithSession(cli: Cli, before: NamedProfile, options: LoginOp
       const browser = profile.browser ?? (stood && developmentBrowser(profile))
       if (browser === undefined) {
         throw usage(
-          "this profile does not say at which provider a browser signs in",
-          "signet profile add says it with --issuer and --client-id; or sign in with --email or --pat.",
+          "this profile has no provider for a browser sign-in",
+          "Set one with signet profile add --issuer and --client-id; or sign in with --email or --pat.",
         )
       }
       const how = options.paste ? "paste" : options.browser === false ? "show" : "browser"

@@ -6,7 +6,7 @@ import type { Run } from "../command.ts"
 export function logoutCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("logout")
-      .description("End this sign-in, here and at the server. A personal access token is only forgotten here.")
+      .description("Sign out, here and at the server. A personal access token is only removed here.")
       .action(run(() => logout(cli))),
     ["signet logout"],
   )
@@ -21,7 +21,7 @@ async function logout(cli: Cli): Promise<number> {
   keepProfile(cli, { ...profile, signIn: undefined })
   show(cli, { server: profile.server, profile: profile.name, signIn: null }, () => `Signed out of ${profile.server}.`)
   if (account.is === "session" && !endedAtService) {
-    tell(cli, "The server did not hear of it: the session there ends by itself. signet session list shows it.")
+    tell(cli, "The server was not reached: the session there stays active until it expires. See: signet session list")
   }
   return 0
 }

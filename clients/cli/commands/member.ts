@@ -41,14 +41,14 @@ interface Scoped extends PlaceOptions {
 }
 
 const scopeOption = (): Option =>
-  new Option("--scope <key...>", "What members hold besides the app's defaults.").argParser(collect)
+  new Option("--scope <key...>", "Scopes in addition to the app's default scopes.").argParser(collect)
 
 export function memberCommand(cli: Cli, run: Run): Command {
   const shown = (_: unknown, { membership }: { membership?: Membership | undefined }) => showOne(cli, view, membership)
   const add = examples(
     inContext(new Command("add"))
-      .description("Make somebody a member of an app, a tenant or a context.")
-      .argument("<who>", "The principal's id (prn_…), or a verified address.")
+      .description("Add a member to an app, a tenant or a context.")
+      .argument("<who>", "The principal's id (prn_…), or a verified email address.")
       .addOption(scopeOption())
       .action(
         run(async (who: string, { scope = [], ...options }: Scoped) => {
@@ -68,7 +68,7 @@ export function memberCommand(cli: Cli, run: Run): Command {
       .alias("ls")
       .description("List memberships, newest first.")
       .addOption(new Option("--status <name>", "Only these.").choices(statuses))
-      .option("--principal <id>", "Only of this principal.")
+      .option("--principal <id>", "Only results of this principal.")
       .addOption(limitOption())
       .action(run((options: ListOptions) => listThem(cli, options))),
     ["signet member list", "signet member list --status requested"],
@@ -87,40 +87,40 @@ export function memberCommand(cli: Cli, run: Run): Command {
   )
   const update = examples(
     inApp(new Command("update"))
-      .description("Change what a member holds, or is called.")
+      .description("Change a member's scopes or display name.")
       .argument(...argument)
       .addOption(scopeOption())
-      .option("--no-scope", "The app's defaults alone.")
-      .option("--name <text>", "What the app calls them.")
+      .option("--no-scope", "Remove all scopes but the app's default scopes.")
+      .option("--name <text>", "Display name in the app.")
       .action(run((id: string, options: UpdateOptions) => updateOne(cli, id, options, shown))),
     [`signet member update ${example} --scope garden.weed,garden.look`],
   )
   const moves = moveCommands(cli, run, { path: "signet member", argument, example, isInApp: true }, [
     {
       name: "suspend",
-      description: "Stop a member; reversible.",
+      description: "Suspend a member, reversibly.",
       warning: "the member's sessions there end.",
       change: (membershipId, appId) => callAs(cli, calls.suspendMembership, { appId, membershipId }, shown),
     },
     {
       name: "resume",
-      description: "Let a suspended member in again.",
+      description: "Resume a suspended membership.",
       change: (membershipId, appId) => callAs(cli, calls.resumeMembership, { appId, membershipId }, shown),
     },
     {
       name: "remove",
-      description: "End a membership, and what hangs on it: grants, tokens and memberships inside.",
-      warning: "ends permanently, with grants, tokens and memberships inside.",
+      description: "Remove a member, with the grants, tokens and memberships inside.",
+      warning: "is removed permanently, with grants, tokens and memberships inside.",
       change: (membershipId, appId) => callAs(cli, calls.removeMembership, { appId, membershipId }, shown),
     },
     {
       name: "approve",
-      description: "Let somebody in who asked.",
+      description: "Approve a membership request.",
       change: (membershipId, appId) => callAs(cli, calls.approveMembership, { appId, membershipId }, shown),
     },
     {
       name: "reject",
-      description: "Refuse somebody who asked.",
+      description: "Reject a membership request.",
       change: (membershipId, appId) => callAs(cli, calls.rejectMembership, { appId, membershipId }, shown),
     },
   ])
@@ -158,7 +158,7 @@ async function updateOne(
   shown: (_: unknown, answer: { membership?: Membership | undefined }) => number,
 ): Promise<number> {
   const paths = [...(scope === undefined ? [] : ["scopes"]), ...(name === undefined ? [] : ["profile.name"])]
-  if (paths.length === 0) throw usage("say what is to change: --scope, --no-scope or --name")
+  if (paths.length === 0) throw usage("name what to change: --scope, --no-scope or --name")
   const { appId } = await placeOf(cli, options)
   const membership = { ...(scope ? { scopes: [...scope] } : {}), ...(name === undefined ? {} : { profile: { name } }) }
   const request = { appId, membershipId, membership, updateMask: { paths } }

@@ -23,17 +23,16 @@ interface CreateOptions {
 export function patCommand(cli: Cli, run: Run): Command {
   const create = examples(
     new Command("create")
-      .description("Make a personal access token for a program of yours. It is shown this once.")
-      .requiredOption("--name <text>", "What you call it.")
-      .option(
-        "--app <id>",
-        "The app that it is for; the one that is signed in to when it is left out. Takes a sign-in to that app.",
-      )
+      .description("Create a personal access token for a program. It is shown only now.")
+      .requiredOption("--name <text>", "Name of your choice.")
+      .option("--app <id>", "App of the token. Default: the app of the sign-in. Requires a sign-in to that app.")
       .addOption(
-        new Option("--audience <name...>", "A service that it opens.").argParser(collect).makeOptionMandatory(),
+        new Option("--audience <name...>", "Audience that it can be exchanged for.")
+          .argParser(collect)
+          .makeOptionMandatory(),
       )
-      .addOption(new Option("--scope <key...>", "What it allows there.").argParser(collect).makeOptionMandatory())
-      .option("--days <n>", "Days until it ends, 365 at most; 90 when it is left out.", (text) => parseCount(text, 365))
+      .addOption(new Option("--scope <key...>", "Scope for these audiences.").argParser(collect).makeOptionMandatory())
+      .option("--days <n>", "Days until it expires, at most 365. Default: 90.", (text) => parseCount(text, 365))
       .action(run((options: CreateOptions) => createOne(cli, options))),
     [
       "signet pat create --name laptop --audience svc-notes --scope notes.read",
@@ -44,19 +43,19 @@ export function patCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List your personal access tokens, newest first, ended ones too.")
+      .description("List your personal access tokens, newest first, including expired and revoked ones.")
       .addOption(limitOption())
       .action(run(({ limit }: { limit: number }) => listThem(cli, limit))),
     ["signet pat list"],
   )
   const revoke = examples(
     new Command("revoke")
-      .description("End a personal access token, and what came of it.")
+      .description("Revoke a personal access token and the access tokens issued from it.")
       .argument("<pat>", "Its id: pat_…")
       .action(
         run((patId: string) =>
           callAs(cli, revokePat, { patId }, () => {
-            show(cli, { id: patId, status: "REVOKED" }, () => `${patId} has ended.`)
+            show(cli, { id: patId, status: "REVOKED" }, () => `${patId} is revoked.`)
             return 0
           }),
         ),
@@ -64,7 +63,7 @@ export function patCommand(cli: Cli, run: Run): Command {
     ["signet pat revoke pat_06enrrq000edm6xx1hjq8s9c9g"],
   )
   return new Command("pat")
-    .description("Personal access tokens, for programs of yours.")
+    .description("Personal access tokens, for your programs.")
     .addCommand(create)
     .addCommand(list)
     .addCommand(revoke)
@@ -75,7 +74,7 @@ function createOne(cli: Cli, { app, name, audience, scope, days = 0 }: CreateOpt
   const request = { name, allowedAudiences: [...audience], scopes: [...scope], expiresInDays: days }
   return callAs(cli, createPat, request, (_, { token, pat }) => {
     show(cli, { token, pat: pat && toJson(PatSchema, pat) }, () => token)
-    tell(cli, `It ends on ${timeText(pat?.expiresAt)} and is not shown again.`)
+    tell(cli, `It expires on ${timeText(pat?.expiresAt)} and is not shown again.`)
     return 0
   })
 }
@@ -87,8 +86,8 @@ function useSignInOf(cli: Cli, appId: string): void {
   const { all } = readProfiles(homeOf(cli.env))
   const other = [...all].find(([, one]) => one.appId === appId && one.server === server && one.signIn === "session")
   if (other === undefined) {
-    throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `nobody is signed in to ${appId} here`, {
-      hint: `Profile ${name} is of ${current ?? "no app"}. Sign in there: signet profile add NAME --server ${server} --app ${appId}, then signet login`,
+    throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, `you are not signed in to ${appId}`, {
+      hint: `Profile ${name} is for ${current ?? "no app"}. Sign in to the app: signet profile add NAME --server ${server} --app ${appId}, then signet login`,
     })
   }
   cli.options.profile = other[0]

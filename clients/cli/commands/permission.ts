@@ -24,8 +24,8 @@ const view: View<typeof PermissionSchema> = {
 export function permissionCommand(cli: Cli, run: Run): Command {
   const create = examples(
     inApp(new Command("create"))
-      .description("Name something that may be done in an app, for its roles.")
-      .argument("<key>", "Such as garden.roses.prune.")
+      .description("Create a permission in an app, for its roles.")
+      .argument("<key>", "Permission key, such as garden.roses.prune.")
       .option("--description <text>", "For administrators.")
       .action(
         run(async (key: string, { description = "", ...options }: PlaceOptions & { description?: string }) => {
@@ -56,14 +56,14 @@ export function permissionCommand(cli: Cli, run: Run): Command {
   )
   const thing = {
     path: "signet permission",
-    argument: ["<key>", "Such as garden.roses.prune."],
+    argument: ["<key>", "Permission key, such as garden.roses.prune."],
     example: "garden.roses.prune",
     isInApp: true,
   } as const
   const moves = moveCommands(cli, run, thing, [
     {
       name: "delete",
-      description: "Delete a permission that no role and no scope names.",
+      description: "Delete a permission that no role and no scope uses.",
       warning: "is deleted.",
       change: (permissionKey, appId) =>
         callAs(cli, calls.deletePermission, { appId, permissionKey }, () => {
@@ -72,7 +72,7 @@ export function permissionCommand(cli: Cli, run: Run): Command {
         }),
     },
   ])
-  const command = new Command("permission").description("What may be done in an app.")
+  const command = new Command("permission").description("Permissions of an app.")
   for (const one of [create, list, ...moves]) command.addCommand(one)
   return command
 }

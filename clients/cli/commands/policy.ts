@@ -11,10 +11,10 @@ interface TestOptions {
 export function policyCommand(cli: Cli, run: Run): Command {
   const testCommand = examples(
     new Command("test")
-      .description("Run tests of requirements: who may call what, and why not.")
-      .argument("<file...>", "Files of policy tests.")
+      .description("Run policy tests: which callers a requirement allows or denies, and why.")
+      .argument("<file...>", "Policy test files.")
       .option("--contract <file>", "A compiled contract (buf build -o FILE), for requirements of methods.")
-      .option("--explain", "Say of every case what was asked, what was found and which check decided.")
+      .option("--explain", "Show for every case the requirement, the facts and the deciding check.")
       .action(run((files: readonly string[], options: TestOptions) => test(cli, files, options))),
     ["signet policy test docs/examples/policy/notes.policy.yaml", "signet policy test *.policy.yaml --explain"],
   )

@@ -28,18 +28,18 @@ interface AddOptions {
 export function profileCommand(cli: Cli, run: Run): Command {
   const add = examples(
     new Command("add")
-      .description("Add a server, or another sign-in to one, and use it from now on.")
-      .argument("<name>", "What you call it.")
+      .description("Add a profile for a server, and select it.")
+      .argument("<name>", "Name of your choice.")
       .requiredOption("--server <url>", "Its address.")
       .option("--server-issuer <url>", serverIssuerText)
-      .option("--app <id>", "The app that you sign in to.")
-      .option("--auth-audience <name>", "The server's own audience, where it is not auth.")
-      .option("--issuer <url>", "The provider that a browser signs you in at.")
-      .option("--client-id <id>", "The app's client id there.")
+      .option("--app <id>", "App to sign in to.")
+      .option("--auth-audience <name>", "The server's own audience, if it is not auth.")
+      .option("--issuer <url>", "Issuer of the provider for a browser sign-in.")
+      .option("--client-id <id>", "The app's client id at the provider.")
       .addOption(
         new Option(
           "--redirect-uri <url...>",
-          "Loopback addresses that are registered for it there and here.",
+          "Loopback redirect address that is registered at the provider and at the app.",
         ).argParser(collect),
       )
       .action(run(async (name: string, options: AddOptions) => addOne(cli, name, options))),
@@ -51,21 +51,21 @@ export function profileCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List the servers.")
+      .description("List the profiles.")
       .action(run(async () => listThem(cli))),
     ["signet profile list"],
   )
   const use = examples(
     new Command("use")
-      .description("Use a profile from now on.")
+      .description("Select a profile.")
       .argument("<name>")
       .action(
         run(async (name: string) => {
           const home = homeOf(cli.env)
           const { all } = readProfiles(home)
-          if (!all.has(name) && name !== "default") throw usage(`there is no profile ${JSON.stringify(name)}`)
+          if (!all.has(name) && name !== "default") throw usage(`profile ${JSON.stringify(name)} does not exist`)
           writeProfiles(home, { current: name, all })
-          show(cli, { current: name }, () => `${name} it is.`)
+          show(cli, { current: name }, () => `Selected ${name}.`)
           return 0
         }),
       ),
@@ -73,16 +73,16 @@ export function profileCommand(cli: Cli, run: Run): Command {
   )
   const remove = examples(
     new Command("remove")
-      .description("Forget a profile that nobody is signed in to.")
+      .description("Remove a profile that is signed out.")
       .argument("<name>")
       .action(run(async (name: string) => removeOne(cli, name))),
     ["signet profile remove work"],
   )
   const set = examples(
     new Command("set")
-      .description("Set where administrative commands act that name no place; an empty text sets nothing.")
-      .option("--app <id>", "The app: app_…")
-      .option("--tenant <id>", "The tenant in it: ten_…")
+      .description("Set the default app and tenant of administrative commands; an empty value removes the default.")
+      .option("--app <id>", "App id: app_…")
+      .option("--tenant <id>", "Tenant id: ten_…")
       .action(run(async (options: { app?: string; tenant?: string }) => setPlace(cli, options))),
     [
       "signet profile set --app app_06enrrq000edm6xx1hjq8s9c9g",
@@ -91,7 +91,7 @@ export function profileCommand(cli: Cli, run: Run): Command {
     ],
   )
   return new Command("profile")
-    .description("Servers, and who one is there.")
+    .description("Profiles: servers and the sign-ins to them.")
     .addCommand(add)
     .addCommand(set)
     .addCommand(list)
@@ -100,12 +100,12 @@ export function profileCommand(cli: Cli, run: Run): Command {
 }
 
 function addOne(cli: Cli, name: string, options: AddOptions): number {
-  if (!namePattern.test(name)) throw usage("a name is lower-case letters, digits, dots and hyphens")
+  if (!namePattern.test(name)) throw usage("a profile name has only lower-case letters, digits, dots and hyphens")
   const home = homeOf(cli.env)
   const { all } = readProfiles(home)
-  if (all.has(name)) throw usage(`there is a profile ${name} already`, `Remove it first: signet profile remove ${name}`)
+  if (all.has(name)) throw usage(`profile ${name} already exists`, `Remove it first: signet profile remove ${name}`)
   const { issuer, clientId, redirectUri } = options
-  if ((issuer === undefined) !== (clientId === undefined)) throw usage("--issuer and --client-id go together")
+  if ((issuer === undefined) !== (clientId === undefined)) throw usage("--issuer and --client-id must be used together")
   const profile: Profile = {
     ...addressOf(parseServer(options.server), options.serverIssuer),
     appId: options.app,
@@ -113,29 +113,30 @@ function addOne(cli: Cli, name: string, options: AddOptions): number {
     ...(issuer && clientId && { browser: { issuer, clientId, redirectUris: redirectUri ?? [] } }),
   }
   writeProfiles(home, { current: name, all: new Map(all).set(name, profile) })
-  show(cli, { name, ...profile }, () => `${name} is ${profile.server}. Sign in: signet login`)
+  show(cli, { name, ...profile }, () => `Profile ${name} is for ${profile.server}. Sign in: signet login`)
   return 0
 }
 
 function setPlace(cli: Cli, { app, tenant }: { app?: string; tenant?: string }): number {
-  if ((app ?? tenant) === undefined) throw usage("say --app or --tenant")
+  if ((app ?? tenant) === undefined) throw usage("--app or --tenant is required")
   const profile = profileOf(cli)
-  if (profile.isPassing) throw usage("SIGNET_SERVER is for single commands: nothing is kept", "Set SIGNET_APP instead.")
+  if (profile.isPassing)
+    throw usage("SIGNET_SERVER is for single commands: nothing is stored", "Set SIGNET_APP instead.")
   const appId = (app ?? profile.administers?.appId) || undefined
   // A tenant is of one app: another app has others.
   const tenantId = (tenant ?? (app === undefined ? profile.administers?.tenantId : undefined)) || undefined
   keepProfile(cli, { ...profile, administers: { appId, tenantId } })
   show(cli, { name: profile.name, appId: appId ?? null, tenantId: tenantId ?? null }, () =>
     appId === undefined && tenantId === undefined
-      ? `${profile.name} acts where it is signed in.`
-      : `${profile.name} acts in ${[appId, tenantId].filter(Boolean).join(" ")}.`,
+      ? `Profile ${profile.name} has no default app or tenant.`
+      : `Profile ${profile.name} uses ${[appId, tenantId].filter(Boolean).join(" ")}.`,
   )
   return 0
 }
 
 function listThem(cli: Cli): number {
   const { current, all } = readProfiles(homeOf(cli.env))
-  if (all.size === 0) tell(cli, `There is none yet. Without one it is ${defaultServer}: signet login`)
+  if (all.size === 0) tell(cli, `There are no profiles. The default server is ${defaultServer}: signet login`)
   const rows = [...all].map(([name, profile]) => ({ name, current: name === current, ...profile }))
   show(cli, rows, () =>
     formatTable(
@@ -151,11 +152,12 @@ function removeOne(cli: Cli, name: string): number {
   const home = homeOf(cli.env)
   const { current, all } = readProfiles(home)
   const found = all.get(name)
-  if (found === undefined) throw usage(`there is no profile ${JSON.stringify(name)}`)
-  if (found.signIn !== undefined) throw usage(`somebody is signed in there`, `First: signet logout --profile ${name}`)
+  if (found === undefined) throw usage(`profile ${JSON.stringify(name)} does not exist`)
+  if (found.signIn !== undefined)
+    throw usage(`somebody is signed in there`, `Sign out first: signet logout --profile ${name}`)
   const left = new Map(all)
   left.delete(name)
   writeProfiles(home, { current: current === name ? "default" : current, all: left })
-  show(cli, { removed: name }, () => `${name} is forgotten.`)
+  show(cli, { removed: name }, () => `Removed profile ${name}.`)
   return 0
 }

@@ -44,16 +44,20 @@ interface SetOptions {
 export function providerCommand(cli: Cli, run: Run): Command {
   const set = examples(
     new Command("set")
-      .description("Configure an app's client at a provider: makes it, or changes what is said.")
+      .description("Configure an app's client at a provider: creates it, or changes the given options.")
       .addArgument(new Command().createArgument("<provider>", "Who vouches.").choices(["idp-a", "idp-b", "idp-c"]))
-      .option("--app <id>", "The app; the one that is signed in to when it is left out.")
+      .option("--app <id>", "App id. Default: the app of the sign-in.")
       .addOption(
-        new Option("--platform <name>", "Where the app runs.").choices(["web", "android", "ios"]).default("web"),
+        new Option("--platform <name>", "Platform of the app.").choices(["web", "android", "ios"]).default("web"),
       )
-      .option("--connection <name>", "Which of several at this provider; the default has no name.", "")
-      .option("--display-name <text>", "What a sign-in page calls it.")
+      .option(
+        "--connection <name>",
+        "Connection name, if the app has several at this provider; the default has none.",
+        "",
+      )
+      .option("--display-name <text>", "Name for the sign-in page.")
       .addOption(
-        new Option("--preset <name>", "A well-known provider, when the client is made.").choices([
+        new Option("--preset <name>", "Preset of a known provider, only when the client is created.").choices([
           ...["google", "entra", "okta", "auth0"],
         ]),
       )
@@ -62,19 +66,19 @@ export function providerCommand(cli: Cli, run: Run): Command {
       .addOption(
         new Option(
           "--issuer <url...>",
-          "The provider's iss. Keys and endpoints are discovered there when they are not said.",
+          "The provider's issuer. Omitted keys and endpoints are discovered there.",
         ).argParser(collect),
       )
-      .option("--jwks-uri <url>", "Where the provider's keys are.")
-      .option("--authorization-endpoint <url>", "Where browsers are sent to sign in.")
-      .option("--token-endpoint <url>", "Where codes are traded.")
-      .addOption(new Option("--redirect-uri <url...>", "Where codes are sent to.").argParser(collect))
-      .option("--provider-tenant <id>", "IDP_B: the team. IDP_C: the project.")
+      .option("--jwks-uri <url>", "Address of the provider's JWK Set.")
+      .option("--authorization-endpoint <url>", "Authorization endpoint.")
+      .option("--token-endpoint <url>", "Token endpoint.")
+      .addOption(new Option("--redirect-uri <url...>", "Redirect URI of authorization codes.").argParser(collect))
+      .option("--provider-tenant <id>", "IDP_B: the team id. IDP_C: the project reference.")
       .option("--client-key-id <id>", "IDP_B: the id of the private key.")
       .option("--project-url <url>", "IDP_C: the project's address.")
-      .option("--no-nonce", "Sign-ins need no nonce.")
-      .option("--no-signup", "Nobody whom the app does not know signs in this way.")
-      .option("--client-secret", "Read the client's secret from standard input, or ask for it.")
+      .option("--no-nonce", "Accept sign-ins without a nonce.")
+      .option("--no-signup", "Disallow the first sign-in of new people through this client.")
+      .option("--client-secret", "Read the client secret from standard input, or prompt for it.")
       .action(run((provider: string, options: SetOptions) => setOne(cli, provider, options))),
     [
       "signet provider set idp-a --client-id garden-web --issuer https://idp.example --redirect-uri https://garden.example/cb",
@@ -86,7 +90,7 @@ export function providerCommand(cli: Cli, run: Run): Command {
     new Command("list")
       .alias("ls")
       .description("List an app's clients at providers.")
-      .option("--app <id>", "The app; the one that is signed in to when it is left out.")
+      .option("--app <id>", "App id. Default: the app of the sign-in.")
       .addOption(limitOption())
       .action(run((options: { app?: string; limit: number }) => listThem(cli, options))),
     ["signet provider list"],
@@ -130,7 +134,7 @@ async function valuesOf(cli: Cli, options: SetOptions) {
   const found = issuer === undefined || isSaid ? undefined : await discover(cli, issuer)
   const authorizationEndpoint = options.authorizationEndpoint ?? found?.authorizationEndpoint
   const namesItself = found?.metadata.authorization_response_iss_parameter_supported === true
-  const secret = options.clientSecret === true ? await readSecret(cli, "The client's secret") : undefined
+  const secret = options.clientSecret === true ? await readSecret(cli, "Client secret") : undefined
   return {
     ...(options.clientId && { clientId: options.clientId }),
     ...(options.displayName && { displayName: options.displayName }),
@@ -161,7 +165,7 @@ interface Made {
 
 async function make(api: Api, appId: string, values: Values & Made) {
   if (values.clientId === undefined && values.provider !== Provider.IDP_C) {
-    throw usage("a new client needs --client-id", "See: signet provider set --help")
+    throw usage("a new client requires --client-id", "See: signet provider set --help")
   }
   const { issuers = [], redirectUris = [], ...rest } = values
   return (await api.call(createProviderClient, { appId, providerClient: { ...rest, issuers, redirectUris } }))
@@ -171,7 +175,8 @@ async function make(api: Api, appId: string, values: Values & Made) {
 async function change(api: Api, before: ProviderClient, { requireNonce, signupEnabled, ...values }: Values) {
   const flags = { ...(requireNonce ? {} : { requireNonce }), ...(signupEnabled ? {} : { signupEnabled }) }
   const said = { ...values, ...flags }
-  if (Object.keys(said).length === 0) throw usage("say what is to change", "See: signet provider set --help")
+  if (Object.keys(said).length === 0)
+    throw usage("no option given: name what to change", "See: signet provider set --help")
   const request = {
     appId: before.appId,
     providerClientId: before.id,

@@ -40,18 +40,20 @@ interface RoleOptions extends PlaceOptions {
 
 const withContents = (command: Command): Command =>
   command
-    .addOption(new Option("--permission <key...>", "What it lets its holders do.").argParser(collect))
-    .addOption(new Option("--at <level...>", `Where it is granted: ${levels.join(", ")}.`).argParser(collect))
-    .option("--inheritable", "A grant covers what is below its place, too.")
-    .option("--no-inheritable", "A grant covers its place alone.")
+    .addOption(new Option("--permission <key...>", "Permission of the role.").argParser(collect))
+    .addOption(
+      new Option("--at <level...>", `Level at which it can be granted: ${levels.join(", ")}.`).argParser(collect),
+    )
+    .option("--inheritable", "A grant applies to the nodes below, too.")
+    .option("--no-inheritable", "A grant applies only to its own node.")
     .option("--description <text>", "For administrators.")
 
 export function roleCommand(cli: Cli, run: Run): Command {
   const shown = (_: unknown, { role }: { role?: Role | undefined }) => showOne(cli, view, role)
   const create = examples(
     withContents(inTenant(new Command("create")))
-      .description("Make a role in an app, or in one tenant of it.")
-      .argument("<key>", "What the app calls it.")
+      .description("Create a role in an app, or in one of its tenants.")
+      .argument("<key>", "Role key.")
       .action(
         run(async (key: string, options: RoleOptions) => {
           const { appId, tenantId } = await placeOf(cli, options)
@@ -98,13 +100,13 @@ export function roleCommand(cli: Cli, run: Run): Command {
   )
   const update = examples(
     withContents(inApp(new Command("update")))
-      .description("Change a role. What is said replaces what was there.")
+      .description("Change a role. Each given option replaces the stored value.")
       .argument(...argument)
       .action(
         run(async (roleId: string, options: RoleOptions) => {
           const role = contentsOf(options)
           const paths = Object.keys(role).map((name) => (name === "assignableAt" ? "assignable_at" : name))
-          if (paths.length === 0) throw usage("say what is to change", "See: signet role update --help")
+          if (paths.length === 0) throw usage("no option given: name what to change", "See: signet role update --help")
           const { appId } = await placeOf(cli, options)
           return callAs(cli, calls.updateRole, { appId, roleId, role, updateMask: { paths } }, shown)
         }),
@@ -114,8 +116,8 @@ export function roleCommand(cli: Cli, run: Run): Command {
   const moves = moveCommands(cli, run, { path: "signet role", argument, example, isInApp: true }, [
     {
       name: "archive",
-      description: "End a role and every grant of it.",
-      warning: "ends permanently, with every grant of it.",
+      description: "Archive a role and revoke its grants.",
+      warning: "is archived permanently, and its grants are revoked.",
       change: (roleId, appId) => callAs(cli, calls.archiveRole, { appId, roleId }, shown),
     },
   ])
@@ -136,6 +138,6 @@ function contentsOf({ permission, at, inheritable, description }: RoleOptions) {
 
 function parseLevel(text: string): GrantLevel {
   const level = levels.includes(text) ? valueIn(GrantLevel, text) : undefined
-  if (level === undefined) throw usage(`--at ${text}: it is one of ${levels.join(", ")}`)
+  if (level === undefined) throw usage(`--at ${text}: use one of ${levels.join(", ")}`)
   return level
 }

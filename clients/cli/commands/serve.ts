@@ -14,9 +14,9 @@ export function serveCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("serve")
       .description("Run the server, with the settings of the environment (docs/reference/operations.md).")
-      .option("--host <address>", "Where to listen: HOST.")
-      .option("--port <number>", "PORT; 0 takes a free one.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .option("--host <address>", "Address to listen on (HOST).")
+      .option("--port <number>", "Port to listen on (PORT); 0 selects a free port.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .option("--log-level <level>", "LOG_LEVEL.")
       .action(
         run(async ({ host, port, data, logLevel }: ServeOptions) => {
@@ -31,8 +31,8 @@ export function serveCommand(cli: Cli, run: Run): Command {
 export function migrateCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("migrate")
-      .description("Bring the database to this version, on the server's own machine. Again is no error.")
-      .option("--data <folder>", "The folder of the development profile: SIGNET_DATA.")
+      .description("Migrate the database to this version, on the server's machine. Repeating it succeeds.")
+      .option("--data <folder>", "Data folder of the development profile (SIGNET_DATA).")
       .action(
         run(async ({ data }: { data?: string }) => {
           const args = ["migrate", ...(cli.options.json ? ["--json"] : [])]

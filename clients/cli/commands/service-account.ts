@@ -36,7 +36,7 @@ export function serviceAccountCommand(cli: Cli, run: Run): Command {
   const parts = [createOf, listOf, getOf, statusOf, secretOf, keyOf].flatMap((part) => part(cli, run))
   const command = new Command("service-account")
     .alias("sa")
-    .description("Services, what they may call and what they prove themselves with.")
+    .description("Service accounts: their audiences, scopes and credentials.")
   for (const part of parts) command.addCommand(part)
   return command
 }
@@ -44,17 +44,17 @@ export function serviceAccountCommand(cli: Cli, run: Run): Command {
 function createOf(cli: Cli, run: Run): Command {
   return examples(
     new Command("create")
-      .description("Make a service account in the app that is signed in to. It has no credential yet.")
-      .argument("<name>", "What administrators call it.")
+      .description("Create a service account in the app of the sign-in, without a credential.")
+      .argument("<name>", "Display name for administrators.")
       .addOption(
-        new Option("--auth <method...>", `How it proves itself: ${methods.join(", ")}.`)
+        new Option("--auth <method...>", `Client authentication method: ${methods.join(", ")}.`)
           .argParser(collect)
           .default(["client-secret-basic"]),
       )
-      .addOption(new Option("--owns <audience...>", "What it is.").argParser(collect))
-      .addOption(new Option("--calls <audience...>", "What it may call.").argParser(collect))
-      .addOption(new Option("--scope <key...>", "The most that it may hold.").argParser(collect))
-      .addOption(new Option("--default-scope <key...>", "What it holds when it asks for nothing.").argParser(collect))
+      .addOption(new Option("--owns <audience...>", "Audience that the service is itself.").argParser(collect))
+      .addOption(new Option("--calls <audience...>", "Audience that it can call.").argParser(collect))
+      .addOption(new Option("--scope <key...>", "Scope that its tokens can have.").argParser(collect))
+      .addOption(new Option("--default-scope <key...>", "Scope of a token request without scopes.").argParser(collect))
       .action(
         run((name: string, { auth, owns = [], calls: may = [], scope = [], defaultScope = [] }: CreateOptions) => {
           const request = {
@@ -78,7 +78,7 @@ function createOf(cli: Cli, run: Run): Command {
 
 function parseMethod(text: string): ClientAuthMethod {
   const method = methods.includes(text) ? valueIn(ClientAuthMethod, text) : undefined
-  if (method === undefined) throw usage(`--auth is one of ${methods.join(", ")}`)
+  if (method === undefined) throw usage(`--auth must be one of ${methods.join(", ")}`)
   return method
 }
 
@@ -154,8 +154,8 @@ function statusOf(cli: Cli, run: Run): readonly Command[] {
     )
   }
   return [
-    one("disable", "Stop a service account: its credentials and tokens count for nothing."),
-    one("enable", "Let a service account call again."),
+    one("disable", "Disable a service account. Its credentials and tokens are rejected."),
+    one("enable", "Enable a service account."),
   ]
 }
 

@@ -20,18 +20,18 @@ const accountArgument = ["<account>", "Its id: sac_…"] as const
 
 export function secretOf(cli: Cli, run: Run): Command {
   const days = () =>
-    new Option("--days <n>", "Days until it ends, 365 at most; 180 when it is left out.").argParser((text) =>
+    new Option("--days <n>", "Days until it expires, at most 365. Default: 180.").argParser((text) =>
       parseCount(text, 365),
     )
   const told = (answer: { secret: string; serviceSecret?: ServiceSecret | undefined }) => {
     const kept = answer.serviceSecret
     show(cli, { secret: answer.secret, serviceSecret: kept && toJson(ServiceSecretSchema, kept) }, () => answer.secret)
-    tell(cli, `It ends on ${timeText(kept?.expiresAt)} and is not shown again.`)
+    tell(cli, `It expires on ${timeText(kept?.expiresAt)} and is not shown again.`)
     return 0
   }
   const add = examples(
     new Command("add")
-      .description("Add a secret, which is shown this once. An account has two at most.")
+      .description("Add a secret, shown only now. An account has at most two.")
       .argument(...accountArgument)
       .addOption(days())
       .action(
@@ -45,10 +45,15 @@ export function secretOf(cli: Cli, run: Run): Command {
   )
   const rotate = examples(
     new Command("rotate")
-      .description("Replace the secret. The new one is shown this once; the old one serves on for the overlap.")
+      .description("Replace the secret. The new one is shown only now; the old one stays valid for the overlap.")
       .argument(...accountArgument)
       .addOption(days())
-      .option("--overlap <hours>", "Hours that the old one serves on, 168 at most; 0 ends it at once.", parseHours, 24)
+      .option(
+        "--overlap <hours>",
+        "Hours for which the old one stays valid, at most 168; 0 revokes it at once.",
+        parseHours,
+        24,
+      )
       .action(
         run((serviceAccountId: string, options: { days?: number; overlap: number }) => {
           const overlap = durationFromMs(options.overlap * 3_600_000)
@@ -60,13 +65,13 @@ export function secretOf(cli: Cli, run: Run): Command {
   )
   const revoke = examples(
     new Command("revoke")
-      .description("End a secret at once, and the tokens that came of it.")
+      .description("Revoke a secret at once, and the tokens obtained with it.")
       .argument(...accountArgument)
       .argument("<secret>", "Its id: scr_…")
       .action(
         run((serviceAccountId: string, secretId: string) =>
           callAs(cli, calls.revokeSecret, { serviceAccountId, secretId }, () => {
-            show(cli, { id: secretId, status: "REVOKED" }, () => `${secretId} has ended.`)
+            show(cli, { id: secretId, status: "REVOKED" }, () => `${secretId} is revoked.`)
             return 0
           }),
         ),
@@ -89,7 +94,7 @@ export function keyOf(cli: Cli, run: Run): Command {
     new Command("add")
       .description("Register the public half of a key for private_key_jwt.")
       .argument(...accountArgument)
-      .requiredOption("--jwk <file>", "A public P-256 JWK. A private one is refused and sent nowhere.")
+      .requiredOption("--jwk <file>", "File with a public P-256 JWK. A private one is rejected and not sent.")
       .action(
         run(async (serviceAccountId: string, { jwk }: { jwk: string }) =>
           callAs(cli, calls.addKey, { serviceAccountId, ...readPublicJwk(jwk) }, (_, { serviceKey }) => {
@@ -102,15 +107,15 @@ export function keyOf(cli: Cli, run: Run): Command {
   )
   const revoke = examples(
     new Command("revoke")
-      .description("End a key at once, and the tokens that came of it.")
+      .description("Revoke a key at once, and the tokens obtained with it.")
       .argument(...accountArgument)
       // An id of a key may begin with a dash.
       .allowUnknownOption()
-      .argument("<kid>", "The key's thumbprint.")
+      .argument("<kid>", "Thumbprint of the key (kid).")
       .action(
         run((serviceAccountId: string, kid: string) =>
           callAs(cli, calls.revokeKey, { serviceAccountId, kid }, () => {
-            show(cli, { kid, status: "REVOKED" }, () => `${kid} has ended.`)
+            show(cli, { kid, status: "REVOKED" }, () => `${kid} is revoked.`)
             return 0
           }),
         ),
@@ -122,9 +127,9 @@ export function keyOf(cli: Cli, run: Run): Command {
 
 function readPublicJwk(file: string): { x: string; y: string } {
   const json: unknown = JSON.parse(readFileSync(file, "utf8"))
-  if (typeof json !== "object" || json === null) throw usage(`${file} is no JWK`)
-  if ("d" in json) throw usage(`${file} holds a private key: register its public half`)
+  if (typeof json !== "object" || json === null) throw usage(`${file} is not a JWK`)
+  if ("d" in json) throw usage(`${file} has a private key: register only the public key`)
   const isPoint = "crv" in json && json.crv === "P-256" && "x" in json && "y" in json
-  if (!isPoint || typeof json.x !== "string" || typeof json.y !== "string") throw usage(`${file} is no P-256 key`)
+  if (!isPoint || typeof json.x !== "string" || typeof json.y !== "string") throw usage(`${file} is not a P-256 key`)
   return { x: json.x, y: json.y }
 }

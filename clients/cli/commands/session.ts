@@ -18,16 +18,16 @@ export function sessionCommand(cli: Cli, run: Run): Command {
   const list = examples(
     new Command("list")
       .alias("ls")
-      .description("List where you are signed in, newest first.")
+      .description("List your active sessions, newest first.")
       .addOption(limitOption())
       .action(run(({ limit }: { limit: number }) => listThem(cli, limit))),
     ["signet session list"],
   )
   const revoke = examples(
     new Command("revoke")
-      .description("End a session.")
+      .description("Revoke a session.")
       .argument("[session]", "Its id: ses_…")
-      .option("--others", "End every session of yours but this one, in all apps.")
+      .option("--others", "Revoke all your other sessions, in all apps.")
       .action(run((id: string | undefined, { others = false }: { others?: boolean }) => end(cli, id, others))),
     ["signet session revoke ses_06enrrq000edm6xx1hjq8s9c9g", "signet session revoke --others"],
   )
@@ -35,15 +35,15 @@ export function sessionCommand(cli: Cli, run: Run): Command {
 }
 
 function end(cli: Cli, sessionId: string | undefined, others: boolean) {
-  if (others !== (sessionId === undefined)) throw usage("say which session, or --others")
+  if (others !== (sessionId === undefined)) throw usage("a session id or --others is required")
   if (sessionId === undefined) {
     return callAs(cli, logoutAll, { exceptCurrent: true }, (_, { revokedSessions }) => {
-      show(cli, { revokedSessions }, () => `${revokedSessions} other sessions have ended.`)
+      show(cli, { revokedSessions }, () => `Revoked ${revokedSessions} other sessions.`)
       return 0
     })
   }
   return callAs(cli, revokeSession, { sessionId }, () => {
-    show(cli, { id: sessionId, status: "REVOKED" }, () => `${sessionId} has ended.`)
+    show(cli, { id: sessionId, status: "REVOKED" }, () => `${sessionId} is revoked.`)
     return 0
   })
 }

@@ -30,8 +30,8 @@ export function tenantCommand(cli: Cli, run: Run): Command {
   const shown = (_: unknown, { tenant }: { tenant?: Tenant | undefined }) => showOne(cli, view, tenant)
   const create = examples(
     inApp(new Command("create"))
-      .description("Make a tenant in an app.")
-      .argument("<name>", "What people know it by.")
+      .description("Create a tenant in an app.")
+      .argument("<name>", "Display name.")
       .action(
         run(async (name: string, options: PlaceOptions) => {
           const { appId } = await placeOf(cli, options)
@@ -74,7 +74,7 @@ export function tenantCommand(cli: Cli, run: Run): Command {
     inApp(new Command("update"))
       .description("Rename a tenant.")
       .argument(...argument)
-      .requiredOption("--name <text>", "What people know it by.")
+      .requiredOption("--name <text>", "Display name.")
       .action(
         run(async (tenantId: string, { name, ...options }: PlaceOptions & { name: string }) => {
           const { appId } = await placeOf(cli, options)
@@ -86,19 +86,19 @@ export function tenantCommand(cli: Cli, run: Run): Command {
   const moves = moveCommands(cli, run, { path: "signet tenant", argument, example, isInApp: true }, [
     {
       name: "suspend",
-      description: "Stop a tenant; reversible.",
-      warning: "nobody calls in it any more, and its sessions end.",
+      description: "Suspend a tenant, reversibly.",
+      warning: "calls in it are rejected, and its sessions end.",
       change: (tenantId, appId) => callAs(cli, calls.suspendTenant, { appId, tenantId }, shown),
     },
     {
       name: "resume",
-      description: "Open a suspended tenant again.",
+      description: "Resume a suspended tenant.",
       change: (tenantId, appId) => callAs(cli, calls.resumeTenant, { appId, tenantId }, shown),
     },
     {
       name: "archive",
-      description: "End a tenant, permanently.",
-      warning: "ends permanently, with its sessions.",
+      description: "Archive a tenant permanently.",
+      warning: "is archived permanently, and its sessions end.",
       change: (tenantId, appId) => callAs(cli, calls.archiveTenant, { appId, tenantId }, shown),
     },
   ])

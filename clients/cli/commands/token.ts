@@ -18,9 +18,11 @@ interface InspectOptions {
 export function tokenCommand(cli: Cli, run: Run): Command {
   const get = examples(
     new Command("get")
-      .description("Print an access token for a service. It is good for some minutes: get another rather than keep it.")
-      .option("--audience <name>", "The service; the auth service itself when it is left out.")
-      .option("--header", "Print a header with it, for curl -H @-: command lines are seen by others.")
+      .description(
+        "Print an access token for a service. It is valid for minutes: request a new one instead of storing it.",
+      )
+      .option("--audience <name>", "Audience of the token. Default: the auth service.")
+      .option("--header", "Print it as a header for curl -H @-, because other users can see command lines.")
       .action(run((options: { audience?: string; header?: boolean }) => getOne(cli, options))),
     [
       "signet token get --audience svc-notes",
@@ -29,14 +31,11 @@ export function tokenCommand(cli: Cli, run: Run): Command {
   )
   const inspect = examples(
     new Command("inspect")
-      .description("Show what an access token says, whether it is good, and what a requirement would say to it.")
-      .argument("[-]", "A dash reads the token from standard input; without it, it is this sign-in's own.")
-      .option(
-        "--audience <name>",
-        "This sign-in's token for that service; with a dash, the service that it must be for.",
-      )
-      .option("--method <name>", "Whether it may call this: AppAuthService.CreateApp.")
-      .addOption(new Option("--scope <key...>", "Whether it holds these.").argParser(collect))
+      .description("Show the claims of an access token, whether it is valid, and whether it meets a requirement.")
+      .argument("[-]", "A dash reads the token from standard input. Default: the token of the sign-in.")
+      .option("--audience <name>", "Audience of the token; with a dash, the audience that it must have.")
+      .option("--method <name>", "Check whether it can call a method, such as AppAuthService.CreateApp.")
+      .addOption(new Option("--scope <key...>", "Check whether it has these scopes.").argParser(collect))
       .action(run((from: string | undefined, options: InspectOptions) => inspectOne(cli, from, options))),
     [
       "signet token inspect",
@@ -71,7 +70,7 @@ async function inspectOne(
   { audience, method, scope }: InspectOptions,
 ): Promise<number> {
   if (from !== undefined && from !== "-") {
-    throw usage("a token on the command line is seen by others: pipe it in", "signet token inspect - < token.txt")
+    throw usage("other users can see a token on the command line: pipe it in", "signet token inspect - < token.txt")
   }
   const token = from === "-" ? await cli.terminal.readInput() : await ownToken(cli, audience)
   const profile = profileOf(cli)
@@ -88,7 +87,7 @@ async function ownToken(cli: Cli, audience: string | undefined): Promise<string>
 }
 
 function forPeople({ terminal }: Cli, { kind, reason, claims, requirement }: Inspected): string {
-  const verdict = reason === null ? terminal.paint("green", "good") : terminal.paint("red", `no good: ${reason}`)
+  const verdict = reason === null ? terminal.paint("green", "good") : terminal.paint("red", `invalid: ${reason}`)
   const lines = [`${kind}, ${verdict}`]
   if (claims !== undefined) {
     lines.push(

@@ -8,15 +8,16 @@ import { readSecret } from "../sign-in/ask.ts"
 import { holdKey, lockNow, maxUnlockMinutes, parseUnlockMinutes, unlockMinutesOf } from "../unlock/unlock.ts"
 
 export const unlockMinutesOption = (): Option =>
-  new Option("--unlock-minutes <n>", `How long the passphrase store stays open: 0 to ${maxUnlockMinutes}.`).argParser(
-    (text: string) => parseUnlockMinutes(text, (message) => new InvalidArgumentError(message)),
-  )
+  new Option(
+    "--unlock-minutes <n>",
+    `Minutes for which the passphrase store stays unlocked: 0 to ${maxUnlockMinutes}.`,
+  ).argParser((text: string) => parseUnlockMinutes(text, (message) => new InvalidArgumentError(message)))
 
 export function unlockCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("unlock")
       .description(
-        "Open the passphrase store for some minutes: the passphrase is asked for or read from standard input, once.",
+        "Unlock the passphrase store for some minutes. The passphrase is prompted for or read from standard input.",
       )
       .addOption(unlockMinutesOption())
       .action(
@@ -44,14 +45,14 @@ export function lockCommand(cli: Cli, run: Run): Command {
 
 async function unlock(cli: Cli): Promise<number> {
   const minutes = unlockMinutesOf(cli)
-  if (minutes === 0) throw usage("an unlock is of 1 minute or more", "To end one: signet lock")
+  if (minutes === 0) throw usage("--unlock-minutes must be at least 1", "To end one: signet lock")
   if ((await passphraseShelf(cli).read("passphrase-box")) === undefined) {
-    throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, "there is no passphrase store yet", {
-      hint: "The first sign-in makes it: signet login --store passphrase",
+    throw new CommandError("NOT_SIGNED_IN", exitCodes.unauthenticated, "no passphrase store exists", {
+      hint: "The first sign-in creates it: signet login --store passphrase",
     })
   }
   const box = openPassphraseBox(cli, {
-    passphrase: async () => cli.env.SIGNET_PASSPHRASE || readSecret(cli, "Passphrase of your credentials"),
+    passphrase: async () => cli.env.SIGNET_PASSPHRASE || readSecret(cli, "Passphrase of the credential store"),
     holder: {
       find: async () => undefined,
       async hold(id, key) {

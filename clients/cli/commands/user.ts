@@ -74,11 +74,11 @@ export function userCommand(cli: Cli, run: Run): Command {
       .argument("[email]", "The address.")
       .option(
         "--app <id>",
-        "Only members of this app. Without it: of the app of the sign-in; the installation sees all.",
+        "Only members of this app. Default: the app of the sign-in; the installation finds all people.",
       )
       .addOption(new Option("--provider <name>", "Who vouches.").choices(["idp-a", "idp-b", "idp-c"]))
-      .option("--subject <id>", "The provider's own id of the person.")
-      .option("--issuer <url>", "Only of this issuer.")
+      .option("--subject <id>", "The provider's subject identifier.")
+      .option("--issuer <url>", "Only results of this issuer.")
       .action(run((email: string | undefined, options: FindOptions) => findThem(cli, email, options))),
     ["signet user find ada@example.com", "signet user find --provider idp-a --subject 248289761001"],
   )
@@ -107,10 +107,10 @@ interface LockOptions {
 
 function lockCommand(cli: Cli, run: Run): Command {
   const command = new Command("lock")
-    .description("Lock a person or a service in all apps for a time. Nothing ends; everything is rejected meanwhile.")
+    .description("Lock a person or a service in all apps for a time. Sessions are kept, and calls are rejected.")
     .argument("<principal>", "Its id: prn_…")
-    .requiredOption("--minutes <n>", "How long, up to 30 days.", (text) => parseCount(text, 43_200))
-    .option("--reason <text>", "Why: administrators see it.")
+    .requiredOption("--minutes <n>", "Duration in minutes, up to 30 days.", (text) => parseCount(text, 43_200))
+    .option("--reason <text>", "Reason, shown to administrators.")
     .action(
       run(async (principalId: string, { minutes, reason = "", yes }: LockOptions) => {
         await confirm(cli, yes, `${principalId}: locked in all apps for ${minutes} minutes.`)
@@ -136,29 +136,29 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
   return moveCommands(cli, run, thing, [
     {
       name: "suspend",
-      description: "Stop a person or a service in all apps; reversible.",
-      warning: "stopped in all apps, and signed out.",
+      description: "Suspend a person or a service in all apps, reversibly.",
+      warning: "suspended in all apps, and signed out.",
       change: (principalId) => callAs(cli, calls.suspendPrincipal, { principalId }, shown),
     },
     {
       name: "resume",
-      description: "Let a suspended principal call again. What was ended stays ended.",
+      description: "Resume a suspended principal. Revoked sessions stay revoked.",
       change: (principalId) => callAs(cli, calls.resumePrincipal, { principalId }, shown),
     },
     {
       name: "unlock",
-      description: "End a lock before its time. Sessions and credentials work again.",
+      description: "Unlock before the lock expires. Sessions and credentials work again.",
       change: (principalId) => callAs(cli, calls.unlockPrincipal, { principalId }, shown),
     },
     {
       name: "deactivate",
-      description: "End a person or a service in all apps; reversible for 30 days.",
-      warning: "ended in all apps, permanently after 30 days.",
+      description: "Deactivate a person or a service in all apps; reversible for 30 days.",
+      warning: "deactivated in all apps, permanently after 30 days.",
       change: (principalId) => callAs(cli, calls.deactivatePrincipal, { principalId }, shown),
     },
     {
       name: "reactivate",
-      description: "Bring a deactivated principal back within 30 days.",
+      description: "Reactivate a principal within 30 days.",
       change: (principalId) => callAs(cli, calls.reactivatePrincipal, { principalId }, shown),
     },
   ])
@@ -167,7 +167,7 @@ function movesOf(cli: Cli, run: Run): readonly Command[] {
 function findThem(cli: Cli, email: string | undefined, { app = "", provider, subject, issuer = "" }: FindOptions) {
   const isSubject = provider !== undefined && subject !== undefined
   if ((email !== undefined) === isSubject || (provider === undefined) !== (subject === undefined)) {
-    throw usage("say an address, or --provider and --subject")
+    throw usage("an email address, or --provider and --subject, is required")
   }
   const by =
     email === undefined

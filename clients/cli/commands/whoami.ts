@@ -12,7 +12,7 @@ import { formatRecord } from "../table.ts"
 export function whoamiCommand(cli: Cli, run: Run): Command {
   return examples(
     new Command("whoami")
-      .description("Who is signed in, where, and what this sign-in may do.")
+      .description("Show the signed-in principal, its app, and its scopes.")
       .action(run(() => whoami(cli))),
     ["signet whoami", "signet whoami --json"],
   )

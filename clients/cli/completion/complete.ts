@@ -49,7 +49,7 @@ function candidates(
     const inner = at.commands
       .filter((one) => !isHidden(one))
       .map((one) => ({ word: one.name(), what: one.description() }))
-    return at === program ? [...inner, { word: "help", what: "Show what there is to say." }] : inner
+    return at === program ? [...inner, { word: "help", what: "Show help." }] : inner
   }
   const argument: Argument | undefined =
     at.registeredArguments[position] ?? at.registeredArguments.findLast(({ variadic }) => variadic)

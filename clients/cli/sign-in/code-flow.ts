@@ -35,7 +35,7 @@ export async function signInWithCode(
   { browser, how, connection }: CodeFlow,
 ): Promise<ProviderSignIn> {
   const { metadata, authorizationEndpoint } = await discover(cli, browser.issuer)
-  if (authorizationEndpoint === undefined) throw usage(`${browser.issuer} signs nobody in with a browser`)
+  if (authorizationEndpoint === undefined) throw usage(`${browser.issuer} does not support browser sign-in`)
   const { codeVerifier, codeChallenge } = await signet.newPkce()
   const state = signet.newNonce()
   const start: Start = async (redirectUri) => {
@@ -67,7 +67,7 @@ async function cameBack(cli: Cli, { browser, how }: CodeFlow, start: Start, stat
   const { address, ...made } = await start(redirectUri)
   if (how === "browser") {
     await cli.openBrowser(address)
-    tell(cli, "A browser has opened. Without one: signet login --paste")
+    tell(cli, "Opened a browser. Without one: signet login --paste")
   } else {
     tell(cli, `Open this in a browser of this machine:\n\n  ${address}\n`)
   }
@@ -77,12 +77,12 @@ async function cameBack(cli: Cli, { browser, how }: CodeFlow, start: Start, stat
 /** On a machine without a browser: the address that the browser elsewhere ends at is typed in here. */
 async function pasted(cli: Cli, browser: BrowserClient, start: Start) {
   const [redirectUri] = browser.redirectUris
-  if (redirectUri === undefined) throw usage("no redirect address is configured", "See: signet profile add --help")
+  if (redirectUri === undefined) throw usage("no redirect URI is configured", "See: signet profile add --help")
   const { address, ...made } = await start(redirectUri)
   tell(cli, `Open this in a browser, anywhere:\n\n  ${address}\n`)
-  tell(cli, `After the sign-in it ends at a page that does not load, ${redirectUri}?….`)
+  tell(cli, `The sign-in ends at a page that does not load: ${redirectUri}?….`)
   const said = await readSecret(cli, "Paste that page's address (it is not shown)")
-  if (!URL.canParse(said)) throw usage("that is no address")
+  if (!URL.canParse(said)) throw usage("the input is not an address")
   return { ...made, redirectUri, answer: new URL(said) }
 }
 
@@ -92,11 +92,25 @@ function codeIn(metadata: AuthorizationServer, clientId: string, answer: URL, st
     if (code) return code
   } catch (cause) {
     if (cause instanceof AuthorizationResponseError) {
-      throw new CommandError("PROVIDER_REFUSED", exitCodes.denied, `the provider refused: ${cause.error}`, { cause })
+      throw new CommandError(
+        "PROVIDER_REFUSED",
+        exitCodes.denied,
+        `the provider rejected the sign-in: ${cause.error}`,
+        { cause },
+      )
     }
-    throw new CommandError("SIGN_IN_INVALID", exitCodes.unauthenticated, "that is not the answer to this sign-in", {
-      cause,
-    })
+    throw new CommandError(
+      "SIGN_IN_INVALID",
+      exitCodes.unauthenticated,
+      "the address does not belong to this sign-in",
+      {
+        cause,
+      },
+    )
   }
-  throw new CommandError("SIGN_IN_INVALID", exitCodes.unauthenticated, "the provider answered without a code")
+  throw new CommandError(
+    "SIGN_IN_INVALID",
+    exitCodes.unauthenticated,
+    "the provider's response has no authorization code",
+  )
 }

@@ -35,7 +35,7 @@ export async function developmentSignIn(
       signal: AbortSignal.timeout(10_000),
     })
     .catch((cause: unknown) => {
-      throw new CommandError("UNREACHABLE", exitCodes.unavailable, `${server} does not answer`, { cause })
+      throw new CommandError("UNREACHABLE", exitCodes.unavailable, `${server} does not respond`, { cause })
     })
   const answer = await cli.terminal.during("asking the stand-in provider …", asked)
   if (!answer.ok) return undefined

@@ -21,7 +21,7 @@ export interface Discovered {
 
 /** @throws CommandError when the issuer does not answer as one. */
 export async function discover(cli: Pick<Cli, "fetch" | "terminal">, issuer: string): Promise<Discovered> {
-  if (!URL.canParse(issuer)) throw usage(`${issuer} is no issuer`)
+  if (!URL.canParse(issuer)) throw usage(`${issuer} is not an issuer URL`)
   const url = new URL(issuer)
   const options = {
     [customFetch]: cli.fetch,
@@ -35,7 +35,7 @@ export async function discover(cli: Pick<Cli, "fetch" | "terminal">, issuer: str
     for (const address of [authorization_endpoint, token_endpoint, jwks_uri]) checkAddress(address)
     return { metadata, authorizationEndpoint: authorization_endpoint, tokenEndpoint: token_endpoint, jwksUri: jwks_uri }
   } catch (cause) {
-    const message = `${issuer} does not answer as an OpenID provider`
+    const message = `${issuer} does not respond as an OpenID provider`
     throw new CommandError("PROVIDER_UNREACHABLE", exitCodes.unavailable, message, { cause })
   }
 }

@@ -13,9 +13,9 @@ export async function checkIssuer(cli: Cli, profile: NamedProfile): Promise<void
   const { issuer } = await cli.terminal.during(`asking ${server} …`, asked)
   if (issuer === issuerOf(profile)) return
   const isLocal = isLoopbackHost(new URL(server).hostname)
-  throw new CommandError("ISSUER_MISMATCH", exitCodes.usage, `${server} calls itself ${issuer}`, {
+  throw new CommandError("ISSUER_MISMATCH", exitCodes.usage, `the issuer of ${server} is ${issuer}`, {
     hint: isLocal
-      ? `If that is the server you mean, reached on this machine or through a tunnel: --server ${server} --server-issuer ${issuer}`
-      : `Say its own name: signet login --server ${issuer}`,
+      ? `If you reach the right server on this machine or through a tunnel, use --server ${server} --server-issuer ${issuer}`
+      : `Use its issuer: signet login --server ${issuer}`,
   })
 }

@@ -22,13 +22,13 @@ export async function openLoopback({ redirectUris, ...options }: LoopbackOptions
   for (const redirectUri of redirectUris) {
     const url = URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
     if (url === undefined || url.protocol !== "http:" || !isLoopbackHost(url.hostname) || url.port === "") {
-      throw usage(`${redirectUri} is no address at a port of this machine`)
+      throw usage(`${redirectUri} is not a loopback address with a port`)
     }
     const opened = await listenAt(url, redirectUri, options)
     if (opened !== undefined) return opened
   }
-  throw new CommandError("PORT_TAKEN", exitCodes.unavailable, "every registered address of this machine is in use", {
-    hint: "Try --paste, which needs none.",
+  throw new CommandError("PORT_TAKEN", exitCodes.unavailable, "every registered loopback address is in use", {
+    hint: "Use --paste, which requires none.",
   })
 }
 
@@ -59,7 +59,7 @@ async function listenAt(
   })
   if (!(await listen(server, url))) return undefined
   const timer = setTimeout(
-    () => reject(new CommandError("SIGN_IN_TIMED_OUT", exitCodes.unavailable, "nobody came back from the browser")),
+    () => reject(new CommandError("SIGN_IN_TIMED_OUT", exitCodes.unavailable, "the browser sign-in timed out")),
     waitMs,
   )
   return {

@@ -10,6 +10,6 @@ export async function leaveReplaced(cli: Cli, before: NamedProfile): Promise<voi
     await using account = await openAccount({ ...cli, env: { ...cli.env, SIGNET_PAT: undefined } }, before)
     await account.signOut()
   } catch {
-    tell(cli, "The sign-in before this one could not be ended: it ends by itself. signet session list shows it.")
+    tell(cli, "The previous session could not be revoked: it stays active until it expires. See: signet session list")
   }
 }

@@ -65,7 +65,7 @@ function run(program: string, order: AgentOrder): Promise<void> {
   })
   const { stdin, stdout } = child
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => done(new Error("the unlock agent does not answer")), startMs)
+    const timer = setTimeout(() => done(new Error("the unlock agent does not respond")), startMs)
     const done = (error?: Error) => {
       clearTimeout(timer)
       stdin.destroy()

@@ -54,7 +54,7 @@ export async function checkOwned(path: string, kind: "folder" | "file" | "socket
   throw new CommandError(
     "UNLOCK_FOLDER_OPEN",
     exitCodes.unavailable,
-    `${path} is not a ${kind} of yours alone (mode ${octal})`,
-    { hint: `Look who changed it, then remove it: rm -r ${path}` },
+    `${path} must be a ${kind} that only you can access (mode ${octal})`,
+    { hint: `Find out who changed it, then remove it: rm -r ${path}` },
   )
 }

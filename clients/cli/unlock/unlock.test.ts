@@ -211,7 +211,7 @@ describe("the command", () => {
     rmSync(join(home, "passphrase-box"), { recursive: true })
     expect(await seal(signet({ input: passphrase }))).toMatchObject({
       code: 3,
-      err: expect.stringContaining("there is no passphrase store yet"),
+      err: expect.stringContaining("no passphrase store exists"),
     })
   })
 

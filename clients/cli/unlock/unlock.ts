@@ -24,7 +24,7 @@ export function parseUnlockMinutes(text: string, refuse: (message: string) => Er
   try {
     return parseCount(text, maxUnlockMinutes)
   } catch {
-    throw refuse(`it is a whole number from 0 to ${maxUnlockMinutes}, not ${JSON.stringify(text)}`)
+    throw refuse(`use an integer from 0 to ${maxUnlockMinutes}, not ${JSON.stringify(text)}`)
   }
 }
 
@@ -56,8 +56,8 @@ export async function holdKey(cli: Cli, id: string, key: Uint8Array): Promise<vo
   const place = agentPlaceOf(home)
   const { program } = cli
   if (place === undefined || program === undefined) {
-    throw new CommandError("UNLOCK_UNAVAILABLE", exitCodes.unavailable, "nothing is unlocked on this system", {
-      hint: "It takes Unix sockets, and a SIGNET_HOME of at most 78 bytes.",
+    throw new CommandError("UNLOCK_UNAVAILABLE", exitCodes.unavailable, "unlocking is not possible on this system", {
+      hint: "It requires Unix sockets, and a SIGNET_HOME of at most 78 bytes.",
     })
   }
   await createFileLock(join(home, "unlock-lock")).run(async () => {

@@ -44,7 +44,7 @@ func New(g *guard.Guard, options Options) (*Interceptors, error) {
 		}
 		descriptor, ok := found.(protoreflect.ServiceDescriptor)
 		if !ok {
-			return nil, fmt.Errorf("grpcguard: %s is no service", service.ServiceName)
+			return nil, fmt.Errorf("grpcguard: %s is not a service", service.ServiceName)
 		}
 		services = append(services, descriptor)
 	}

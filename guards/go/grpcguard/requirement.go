@@ -32,7 +32,7 @@ func RequirementOf(method protoreflect.MethodDescriptor) (guard.Requirement, err
 // built.
 func ParseRequirement(wire *authzv1.AuthRequirement) (guard.Requirement, error) {
 	if wire == nil {
-		return guard.Requirement{}, errors.New("a requirement without a check")
+		return guard.Requirement{}, errors.New("a requirement must have a check")
 	}
 	requirement, err := parseCheck(wire)
 	if err != nil {
@@ -40,7 +40,7 @@ func ParseRequirement(wire *authzv1.AuthRequirement) (guard.Requirement, error) 
 	}
 	// A newer contract may ask for more than is known here.
 	if hasUnknown(wire.ProtoReflect()) {
-		return guard.Requirement{}, errors.New("a requirement with a field that is not known here")
+		return guard.Requirement{}, errors.New("the requirement has a field that this guard does not support")
 	}
 	if wire.AllowDelegated {
 		requirement = requirement.AllowDelegated()
@@ -90,12 +90,12 @@ func parseCheck(wire *authzv1.AuthRequirement) (guard.Requirement, error) {
 		if check.Public {
 			return guard.Public(), nil
 		}
-		return guard.Requirement{}, errors.New("public is false: leave it out")
+		return guard.Requirement{}, errors.New("public is false: omit it")
 	case *authzv1.AuthRequirement_BodyCredential:
 		if check.BodyCredential {
 			return guard.BodyCredential(), nil
 		}
-		return guard.Requirement{}, errors.New("body_credential is false: leave it out")
+		return guard.Requirement{}, errors.New("body_credential is false: omit it")
 	case *authzv1.AuthRequirement_Scope:
 		return guard.Scope(check.Scope), nil
 	case *authzv1.AuthRequirement_Action:
@@ -130,7 +130,7 @@ func parseCheck(wire *authzv1.AuthRequirement) (guard.Requirement, error) {
 		parts, err := parseParts(check.AllOf)
 		return guard.AllOf(parts...), err
 	}
-	return guard.Requirement{}, errors.New("a requirement without a check, or with one that is not known here")
+	return guard.Requirement{}, errors.New("the requirement has no check, or one that this guard does not support")
 }
 
 func parseParts(composite *authzv1.Composite) ([]guard.Requirement, error) {
@@ -165,13 +165,13 @@ func readableBy(method protoreflect.MethodDescriptor) guard.Readable {
 		switch from {
 		case guard.FromHeader:
 			if !headerPattern.MatchString(field) {
-				return fmt.Errorf("%q is no header in lower case", field)
+				return fmt.Errorf("%q is not a lower-case header", field)
 			}
 			return nil
 		case guard.FromPath, guard.FromBody:
 			// A path variable is a field of the message: the transcoder wrote it there.
 			if method.IsStreamingClient() {
-				return fmt.Errorf("%s: a stream of requests has no one field", field)
+				return fmt.Errorf("%s: a client stream has no single request field", field)
 			}
 			_, err := fieldsOf(method.Input(), field)
 			return err
@@ -193,13 +193,13 @@ func fieldsOf(input protoreflect.MessageDescriptor, path string) ([]protoreflect
 			return nil, fmt.Errorf("%s has no field %q", input.FullName(), path)
 		}
 		if field.Cardinality() == protoreflect.Repeated {
-			return nil, fmt.Errorf("%s: %q is no single text", input.FullName(), path)
+			return nil, fmt.Errorf("%s: %q is not a singular string field", input.FullName(), path)
 		}
 		steps = append(steps, field)
 		at = field.Message()
 	}
 	if steps[len(steps)-1].Kind() != protoreflect.StringKind {
-		return nil, fmt.Errorf("%s: %q is no single text", input.FullName(), path)
+		return nil, fmt.Errorf("%s: %q is not a singular string field", input.FullName(), path)
 	}
 	return steps, nil
 }

@@ -115,7 +115,7 @@ class _Exchange:
     def outcome(self) -> str:
         if not self.done.is_set():
             self._close()
-            raise FetchError("the issuer's answer took too long")
+            raise FetchError("the issuer's response timed out")
         if self._error is not None:
             raise self._error
         if self._text is None:
@@ -137,7 +137,7 @@ class _Exchange:
         request = self.request
         url = urlsplit(request.url)
         if url.scheme not in ("http", "https") or url.hostname is None or url.username is not None:
-            raise FetchError("the address is no http or https address")
+            raise FetchError("the address is not an http or https address")
         seconds = request.timeout_ms / 1_000
         connection = (
             http.client.HTTPSConnection(url.hostname, url.port, timeout=seconds, context=_trust())
@@ -155,10 +155,10 @@ class _Exchange:
             raise StatusError(response.status)
         data = response.read(request.max_bytes + 1)
         if len(data) > request.max_bytes:
-            raise FetchError("the issuer's answer is too large")
+            raise FetchError("the issuer's response exceeds the size limit")
         # A cut answer is no answer: read() with a size does not say so itself.
         if response.length:
-            raise FetchError("the issuer's answer is not whole")
+            raise FetchError("the issuer's response is incomplete")
         return data.decode("utf-8-sig")
 
 

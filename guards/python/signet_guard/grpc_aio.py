@@ -98,7 +98,7 @@ def _guarded(handler: Any, method: Optional[GuardedMethod], executor: Optional[E
         try:
             message = await admit(data, context)
             if not inspect.iscoroutinefunction(inner):
-                raise TypeError("a guarded handler is a coroutine")
+                raise TypeError("a guarded handler must be a coroutine")
             return await inner(message, context)
         except Refused as refused:
             await abort(context, refused)
@@ -107,7 +107,7 @@ def _guarded(handler: Any, method: Optional[GuardedMethod], executor: Optional[E
         try:
             message = await admit(data, context)
             if not inspect.isasyncgenfunction(inner):
-                raise TypeError("a guarded handler is an async generator")
+                raise TypeError("a guarded handler must be an async generator")
             async for response in inner(message, context):
                 yield response
         except Refused as refused:

@@ -77,7 +77,7 @@ class Guard:
         if issuer == "" or audience == "":
             raise ValueError("issuer and audience must not be empty")
         if app_id is not ANY_APP and not is_id("app", app_id):
-            raise ValueError("app_id is the id of an app (app_…), or ANY_APP")
+            raise ValueError("app_id must be the id of an app (app_…), or ANY_APP")
         self._app_id = None if isinstance(app_id, _AnyApp) else app_id
         self._issuer, self._audience, self._clock = issuer, audience, clock
         self._introspect, self._permissions = introspect, permissions
@@ -150,7 +150,7 @@ class Guard:
         Raises Refused with PERMISSIONS_STALE or UNAVAILABLE, and ValueError when the guard has no `permissions`.
         """
         if self._permissions is None:
-            raise ValueError("load_grants needs the guard's option permissions")
+            raise ValueError("load_grants requires the guard's option permissions")
         held = self._held_by(caller)
         if isinstance(held.caller, str) or held.snapshot is None:
             raise Refused(held.caller if isinstance(held.caller, str) else "INTERNAL")

@@ -58,9 +58,9 @@ class Introspection:
 
 def _is_active(answer: object, context: AuthContext) -> bool:
     if not isinstance(answer, dict):
-        raise ValueError("no introspection answer")
+        raise ValueError("the response is not an introspection response")
     if answer.get("active") is False:
         return False
     if answer.get("active") is not True or answer.get("jti") != context.token_id:
-        raise ValueError("no introspection answer about this token")
+        raise ValueError("the introspection response is not about this token")
     return True

@@ -30,7 +30,7 @@ def parse_jwks(text: str) -> Dict[str, VerifyKey]:
             continue
         kid, x, y = parsed
         if kid in keys:
-            raise ValueError("the JWK Set has two keys with one kid")
+            raise ValueError("the JWK Set has two keys with the same kid")
         keys[kid] = import_key(x, y)
     return keys
 

@@ -11,18 +11,18 @@ class PathTemplate:
     def __init__(self, template: str) -> None:
         """Raises ValueError when a variable's name is no name, or is there twice."""
         if not template.startswith("/"):
-            raise ValueError(f"{template}: a path begins with a slash")
+            raise ValueError(f"{template}: a path must begin with a slash")
         self.template = template
         self._segments = [self._segment_of(text) for text in template.split("/")]
         names = [name for name, _ in self._segments if name is not None]
         if len(set(names)) != len(names):
-            raise ValueError(f"{template}: a variable is there twice")
+            raise ValueError(f"{template}: a variable occurs twice")
         self.names = frozenset(names)
 
     def _segment_of(self, text: str) -> "tuple[Optional[str], str]":
         match = _VARIABLE.fullmatch(text)
         if match is None and ("{" in text or "}" in text):
-            raise ValueError(f"{self.template}: {text} is no variable")
+            raise ValueError(f"{self.template}: {text} is not a path variable")
         return (None if match is None else match[1]), text
 
     def covers(self, other: "PathTemplate") -> bool:

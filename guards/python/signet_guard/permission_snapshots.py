@@ -111,7 +111,7 @@ class PermissionSnapshots:
         snapshot = None if isinstance(payload, str) else parse_snapshot(payload, self._issuer, key)
         header = decode_object(jws.split(".")[0])
         if snapshot is None or header is None:
-            raise ValueError("the issuer's snapshot is not what was asked for")
+            raise ValueError("the issuer's snapshot does not match the request")
         return _Held(snapshot, header["kid"], len(jws))
 
     def _ask(self, key: SnapshotKey) -> Optional[str]:
@@ -136,7 +136,7 @@ class PermissionSnapshots:
                 return None
             raise
         if not isinstance(answer, dict) or not isinstance(answer.get("jws"), str):
-            raise ValueError("the issuer's answer has no jws")
+            raise ValueError("the issuer's response has no jws")
         jws: str = answer["jws"]
         return jws
 

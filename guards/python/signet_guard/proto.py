@@ -64,7 +64,7 @@ def check_method(requirement: Requirement, method: Optional[MethodDescriptor]) -
             copy = descriptor_pb2.MethodDescriptorProto()
             method.CopyToProto(copy)
             if copy.client_streaming:
-                raise ValueError(f"{field}: a stream of requests has no one field")
+                raise ValueError(f"{field}: a client stream has no single request field")
             read_field(method.input_type, field)
             return True
 
@@ -76,7 +76,7 @@ def read_field(message: Descriptor, path: str) -> Callable[[Any], Optional[str]]
     """Returns what reads one text field of a message; it gives None when the field or a message on the way is not set.
 
     path: names of the schema, with dots: `note.tenant_id`.
-    Raises ValueError when the message has no such field, or it is no single string.
+    Raises ValueError when the message has no such field, or it is not a singular string field.
     """
     names = path.split(".")
     at: Optional[Descriptor] = message
@@ -87,7 +87,7 @@ def read_field(message: Descriptor, path: str) -> Callable[[Any], Optional[str]]
             raise ValueError(f'{message.full_name} has no single field "{path}"')
         at = field.message_type
     if field.type != FieldDescriptor.TYPE_STRING:
-        raise ValueError(f'{message.full_name}: "{path}" is no single string')
+        raise ValueError(f'{message.full_name}: "{path}" is not a singular string field')
 
     def read(value: Any) -> Optional[str]:
         for name in names[:-1]:
@@ -110,7 +110,7 @@ def parse_requirement(wire: Any, in_composite: bool = False) -> Requirement:
     freshness = _freshness_of(wire.freshness) if wire.HasField("freshness") else None
     age = wire.max_auth_age_seconds
     if isinstance(check, (Public, BodyCredential)) and (freshness is not None or age > 0):
-        raise ValueError(f"{wire.WhichOneof('check')} looks at no token that could be fresh")
+        raise ValueError(f"{wire.WhichOneof('check')} uses no token, so it cannot have freshness")
     return Requirement(check, freshness, age, wire.allow_delegated)
 
 
@@ -154,7 +154,7 @@ def _check_of(wire: Any, in_composite: bool) -> Check:
     name = wire.WhichOneof("check")
     if name in ("public", "body_credential"):
         if not getattr(wire, name):
-            raise ValueError(f"{name} is false: leave it out")
+            raise ValueError(f"{name} is false: omit it")
         if in_composite:
             raise ValueError(f"{name} inside a composite")
         return Public() if name == "public" else BodyCredential()
@@ -169,14 +169,14 @@ def _check_of(wire: Any, in_composite: bool) -> Check:
     if name == "kinds":
         _refuse_unknown(wire.kinds)
         if len(wire.kinds.of) == 0:
-            raise ValueError("kinds without a kind")
+            raise ValueError("kinds must have at least one kind")
         return Kinds(tuple(_kind_of(kind) for kind in wire.kinds.of))
     if name == "tenant":
         return _tenant_of(wire.tenant)
     if name == "delegated":
         _refuse_unknown(wire.delegated)
         if len(wire.delegated.actors) == 0:
-            raise ValueError("delegated without an actor")
+            raise ValueError("delegated must have at least one actor")
         return Delegated(tuple(_not_empty("actor", actor) for actor in wire.delegated.actors))
     if name == "device":
         _refuse_unknown(wire.device)
@@ -188,7 +188,7 @@ def _check_of(wire: Any, in_composite: bool) -> Check:
             raise ValueError(f"an empty {name}")
         parts = tuple(parse_requirement(part, True) for part in composite.of)
         return AnyOf(parts) if name == "any_of" else AllOf(parts)
-    raise ValueError("a requirement without a check")
+    raise ValueError("a requirement must have a check")
 
 
 def _resource_action_of(wire: Any) -> ResourceAction:
@@ -246,7 +246,7 @@ def _source_of(wire: int) -> str:
 
 def _action_of(action: str) -> str:
     if _ACTION.fullmatch(action) is None:
-        raise ValueError(f'"{action}" is no service.resource.verb')
+        raise ValueError(f'"{action}" must have the form service.resource.verb')
     return action
 
 
@@ -265,7 +265,7 @@ def _is_repeated(field: Any) -> bool:
 def _refuse_unknown(wire: Any) -> None:
     """What a newer contract asks for is not passed over."""
     if len(_unknown_fields(wire)) > 0:
-        raise ValueError("an option that this version does not know")
+        raise ValueError("the requirement has an option that this version does not support")
 
 
 def _unknown_fields(wire: Any) -> Any:

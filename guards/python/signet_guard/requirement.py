@@ -250,14 +250,14 @@ Readable = Mapping[str, Callable[[str], bool]]
 def check_requirement(requirement: object, readable: Readable, in_composite: bool = False) -> None:
     """Raises ValueError when the requirement cannot be checked on this target."""
     if not isinstance(requirement, Requirement):
-        raise ValueError(f"{type(requirement).__name__} is no Requirement")
+        raise ValueError(f"{type(requirement).__name__} is not a Requirement")
     _check_options(requirement)
     check = requirement.check
     if isinstance(check, (Public, BodyCredential)):
         if in_composite:
             raise ValueError(f"{_name(check)} inside a composite")
         if requirement.freshness is not None or requirement.max_auth_age_seconds > 0:
-            raise ValueError(f"{_name(check)} looks at no token that could be fresh")
+            raise ValueError(f"{_name(check)} uses no token, so it cannot have freshness")
     elif isinstance(check, (AnyOf, AllOf)):
         if len(check.of) == 0:
             raise ValueError(f"{_name(check)} is empty")
@@ -276,15 +276,15 @@ def check_requirement(requirement: object, readable: Readable, in_composite: boo
         _check_source(check.source, check.field, readable)
     elif isinstance(check, Kinds):
         if len(check.of) == 0 or any(kind not in PRINCIPAL_KINDS for kind in check.of):
-            raise ValueError(f"kinds are of {', '.join(PRINCIPAL_KINDS)}, and at least one")
+            raise ValueError(f"kinds must have at least one of {', '.join(PRINCIPAL_KINDS)}")
     elif isinstance(check, Delegated):
         if len(check.actors) == 0:
-            raise ValueError("delegated names no actor")
+            raise ValueError("delegated must have at least one actor")
         for actor in check.actors:
             _check_text("actor", actor)
     elif isinstance(check, Device):
         if check.proof is not False:
-            raise ValueError("device with proof is not checked by this guard: the service that owns devices verifies it")
+            raise ValueError("this guard cannot verify a device proof: the service that owns the devices verifies it")
     elif isinstance(check, Scope):
         _check_text("scope", check.scope)
     elif isinstance(check, Action):
@@ -299,13 +299,13 @@ def _check_options(requirement: Requirement) -> None:
     freshness, age = requirement.freshness, requirement.max_auth_age_seconds
     if freshness is not None:
         if not isinstance(freshness, Freshness) or not freshness.max_staleness_ms >= 0:
-            raise ValueError("freshness needs max_staleness_ms, 0 or more")
+            raise ValueError("freshness requires max_staleness_ms of at least 0")
         if freshness.on_stale not in ON_STALE:
-            raise ValueError(f"on_stale is one of {', '.join(ON_STALE)}")
+            raise ValueError(f"on_stale must be one of {', '.join(ON_STALE)}")
     if isinstance(age, bool) or not isinstance(age, int) or age < 0:
-        raise ValueError("max_auth_age_seconds is a whole number, 0 or more")
+        raise ValueError("max_auth_age_seconds must be an integer of at least 0")
     if not isinstance(requirement.allow_delegated, bool):
-        raise ValueError("allow_delegated is True or False")
+        raise ValueError("allow_delegated must be True or False")
 
 
 def _check_source(source: str, field: str, readable: Readable) -> None:

@@ -236,7 +236,7 @@ class RevocationFeed:
 
         try:
             if self._stopped.is_set():
-                raise RuntimeError("the feed was stopped")
+                raise RuntimeError("the revocation feed was stopped")
             text = with_token(self._token, ask)
         except Exception as error:
             raise FeedError("UNREACHABLE") from error

@@ -64,7 +64,7 @@ class RouteTable:
                 guarded = _guarded(route, guard, find_resource, on_deny)
                 for earlier in self._routes:
                     if earlier.method == guarded.method and earlier.template.covers(guarded.template):
-                        raise ValueError(f"list it before {earlier.template.template}: the first route that fits counts")
+                        raise ValueError(f"list it before {earlier.template.template}: the first matching route wins")
                 self._routes.append(guarded)
             except ValueError as error:
                 raise ValueError(f"{route.method} {route.path}: {error}") from None
@@ -84,7 +84,7 @@ def _guarded(
     route: Route, guard: Guard, find_resource: Optional[FindResource], on_deny: Optional[OnDeny]
 ) -> GuardedRoute:
     if route.method != route.method.upper() or route.method == "":
-        raise ValueError("a method is written in capitals")
+        raise ValueError("a method must be in capitals")
     template = PathTemplate(route.path)
     readable = {
         PATH: lambda field: field in template.names,

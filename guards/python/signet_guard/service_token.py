@@ -70,7 +70,7 @@ class ServiceToken:
         token = answer.get("access_token") if isinstance(answer, dict) else None
         seconds: Any = answer.get("expires_in") if isinstance(answer, dict) else None
         if not isinstance(token, str) or not is_number(seconds):
-            raise ValueError("the issuer's answer has no access_token and expires_in")
+            raise ValueError("the issuer's response has no access_token and expires_in")
         with self._lock:
             self._held = _Held(token, asked_at_ms + seconds * 1_000 - _RENEW_BEFORE_MS)
         return token

@@ -85,4 +85,4 @@ def _unique(pairs: List[Tuple[str, Any]]) -> Json:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

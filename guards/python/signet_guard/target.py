@@ -44,7 +44,7 @@ class Target:
         self._tenants = [check for check in checks if isinstance(check, Tenant)]
         self._resources = [check for check in checks if isinstance(check, ResourceAction)]
         if self._resources and find_resource is None:
-            raise ValueError("the requirement names a resource, so find_resource is needed")
+            raise ValueError("the requirement names a resource, so find_resource is required")
 
     def authenticate(self, credential: Optional[str]) -> Union[AuthContext, Reason]:
         """Returns the caller. A stale token must not stop a sign-in: nobody looks at it where all may call."""

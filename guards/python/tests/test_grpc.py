@@ -62,20 +62,20 @@ class Requirements(unittest.TestCase):
             (scope(""), "an empty scope"),
             (all_of(), "an empty all_of"),
             (all_of(scope("a"), public()), "public inside a composite"),
-            (kinds(), "kinds without a kind"),
+            (kinds(), "kinds must have at least one kind"),
             (tenant(BODY, "tenant"), 'has no single field "tenant"'),
             (tenant(BODY, "tags"), 'has no single field "tags"'),
             (tenant(BODY, "tenant_id.more"), "has no single field"),
-            (tenant(PATH, "count"), "is no single string"),
-            (tenant(BODY, "note"), "is no single string"),
+            (tenant(PATH, "count"), "is not a singular string field"),
+            (tenant(BODY, "note"), "is not a singular string field"),
             (tenant(HEADER, "X-Tenant"), "HEADER has no field"),
             (tenant(TOKEN, "tenant_id"), "the token's tenant has no field"),
             (tenant(BODY, ""), "an empty field"),
-            (resource_action("edit", type="note", source=BODY, field="note.id"), "is no service.resource.verb"),
+            (resource_action("edit", type="note", source=BODY, field="note.id"), "must have the form service.resource.verb"),
             (resource_action("a.b.c", type="note", source=TOKEN, field="note.id"), "a token names no resource"),
-            (resource_action("a.b.c", type="note", source=BODY, field="note.id"), "find_resource is needed"),
-            (Requirement(Device(proof=True)), "device with proof"),
-            (Requirement(public().check, max_auth_age_seconds=1), "looks at no token"),
+            (resource_action("a.b.c", type="note", source=BODY, field="note.id"), "find_resource is required"),
+            (Requirement(Device(proof=True)), "cannot verify a device proof"),
+            (Requirement(public().check, max_auth_age_seconds=1), "uses no token"),
         ]:
             with self.subTest(message), self.assertRaisesRegex(ValueError, message) as raised:
                 build(wrong)
@@ -99,7 +99,7 @@ class Requirements(unittest.TestCase):
 
         descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
         service = descriptor_pool.Default().FindServiceByName("signet.guard.test.streams.Service")
-        with self.assertRaisesRegex(ValueError, "a stream of requests has no one field"):
+        with self.assertRaisesRegex(ValueError, "a client stream has no single request field"):
             requirement_of(service.methods[0])
 
     def test_what_a_newer_contract_asks_for_is_not_passed_over(self):
@@ -107,14 +107,14 @@ class Requirements(unittest.TestCase):
         unknown = b"\xfa\x0f\x01x"  # field 255
         scoped = requirement_pb2.AuthRequirement(scope="a").SerializeToString()
         self.assertEqual(parse_requirement(wire(scoped)), scope("a"))
-        with self.assertRaisesRegex(ValueError, "does not know"):
+        with self.assertRaisesRegex(ValueError, "does not support"):
             parse_requirement(wire(scoped + unknown))
         nested = requirement_pb2.AuthRequirement()
         nested.all_of.of.add().MergeFromString(scoped + unknown)
-        with self.assertRaisesRegex(ValueError, "does not know"):
+        with self.assertRaisesRegex(ValueError, "does not support"):
             parse_requirement(nested)
         for text, message in [
-            (requirement_pb2.AuthRequirement(), "without a check"),
+            (requirement_pb2.AuthRequirement(), "must have a check"),
             (requirement_pb2.AuthRequirement(public=False), "public is false"),
             (requirement_pb2.AuthRequirement(kinds={"of": [0]}), "unknown kind"),
             (requirement_pb2.AuthRequirement(kinds={"of": [99]}), "unknown kind"),

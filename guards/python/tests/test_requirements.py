@@ -40,21 +40,21 @@ class Requirements(unittest.TestCase):
     def test_what_cannot_be_checked_stops_the_program(self):
         read = scope("notes.read")
         for wrong, message in [
-            (None, "NoneType is no Requirement"),
-            ("public", "str is no Requirement"),
+            (None, "NoneType is not a Requirement"),
+            ("public", "str is not a Requirement"),
             (Requirement("scope"), "an unknown check"),
             (scope(""), "scope is empty"),
             (action(""), "action is empty"),
             (role(""), "role is empty"),
             (kinds(), "at least one"),
-            (kinds("HUMAN"), "kinds are of USER, SERVICE"),
-            (delegated(), "names no actor"),
+            (kinds("HUMAN"), "kinds must have at least one of USER, SERVICE"),
+            (delegated(), "must have at least one actor"),
             (delegated(""), "actor is empty"),
             (any_of(), "AnyOf is empty"),
             (all_of(read, any_of()), "AnyOf is empty"),
             (all_of(read, public()), "Public inside a composite"),
             (any_of(body_credential(), read), "BodyCredential inside a composite"),
-            (Requirement(Device(proof=True)), "device with proof"),
+            (Requirement(Device(proof=True)), "cannot verify a device proof"),
             (tenant(PATH, "tenant_id"), 'PATH has no field "tenant_id" here'),
             (tenant(HEADER, "X-Tenant"), 'HEADER has no field "X-Tenant" here'),
             (tenant(BODY, ""), 'BODY has no field "" here'),
@@ -63,14 +63,14 @@ class Requirements(unittest.TestCase):
             (tenant(TOKEN, "tenant"), "the token's tenant has no field"),
             (resource_action("a.b.c", type="note", source=TOKEN, field="x"), "a token names no resource"),
             (resource_action("a.b.c", type="", source=PATH, field="note_id"), "type is empty"),
-            (resource_action("a.b.c", type="note", source=PATH, field="note_id"), "find_resource is needed"),
+            (resource_action("a.b.c", type="note", source=PATH, field="note_id"), "find_resource is required"),
             (scope("a", freshness=Freshness(-1)), "max_staleness_ms"),
             (scope("a", freshness=Freshness(float("nan"))), "max_staleness_ms"),
-            (scope("a", freshness=Freshness(1, "MAYBE")), "on_stale is one of"),
+            (scope("a", freshness=Freshness(1, "MAYBE")), "on_stale must be one of"),
             (scope("a", max_auth_age_seconds=-1), "max_auth_age_seconds"),
             (scope("a", max_auth_age_seconds=True), "max_auth_age_seconds"),
             (scope("a", allow_delegated="no"), "allow_delegated"),
-            (Requirement(public().check, Freshness(1)), "looks at no token"),
+            (Requirement(public().check, Freshness(1)), "uses no token"),
         ]:
             with self.subTest(message), self.assertRaisesRegex(ValueError, f"POST /notes/.note_id.: .*{message}"):
                 build(wrong)
@@ -91,7 +91,7 @@ class Requirements(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "app_id"):
             Guard(**options)
         for wrong in (None, "", "ten_0000000001e008000000000000", "*", APP.upper()):
-            with self.assertRaisesRegex(ValueError, "app_id is the id of an app"):
+            with self.assertRaisesRegex(ValueError, "app_id must be the id of an app"):
                 Guard(**options, app_id=wrong)
         Guard(**options, app_id=APP)
         Guard(**options, app_id=ANY_APP)
@@ -99,9 +99,9 @@ class Requirements(unittest.TestCase):
     def test_routes_that_cannot_be_meant_stop_the_program(self):
         for routes, message in [
             ([("get", "/a")], "capitals"),
-            ([("GET", "a")], "begins with a slash"),
-            ([("GET", "/{a}/{a}")], "there twice"),
-            ([("GET", "/a{b}")], "is no variable"),
+            ([("GET", "a")], "must begin with a slash"),
+            ([("GET", "/{a}/{a}")], "occurs twice"),
+            ([("GET", "/a{b}")], "is not a path variable"),
             ([("GET", "/{a}"), ("GET", "/new")], "list it before"),
             ([("GET", "/{a}"), ("GET", "/{b}")], "list it before"),
             ([("GET", "/a"), ("GET", "/a")], "list it before"),

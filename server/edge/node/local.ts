@@ -123,7 +123,7 @@ async function settingsOf(persist: string, authUrl: string) {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ receiptKey: Buffer.from(publicKey).toString("base64url") }),
   })
-  if (!response.ok) throw new Error(`${authUrl} gives no backend an account: it answered ${response.status}`)
+  if (!response.ok) throw new Error(`${authUrl} did not create a backend account: status ${response.status}`)
   const account: unknown = await response.json()
   const rootKey = textIn(account, "issuerRootKey")
   const texts = {

@@ -13,7 +13,7 @@ export const slimRules: Plugin = {
   setup(build) {
     build.onLoad({ filter: /protovalidate\/.*\/buf\/validate\/validate_pb\.js$/ }, async ({ path }) => {
       const text = await readFile(path, "utf8")
-      if (!descriptor.test(text)) throw new Error(`${path} has another form than it had`)
+      if (!descriptor.test(text)) throw new Error(`${path} does not have the expected form`)
       return { contents: text.replace(descriptor, (_, before, base64, after) => before + slim(base64) + after) }
     })
   },

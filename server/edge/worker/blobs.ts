@@ -21,7 +21,7 @@ export function createR2Blobs(bucket: Bucket): BlobStore {
       telling(async () => {
         const found = await bucket.get(checkKey(key))
         if (found === null) return undefined
-        if (found.size > maxBlobBytes) throw new Error("a blob is too large")
+        if (found.size > maxBlobBytes) throw new Error("the blob exceeds the size limit")
         return new Uint8Array(await found.arrayBuffer())
       }),
 

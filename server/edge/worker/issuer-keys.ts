@@ -107,7 +107,7 @@ export function createIssuerKeys(of: {
   }
 
   function issuerKeys(): IssuerKeys {
-    if (held === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("there is no issuer key set") })
+    if (held === undefined) throw new Refused("UNAVAILABLE", { cause: new Error("no issuer key set is configured") })
     return held.keys
   }
 
@@ -122,7 +122,8 @@ export function createIssuerKeys(of: {
     bytes: () => held?.bytes,
     keySet: () => held && { rootKey: settings.rootKey, issuerKeySet: held.bytes },
     signer(purpose) {
-      if (purpose !== "RECEIPT") throw new Refused("UNAVAILABLE", { cause: new Error(`no key signs ${purpose} here`) })
+      if (purpose !== "RECEIPT")
+        throw new Refused("UNAVAILABLE", { cause: new Error(`this backend has no ${purpose} key`) })
       if (!hasReceiptKey()) {
         throw new Refused("UNAVAILABLE", { cause: new Error("the key set names no RECEIPT key of this backend") })
       }

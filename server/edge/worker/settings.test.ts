@@ -41,15 +41,15 @@ describe("what is wrong is said, and no value with it", () => {
     ["an issuer without TLS", { SIGNET_ISSUER: "http://auth.example" }, /SIGNET_ISSUER must be https/],
     ["an issuer with a path", { SIGNET_ISSUER: "https://auth.example/" }, /must be an origin/],
     ["an auth service without TLS", { SIGNET_AUTH_URL: "http://10.0.0.1" }, /SIGNET_AUTH_URL must be https/],
-    ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must hold 32 bytes as base64\.$/],
-    ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must hold 32 bytes as base64\.$/],
-    ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /names a version twice/],
+    ["a short key", { SIGNET_RECEIPT_KEY: "c2VjcmV0" }, /^SIGNET_RECEIPT_KEY must be 32 bytes in base64\.$/],
+    ["a short root", { SIGNET_ROOT_KEY: "c2VjcmV0" }, /^SIGNET_ROOT_KEY must be 32 bytes in base64\.$/],
+    ["peppers of one version", { SIGNET_PEPPERS: `1:${key(4)},1:${key(5)}` }, /has a version twice/],
     ["a conversation of more than is known to work", { SIGNET_CONVERSATION_LEAVES: "1001" }, /2 to 1000/],
-    ["limits off in production", { SIGNET_LIMITS: "off" }, /development profile only/],
+    ["limits off in production", { SIGNET_LIMITS: "off" }, /only in the development profile/],
     ["limits that are none", { SIGNET_LIMITS: "{" }, /SIGNET_LIMITS: it is not JSON/],
-    ["an origin with a path", { SIGNET_ALLOWED_ORIGINS: "https://app.example/x" }, /must be origins/],
+    ["an origin with a path", { SIGNET_ALLOWED_ORIGINS: "https://app.example/x" }, /must be comma-separated origins/],
     ["a profile that is none", { SIGNET_PROFILE: "staging" }, /development or production/],
-    ["a binding that is no text", { SIGNET_CLIENT_SECRET: { get: () => "" } }, /must be bound as a text/],
+    ["a binding that is no text", { SIGNET_CLIENT_SECRET: { get: () => "" } }, /must be bound as a string/],
   ])("%s", (_, change, sentence) => {
     const problems = problemsOf(change)
     expect(problems.some((each) => sentence.test(each))).toBe(true)

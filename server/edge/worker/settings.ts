@@ -35,7 +35,7 @@ export function parseSettings(env: SettingTexts): Settings {
     const value: unknown = env[name]
     if (value === undefined) return undefined
     if (typeof value === "string") return value.trim() || undefined
-    problems.push(`${name} must be bound as a text.`)
+    problems.push(`${name} must be bound as a string.`)
     return undefined
   }
   const required = (name: keyof SettingTexts): string => {
@@ -78,7 +78,7 @@ export function parseSettings(env: SettingTexts): Settings {
 function judgeAddress(name: string, value: string, isDevelopment: boolean): string[] {
   if (!URL.canParse(value)) return [`${name} must be a URL.`]
   const { origin, protocol } = new URL(value)
-  if (origin !== value) return [`${name} must be an origin: scheme, host and port, without a slash at the end.`]
+  if (origin !== value) return [`${name} must be an origin: scheme, host and port, without a trailing slash.`]
   if (protocol !== "https:" && !isDevelopment) return [`${name} must be https.`]
   return []
 }
@@ -86,7 +86,7 @@ function judgeAddress(name: string, value: string, isDevelopment: boolean): stri
 function originsOf(text: string | undefined, problems: string[]): ReadonlySet<string> {
   const origins = (text ?? "").split(",").flatMap((each) => each.trim() || [])
   if (origins.some((each) => !URL.canParse(each) || new URL(each).origin !== each)) {
-    problems.push("SIGNET_ALLOWED_ORIGINS must be origins with a comma between: https://app.example.")
+    problems.push("SIGNET_ALLOWED_ORIGINS must be comma-separated origins, such as https://app.example.")
   }
   return new Set(origins)
 }
@@ -95,14 +95,14 @@ function leavesOf(text: string | undefined, problems: string[]): number {
   const { default: fallback, most } = maxCount.leaves
   const value = Number(text ?? fallback)
   if (Number.isInteger(value) && value >= 2 && value <= most) return value
-  problems.push(`SIGNET_CONVERSATION_LEAVES must be a whole number from 2 to ${most}.`)
+  problems.push(`SIGNET_CONVERSATION_LEAVES must be an integer from 2 to ${most}.`)
   return fallback
 }
 
 function limitsOf(text: string | undefined, isDevelopment: boolean, problems: string[]): Limits | null {
   if (text === undefined) return defaultLimits
   if (text === "off") {
-    if (!isDevelopment) problems.push("SIGNET_LIMITS may be off in the development profile only.")
+    if (!isDevelopment) problems.push("SIGNET_LIMITS can be off only in the development profile.")
     return null
   }
   const parsed = parseLimits(text)

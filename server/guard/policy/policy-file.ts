@@ -27,7 +27,7 @@ export function parsePolicyFile(text: string, findMethod: FindMethod): readonly 
   }
   const callers = mapped(file.get("callers"), (value, name) => readCaller(value, name, world))
   const cases = file.get("cases")?.list() ?? []
-  if (cases.length === 0) root.fail("there are no cases")
+  if (cases.length === 0) root.fail("the file has no cases")
   return cases.flatMap((value) =>
     readCase(value, { world, callers, requirementOf: (of) => readRequirement(of, requirements, findMethod) }),
   )
@@ -43,15 +43,15 @@ const defaultFreshness = { maxStalenessMs: 60_000, onStale: "INTROSPECT" } as co
 
 function readCase(value: Value, { world, callers, requirementOf }: Known): readonly PolicyTest[] {
   const of = value.map(["name", "requirement", "request", "target", "job", "expect"])
-  const required = (name: string): Value => of.get(name) ?? value.fail(`a case has ${name}`)
+  const required = (name: string): Value => of.get(name) ?? value.fail(`a case must have ${name}`)
   const name = required("name").text()
   const requirement = requirementOf(required("requirement"))
   const request = requestOf(of, requirement, world)
   const outcomes = [...required("expect").map()]
-  if (outcomes.length === 0) required("expect").fail("a case expects something of a caller")
+  if (outcomes.length === 0) required("expect").fail("expect must name at least one caller")
   return outcomes.map(([who, outcome]): PolicyTest => {
     const caller = callers.get(who)
-    if (caller === undefined && who !== "nobody") outcome.fail(`there is no caller "${who}"`)
+    if (caller === undefined && who !== "nobody") outcome.fail(`unknown caller "${who}"`)
     const question: Question = {
       context: caller?.context ?? "NO_CREDENTIAL",
       requirement,
@@ -77,7 +77,7 @@ function requestOf(
   const fields = new Set(checks.flatMap((check) => ("field" in check && check.field !== "" ? [check.field] : [])))
   for (const [field, value] of named) {
     if (!fields.has(field))
-      value.fail(`the requirement reads no "${field}"; it reads ${[...fields].join(", ") || "nothing"}`)
+      value.fail(`the requirement does not use "${field}"; it uses ${[...fields].join(", ") || "nothing"}`)
   }
   const textOf = (field: string) => named.get(field)?.text()
   return {
@@ -105,5 +105,5 @@ function target(of: ReadonlyMap<string, Value>): Pick<Question["request"], "appI
 function expectedOf(value: Value): string {
   const [decision = ""] = value.text().split(" ")
   if (decision === "allow" ? value.text() === decision : Object.hasOwn(refusals, decision)) return value.text()
-  return value.fail(`"${value.text()}" is neither allow nor a reason of docs/reference/errors.md`)
+  return value.fail(`"${value.text()}" must be allow, or a reason of docs/reference/errors.md`)
 }

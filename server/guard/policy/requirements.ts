@@ -19,7 +19,7 @@ export function readRequirement(
   const known = own.get(name)
   if (known !== undefined) return known
   const method = findMethod(name.replace("/", "."))
-  if (method === undefined) return value.fail(`there is no requirement and no RPC "${name}"`)
+  if (method === undefined) return value.fail(`unknown requirement or RPC "${name}"`)
   return tried(value, () => requirementOf(method))
 }
 

@@ -144,17 +144,17 @@ function placeOf(of: ReadonlyMap<string, Value>, app: string): Place {
 
 function resourceOf(value: Value, id: string, app: string): ResourceRef {
   const of = value.map(["type", ...placeNames])
-  return { type: of.get("type")?.text() ?? value.fail("a resource has a type"), id, ...placeOf(of, app) }
+  return { type: of.get("type")?.text() ?? value.fail("a resource must have a type"), id, ...placeOf(of, app) }
 }
 
 function grantOf(value: Value, { roles, resources, app }: World): HeldGrant {
   const of = value.map(["role", "resource", "until", ...placeNames])
-  const role = of.get("role") ?? value.fail("a grant names a role")
-  if (!roles.has(role.text())) role.fail(`there is no role "${role.text()}"`)
+  const role = of.get("role") ?? value.fail("a grant must name a role")
+  if (!roles.has(role.text())) role.fail(`unknown role "${role.text()}"`)
   const named = of.get("resource")
-  const resource = named && (resources.get(named.text()) ?? named.fail(`there is no resource "${named.text()}"`))
+  const resource = named && (resources.get(named.text()) ?? named.fail(`unknown resource "${named.text()}"`))
   if (resource !== undefined && placeNames.some((name) => of.has(name))) {
-    value.fail("a grant on a resource is where the resource is")
+    value.fail("a grant on a resource must be in the resource's tenant and context")
   }
   const { appId, tenantId, contextId } = resource ?? placeOf(of, app)
   return {
@@ -171,7 +171,7 @@ export function timeOf(value: Value | undefined): number | undefined {
   if (value === undefined) return undefined
   const text = value.text()
   const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? value.fail("this has to be a time, as 2026-01-01T00:00:00Z") : ms
+  return Number.isNaN(ms) ? value.fail("this must be a time such as 2026-01-01T00:00:00Z") : ms
 }
 
 const secondsOf = (value: Value | undefined): number => value?.number() ?? 0

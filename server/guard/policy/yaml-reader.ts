@@ -60,14 +60,16 @@ export function readYaml(text: string): Value {
       fail,
       isText: () => typeof scalar === "string",
       isMap: () => isMap(node),
-      text: () => (typeof scalar === "string" && scalar !== "" ? scalar : fail("this has to be a text")),
-      word: (words) => words.find((word) => word === scalar) ?? fail(`this has to be one of: ${words.join(", ")}`),
-      number: () => (typeof scalar === "number" && scalar >= 0 ? scalar : fail("this has to be a number, not below 0")),
-      flag: () => (typeof scalar === "boolean" ? scalar : fail("this has to be true or false")),
+      text: () => (typeof scalar === "string" && scalar !== "" ? scalar : fail("this must be a non-empty string")),
+      word: (words) => words.find((word) => word === scalar) ?? fail(`this must be one of: ${words.join(", ")}`),
+      number: () => (typeof scalar === "number" && scalar >= 0 ? scalar : fail("this must be a number of at least 0")),
+      flag: () => (typeof scalar === "boolean" ? scalar : fail("this must be true or false")),
       list: () =>
-        isSeq(node) ? node.items.map((item) => wrap(item, fallback)) : fail("this has to be a list, in lines with -"),
+        isSeq(node)
+          ? node.items.map((item) => wrap(item, fallback))
+          : fail("this must be a list: one line with - per item"),
       map: (known) => {
-        if (!isMap(node)) return fail("this has to be a map, in lines of NAME: VALUE")
+        if (!isMap(node)) return fail("this must be a map: one line NAME: VALUE per entry")
         return new Map(
           node.items.map((pair) => {
             const name = String(isScalar(pair.key) ? pair.key.value : "")

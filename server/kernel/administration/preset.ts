@@ -33,7 +33,7 @@ const presets: Readonly<Record<string, Preset>> = {
   entra: {
     tenant: {
       shape: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-      message: "the directory (tenant) id is needed, a UUID in lower case",
+      message: "preset_tenant must be the directory (tenant) id, a UUID in lower case",
     },
     values: (tenant) => ({
       displayName: "Microsoft",
@@ -46,7 +46,7 @@ const presets: Readonly<Record<string, Preset>> = {
   okta: {
     tenant: {
       shape: new RegExp(`^${label}\\.(okta\\.com|okta-emea\\.com|oktapreview\\.com)$`),
-      message: "the organization's domain is needed, such as example.okta.com",
+      message: "preset_tenant must be the organization's domain, such as example.okta.com",
     },
     values: (domain) => ({
       displayName: "Okta",
@@ -59,7 +59,7 @@ const presets: Readonly<Record<string, Preset>> = {
   auth0: {
     tenant: {
       shape: new RegExp(`^${label}(\\.[a-z]{2})?\\.auth0\\.com$`),
-      message: "the tenant's domain is needed, such as example.eu.auth0.com",
+      message: "preset_tenant must be the tenant's domain, such as example.eu.auth0.com",
     },
     values: (domain) => ({
       displayName: "Auth0",
@@ -83,7 +83,7 @@ export type Filled =
 export function presetValues(name: string, tenant: string): Filled {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined
   if (preset === undefined) {
-    return refuse("preset", `the presets are ${Object.keys(presets).join(", ")}`)
+    return refuse("preset", `preset must be one of ${Object.keys(presets).join(", ")}`)
   }
   if (preset.tenant === null && tenant !== "") return refuse("preset_tenant", `${name} has none`)
   if (preset.tenant !== null && !preset.tenant.shape.test(tenant)) return refuse("preset_tenant", preset.tenant.message)

@@ -60,7 +60,8 @@ function commonProblem(asked: ClientValues, { before, isLoopbackAllowed }: Groun
   if (!/^[\x21-\x7e]{1,255}$/.test(clientId)) return invalid("client_id")
   const isAsked = (address: string | null, was: string | null | undefined) =>
     address === null || address === was || isServerAddress(address, isLoopbackAllowed)
-  if (!isAsked(jwksUri, before?.jwksUri)) return invalid("jwks_uri", "HTTPS at a public name is needed")
+  if (!isAsked(jwksUri, before?.jwksUri))
+    return invalid("jwks_uri", "the address must be HTTPS with a public host name")
   if (!isAsked(tokenEndpoint, before?.tokenEndpoint)) return invalid("token_endpoint")
   if (!isAsked(revocationEndpoint, before?.revocationEndpoint)) return invalid("revocation_endpoint")
   const isKnown = (uri: string) => before?.redirectUris.includes(uri) ?? false
@@ -85,7 +86,7 @@ function browserProblem(
   if (!isAsked && !isPageAddress(authorizationEndpoint, isLoopbackAllowed)) {
     return invalid("authorization_endpoint", "HTTPS is needed")
   }
-  return scopes.length > 0 && !scopes.includes("openid") ? invalid("scopes", "openid is one of them") : undefined
+  return scopes.length > 0 && !scopes.includes("openid") ? invalid("scopes", "scopes must include openid") : undefined
 }
 
 const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Problem | undefined> = {
@@ -110,7 +111,7 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
 
   IDP_C(asked, { before, secrets, isLoopbackAllowed }) {
     const { projectUrl, issuers, canonicalIssuer } = asked
-    if (projectUrl === null) return invalid("project_url", "the project's address is needed")
+    if (projectUrl === null) return invalid("project_url", "project_url must be the project's HTTPS address")
     if (projectUrl !== before?.projectUrl && !isServerRoot(projectUrl, isLoopbackAllowed)) return invalid("project_url")
     const { issuer, jwksUri } = ofProject(projectUrl)
     if (!isSame(issuers, before?.issuers) && !isSame(issuers, [issuer])) return invalid("issuers")
@@ -124,26 +125,27 @@ const problems: Record<Provider, (asked: ClientValues, grounds: Grounds) => Prob
       ["revocation_endpoint", asked.revocationEndpoint],
       ["client_key_id", asked.clientKeyId],
     ] as const) {
-      if (value !== null) return invalid(field, "IDP_C has none")
+      if (value !== null) return invalid(field, "the field must be empty for IDP_C")
     }
-    if (asked.connection !== "") return invalid("connection", "IDP_C has none")
-    if (asked.redirectUris.length > 0) return invalid("redirect_uris", "where links lead is a setting of the app")
-    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "IDP_C has none")
+    if (asked.connection !== "") return invalid("connection", "the field must be empty for IDP_C")
+    if (asked.redirectUris.length > 0)
+      return invalid("redirect_uris", "set the redirect URIs of magic links in the app's settings")
+    if (asked.hostedDomains.length > 0) return invalid("hosted_domains", "the field must be empty for IDP_C")
     return secrets.clientSecret ? undefined : invalid("client_secret", "the project's secret key is needed")
   },
 }
 
 /** Of providers whose ID tokens are verified here. */
 function tokenProblem({ issuers, canonicalIssuer, jwksUri }: ClientValues): Problem | undefined {
-  if (issuers.length === 0) return invalid("issuers", "one is needed")
+  if (issuers.length === 0) return invalid("issuers", "at least one issuer is required")
   if (!issuers.includes(canonicalIssuer)) return invalid("canonical_issuer", "it is one of the issuers")
-  return jwksUri === "" ? invalid("jwks_uri", "the provider's keys are needed") : undefined
+  return jwksUri === "" ? invalid("jwks_uri", "jwks_uri is required") : undefined
 }
 
 /** Of providers that are no project. */
 function projectProblem({ projectUrl }: ClientValues, { tokenSecret }: SecretsKept): Problem | undefined {
-  if (projectUrl !== null) return invalid("project_url", "only IDP_C has one")
-  return tokenSecret ? invalid("token_secret", "only IDP_C has one") : undefined
+  if (projectUrl !== null) return invalid("project_url", "project_url is only allowed for IDP_C")
+  return tokenSecret ? invalid("token_secret", "project_url is only allowed for IDP_C") : undefined
 }
 
 const isSame = (is: readonly string[], was: readonly string[] | undefined): boolean =>

@@ -29,7 +29,7 @@ export function providerProblem(
   const name = elsewheres(asked, { before, others: known.filter((one) => one.appId !== appId) })
   if (name !== undefined) {
     const field = `provider_client.${name}`
-    return { reason: "OUTPUT_ONLY_FIELD", field, message: "this is how the provider knows another app" }
+    return { reason: "OUTPUT_ONLY_FIELD", field, message: "another app uses this client id at the provider" }
   }
   if (isPreset) return undefined
   const taken = before === null ? known : [before, ...known]

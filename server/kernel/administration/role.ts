@@ -45,9 +45,9 @@ export function grantProblem(
   if (role.status !== "ACTIVE") return { reason: "STATE_CONFLICT", field: "role_id" }
   const isAssignable = role.assignableAt.length === 0 || role.assignableAt.includes(levelOf(node))
   if (!isAssignable || (role.tenantId !== null && role.tenantId !== node.tenantId)) {
-    return invalid("role_id", "the role is not assignable there")
+    return invalid("role_id", "the role is not assignable at this level")
   }
-  if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid("expires_at", "the time is over")
+  if (expiresAtMs !== null && expiresAtMs <= nowMs) return invalid("expires_at", "expires_at must be in the future")
   // The longest that JSON can say (RFC 3339): the end of the year 9999.
   if (expiresAtMs !== null && !(expiresAtMs < 253_402_300_800_000)) return invalid("expires_at")
   return undefined

@@ -43,12 +43,13 @@ interface Grounds {
 export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): Problem | undefined {
   const { before, audiences, authAudience, isInstallationAdmin } = grounds
   const field = "app.scopes"
-  if (new Set(asked.map(({ key }) => key)).size !== asked.length) return invalid(field, "a key comes twice")
+  if (new Set(asked.map(({ key }) => key)).size !== asked.length) return invalid(field, "each key can occur only once")
   for (const { key, audience, isDefault } of asked) {
     if (isOfAuth(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
-      return invalid(field, "an audience is not the app's")
+      return invalid(field, "an audience is not in app.audiences")
     }
-    if (isDefault && administrative.test(key)) return invalid(field, "who administers is said by memberships")
+    if (isDefault && administrative.test(key))
+      return invalid(field, "a scope of this service cannot be a default scope: add it to memberships")
   }
   if (!isInstallationAdmin && ownScopes(asked) !== ownScopes(before)) return { reason: "SCOPE_NOT_GRANTED", field }
   return undefined
@@ -57,7 +58,7 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
 /** Why scopes may not let their tokens use these permissions; undefined when they may. */
 export function scopePermissionsProblem(asked: readonly AppScope[], known: ReadonlySet<string>): Problem | undefined {
   const isKnown = asked.every(({ permissions = [] }) => permissions.every((key) => known.has(key)))
-  return isKnown ? undefined : invalid("app.scopes", "a permission is not the app's")
+  return isKnown ? undefined : invalid("app.scopes", "a permission does not exist in the app")
 }
 
 const ownScopes = (scopes: readonly AppScope[]): string =>
@@ -81,7 +82,7 @@ export function memberScopesProblem(
 ): Problem | undefined {
   const added = scopes.filter((key) => !grounds.before.includes(key))
   const known = new Set(app.scopes.map(({ key }) => key))
-  if (!added.every((key) => known.has(key))) return invalid(field, "a scope is not the app's")
+  if (!added.every((key) => known.has(key))) return invalid(field, "a scope does not exist in the app")
   if (!added.every((key) => !isOwnKey(key) || grounds.held.has(key))) return { reason: "SCOPE_NOT_GRANTED", field }
   return undefined
 }

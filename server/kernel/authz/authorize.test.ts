@@ -323,7 +323,7 @@ test("a denial tells what is missing and nothing of the caller", () => {
     reason: "MISSING_SCOPE",
     trueReason: "MISSING_SCOPE",
     statusCode: 403,
-    safeMessage: "a scope is missing",
+    safeMessage: "the access token does not have the required scope",
     metadata: { scope: "notes.write" },
     step: 6,
     introspect: false,

@@ -143,7 +143,7 @@ function frozenSet(members: Iterable<string>): ReadonlySet<string> {
 }
 
 function refuseChange(): never {
-  throw new TypeError("an AuthContext does not change")
+  throw new TypeError("an AuthContext is immutable")
 }
 
 function deepFreeze<T extends object>(value: T): T {

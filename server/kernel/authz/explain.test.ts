@@ -50,7 +50,7 @@ describe("an explanation", () => {
     const request = { resources: new Map([["note BODY id", resource]]) }
     expect(textOf({ requirement: edit, request, snapshot: { ...rest, grants } })).toBe(
       [
-        "RESOURCE_NOT_GRANTED: 403, step 7, not allowed here",
+        "RESOURCE_NOT_GRANTED: 403, step 7, the caller has no grant for this resource",
         "  USER ann of app, tenant acme, with notes.read",
         "  ✗ action(notes.note.edit on note from BODY id): step 7, RESOURCE_NOT_GRANTED ← this decides",
         "      note n1 is in app, tenant acme",

@@ -25,7 +25,7 @@ export const signedTypes: readonly string[] = Object.keys(purposes)
  * @throws RangeError when nothing of the type is signed here.
  */
 export function purposeOf(typ: string): KeyPurpose {
-  if (!isSignedType(typ)) throw new RangeError(`nothing of the type ${typ} is signed`)
+  if (!isSignedType(typ)) throw new RangeError(`no key signs statements of the type ${typ}`)
   return purposes[typ]
 }
 

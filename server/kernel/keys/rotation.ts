@@ -46,7 +46,7 @@ export function planRotation(
   const next = keys.find((key) => key.status === "NEXT")
   const published = keys.filter(isPublished).length - writes.length
   const [first, second] = fresh.filter((made) => !keys.some((key) => key.kid === made.kid))
-  if (first === undefined || second === undefined) throw new RangeError("a rotation takes two fresh keys")
+  if (first === undefined || second === undefined) throw new RangeError("a rotation needs two new keys")
 
   if (current !== undefined && next === undefined) return [...writes, publish(first, nowMs)]
   if (current === undefined) {

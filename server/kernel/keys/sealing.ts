@@ -38,7 +38,7 @@ export function judgeHeld(records: readonly SealingKeyRecord[], held: readonly s
     const isHeld = held.includes(id)
     if (status === "RETIRED" && isHeld) return `The sealing key ${id} is retired: remove it from the settings.`
     if (status === "CURRENT" && !isHeld) {
-      return `The sealing key in use is ${id}: it must be SIGNET_SEALING_KEY or SIGNET_SEALING_KEY_NEXT.`
+      return `The active sealing key is ${id}: it must be SIGNET_SEALING_KEY or SIGNET_SEALING_KEY_NEXT.`
     }
     if (status === "PREVIOUS" && !isHeld && resealedAtMs === null) {
       return `Rows are still sealed under ${id}: keep it in the settings until \`keys sealing rotate\` has ended.`
@@ -70,13 +70,14 @@ export function planSealingRotation(
   if (wrong !== undefined) return refuse(wrong)
   const previous = records.find(({ status }) => status === "PREVIOUS")
   const current = records.find(({ status }) => status === "CURRENT")
-  if (current === undefined) return refuse("The database names no sealing key in use: start the server once.")
+  if (current === undefined) return refuse("The database has no active sealing key: start the server once.")
   if (previous !== undefined) {
     const isSame = [key, next].includes(previous.id)
     if (isSame) return { is: "resume", from: previous.id, to: current.id }
-    return refuse(`The rotation to ${current.id} has not ended: say \`keys sealing finish\` first.`)
+    return refuse(`The rotation to ${current.id} is not finished: run \`keys sealing finish\` first.`)
   }
-  if (current.id === next) return refuse(`SIGNET_SEALING_KEY_NEXT is the sealing key in use, ${next}.`)
+  if (current.id === next)
+    return refuse(`SIGNET_SEALING_KEY_NEXT equals the active sealing key ${next}: set a new key.`)
   const without = holders.filter(({ keyIds }) => !keyIds.includes(next)).length
   if (without > 0) {
     return refuse(
@@ -98,11 +99,11 @@ export function planSealingFinish(
 ): FinishPlan {
   const refuse = (why: string): FinishPlan => ({ is: "refuse", why })
   const previous = records.find(({ status }) => status === "PREVIOUS")
-  if (previous === undefined) return refuse("No rotation of the sealing key is under way.")
+  if (previous === undefined) return refuse("No rotation of the sealing key is in progress.")
   const { id, resealedAtMs } = previous
-  if (resealedAtMs === null) return refuse("Rows are still being sealed under the new key: say `keys sealing rotate`.")
+  if (resealedAtMs === null) return refuse("Some rows are not yet sealed under the new key: run `keys sealing rotate`.")
   if (held.includes(id)) return refuse(`Remove the previous sealing key ${id} from the settings first.`)
   const having = holders.filter(({ keyIds }) => keyIds.includes(id)).length
-  if (having > 0) return refuse(`${having} running servers still have the previous key ${id}: restart them without it.`)
+  if (having > 0) return refuse(`${having} running servers still use the previous key ${id}: restart them without it.`)
   return { is: "finish", from: id }
 }

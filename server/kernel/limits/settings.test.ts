@@ -24,18 +24,12 @@ test.each([
   [`{"windows": {"nope": {}}}`, "windows.nope is not a limit."],
   [`{"windows": {"__proto__": {}}}`, "windows.__proto__ is not a limit."],
   [`{"windows": {"refresh": {"ip": {"burst": 1}}}}`, "windows.refresh.ip.burst is not a limit."],
-  [
-    `{"windows": {"refresh": {"ip": {"limit": 0}}}}`,
-    "windows.refresh.ip.limit must be a whole number from 1 to 1000000.",
-  ],
+  [`{"windows": {"refresh": {"ip": {"limit": 0}}}}`, "windows.refresh.ip.limit must be an integer from 1 to 1000000."],
   [
     `{"windows": {"refresh": {"ip": {"limit": "9"}}}}`,
-    "windows.refresh.ip.limit must be a whole number from 1 to 1000000.",
+    "windows.refresh.ip.limit must be an integer from 1 to 1000000.",
   ],
-  [
-    `{"windows": {"pat": {"pat": {"seconds": 1.5}}}}`,
-    "windows.pat.pat.seconds must be a whole number from 1 to 86400.",
-  ],
+  [`{"windows": {"pat": {"pat": {"seconds": 1.5}}}}`, "windows.pat.pat.seconds must be an integer from 1 to 86400."],
   [`{"windows": {"pat": {"pat": null}}}`, "windows.pat.pat must be an object."],
   [`{"lockouts": {"client": {"lockSeconds": 90}}}`, "lockouts.client.mostLockSeconds is less than its lockSeconds."],
 ])("of %s an operator is told that %s", (text, problem) => {

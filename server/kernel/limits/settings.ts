@@ -54,6 +54,6 @@ function merge(defaults: Tree, changes: unknown, path: string, problems: string[
 function parseNumber(name: string, value: unknown, at: string, problems: string[]): number {
   const most = mostOf[name] ?? 0
   if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most) return value
-  problems.push(`${at} must be a whole number from 1 to ${most}.`)
+  problems.push(`${at} must be an integer from 1 to ${most}.`)
   return 1
 }

@@ -84,7 +84,7 @@ export function planSecret(
   nowMs: number,
 ): { expiresAtMs: number } | undefined {
   if (!Number.isInteger(lifeDays) || lifeDays < 0 || lifeDays > secretLifeDays.max) {
-    throw new RangeError("a secret lives 1 to 365 days")
+    throw new RangeError("the lifetime of a secret must be 1 to 365 days")
   }
   if (liveSecrets(secrets, nowMs).length >= mostSecrets) return undefined
   return { expiresAtMs: nowMs + (lifeDays || secretLifeDays.default) * dayMs }
@@ -110,7 +110,7 @@ export function planRotation(
   nowMs: number,
 ): SecretRotation | undefined {
   const overlap = asked.overlap ?? overlapMs.default
-  if (!(overlap >= 0 && overlap <= overlapMs.max)) throw new RangeError("an overlap is 0 to 7 days")
+  if (!(overlap >= 0 && overlap <= overlapMs.max)) throw new RangeError("the overlap must be 0 to 7 days")
   const live = liveSecrets(secrets, nowMs)
   const planned = planSecret(overlap === 0 ? [] : secrets, asked.lifeDays, nowMs)
   if (planned === undefined) return undefined

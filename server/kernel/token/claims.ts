@@ -91,10 +91,10 @@ export function buildUserClaims(of: {
   const { session } = of
   const life = of.lifetimeSeconds ?? lifetimeSeconds.default
   if (!Number.isInteger(life) || life < lifetimeSeconds.min || life > lifetimeSeconds.max) {
-    throw new RangeError("an access token lives 300 to 900 seconds")
+    throw new RangeError("the lifetime of an access token must be 300 to 900 seconds")
   }
   if (of.principal.kind !== "USER" || of.principal.id !== session.principalId) {
-    throw new RangeError("the session is another principal's")
+    throw new RangeError("the session belongs to another principal")
   }
   return {
     iss: of.issuer,

@@ -69,10 +69,10 @@ function patGrant(parameters: GrantParameters): Grant | Refused {
   const extra = refuseExtra(parameters, ["actor", "delegation"])
   if (extra !== undefined) return extra
   if (parameters.pat !== undefined && parameters.subjectToken !== undefined) {
-    return invalid("pat", "pat and subject_token are the same; send one")
+    return invalid("pat", "pat and subject_token are aliases: send only one")
   }
   const pat = parameters.pat ?? parameters.subjectToken ?? ""
-  return pat === "" ? invalid("pat", "a personal access token is needed") : { is: "pat", pat }
+  return pat === "" ? invalid("pat", "pat is required") : { is: "pat", pat }
 }
 
 function onBehalfOf(parameters: GrantParameters): Grant | Refused {
@@ -125,7 +125,7 @@ function refuseExtra(parameters: GrantParameters, extras: readonly Extra[]): Ref
     delegation: parameters.delegationId === undefined ? undefined : "delegation_id",
   }
   const field = extras.map((extra) => sent[extra]).find((name) => name !== undefined)
-  return field === undefined ? undefined : invalid(field, "this parameter does not belong to the grant")
+  return field === undefined ? undefined : invalid(field, "the grant does not use this parameter: omit it")
 }
 
 const invalid = (field: string, message: string): Refused =>

@@ -48,7 +48,7 @@ export function planPat(
 ): Pick<Pat, "allowedAudiences" | "scopes" | "expiresAtMs"> | Reason {
   const { audiences, scopes, lifeDays } = asked
   if (!Number.isInteger(lifeDays) || lifeDays < 0 || lifeDays > patLifeDays.max) {
-    throw new RangeError("a personal access token lives 1 to 365 days")
+    throw new RangeError("the lifetime of a personal access token must be 1 to 365 days")
   }
   if (!audiences.every((audience) => audience === authAudience || app.audiences.includes(audience))) {
     return "AUDIENCE_NOT_REGISTERED"

@@ -56,7 +56,7 @@ async function verify(db: Database, config: Config, file: string | undefined): P
   })
   const { flaws, ...counts } = verified
   const json = { isWhole: flaws.length === 0, flaws: flaws.map(sentenceOf), ...counts }
-  if (json.isWhole) return { text: `The audit is whole: ${countsOf(verified)}.`, json }
+  if (json.isWhole) return { text: `The audit log is complete and unchanged: ${countsOf(verified)}.`, json }
   throw new CommandFailed({ text: [...json.flaws, `Of ${countsOf(verified)}.`].join("\n"), json }, flawedCode)
 }
 
@@ -82,7 +82,7 @@ export function sentenceOf({ what, shard, seq, eventId, checkpoint }: Flaw): str
 
 function countsOf({ chains, links, checkpoints, waiting, unstamped }: VerifiedAudit): string {
   const counts = [`${links} events in ${chains} chains`, `${checkpoints} checkpoints`, `${waiting} events waiting`]
-  if (unstamped > 0) counts.push(`${unstamped} events of before there were stamps`)
+  if (unstamped > 0) counts.push(`${unstamped} events from before stamps existed`)
   return counts.join(", ")
 }
 
@@ -113,7 +113,7 @@ function parseKept(line: string, file: string): [bigint, string] {
   const json: unknown = JSON.parse(line)
   const isKept = typeof json === "object" && json !== null && "number" in json && "jws" in json
   if (!isKept || !/^\d{1,18}$/.test(String(json.number)) || typeof json.jws !== "string") {
-    throw new Error(`${file} holds a line that is no checkpoint`)
+    throw new Error(`${file} has a line that is not a checkpoint`)
   }
   return [BigInt(String(json.number)), json.jws]
 }

@@ -33,7 +33,7 @@ export const backend: Command = async ([verb, ...args], config) => {
       asked,
     )
     const expiresAt = new Date(made.expiresAtMs).toISOString()
-    const text = `SIGNET_CLIENT_ID=${made.clientId}\nSIGNET_CLIENT_SECRET=${made.clientSecret}\nThe secret is shown this once, and serves until ${expiresAt}.`
+    const text = `SIGNET_CLIENT_ID=${made.clientId}\nSIGNET_CLIENT_SECRET=${made.clientSecret}\nThe secret is shown only now. It expires at ${expiresAt}.`
     return { text, json: { ...made, expiresAt } }
   } finally {
     await database.close()

@@ -32,7 +32,7 @@ export const create: Command = async (args, config) => {
       },
       asked,
     )
-    if (made === undefined) throw new Error("There is an administrator already; --another makes one more.")
+    if (made === undefined) throw new Error("An administrator exists already: use --another to create one more.")
     const { pat, expiresAtMs } = made
     return { text: whatToDo(config, pat, expiresAtMs), json: { pat, expiresAt: new Date(expiresAtMs).toISOString() } }
   } finally {
@@ -48,9 +48,10 @@ function parse(args: readonly string[]) {
     another = false,
   } = parsed(() => parseArgs({ args: [...args], options }))
   if (!/^[1-9][0-9]{0,2}$/.test(hours) || Number(hours) > longestHours) {
-    throw new UsageError(`--hours is a whole number from 1 to ${longestHours}.`)
+    throw new UsageError(`--hours must be an integer from 1 to ${longestHours}.`)
   }
-  if (name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError("--name is at most 100 characters.")
+  if (name.length > 100 || /\p{Cc}/u.test(name))
+    throw new UsageError("--name must have at most 100 characters, without control characters.")
   return { name, hours: Number(hours), another }
 }
 

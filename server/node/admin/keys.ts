@@ -69,7 +69,7 @@ export async function keysCommand(args: readonly string[], io: KeysIo): Promise<
       const purpose = issuerPurposes.find((one) => one === rest[0])
       if (purpose === undefined || rest.length > 1) throw new UsageError(keysUsage)
       await io.withIssuerKeys((keys) => keys.rotate(purpose))
-      return `There is a new ${purpose} key. Request, sign and install a key set: it signs then.`
+      return `Created a new ${purpose} key. It signs after you request, sign and install a key set.`
     }
     case "receipts add":
     case "receipts list":
@@ -93,12 +93,12 @@ async function signRoot(args: readonly string[], { nowMs }: KeysIo): Promise<str
   const { root, keys: request, out, days = "365" } = optionsOf(args, ["root", "keys", "out"], ["days"])
   if (!/^[1-9]\d{0,3}$/.test(days)) throw new UsageError(keysUsage)
   const seed = bytesIn(readJson(root), "seed")
-  if (seed.length !== 32) throw new Error(`${root} holds no root key`)
+  if (seed.length !== 32) throw new Error(`${root} has no root key`)
   const { issuer, keys } = parseRequest(readJson(request))
   const version = BigInt(Math.floor(nowMs / 1_000))
   const signed = await signKeySet({ seed, issuer, keys, version, nowMs, days: Number(days) })
   writeFileSync(out, formatKeySet(signed))
-  return `Signed ${keys.length} keys of ${issuer} as version ${version}, for ${days} days. Sign another before.`
+  return `Signed ${keys.length} keys of ${issuer} as version ${version}, for ${days} days. Sign the next set before it expires.`
 }
 
 function writeRequest(args: readonly string[], { issuer, publicKeys }: OpenIssuerKeys): string {
@@ -109,7 +109,7 @@ function writeRequest(args: readonly string[], { issuer, publicKeys }: OpenIssue
     createdAt: new Date(createdAtMs).toISOString(),
   }))
   writeFileSync(out, `${JSON.stringify({ issuer, keys }, null, 2)}\n`)
-  return `Wrote ${keys.length} public keys of ${issuer}. Compare them where they are signed.`
+  return `Wrote ${keys.length} public keys of ${issuer}. Compare them on the machine that signs them.`
 }
 
 function parseRequest(json: unknown): { issuer: string; keys: readonly IssuerPublicKey[] } {
@@ -125,7 +125,7 @@ function parsePublicKey(json: unknown): IssuerPublicKey {
   const createdAtMs = Date.parse(String(memberOf(json, "createdAt")))
   const publicKey = bytesIn(json, "publicKey")
   const isKey = publicKey.length === 32 && Number.isInteger(generation) && Number.isFinite(createdAtMs)
-  if (purpose === undefined || !isKey) throw new Error("a key of the request is none")
+  if (purpose === undefined || !isKey) throw new Error("a key of the request is invalid")
   return { purpose, generation, publicKey, createdAtMs }
 }
 

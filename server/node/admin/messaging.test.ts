@@ -40,8 +40,12 @@ test("tells where a place stands at both, with a token of its own, and says what
   const credentials = ["--client", clientId, "--secret-file", file]
   const { json } = await messaging(["status", ...at, ...credentials], config())
   expect(json).toEqual({ source: "OPEN", target: "OPEN" })
-  await expect(messaging(["abort", ...at, ...credentials], config())).rejects.toThrow("No move is under way")
-  await expect(messaging(["erase", ...at, ...credentials], config())).rejects.toThrow("Only what was moved away")
+  await expect(messaging(["abort", ...at, ...credentials], config())).rejects.toThrow("No transfer is in progress")
+  await expect(messaging(["erase", ...at, ...credentials], config())).rejects.toThrow(
+    "Only a scope that was moved away",
+  )
   writeFileSync(file, "wrong")
-  await expect(messaging(["status", ...at, ...credentials], config())).rejects.toThrow("gave no token: invalid_client")
+  await expect(messaging(["status", ...at, ...credentials], config())).rejects.toThrow(
+    "issued no token: invalid_client",
+  )
 })

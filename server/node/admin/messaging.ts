@@ -50,7 +50,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
   const source = at(from)
   if (command === "erase" || to === undefined) {
     await eraseMoved(source)
-    return { text: "It is erased there.", json: { isEmpty: true } }
+    return { text: "Its data is erased there.", json: { isEmpty: true } }
   }
   const backends = { source, target: at(to) }
   switch (command) {
@@ -58,7 +58,7 @@ export const messaging: Command = async ([what = "", ...args], config) => {
       return saidOf(await move({ ...backends, onProgress: tell() }))
     case "abort":
       await abortMove(backends)
-      return { text: "It is open where it was.", json: { state: "OPEN" } }
+      return { text: "The source serves it again.", json: { state: "OPEN" } }
     case "status": {
       const [{ state: source }, { state: target }] = [await backends.source.status(), await backends.target.status()]
       return { text: `source ${source}, target ${target}`, json: { source, target } }
@@ -83,7 +83,7 @@ async function makeAccount(config: Config, place: Place | undefined, name = "mes
       { appId: place.appId, name, messagingAudience: config.messagingAudience, replaces: true },
     )
     const expiresAt = new Date(made.expiresAtMs).toISOString()
-    const text = `client ${made.clientId}\nsecret ${made.clientSecret}\nThe secret is shown this once, and serves until ${expiresAt}.`
+    const text = `client ${made.clientId}\nsecret ${made.clientSecret}\nThe secret is shown only now. It expires at ${expiresAt}.`
     return { text, json: { ...made, expiresAt } }
   } finally {
     await database.close()

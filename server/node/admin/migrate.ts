@@ -11,7 +11,7 @@ export const migrate: Command = async (args, config) => {
   const database = await openDatabase(config, () => undefined)
   try {
     const applied = await migrateDatabase(database.db)
-    const what = applied.length === 0 ? "nothing: all was there" : applied.join(", ")
+    const what = applied.length === 0 ? "nothing: the database is up to date" : applied.join(", ")
     return { text: `Applied ${what}.`, json: { applied } }
   } finally {
     await database.close()

@@ -13,7 +13,7 @@ interface Receipts {
 }
 
 const usage = "keys receipts add --key KEY [--name NAME], keys receipts list, keys receipts remove --key KEY"
-const next = "Request, sign and install a key set: it counts then."
+const next = "It is valid after you request, sign and install a key set."
 
 /** @throws UsageError when the arguments are not those of a command. */
 export async function receiptsCommand(verb: string, args: readonly string[], of: Receipts): Promise<string> {
@@ -23,11 +23,11 @@ export async function receiptsCommand(verb: string, args: readonly string[], of:
     const lines = (await of.receipts.list()).map(
       (one) => `${text(one.publicKey)} ${new Date(one.createdAtMs).toISOString()} ${one.name}`,
     )
-    return lines.length === 0 ? "There is no receipt key of a backend elsewhere." : lines.join("\n")
+    return lines.length === 0 ? "No receipt key of another backend is registered." : lines.join("\n")
   }
   const publicKey = keyOf(key)
   if (verb === "remove") {
-    if (!(await of.receipts.remove(publicKey))) throw new Error("There is no such receipt key.")
+    if (!(await of.receipts.remove(publicKey))) throw new Error("No such receipt key is registered.")
     return `Removed. ${next}`
   }
   if (name.length > 100 || /\p{Cc}/u.test(name)) throw new UsageError(usage)
@@ -38,9 +38,9 @@ export async function receiptsCommand(verb: string, args: readonly string[], of:
 async function add({ receipts, publicKeys, nowMs }: Receipts, publicKey: Uint8Array, name: string): Promise<void> {
   // A key that is in a set twice makes the whole set malformed.
   const known = publicKeys().find((one) => equalBytes(one.publicKey, publicKey))
-  if (known !== undefined && known.generation > 0) throw new Error("That is a key of this installation's own.")
+  if (known !== undefined && known.generation > 0) throw new Error("The key is one of this installation's own keys.")
   if (known === undefined && (await receipts.list()).length >= mostReceiptKeys) {
-    throw new Error(`There are ${mostReceiptKeys} receipt keys; remove one that is not used any more.`)
+    throw new Error(`${mostReceiptKeys} receipt keys are registered (the limit): remove an unused one.`)
   }
   await receipts.add({ publicKey, name, createdAtMs: nowMs })
 }
@@ -56,7 +56,7 @@ function optionsOf(args: readonly string[]): { key?: string; name?: string } {
 
 function keyOf(said: string | undefined): Uint8Array {
   const key = new Uint8Array(Buffer.from(said ?? "", "base64url"))
-  if (key.length !== 32 || !isPublicKey(key)) throw new UsageError(`--key is no public key of Ed25519. ${usage}`)
+  if (key.length !== 32 || !isPublicKey(key)) throw new UsageError(`--key must be an Ed25519 public key. ${usage}`)
   return key
 }
 

@@ -15,5 +15,8 @@ export const revocations: Command = async (args, config) => {
   } finally {
     await database.close()
   }
-  return { text: "Access tokens from before are refused. Verifiers begin anew.", json: { restarted: true } }
+  return {
+    text: "Access tokens issued before now are rejected. Verifiers start with a new log.",
+    json: { restarted: true },
+  }
 }

@@ -249,7 +249,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
       for (const name of ["one", "four", "five", "six"]) expect(await server.reads(name)).toEqual(all(name))
     }
     expect(await world.verify(newKey)).toEqual([])
-    await expect(world.command("finish", newKey)).rejects.toThrow("2 running servers still have the previous key")
+    await expect(world.command("finish", newKey)).rejects.toThrow("2 running servers still use the previous key")
     await both.close()
     await second.close()
 
@@ -394,12 +394,12 @@ describeOnPostgres("a rotation of the sealing key", () => {
     const world = await startWorld()
     await world.first.close()
     const before = await rows(world.db)
-    expect(() => world.command("rotate", oldKey, oldKey)).toThrow("another key than SIGNET_SEALING_KEY")
+    expect(() => world.command("rotate", oldKey, oldKey)).toThrow("must differ from SIGNET_SEALING_KEY")
     await expect(world.command("rotate", oldKey)).rejects.toThrow(
       "SIGNET_SEALING_KEY_NEXT must hold the new sealing key",
     )
-    await expect(world.command("rotate", otherKey, newKey)).rejects.toThrow("The sealing key in use is")
-    await expect(world.command("rotate", newKey, oldKey)).rejects.toThrow("is the sealing key in use")
+    await expect(world.command("rotate", otherKey, newKey)).rejects.toThrow("The active sealing key is")
+    await expect(world.command("rotate", newKey, oldKey)).rejects.toThrow("equals the active sealing key")
     await expect(world.command("finish", oldKey)).rejects.toThrow("No rotation")
     await holdSealingKeys(world.db, "a server without it", { keyIds: ["x"], sealsWith: "x" })
     await expect(world.command("rotate", oldKey, newKey)).rejects.toThrow("1 running servers do not have the new key")
@@ -408,8 +408,8 @@ describeOnPostgres("a rotation of the sealing key", () => {
     await run(world.db, "delete from sealing_key_holder", [])
     await world.command("rotate", oldKey, newKey)
     const under = await rows(world.db)
-    await expect(world.command("rotate", oldKey, otherKey)).rejects.toThrow("The sealing key in use is")
-    await expect(world.command("rotate", newKey, otherKey)).rejects.toThrow("has not ended")
+    await expect(world.command("rotate", oldKey, otherKey)).rejects.toThrow("The active sealing key is")
+    await expect(world.command("rotate", newKey, otherKey)).rejects.toThrow("is not finished")
     expect(await rows(world.db)).toEqual(under)
   })
 })
@@ -438,7 +438,9 @@ describeOnPostgres("whoever writes to the database", () => {
     await run(world.db, "drop index if exists signing_key_next", [])
     await run(world.db, swap, [])
     const before = await rows(world.db)
-    await expect(world.command("rotate", oldKey, newKey)).rejects.toThrow("Values open under no sealing key")
+    await expect(world.command("rotate", oldKey, newKey)).rejects.toThrow(
+      "No sealing key of the settings opens these values",
+    )
     expect(await rows(world.db)).toEqual(before)
   })
 

@@ -63,7 +63,7 @@ async function list({ db, opened }: At): Promise<Said> {
   const servers = await listHolders(db)
   const values = { values: pass.seen, underAnotherKey: pass.resealed, unopened: Object.fromEntries(pass.unopened) }
   const lines = keys.map(({ id, status, createdAt }) => `${id} ${status} since ${createdAt}`)
-  const counts = `${pass.seen} sealed values, ${pass.resealed} under another key than the one in use; ${servers.length} servers.`
+  const counts = `${pass.seen} sealed values, ${pass.resealed} under other keys than the active one; ${servers.length} servers.`
   return { text: [...lines, counts].join("\n"), json: { keys, servers: servers.length, ...values } }
 }
 
@@ -120,7 +120,7 @@ async function finish({ db, opened, config }: At): Promise<Said> {
   const options = { db, writing, keys, clock, random, issuer: config.issuer, everySeconds: 0 }
   const made = await checkpointWhenDue(options)()
   if (made === undefined)
-    throw new Error("No checkpoint of the audit could be made: events without a stamp wait. Try again.")
+    throw new Error("Could not create an audit checkpoint, because events without a stamp are pending: try again.")
   const until = { checkpoint: made.number, hash: hex(seals.digest(made.jws)) }
   await db
     .transaction()
@@ -136,7 +136,7 @@ async function finish({ db, opened, config }: At): Promise<Said> {
       )
       await write(trx, seals, { kind: "sealing_key.retired", target: { type: "sealing_key", id: from } })
     })
-  const text = `The sealing key ${from} is retired. Its stamps of the audit count up to checkpoint ${made.number}.`
+  const text = `The sealing key ${from} is retired. Its audit stamps are valid up to checkpoint ${made.number}.`
   return { text, json: { retired: from, checkpoint: String(made.number) } }
 }
 
@@ -147,7 +147,7 @@ const readAll = (db: Database, { sealing }: OpenSecrets): Promise<Pass> =>
 function requireOpened({ unopened }: Pass): void {
   if (unopened.size === 0) return
   const where = [...unopened].map(([name, count]) => `${name} (${count})`).join(", ")
-  throw new Error(`Values open under no sealing key of the settings: ${where}.`)
+  throw new Error(`No sealing key of the settings opens these values: ${where}.`)
 }
 
 /** Servers follow at their next look; one that is not seen for a minute has ended. */

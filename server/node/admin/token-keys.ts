@@ -26,7 +26,7 @@ export const tokenKeys: Command = (args, config) => {
         const changes = await ring.rotate(purpose, { isEarly })
         if (changes.some((one) => one.purpose === purpose && one.status === "CURRENT")) return changes
         throw new Error(
-          "The next key was published less than 24 hours ago, or four keys are published; --early has it sign.",
+          "The next key was published less than 24 hours ago, or four keys are published: use --early to activate it now.",
         )
       })
     }
@@ -35,7 +35,7 @@ export const tokenKeys: Command = (args, config) => {
       return change(config, async (ring) => {
         const changes = await ring.compromise(what)
         if (changes.length > 0) return changes
-        throw new Error("There is no such key, or it was taken out of use before.")
+        throw new Error("The key does not exist, or was retired before.")
       })
     case "list":
       if (what !== "" || isEarly) throw new UsageError(keysUsage)

@@ -68,7 +68,7 @@ function proofOf({ credential, nonce, codeVerifier }: LinkProviderAccountRequest
     case "magicLinkTokenHash":
       return { is: "magicLink", tokenHash: credential.value, codeVerifier }
     case undefined:
-      throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
+      throw new Refused("INVALID_FIELD", { message: "credential is required", metadata: { field: "credential" } })
   }
 }
 

@@ -15,7 +15,10 @@ export function requestMembership(
   const tenantId = parseId("ten", asked.tenantId) ?? null
   const contextId = parseId("ctx", asked.contextId) ?? null
   if (tenantId === null && contextId === null) {
-    throw new Refused("INVALID_FIELD", { message: "a tenant or a context is needed", metadata: { field: "tenant_id" } })
+    throw new Refused("INVALID_FIELD", {
+      message: "tenant_id or context_id is required",
+      metadata: { field: "tenant_id" },
+    })
   }
   return onSelf(deps, context, async ({ tx, nowMs, user, principal, record, refuse }) => {
     const place = { appId: user.appId, tenantId, contextId }

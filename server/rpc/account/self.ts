@@ -78,7 +78,10 @@ export const onOwnIdentity: typeof onSelf = (deps, context, work) =>
   })
 
 /** What people are told whose app does not change accounts. */
-export const notManaged = () => new Refused("CLIENT_NOT_ALLOWED", { message: "this app does not manage accounts" })
+export const notManaged = () =>
+  new Refused("CLIENT_NOT_ALLOWED", {
+    message: "the app's manages_identity setting is off: use an app that manages accounts",
+  })
 
 /** Writes down the sessions that were ended. */
 export async function recordEnded({ deps, context, tx, nowMs, user }: Self, ids: readonly SessionId[]): Promise<void> {

@@ -86,7 +86,8 @@ function move(deps: Deps, context: HandlerContext, id: string, kind: AuditKind, 
     requireInstallation(desk)
     const app = await foundApp(desk, id, "lock")
     // Who could let it go on again would be locked out with it.
-    if (app.isInstallation && to.to !== "ACTIVE") throw new Refused("IN_USE", { message: "the installation needs it" })
+    if (app.isInstallation && to.to !== "ACTIVE")
+      throw new Refused("IN_USE", { message: "the installation's own app must stay active" })
     const next = moved(app, to)
     if (next === undefined) return { app: appShape(app) }
     const updated = { ...next, updatedAtMs: desk.nowMs }

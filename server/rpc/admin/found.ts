@@ -101,7 +101,7 @@ function narrowed({ caller, isInstallation }: Desk, place: Place): Place {
 export async function requireActive({ tx }: Desk, place: Place): Promise<void> {
   const { app, tenant, context } = await tx.places.hold(place)
   const isActive = [app, tenant, context].every((status) => status === null || status === "ACTIVE")
-  if (!isActive) throw new Refused("STATE_CONFLICT", { message: "what it would be in is not active" })
+  if (!isActive) throw new Refused("STATE_CONFLICT", { message: "the parent app, tenant or context is not active" })
 }
 
 /**

@@ -30,7 +30,7 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
         refuse(grantProblem(role, node, expiresAtMs, nowMs))
         await requireActive(desk, place)
         if (!member.memberships.some(({ status }) => status === "ACTIVE")) {
-          throw new Refused("STATE_CONFLICT", { message: "the principal is no active member" })
+          throw new Refused("STATE_CONFLICT", { message: "the principal is not an active member" })
         }
         const grant: Grant = {
           ...node,

@@ -93,7 +93,7 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
 function requireMember({ isInstallation }: Desk, { tenantId, contextId }: Place, known: readonly Membership[]): void {
   if (isInstallation && tenantId === null && contextId === null) return
   if (known.some(({ status }) => status === "ACTIVE")) return
-  throw new Refused("STATE_CONFLICT", { message: "the principal is no active member of the app" })
+  throw new Refused("STATE_CONFLICT", { message: "the principal is not an active member of the app" })
 }
 
 function move(deps: Deps, context: HandlerContext, of: { appId: string; membershipId: string }, name: MoveName) {

@@ -37,9 +37,9 @@ export function given<T>(message: T | undefined, field: string): T {
   return message
 }
 
-/** @throws Refused INVALID_FIELD for a text that shows nothing. */
+/** @throws Refused INVALID_FIELD for an empty text or one of white space only. */
 export function refuseBlank(text: string, field: string): void {
-  if (text.trim() === "") throw new Refused("INVALID_FIELD", { message: "it has to be said", metadata: { field } })
+  if (text.trim() === "") throw new Refused("INVALID_FIELD", { message: `${field} is required`, metadata: { field } })
 }
 
 /** True when two records say the same. */

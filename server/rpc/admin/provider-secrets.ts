@@ -67,6 +67,6 @@ async function isPrivateKey(pem: string): Promise<boolean> {
 
 const refused = (name: string): Refused =>
   new Refused("INVALID_FIELD", {
-    message: "the provider could not use this secret",
+    message: "the secret is not valid for this provider",
     metadata: { field: `provider_client.${name}` },
   })

@@ -42,7 +42,7 @@ function searchOf({ by }: FindUsersRequest): PersonSearch["by"] {
     case "email": {
       const email = normalizeEmail(by.value)
       if (email !== null) return { email }
-      throw new Refused("INVALID_FIELD", { message: "email is not an address", metadata: { field: "email" } })
+      throw new Refused("INVALID_FIELD", { message: "email must be an email address", metadata: { field: "email" } })
     }
     case "subject":
       return {
@@ -51,7 +51,7 @@ function searchOf({ by }: FindUsersRequest): PersonSearch["by"] {
         issuer: by.value.issuer === "" ? null : by.value.issuer,
       }
     case undefined:
-      throw new Refused("INVALID_FIELD", { message: "say email or subject", metadata: { field: "by" } })
+      throw new Refused("INVALID_FIELD", { message: "email or subject is required", metadata: { field: "by" } })
   }
 }
 

@@ -163,7 +163,7 @@ async function ensurePeerCanJoin(deps: MessagingDeps, context: HandlerContext, c
   const inventories = await Promise.all(devices.map(({ id }) => store.keyPackages.inventory(id, nowMs)))
   if (inventories.some(({ available, hasLastResort }) => available > 0 || hasLastResort)) return
   throw detailed(
-    new Refused("NO_KEY_PACKAGE", { message: "no device of the peer has a key package" }),
+    new Refused("NO_KEY_PACKAGE", { message: "no device of the other user has a key package" }),
     detail(NoKeyPackageSchema, { deviceIds: devices.map(({ id }) => id) }),
   )
 }
@@ -213,7 +213,10 @@ function refuseUnresolved(): never {
 function claimIdOf(text: string): ClaimId {
   const id = parseId("clm", text)
   if (id !== undefined) return id
-  throw new Refused("INVALID_FIELD", { message: "somebody is added: name a claim", metadata: { field: "claim_id" } })
+  throw new Refused("INVALID_FIELD", {
+    message: "claim_id is required to add members",
+    metadata: { field: "claim_id" },
+  })
 }
 
 function admitted(conversation: Conversation, claim: ClaimRecord, added: AddedDecision): readonly KeyPackageRecord[] {

@@ -78,7 +78,10 @@ export function revocationService(deps: RevocationDeps): ServiceImpl<typeof Revo
           }
           if (caller.expiresAtMs <= clock.nowMs()) throw new Refused("TOKEN_EXPIRED")
           yield response
-          if (statement.to < place) throw new Refused("UNAVAILABLE", { message: "the log ends before this place" })
+          if (statement.to < place)
+            throw new Refused("UNAVAILABLE", {
+              message: "the revocation log is not available up to this sequence number",
+            })
           place = statement.to
           if (place === statement.head) {
             await quiet(place, Math.min(heartbeatMs, caller.expiresAtMs - clock.nowMs()), context)

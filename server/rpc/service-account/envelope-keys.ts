@@ -46,7 +46,7 @@ export async function addEnvelopeKey(deps: Deps, context: HandlerContext, of: Ne
         case "limit":
           return new Refused("CREDENTIAL_LIMIT")
         case "revoked":
-          return notTaken("x", "this key was revoked")
+          return notTaken("x", "the key was revoked: register another one")
         case "taken":
           return new Refused("ALREADY_EXISTS")
         case "there":
@@ -112,7 +112,7 @@ async function liveKey(tx: Tx, kid: string): Promise<{ key: EnvelopeKey; account
 async function requireProof(kid: string, { accountId, x, y, proof }: NewEnvelopeKey): Promise<void> {
   const id: ServiceAccountId | undefined = parseId("sac", accountId)
   const key = await Promise.resolve(webTokenCrypto.importKey({ kid, x, y })).catch((cause: unknown) => {
-    throw notTaken("x", "x and y are no point of P-256", cause)
+    throw notTaken("x", "x and y are not a point of P-256", cause)
   })
   const isProven = id !== undefined && (await key.verify(new Uint8Array(proof), proofBytes(id)))
   if (!isProven) throw notTaken("proof", "the proof is not this key's for this account")

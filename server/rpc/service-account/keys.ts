@@ -29,9 +29,9 @@ export async function addKey(
         case "limit":
           return new Refused("CREDENTIAL_LIMIT")
         case "revoked":
-          return notTaken("this key was revoked")
+          return notTaken("the key was revoked: register another one")
         case "there":
-          return keys.find((key) => key.kid === kid) ?? notTaken("this key is not there")
+          return keys.find((key) => key.kid === kid) ?? notTaken("the key was not found")
         case "add": {
           const { x, y } = of
           const key = { serviceAccountId: account.id, kid, x, y, createdAtMs: nowMs, revokedAtMs: null }
@@ -68,7 +68,7 @@ async function requirePoint(kid: string, x: string, y: string): Promise<void> {
   try {
     await webTokenCrypto.importKey({ kid, x, y })
   } catch (cause) {
-    throw notTaken("x and y are no point of P-256", cause)
+    throw notTaken("x and y are not a point of P-256", cause)
   }
 }
 

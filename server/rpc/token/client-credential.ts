@@ -30,12 +30,12 @@ export function clientCredentialOf(
     return refusal("INVALID_FIELD", {
       error: "invalid_request",
       field: "client_assertion",
-      message: "client_assertion and client_assertion_type go together",
+      message: "send client_assertion and client_assertion_type together",
     })
   }
   const ways = [authorization !== null, clientSecret !== undefined, clientAssertion !== undefined]
   if (ways.filter(Boolean).length > 1) {
-    return refusal("AMBIGUOUS_CREDENTIAL", { message: "the client proves itself in more than one way" })
+    return refusal("AMBIGUOUS_CREDENTIAL", { message: "send only one client credential" })
   }
   if (authorization !== null) return headerCredential(clientId, authorization)
   if (clientSecret !== undefined) {
@@ -54,7 +54,7 @@ function headerCredential(clientId: string, authorization: string): ClientCreden
     return refusal("INVALID_FIELD", {
       error: "invalid_request",
       field: "client_id",
-      message: "the header names another client",
+      message: "client_id differs from the Authorization header",
     })
   }
   return { is: "secret", method: "client_secret_basic", ...basic }

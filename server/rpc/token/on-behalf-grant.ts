@@ -77,7 +77,7 @@ export async function actorOf(
     return isProof ? authenticateClient(deps, tx, credential, deps.clock.nowMs()) : clientRefusal()
   }
   if (credential.is !== "none") {
-    return refusal("AMBIGUOUS_CREDENTIAL", { message: "the client proves itself in more than one way" })
+    return refusal("AMBIGUOUS_CREDENTIAL", { message: "send only one client credential" })
   }
   const { context, inactive } = token
   const isOwn =

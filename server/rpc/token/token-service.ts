@@ -74,7 +74,7 @@ async function token(deps: TokenDeps, context: HandlerContext, request: TokenReq
   if (credential instanceof Refused) throw credential
   const scopes = parseScope(request.scope)
   if (scopes === undefined) {
-    throw refusal("INVALID_FIELD", { error: "invalid_scope", field: "scope", message: "scopes are printable ASCII" })
+    throw refusal("INVALID_FIELD", { error: "invalid_scope", field: "scope", message: "scope must be printable ASCII" })
   }
   const isOwn = grant.is === "client_credentials" || grant.is === "own_context"
   const isContext = grant.is === "own_context" || grant.is === "context"
@@ -127,4 +127,4 @@ function proofOf(credential: ClientCredential): Extract<ClientCredential, { is: 
 }
 
 const missing = (field: string): Refused => invalidRequest(field, "this parameter is needed")
-const misplaced = (field: string): Refused => invalidRequest(field, "this parameter does not belong to the grant")
+const misplaced = (field: string): Refused => invalidRequest(field, "the grant does not use this parameter: omit it")

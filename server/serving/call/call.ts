@@ -21,7 +21,8 @@ export const kCall = createContextKey<Call>(
 /** The caller, whoever it is. The guard has let nobody through without a context; anything else is a fault of the service. */
 export function callerOf(context: HandlerContext): AuthContext {
   const auth = context.values.get(kAuth)
-  if (auth == null) throw new Refused("INTERNAL", { cause: new Error(`${context.method.name} was reached by nobody`) })
+  if (auth == null)
+    throw new Refused("INTERNAL", { cause: new Error(`${context.method.name} was called without an AuthContext`) })
   return auth
 }
 
@@ -42,7 +43,8 @@ export function userOf(context: HandlerContext): UserContext {
 /** The caller's session: present for signed-in users, absent for personal access tokens and delegated calls. */
 export function sessionIdOf(context: HandlerContext): SessionId {
   const { sessionId } = userOf(context)
-  if (sessionId === null) throw new Refused("PRINCIPAL_KIND_NOT_ALLOWED", { message: "this needs a signed-in session" })
+  if (sessionId === null)
+    throw new Refused("PRINCIPAL_KIND_NOT_ALLOWED", { message: "this call requires the token of a user session" })
   return sessionId
 }
 

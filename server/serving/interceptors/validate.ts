@@ -17,7 +17,7 @@ export function validate(inputs: Iterable<DescMessage>): Interceptor {
   const check = (desc: DescMessage, message: Message): void => {
     const field = unstorableText(desc, message)
     if (field !== undefined) {
-      throw new Refused("INVALID_FIELD", { message: "text may not hold this character", metadata: { field } })
+      throw new Refused("INVALID_FIELD", { message: "the text has a forbidden character", metadata: { field } })
     }
     const violationsOf = plans.get(desc)
     if (violationsOf === undefined) throw new Error(`${desc.typeName} has no plan`)

@@ -19,7 +19,7 @@ export function parseForm(bytes: Uint8Array): ReadonlyMap<string, string> {
     const name = decodePart(at < 0 ? part : part.slice(0, at))
     const value = at < 0 ? "" : decodePart(part.slice(at + 1))
     // The name is not repeated in the answer: it may be a secret that went astray.
-    if (parameters.has(name)) throw new Refused("DUPLICATE_FIELD", { message: "a parameter comes twice" })
+    if (parameters.has(name)) throw new Refused("DUPLICATE_FIELD", { message: "a parameter occurs twice" })
     if (parameters.size === maxParameters) throw malformed()
     parameters.set(name, value)
   }

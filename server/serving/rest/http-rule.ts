@@ -29,26 +29,27 @@ export interface Binding {
 export function bindingsOf(method: DescMethod): Binding[] {
   const rule = getOption(method, http)
   if (rule.pattern.case === undefined) return []
-  if (method.methodKind !== "unary") throw invalid(method, "a stream has no REST form")
+  if (method.methodKind !== "unary") throw invalid(method, "a streaming method has no REST binding")
   return [rule, ...rule.additionalBindings].map((each) => bindingOf(method, each))
 }
 
 function bindingOf(method: DescMethod, rule: HttpRule): Binding {
   const { pattern } = rule
-  if (pattern.case === undefined || pattern.case === "custom") throw invalid(method, "a verb is needed")
-  if (rule.body !== "" && rule.body !== "*") throw invalid(method, "a body is the whole message or none")
-  if (rule.responseBody !== "") throw invalid(method, "response_body is not served")
+  if (pattern.case === undefined || pattern.case === "custom") throw invalid(method, "an HTTP method is required")
+  if (rule.body !== "" && rule.body !== "*") throw invalid(method, "body must be * or empty")
+  if (rule.responseBody !== "") throw invalid(method, "response_body is not supported")
   const verb = pattern.case.toUpperCase()
   const hasBody = rule.body === "*"
   if (verb === "GET" && hasBody) throw invalid(method, "GET has no body")
   const redacted = method.input.fields.find((field) => field.proto.options?.debugRedact)
-  if (!hasBody && redacted !== undefined) throw invalid(method, `${redacted.name} may not be in an address`)
+  if (!hasBody && redacted !== undefined)
+    throw invalid(method, `${redacted.name} is redacted and cannot be in an address`)
   const segments = pattern.value
     .split("/")
     .slice(1)
     .map((text) => segmentOf(method, text))
   if (segments.some((segment, index) => segment.verb !== "" && index + 1 < segments.length)) {
-    throw invalid(method, "a custom verb ends a path")
+    throw invalid(method, "a custom verb must end the path")
   }
   return { method, verb, segments, hasBody, headers: headersOf(method) }
 }
@@ -61,12 +62,12 @@ function headersOf({ input }: DescMethod): Map<string, DescField> {
 function segmentOf(method: DescMethod, text: string): Segment {
   const variable = /^\{([a-z0-9_]+)(?:=([a-z0-9._-]+))?\}(:[a-zA-Z]+)?$/.exec(text)
   if (variable === null) {
-    if (!/^[A-Za-z0-9._~-]+$/.test(text)) throw invalid(method, `"${text}" is no path segment`)
+    if (!/^[A-Za-z0-9._~-]+$/.test(text)) throw invalid(method, `"${text}" is not a path segment`)
     return { literal: text, field: undefined, verb: "" }
   }
   const field = method.input.fields.find(({ name }) => name === variable[1])
   if (field?.fieldKind !== "scalar" && field?.fieldKind !== "enum") {
-    throw invalid(method, `${variable[1]} is no field that fits in a path`)
+    throw invalid(method, `${variable[1]} is not a field that a path can hold`)
   }
   return { literal: variable[2], field, verb: variable[3] ?? "" }
 }

@@ -115,7 +115,8 @@ async function readBodyOf(binding: Binding, request: RestRequest): Promise<JsonV
 
 function formOf({ method }: Binding, request: RestRequest, bytes: Uint8Array): JsonValue {
   // A secret in an address ends up in logs, so nothing that is there is read, and its names are not repeated.
-  if (request.query !== "") throw new Refused("UNKNOWN_FIELD", { message: "parameters go in the body" })
+  if (request.query !== "")
+    throw new Refused("UNKNOWN_FIELD", { message: "send the parameters in the body, not in the query" })
   if (bytes.length > 0 && !isForm(request.header("content-type"), request.header("content-encoding"))) {
     throw new Refused("UNSUPPORTED_MEDIA_TYPE")
   }

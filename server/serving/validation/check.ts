@@ -6,6 +6,6 @@ export const unless =
   <T>(isOf: (value: unknown) => value is T, isFine: (value: T) => boolean, sentence: string): Check =>
   (value) => {
     // A value of another type is a fault of the program: the message was read by its schema.
-    if (!isOf(value)) throw new TypeError(`a value is not what its schema says: ${sentence}`)
+    if (!isOf(value)) throw new TypeError(`a value does not match its schema: ${sentence}`)
     return isFine(value) ? [] : [sentence]
   }

@@ -132,7 +132,7 @@ function listPass(field: DescField & { fieldKind: "list" }, known: Map<DescMessa
   const whole = type.value === undefined ? [] : listChecks(type.value, field, what)
   const item = itemPass(type.value, field, known, what)
   return (value, at, tell) => {
-    if (!isReflectList(value)) throw new TypeError(`${what} is no list`)
+    if (!isReflectList(value)) throw new TypeError(`${what} is not a list`)
     const items = Array.from(value)
     for (const sentence of whole.flatMap((check) => check(items))) tell(at, sentence)
     for (const [index, each] of items.entries()) item(each, `${at}[${index}]`, tell)

@@ -39,7 +39,7 @@ export function refuseCompression(header: (name: string) => string | undefined):
   for (const name of ["content-encoding", "connect-content-encoding", "grpc-encoding"]) {
     const encoding = header(name)
     if (encoding !== undefined && encoding !== "identity") {
-      throw new Refused("UNSUPPORTED_MEDIA_TYPE", { message: "compressed messages are not taken" })
+      throw new Refused("UNSUPPORTED_MEDIA_TYPE", { message: "compressed messages are not supported" })
     }
   }
 }
@@ -57,7 +57,7 @@ function withoutEnvelope(body: Uint8Array): Uint8Array {
   return body.subarray(envelopeBytes)
 }
 
-const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message in its frame" })
+const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message with a frame header" })
 
 const queryParameters = new Set(["connect", "encoding", "message", "base64", "compression"])
 

@@ -30,7 +30,7 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
 
     countAndFind: (counting, question) =>
       retried(async () => {
-        if ("principalId" in question.who) throw new RangeError("a client is named by its client id")
+        if ("principalId" in question.who) throw new RangeError("a client must be named by its client id")
         const [row] = await run<Found>(db, countAndFindText, [...countingValues(counting), ...clientValues(question)])
         const counted = row?.counted?.map(
           ([key, until_us, was_granted]): CountedRow => ({ key: Buffer.from(key, "hex"), until_us, was_granted }),

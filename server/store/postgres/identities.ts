@@ -82,7 +82,7 @@ export function identities(db: Database): Identities {
 
     async insertIdentity(identity, account, principal) {
       if (account.identityId !== identity.id || principal.identityId !== identity.id) {
-        throw new RangeError("the account and the principal are of another identity")
+        throw new RangeError("the account or the principal belongs to another identity")
       }
       const rows = await run(db, insertIdentityText, [
         account.id,

@@ -56,7 +56,7 @@ export function namedStatements(pool: Pool, onError: (error: unknown) => void): 
     function query<R>(text: string, values: readonly unknown[]): Promise<PostgresQueryResult<R>>
     function query(): never
     function query(text?: string, values: readonly unknown[] = []): unknown {
-      if (typeof text !== "string") throw new TypeError("this store does not stream")
+      if (typeof text !== "string") throw new TypeError("this store does not support streaming")
       const known = answered(text)
       if (known !== undefined) return Promise.resolve(known)
       const name = values.length > 0 ? nameOf(text) : undefined

@@ -37,7 +37,7 @@ export function refreshTokens(db: Database): RefreshTokens {
     findWithFacts: (tokenHashes, session) => findRefreshFacts(db, tokenHashes, session),
 
     async rotate(id, { nowMs, idleExpiresAtMs, retryKeyHash, successorSealed }, successor) {
-      if (successor.previousTokenId !== id) throw new RangeError("the successor follows another token")
+      if (successor.previousTokenId !== id) throw new RangeError("the successor belongs to another token")
       const change = [at(nowMs), id, at(idleExpiresAtMs), retryKeyHash, successorSealed]
       const rotated = await run(db, rotateText, [...change, ...valuesOf(successor)])
       if (rotated.length !== 1) throw new Error("a refresh token was rotated without its session's lock")

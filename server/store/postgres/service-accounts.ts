@@ -24,7 +24,7 @@ export function serviceAccounts(db: Database): ServiceAccounts {
   return {
     async insert(account, principal, membership) {
       if (principal.kind !== "SERVICE" || principal.id !== account.principalId) {
-        throw new RangeError("the principal is not the service's")
+        throw new RangeError("the principal does not belong to the service")
       }
       const { id, kind, identityId, status } = principal
       await db.insertInto("principal").values({ id, kind, identity_id: identityId, status }).execute()

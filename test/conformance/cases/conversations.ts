@@ -25,7 +25,7 @@ export const cases = scene.cases("conversations", {
     assert.equal(back.conversation?.kind, ConversationKind.DIRECT)
     assert.deepEqual(new Set(back.conversation?.userIds), new Set([one.userId, other.userId]))
   },
-  async "nobody is their own peer"({ device }) {
+  async "peer_user_id must not be the caller"({ device }) {
     const one = await device()
     await refuses("INVALID_FIELD", one.create({ case: "direct", value: { peerUserId: one.userId } }))
   },

@@ -45,7 +45,7 @@ export function callSignal(
     close() {
       clearTimeout(deadline)
       clearTimeout(body)
-      own.abort(new ConnectError("the call is over", Code.Canceled))
+      own.abort(new ConnectError("the call has ended", Code.Canceled))
     },
   }
 }

@@ -55,7 +55,7 @@ async function* exactly(length: number, first: Buffer, chunks: AsyncIterator<Buf
   yield held
 }
 
-const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message in its frame" })
+const badFrame = () => new Refused("MALFORMED_REQUEST", { message: "the body is not one message with a frame header" })
 
 /** A body that is passed on as it comes. @throws Refused BODY_TOO_LARGE */
 export async function* atMost(maxBytes: number, request: IncomingMessage): AsyncGenerator<Uint8Array> {
@@ -83,13 +83,13 @@ export async function* framesIn(answer: AsyncIterable<Buffer>, maxBytes: number)
     held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
     while (held.length >= envelopeBytes) {
       const end = envelopeBytes + held.readUInt32BE(1)
-      if (end > maxBytes) throw new Refused("UNAVAILABLE", { cause: new Error("a frame that is too long") })
+      if (end > maxBytes) throw new Refused("UNAVAILABLE", { cause: new Error("a frame exceeds the size limit") })
       if (held.length < end) break
       yield { flags: held[0] ?? 0, data: held.subarray(envelopeBytes, end) }
       held = held.subarray(end)
     }
   }
-  if (held.length > 0) throw new Refused("UNAVAILABLE", { cause: new Error("a frame that is cut") })
+  if (held.length > 0) throw new Refused("UNAVAILABLE", { cause: new Error("the last frame is incomplete") })
 }
 
 /** The bytes of an answer. @throws Refused UNAVAILABLE for more than that. */
@@ -98,7 +98,7 @@ export async function allOf(answer: AsyncIterable<Buffer>, maxBytes: number): Pr
   let length = 0
   for await (const chunk of orCut(answer)) {
     length += chunk.length
-    if (length > maxBytes) throw new Refused("UNAVAILABLE", { cause: new Error("an answer that is too long") })
+    if (length > maxBytes) throw new Refused("UNAVAILABLE", { cause: new Error("a response exceeds the size limit") })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

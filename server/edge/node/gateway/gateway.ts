@@ -88,7 +88,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     server,
     async close() {
-      const stops = new ConnectError("the gateway stops", Code.Unavailable)
+      const stops = new ConnectError("the gateway is shutting down", Code.Unavailable)
       const drained = setTimeout(() => shutdown.abort(stops), options.drainMs ?? 8_000)
       const closed = new Promise((resolve) => server.close(resolve))
       closing.abort(stops)

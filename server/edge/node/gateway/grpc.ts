@@ -109,7 +109,10 @@ const isOk = ({ statusCode, headers }: IncomingMessage, type: string): boolean =
 /** An error of the target: Connect's own as it is, or what somebody in between says by a status. */
 function toldBy({ statusCode = 0, headers }: IncomingMessage, body: Uint8Array): Told {
   const code = statusCode === 200 ? Code.Unavailable : codeFromHttpStatus(statusCode)
-  const fallback = new ConnectError("no answer of the contract", code === Code.Unknown ? Code.Unavailable : code)
+  const fallback = new ConnectError(
+    "the response does not match the contract",
+    code === Code.Unknown ? Code.Unavailable : code,
+  )
   if ((headers["content-type"] ?? "").startsWith("application/json")) {
     try {
       // Its metadata is in the headers already.
@@ -176,9 +179,9 @@ async function passStream(
       sendStatus(contentType, { headers: {}, trailers: metadata, error }, response)
       return
     }
-    if (flags !== 0) throw new Refused("UNAVAILABLE", { cause: new Error("a frame with flags that do not exist") })
+    if (flags !== 0) throw new Refused("UNAVAILABLE", { cause: new Error("a frame has unknown flags") })
     // A caller that reads slowly slows the target down.
     if (!response.write(framed(data))) await once(response, "drain", { signal })
   }
-  throw new Refused("UNAVAILABLE", { cause: new Error("the stream was cut") })
+  throw new Refused("UNAVAILABLE", { cause: new Error("the stream ended without an end frame") })
 }

@@ -55,7 +55,7 @@ async function post(fetcher: typeof fetch, url: string, token: string, body: Uin
   })
   if (response.status === 200) {
     const bytes = new Uint8Array(await response.arrayBuffer())
-    if (bytes.length > maxBytes) throw new Error("the answer is too large")
+    if (bytes.length > maxBytes) throw new Error("the response exceeds the size limit")
     return bytes
   }
   if (response.status === 401) {

@@ -75,7 +75,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
 function requiredToken(): string {
   const token = callerToken()
   if (token === undefined || token === "") {
-    throw new Refused("INTERNAL", { cause: new Error("the auth service signs this for callers only") })
+    throw new Refused("INTERNAL", { cause: new Error("the auth service signs this only for a caller") })
   }
   return token
 }

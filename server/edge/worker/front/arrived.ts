@@ -23,7 +23,7 @@ export function arrivedOf(request: Request, address: string | null): Arrived {
     network: address === null ? null : networkOf(address),
   }
   const controller = new AbortController()
-  const left = () => controller.abort(new ConnectError("the caller went away", Code.Canceled))
+  const left = () => controller.abort(new ConnectError("the client closed the connection", Code.Canceled))
   return {
     request,
     id,

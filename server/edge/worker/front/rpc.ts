@@ -56,7 +56,7 @@ function answerOf(
       return wholeAnswer(status, headers, body)
     }
   }
-  if (spec.kind !== "server_streaming") throw new Error(`${spec.method.name}: requests that stream are not served here`)
+  if (spec.kind !== "server_streaming") throw new Error(`${spec.method.name}: client streaming is not supported here`)
   const call = streamCall(spec, options)
   return async (arrived, framing) =>
     streamAnswer(await call(requestOf(arrived, framing)), arrived.left, options.onFault)

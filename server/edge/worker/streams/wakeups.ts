@@ -65,7 +65,7 @@ async function openLine(
 ): Promise<Line> {
   const request = new Request("https://device/stream", { headers: { upgrade: "websocket" } })
   const { webSocket } = await DEVICES.getByName(deviceId).fetch(request)
-  if (webSocket === null) throw new Error("the device's object opens no stream")
+  if (webSocket === null) throw new Error("the device's object does not open a stream")
   webSocket.addEventListener("message", ({ data }) => {
     if (typeof data === "string") on.text(data)
   })

@@ -75,7 +75,8 @@ export function backendOver(transport: Transport, place: Place, bearer: () => Pr
 function seen(status: { state: PlaceState; transferId: Uint8Array; isEmpty: boolean } | undefined): StatusSeen {
   const names = ["OPEN", "HOLDING", "HELD", "GIVEN", "RECEIVING", "MOVED"] as const
   const state = names.find((name) => PlaceState[name] === status?.state)
-  if (status === undefined || state === undefined) throw new Refused("INTERNAL", { message: "an answer says nothing" })
+  if (status === undefined || state === undefined)
+    throw new Refused("INTERNAL", { message: "the backend's response has no status" })
   return { state, transferId: status.transferId, isEmpty: status.isEmpty }
 }
 

@@ -37,8 +37,8 @@ test("a log without a gap, whose head names its newest receipt, is whole", () =>
 })
 
 test.each<[string, readonly Record[], string]>([
-  ["a log with a gap", [head(), said(2n, receipt), said(4n)], "has 4 in the place of 3"],
-  ["a place that comes twice", [head(), said(2n), said(2n)], "has 2 in the place of 3"],
+  ["a log with a gap", [head(), said(2n, receipt), said(4n)], "has 4 instead of 3"],
+  ["a place that comes twice", [head(), said(2n), said(2n)], "has 2 instead of 3"],
   ["a log that ends too early", [head(), said(2n, receipt), said(3n)], "ends at 3 and not at 4"],
   ["another receipt than the head's", [head(), said(2n), said(3n, new Uint8Array([9])), said(4n)], "newest receipt"],
   ["a log before its conversation", [said(2n)], "comes after its log"],

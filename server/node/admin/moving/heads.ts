@@ -25,7 +25,7 @@ export function createHeads(): Heads {
   const heads = new Map<string, Head>()
   const logs = new Map<string, Log>()
   const fail = (id: string, what: string): never => {
-    throw new Error(`The export is not whole: ${id} ${what}.`)
+    throw new Error(`The export is incomplete: ${id} ${what}.`)
   }
   return {
     see(records) {
@@ -37,7 +37,7 @@ export function createHeads(): Heads {
         } else if (kind.case === "envelope") {
           const { conversationId, seq, receipt } = kind.value
           const log = logs.get(conversationId) ?? fail(conversationId, "comes after its log")
-          if (seq !== log.nextSeq) fail(conversationId, `has ${seq} in the place of ${log.nextSeq}`)
+          if (seq !== log.nextSeq) fail(conversationId, `has ${seq} instead of ${log.nextSeq}`)
           log.nextSeq++
           if (receipt !== undefined) log.receiptHash = hash("commit-receipt", receipt)
         }

@@ -118,8 +118,8 @@ function add(a: Tally, b: Tally): Tally {
 function compare(expected: Tally, found: Tally): void {
   const kinds = [...new Set([...expected.counts.keys(), ...found.counts.keys()])]
   const other = kinds.filter((kind) => expected.counts.get(kind) !== found.counts.get(kind))
-  if (other.length > 0) throw new Error(`The target has another number of these than the source: ${other.join(", ")}.`)
-  if (expected.sum !== found.sum) throw new Error("The target has other content than the source.")
+  if (other.length > 0) throw new Error(`Target and source have different counts of: ${other.join(", ")}.`)
+  if (expected.sum !== found.sum) throw new Error("Target and source have different digests.")
 }
 
 /**
@@ -130,13 +130,13 @@ function compare(expected: Tally, found: Tally): void {
 export async function abortMove({ source, target }: Pick<MoveOptions, "source" | "target">): Promise<void> {
   const before = await source.status()
   const transferId = goesOn(before)
-  if (transferId === undefined || before.state === "MOVED") throw new Error("No move is under way at the source.")
+  if (transferId === undefined || before.state === "MOVED") throw new Error("No transfer is in progress at the source.")
   if (before.state === "GIVEN") {
-    throw new Error("The source has let go of it, and the target may be open: finish the move.")
+    throw new Error("The source has given it up, and the target may be open: finish the move.")
   }
   let there = await target.status()
   if (there.state === "OPEN" && isSame(there.transferId, transferId)) {
-    throw new Error("The target is open already: two backends would go on from one state. Finish the move.")
+    throw new Error("The target is already open, and two backends cannot serve one scope: finish the move.")
   }
   if (there.state === "RECEIVING" && isSame(there.transferId, transferId)) {
     while (!there.isEmpty) there = await target.change(transferId, "ERASE")
@@ -148,6 +148,6 @@ export async function abortMove({ source, target }: Pick<MoveOptions, "source" |
 /** Erases what was moved away from this backend, for good. */
 export async function eraseMoved(backend: Backend): Promise<void> {
   let status = await backend.status()
-  if (status.state !== "MOVED") throw new Error("Only what was moved away is erased.")
+  if (status.state !== "MOVED") throw new Error("Only a scope that was moved away can be erased.")
   while (!status.isEmpty) status = await backend.change(status.transferId, "ERASE")
 }

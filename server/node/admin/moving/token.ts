@@ -30,7 +30,7 @@ export function createBearer(of: {
     const answer: unknown = await response.json().catch(() => undefined)
     const { access_token: accessToken, expires_in: seconds, error } = fieldsOf(answer)
     if (!response.ok || typeof accessToken !== "string" || typeof seconds !== "number") {
-      throw new Error(`The auth service gave no token: ${typeof error === "string" ? error : response.status}.`)
+      throw new Error(`The auth service issued no token: ${typeof error === "string" ? error : response.status}.`)
     }
     token = accessToken
     untilMs = Date.now() + (seconds - spareSeconds) * 1_000

@@ -139,6 +139,6 @@ function proofOf({ credential, nonce, transaction, device }: ExternalLoginReques
     case "providerSession":
       return { is: "session", accessToken: credential.value }
     case undefined:
-      throw new Refused("INVALID_FIELD", { message: "a credential is needed", metadata: { field: "credential" } })
+      throw new Refused("INVALID_FIELD", { message: "credential is required", metadata: { field: "credential" } })
   }
 }

@@ -54,5 +54,5 @@ async function found({ store }: Pick<MessagingDeps, "store">, text: string): Pro
 export function sizeOfPart(record: AttachmentRecord, index: number): number {
   const size = partBytes(record, index)
   if (size !== undefined) return size
-  throw new Refused("INVALID_FIELD", { message: "there is no such part", metadata: { field: "index" } })
+  throw new Refused("INVALID_FIELD", { message: "index is not a part of the attachment", metadata: { field: "index" } })
 }

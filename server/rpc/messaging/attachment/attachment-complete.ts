@@ -27,7 +27,10 @@ export async function completeAttachment(
   const whole = await findParts(deps, record)
   if (missingParts(whole).length > 0) throw new Refused("ATTACHMENT_INCOMPLETE")
   if (!equalBytes(await hashOf(deps, whole), record.sha256)) {
-    throw new Refused("INVALID_FIELD", { message: "the parts have another SHA-256", metadata: { field: "sha256" } })
+    throw new Refused("INVALID_FIELD", {
+      message: "the SHA-256 of the parts differs from sha256",
+      metadata: { field: "sha256" },
+    })
   }
   const nowMs = deps.clock.nowMs()
   const event = conversationEvent(deps, context, { id: record.conversationId, appId, tenantId }, nowMs, {

@@ -51,7 +51,10 @@ export function attachmentService(deps: MessagingDeps): ServiceImpl<typeof Attac
       const record = await ownAttachment(deps, context, attachmentId)
       if (record.status === "COMPLETE") throw new Refused("ATTACHMENT_COMPLETE")
       if (data.length !== sizeOfPart(record, index)) {
-        throw new Refused("INVALID_FIELD", { message: "the part has another size", metadata: { field: "data" } })
+        throw new Refused("INVALID_FIELD", {
+          message: "data has the wrong size for this part",
+          metadata: { field: "data" },
+        })
       }
       await countPart(context)
       await blobs.put(blobKey(record, index), data)
@@ -89,7 +92,8 @@ export function attachmentService(deps: MessagingDeps): ServiceImpl<typeof Attac
       const url = acceptUrl ? await blobs.presign("GET", key, size) : undefined
       if (url !== undefined) return { url }
       const data = await blobs.get(key)
-      if (data?.length !== size) throw new Refused("UNAVAILABLE", { cause: new Error("a part is not as it was kept") })
+      if (data?.length !== size)
+        throw new Refused("UNAVAILABLE", { cause: new Error("a stored part is missing or has the wrong size") })
       return { data }
     },
 

@@ -67,7 +67,7 @@ function othersOf({ kind }: CreateConversationRequest, self: PrincipalId) {
   if (kind.case === "direct") {
     if (kind.value.peerUserId === self) {
       throw new Refused("INVALID_FIELD", {
-        message: "nobody is their own peer",
+        message: "peer_user_id must not be the caller",
         metadata: { field: "direct.peer_user_id" },
       })
     }

@@ -94,7 +94,8 @@ async function ensureCommit(
   if (!isThere || span === undefined || seq < span.fromSeq) throw noCommit()
 }
 
-const noCommit = (): Refused => new Refused("INVALID_FIELD", { message: "no such commit", metadata: { field: "seq" } })
+const noCommit = (): Refused =>
+  new Refused("INVALID_FIELD", { message: "seq is not a commit of this epoch", metadata: { field: "seq" } })
 
 function faultOf(number: number): ForkReport["fault"] {
   const fault = faults.find((name) => ReportForkRequest_Fault[name] === number)

@@ -105,7 +105,7 @@ export async function ackMessages(
 }
 
 const beyond = (field: string): Refused =>
-  new Refused("INVALID_FIELD", { message: "the log is not that long", metadata: { field } })
+  new Refused("INVALID_FIELD", { message: "the sequence number is beyond the end of the log", metadata: { field } })
 
 /** @throws Refused RESOURCE_UNRESOLVED, NOT_FOUND before the first commit */
 export async function groupInfo({ store }: Reads, context: HandlerContext, conversationId: string) {

@@ -25,7 +25,8 @@ export async function requesterPaper(
     const naming = lists.find(({ bytes }) => names(bytes, idBytes(device.id), credentialHash))
     if (naming !== undefined) return { is: "list", bytes: naming.bytes }
     const last = lists.at(-1)
-    if (last === undefined) throw new Refused("INTERNAL", { cause: new Error("no list names a leaf's credential") })
+    if (last === undefined)
+      throw new Refused("INTERNAL", { cause: new Error("no device list has a leaf's credential") })
     after = last.version
   }
 }

@@ -42,7 +42,7 @@ async function createDirect(env: DurableEnv, conversation: Conversation, audit: 
     const created = await createAs(env, taken, conversation, audit)
     if (created.conversation.status !== "CLOSED") return created
   }
-  throw new Refused("UNAVAILABLE", { cause: new Error("a pair's conversation is neither there nor can it be made") })
+  throw new Refused("UNAVAILABLE", { cause: new Error("a direct conversation can be neither found nor created") })
 }
 
 async function createGroup(

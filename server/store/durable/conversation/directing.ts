@@ -67,5 +67,5 @@ async function decideAndSwap<Answer>(
     const after = await ask(() => object().swap(revision, write.change, write.audit))
     if (after !== "lost") return { answer, conversation: { ...after, roster: found.roster } }
   }
-  throw new Refused("UNAVAILABLE", { cause: new Error("a conversation changed again and again") })
+  throw new Refused("UNAVAILABLE", { cause: new Error("a conversation kept changing during the retries") })
 }

@@ -33,7 +33,8 @@ export const erase =
 
 /** @throws Refused UNAVAILABLE while an object still has something to tell. */
 async function gone(erase: () => Promise<boolean>): Promise<void> {
-  if (!(await ask(erase))) throw new Refused("UNAVAILABLE", { message: "events of before are still to be told" })
+  if (!(await ask(erase)))
+    throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
 }
 
 const mayErase = ({ state, transferId: of }: PlaceStatus, transferId: Uint8Array): boolean =>

@@ -24,7 +24,8 @@ export function durableMoving(env: DurableEnv, clock: { readonly nowMs: () => nu
       if (!(await ask(() => object(place).beginStep(asked)))) throw new Refused("STATE_CONFLICT")
       const { transferId } = asked
       const isDone = await tellAll(env, { place, transferId }, { ...clock, untilMs: clock.nowMs() + tellingMs })
-      if (!isDone) throw new Refused("UNAVAILABLE", { message: "there is more to be told: call again" })
+      if (!isDone)
+        throw new Refused("UNAVAILABLE", { message: "pending audit events must be delivered first: call again" })
       return status(place)
     },
 

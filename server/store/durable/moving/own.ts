@@ -11,7 +11,7 @@ import { placeName, userName } from "../names.ts"
 
 export const invalid = (): Refused =>
   new Refused("INVALID_FIELD", {
-    message: "a record is of another place, or names what is not there",
+    message: "a record belongs to another scope, or refers to a missing record",
     metadata: { field: "records" },
   })
 

@@ -19,7 +19,8 @@ import { judging } from "./refusing.ts"
 export function deviceOfLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewLeaf {
   const leafKey = leaf.signatureKey
   const { body, hash } = judging(() => verifyDeviceCredential(leaf.identity, { ...papersOf(judge), leafKey }))
-  if (!fitsGroup(leaf, group)) throw new Refused("MLS_MALFORMED", { message: "a leaf does not support the group" })
+  if (!fitsGroup(leaf, group))
+    throw new Refused("MLS_MALFORMED", { message: "a leaf does not support the group's cipher suite or extensions" })
   return { deviceId: idOf("dev", body.deviceId), userId: idOf("prn", body.userId), credentialHash: hash }
 }
 
@@ -28,7 +29,7 @@ export function ownLeaf(judge: Judge, leaf: LeafNode, group: GroupContext): NewL
   const found = deviceOfLeaf(judge, leaf, group)
   const { device } = judge
   if (found.deviceId !== device.id || found.userId !== device.userId) {
-    throw new Refused("CREDENTIAL_REFUSED", { message: "the leaf is of another device" })
+    throw new Refused("CREDENTIAL_REFUSED", { message: "the leaf belongs to another device" })
   }
   return found
 }

@@ -49,7 +49,7 @@ export function nextTree(before: RatchetTree, commit: Commit, expected: Uint8Arr
   const after = treeAfter(before, commit)
   if (after === undefined) {
     throw new Refused("MLS_MALFORMED", {
-      message: "the commit does not fit the tree",
+      message: "the commit does not match the ratchet tree",
       metadata: { code: "MLS_WRONG_TREE" },
     })
   }

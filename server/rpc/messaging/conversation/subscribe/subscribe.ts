@@ -133,7 +133,7 @@ export async function* subscribe(
   }
 }
 
-const slow = () => new Refused("UNAVAILABLE", { message: "the reader did not keep up" })
+const slow = () => new Refused("UNAVAILABLE", { message: "the reader is too slow: open the stream again" })
 
 /** What there is already: logs that are ahead of the cursor, a welcome, few key packages. */
 async function* opening(

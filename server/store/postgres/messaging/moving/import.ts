@@ -35,7 +35,7 @@ const isUnnamed = (error: unknown): boolean =>
 
 const invalid = (cause?: unknown): Refused =>
   new Refused("INVALID_FIELD", {
-    message: "a record is of another place, or names what is not there",
+    message: "a record belongs to another scope, or refers to a missing record",
     metadata: { field: "records" },
     cause,
   })

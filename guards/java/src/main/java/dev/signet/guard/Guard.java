@@ -111,7 +111,7 @@ public final class Guard {
    * @throws IllegalStateException when the guard has no {@link Builder#permissions}
    */
   public AuthContext.Grants loadGrants(AuthContext caller) {
-    if (options.permissions == null) throw new IllegalStateException("loadGrants needs the guard's permissions");
+    if (options.permissions == null) throw new IllegalStateException("loadGrants requires the guard's permissions");
     PermissionSnapshot snapshot;
     try {
       snapshot = options.permissions.find(caller);

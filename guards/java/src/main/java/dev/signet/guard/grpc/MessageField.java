@@ -17,7 +17,7 @@ final class MessageField {
     this.steps = steps;
   }
 
-  /** @throws IllegalArgumentException when the message has no such field, or it is no single string. */
+  /** @throws IllegalArgumentException when the message has no such field, or it is not a singular string field. */
   static MessageField of(Descriptor input, String path) {
     var steps = new ArrayList<FieldDescriptor>();
     Descriptor at = input;
@@ -30,7 +30,7 @@ final class MessageField {
     }
     var last = steps.get(steps.size() - 1);
     if (last.getJavaType() != JavaType.STRING || last.isRepeated()) {
-      throw new IllegalArgumentException(input.getFullName() + ": \"" + path + "\" is no single string");
+      throw new IllegalArgumentException(input.getFullName() + ": \"" + path + "\" is not a singular string field");
     }
     return new MessageField(input, steps);
   }

@@ -43,8 +43,8 @@ public final class MethodRequirement {
   }
 
   private static Requirement parse(AuthRequirement wire, boolean isInComposite) {
-    // A check or an option that this version does not know must not be passed over.
-    if (!wire.getUnknownFields().asMap().isEmpty()) throw wrong("a check or an option that this guard does not know");
+    // A check or the requirement has an option that this version does not support must not be passed over.
+    if (!wire.getUnknownFields().asMap().isEmpty()) throw wrong("the requirement has a check or an option that this guard does not support");
     return checkOf(wire, isInComposite).with(optionsOf(wire));
   }
 
@@ -53,7 +53,7 @@ public final class MethodRequirement {
       case PUBLIC:
       case BODY_CREDENTIAL:
         var isPublic = wire.getCheckCase() == AuthRequirement.CheckCase.PUBLIC;
-        if (!(isPublic ? wire.getPublic() : wire.getBodyCredential())) throw wrong("a check is false: leave it out");
+        if (!(isPublic ? wire.getPublic() : wire.getBodyCredential())) throw wrong("a check is false: omit it");
         if (isInComposite) throw wrong("public or body_credential inside a composite");
         return isPublic ? Requirement.publicAccess() : Requirement.bodyCredential();
       case SCOPE:
@@ -71,23 +71,23 @@ public final class MethodRequirement {
             notEmpty("field", action.getField()));
       case KINDS:
         var kinds = wire.getKinds().getOfList();
-        if (kinds.isEmpty()) throw wrong("kinds without a kind");
+        if (kinds.isEmpty()) throw wrong("kinds must have at least one kind");
         return Requirement.kinds(kinds.stream().map(MethodRequirement::kindOf).toArray(PrincipalKind[]::new));
       case TENANT:
         return tenantOf(sourceOf(wire.getTenant().getFrom()), wire.getTenant().getField());
       case DELEGATED:
         var actors = wire.getDelegated().getActorsList();
-        if (actors.isEmpty()) throw wrong("delegated without an actor");
+        if (actors.isEmpty()) throw wrong("delegated must have at least one actor");
         return Requirement.delegated(actors.stream().map(one -> notEmpty("actor", one)).toArray(String[]::new));
       case DEVICE:
-        if (wire.getDevice().getProof()) throw wrong("a device's proof, which this guard does not check");
+        if (wire.getDevice().getProof()) throw wrong("this guard cannot verify a device proof");
         return Requirement.device();
       case ANY_OF:
         return Requirement.anyOf(partsOf(wire.getAnyOf()));
       case ALL_OF:
         return Requirement.allOf(partsOf(wire.getAllOf()));
       default:
-        throw wrong("a requirement without a check");
+        throw wrong("a requirement must have a check");
     }
   }
 
@@ -108,7 +108,7 @@ public final class MethodRequirement {
     var isOpen = List.of(AuthRequirement.CheckCase.PUBLIC, AuthRequirement.CheckCase.BODY_CREDENTIAL)
         .contains(wire.getCheckCase());
     if (isOpen && (wire.hasFreshness() || maxAuthAgeSeconds > 0)) {
-      throw wrong("it looks at no token that could be fresh");
+      throw wrong("it uses no token, so it cannot have freshness");
     }
     return new Options(wire.hasFreshness() ? freshnessOf(wire.getFreshness()) : null, maxAuthAgeSeconds,
         wire.getAllowDelegated());
@@ -165,7 +165,7 @@ public final class MethodRequirement {
   }
 
   private static String actionOf(String action) {
-    if (!ACTION.matcher(action).matches()) throw wrong("\"" + action + "\" is no service.resource.verb");
+    if (!ACTION.matcher(action).matches()) throw wrong("\"" + action + "\" must have the form service.resource.verb");
     return action;
   }
 
@@ -187,10 +187,10 @@ public final class MethodRequirement {
     if (from == Source.GRAPH) throw wrong("an RPC has no graph");
     // A name with -bin at its end has bytes in gRPC.
     if (from == Source.HEADER && (!HEADER.matcher(field).matches() || field.endsWith("-bin"))) {
-      throw wrong("\"" + field + "\" is no text header in lower case");
+      throw wrong("\"" + field + "\" is not a lower-case text header");
     }
     if (from != Source.PATH && from != Source.BODY) return;
-    if (method.isClientStreaming()) throw wrong(field + ": a stream of requests has no one field");
+    if (method.isClientStreaming()) throw wrong(field + ": a client stream has no single request field");
     MessageField.of(method.getInputType(), field);
   }
 

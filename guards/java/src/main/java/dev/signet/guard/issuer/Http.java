@@ -47,7 +47,7 @@ public final class Http {
   static URI address(String url) {
     var uri = URI.create(url);
     var isHttp = "https".equals(uri.getScheme()) || "http".equals(uri.getScheme());
-    if (!isHttp || uri.getHost() == null) throw new IllegalArgumentException("\"" + url + "\" is no http address");
+    if (!isHttp || uri.getHost() == null) throw new IllegalArgumentException("\"" + url + "\" is not an http address");
     return uri;
   }
 
@@ -91,11 +91,11 @@ public final class Http {
     try {
       var answer = answering.get(limits.timeoutMs(), TimeUnit.MILLISECONDS);
       if (answer.statusCode() != 200) throw new StatusException(answer.statusCode());
-      if (answer.body() == null) throw new IOException("the answer is larger than " + limits.maxBytes() + " bytes");
+      if (answer.body() == null) throw new IOException("the response exceeds " + limits.maxBytes() + " bytes");
       var text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(answer.body())).toString();
       return text.startsWith("\uFEFF") ? text.substring(1) : text;
     } catch (TimeoutException error) {
-      throw new IOException("the answer took longer than " + limits.timeoutMs() + " ms", error);
+      throw new IOException("the response took longer than " + limits.timeoutMs() + " ms", error);
     } catch (ExecutionException error) {
       if (error.getCause() instanceof IOException cause) throw cause;
       throw new IOException("no answer", error.getCause());

@@ -56,10 +56,10 @@ public final class Introspection implements Liveness.Introspector {
   private static boolean isActive(String text, AuthContext context) {
     var answer = Values.object(Json.parse(text).value());
     if (answer == null || !(answer.get("active") instanceof Boolean isActive)) {
-      throw new IllegalArgumentException("no introspection answer");
+      throw new IllegalArgumentException("the response is not an introspection response");
     }
     if (isActive && !context.tokenId().equals(answer.get("jti"))) {
-      throw new IllegalArgumentException("no introspection answer about this token");
+      throw new IllegalArgumentException("the introspection response is not about this token");
     }
     return isActive;
   }

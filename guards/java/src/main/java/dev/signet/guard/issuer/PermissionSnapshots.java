@@ -101,7 +101,7 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
     if (jws == null) return new Held(null, null, 0);
     var payload = verifier.verify(jws);
     var snapshot = payload.isRefused() ? null : Snapshots.parse(payload.value(), issuer, key);
-    if (snapshot == null) throw new IllegalStateException("the issuer's snapshot is not what was asked for");
+    if (snapshot == null) throw new IllegalStateException("the issuer's snapshot does not match the request");
     return new Held(snapshot, JwtVerifier.kidIn(jws), jws.length());
   }
 
@@ -115,7 +115,7 @@ public final class PermissionSnapshots implements PermissionSnapshot.Finder {
     try {
       var answer = Values.object(Json.parse(token.run(own -> http.get(address, own, LIMITS))).value());
       if (answer == null || !(answer.get("jws") instanceof String jws)) {
-        throw new IllegalStateException("no snapshot answer");
+        throw new IllegalStateException("the response is not a snapshot");
       }
       return jws;
     } catch (Http.StatusException error) {

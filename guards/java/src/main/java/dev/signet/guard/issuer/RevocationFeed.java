@@ -262,7 +262,7 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
       }
       if (statement.to() == statement.head()) return !statement.entries().isEmpty();
     }
-    throw new FeedException("UNREACHABLE", new IllegalStateException("the log has no end"));
+    throw new FeedException("UNREACHABLE", new IllegalStateException("the revocation log did not end within the page limit"));
   }
 
   private static String pathAt(Position position, int seconds) {

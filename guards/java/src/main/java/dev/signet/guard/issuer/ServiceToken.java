@@ -106,7 +106,7 @@ public final class ServiceToken {
         answer != null
             && answer.get("access_token") instanceof String
             && answer.get("expires_in") instanceof Number;
-    if (!isToken) throw new IllegalStateException("the token endpoint's answer has no token");
+    if (!isToken) throw new IllegalStateException("the token endpoint's response has no token");
     var token = (String) answer.get("access_token");
     var seconds = ((Number) answer.get("expires_in")).doubleValue();
     held = new Held(token, askedAtMs + (long) (seconds * 1_000) - RENEW_BEFORE_MS);

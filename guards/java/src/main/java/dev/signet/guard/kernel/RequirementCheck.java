@@ -23,7 +23,7 @@ public final class RequirementCheck {
   private static void check(Requirement requirement, Readable readable, boolean isInComposite) {
     var freshness = requirement.options().freshness();
     if (freshness != null) {
-      refuseIf(freshness.maxStalenessMs() < 0 || freshness.onStale() == null, "freshness without an age");
+      refuseIf(freshness.maxStalenessMs() < 0 || freshness.onStale() == null, "freshness requires max_staleness");
     }
     refuseIf(requirement.options().maxAuthAgeSeconds() < 0, "a negative age of the sign-in");
     if (requirement instanceof Requirement.Public || requirement instanceof Requirement.BodyCredential) {
@@ -41,9 +41,9 @@ public final class RequirementCheck {
     } else if (requirement instanceof Requirement.Device device) {
       refuseIf(device.proof(), "a device's proof is not checked here");
     } else if (requirement instanceof Requirement.Kinds kinds) {
-      refuseIf(kinds.of().isEmpty(), "kinds without a kind");
+      refuseIf(kinds.of().isEmpty(), "kinds must have at least one kind");
     } else if (requirement instanceof Requirement.Delegated delegated) {
-      refuseIf(delegated.actors().isEmpty() || delegated.actors().contains(""), "delegated without an actor");
+      refuseIf(delegated.actors().isEmpty() || delegated.actors().contains(""), "delegated must have at least one actor");
     } else if (requirement instanceof Requirement.Scope scope) {
       refuseIf(isEmpty(scope.scope()), "an empty scope");
     } else if (requirement instanceof Requirement.Action action) {

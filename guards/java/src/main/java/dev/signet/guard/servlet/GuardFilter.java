@@ -165,7 +165,7 @@ public final class GuardFilter implements Filter {
      * @throws IllegalArgumentException when the requirement cannot be checked there
      */
     public Builder path(String method, String path, Requirement requirement) {
-      if (!method.matches("[A-Z]+")) throw new IllegalArgumentException("\"" + method + "\" is no method in capitals");
+      if (!method.matches("[A-Z]+")) throw new IllegalArgumentException("\"" + method + "\" is not a method in capitals");
       add(method, new PathTemplate(path), requirement);
       return this;
     }
@@ -178,7 +178,7 @@ public final class GuardFilter implements Filter {
 
     /** The filter. */
     public GuardFilter build() {
-      if (routes.isEmpty()) throw new IllegalArgumentException("a filter without a path lets nothing through");
+      if (routes.isEmpty()) throw new IllegalArgumentException("a filter must have at least one path");
       return new GuardFilter(routes, maxBodyBytes);
     }
 

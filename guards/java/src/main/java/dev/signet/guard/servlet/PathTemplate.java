@@ -21,16 +21,16 @@ final class PathTemplate {
 
   /** @throws IllegalArgumentException when a variable's name is no name, or is there twice */
   PathTemplate(String template) {
-    if (!template.startsWith("/")) throw new IllegalArgumentException(template + ": a path begins with /");
+    if (!template.startsWith("/")) throw new IllegalArgumentException(template + ": a path must begin with /");
     for (var text : template.split("/", -1)) {
       var match = VARIABLE.matcher(text);
       var name = match.matches() ? match.group(1) : null;
       var isVariable = name != null;
       if (!isVariable && (text.contains("{") || text.contains("}"))) {
-        throw new IllegalArgumentException(template + ": " + text + " is no variable");
+        throw new IllegalArgumentException(template + ": " + text + " is not a path variable");
       }
       if (isVariable && names.put(name, segments.size()) != null) {
-        throw new IllegalArgumentException(template + ": a variable is there twice");
+        throw new IllegalArgumentException(template + ": a variable occurs twice");
       }
       segments.add(new Segment(text, name));
     }

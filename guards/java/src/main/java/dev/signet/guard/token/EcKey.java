@@ -27,11 +27,11 @@ final class EcKey implements VerifyKey {
   /** @throws IllegalArgumentException when x and y (32 bytes each) are no point of the curve. */
   static EcKey of(byte[] x, byte[] y) {
     var point = new ECPoint(new BigInteger(1, x), new BigInteger(1, y));
-    if (!isOnCurve(point)) throw new IllegalArgumentException("no point of P-256");
+    if (!isOnCurve(point)) throw new IllegalArgumentException("not a point of P-256");
     try {
       return new EcKey(KeyFactory.getInstance("EC").generatePublic(new ECPublicKeySpec(point, P256)));
     } catch (GeneralSecurityException error) {
-      throw new IllegalArgumentException("no key on P-256", error);
+      throw new IllegalArgumentException("not a P-256 key", error);
     }
   }
 

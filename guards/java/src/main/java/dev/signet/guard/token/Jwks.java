@@ -33,7 +33,7 @@ public final class Jwks {
       var jwk = Values.object(one);
       if (jwk == null || !isEs256(jwk)) continue;
       if (keys.put((String) jwk.get("kid"), keyOf(jwk)) != null) {
-        throw new IllegalArgumentException("two keys with one kid");
+        throw new IllegalArgumentException("two keys have the same kid");
       }
     }
     return keys;
@@ -52,7 +52,7 @@ public final class Jwks {
   private static VerifyKey keyOf(Map<String, Object> jwk) {
     var x = Encoded.bytes((String) jwk.get("x"));
     var y = Encoded.bytes((String) jwk.get("y"));
-    if (x == null || y == null) throw new IllegalArgumentException("a coordinate is no base64url");
+    if (x == null || y == null) throw new IllegalArgumentException("a coordinate is not base64url");
     return EcKey.of(x, y);
   }
 }
