@@ -145,7 +145,7 @@ const closesCycle: readonly string[] = [
   "server/edge/node/gateway/forward.ts -> server/edge/node/gateway/gateway.ts",
   "server/edge/node/gateway/grpc.ts -> server/edge/node/gateway/gateway.ts",
   "server/edge/worker/env.ts -> server/edge/worker/feed/object.ts",
-  "server/kernel/admin-ports.ts -> server/kernel/machine-ports.ts",
+  "server/kernel/administration/ports.ts -> server/kernel/machine/ports.ts",
   "server/kernel/authz/check.ts -> server/kernel/authz/authorize.ts",
   "server/node/fast-unary.ts -> server/node/rpc-plugin.ts",
   "server/serving/rest/etag.ts -> server/serving/rest/rest.ts",

@@ -1,12 +1,14 @@
 // Where the kernel stops: what the handlers are handed to act with. Implemented by server/store, server/keys and
 // server/providers, and put together by the programs.
-import type { AccountTx } from "./account-ports.ts"
-import type { AdministrationTx, PlaceFacts } from "./admin-ports.ts"
+
+import type { AdministrationTx, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type { AuditFilter } from "./audit/filter.ts"
 import type { Linked } from "./audit/verify-chains.ts"
+import type { Authorities } from "./authz/ports.ts"
 import type { AuthorityVersions } from "./authz/versions.ts"
+import type { AccountTx } from "./identity/account-ports.ts"
 import type {
   AppId,
   AuditEventId,
@@ -32,9 +34,8 @@ import type {
   Principals,
   Revocations,
   ServiceAccounts,
-} from "./machine-ports.ts"
-import type { Revocation } from "./machine-records.ts"
-import type { Authorities } from "./permission-ports.ts"
+} from "./machine/ports.ts"
+import type { Revocation } from "./machine/records.ts"
 import type {
   AccountKey,
   App,

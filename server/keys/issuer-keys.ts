@@ -7,7 +7,6 @@ import { issuerIdOf, keyIdOf } from "@signet/canonical/hash"
 import { type IssuerKeys, verifyIssuerKeySet } from "@signet/canonical/issuer-keys"
 import { nodeSigner, nodeVerify } from "@signet/canonical/node/ed25519"
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
 import {
   type IssuerKeyRecord,
   type IssuerKeyStore,
@@ -17,6 +16,7 @@ import {
   type ReceiptKeyStore,
   signingKey,
 } from "@signet/kernel/keys/issuer-keys"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { issuerKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"

@@ -1,4 +1,4 @@
-import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 import { keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
 import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify } from "jose"

@@ -1,7 +1,7 @@
 // The keys that tokens and statements are signed with, a set a purpose. Every process has its own ring; they agree
 // through the store.
 import { createPrivateKey, createPublicKey, type KeyObject, sign, webcrypto } from "node:crypto"
-import type { KeyRing, PublicJwk, Secrets, SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
+import type { KeyRing, PublicJwk, Secrets, SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 import { type KeyPurpose, keyPurposes, purposeOf } from "@signet/kernel/keys/purposes"
 import {
   type FreshKey,

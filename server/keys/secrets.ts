@@ -1,6 +1,6 @@
 // Hashing and sealing under secrets that are outside the database. Synchronous: node:crypto is faster so.
 import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { openUnder, sealUnder } from "./seal-under.ts"
 import { createSealingKeys, type SealingKeys } from "./sealing-keys.ts"
 

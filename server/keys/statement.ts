@@ -1,7 +1,7 @@
 // Statements of the audit, verified offline: by keys that are given, whether they still are published or not.
 import { createPublicKey, verify } from "node:crypto"
 import { type CheckpointClaims, checkpointType } from "@signet/kernel/audit/checkpoint"
-import type { PublicJwk } from "@signet/kernel/key-ports"
+import type { PublicJwk } from "@signet/kernel/keys/ports"
 
 /** @returns What the statement says; undefined when it is none, or signed by none of these keys. */
 export function openCheckpoint(jws: string, keys: readonly PublicJwk[]): CheckpointClaims | undefined {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { type Checkpoint, checkpointTarget, checkpointType } from "@signet/kernel/audit/checkpoint"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
-import type { KeyRing } from "@signet/kernel/key-ports"
+import type { KeyRing } from "@signet/kernel/keys/ports"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { ownEvent } from "../rpc/audit/audit.ts"
 import { isAnyPending, linkPending } from "../store/postgres/audit-chain.ts"

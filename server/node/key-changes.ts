@@ -1,6 +1,6 @@
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
-import type { SigningKeyRecord } from "@signet/kernel/key-ports"
+import type { SigningKeyRecord } from "@signet/kernel/keys/ports"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { KeyChange } from "../keys/key-ring.ts"
 

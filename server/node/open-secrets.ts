@@ -2,7 +2,7 @@
 // from the database.
 import { randomBytes } from "node:crypto"
 import type { AuditSeals } from "@signet/kernel/audit/seals"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { signingKeyLabel } from "@signet/kernel/keys/sealed-columns"
 import { createAuditSeals } from "../keys/audit-seals.ts"
 import { createSealingKeys, type SealingKeys } from "../keys/sealing-keys.ts"

@@ -1,6 +1,6 @@
 // The client secret of IDP_B: a token of our own, made for each request, so that none is worth stealing.
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { type CryptoKey, importPKCS8, SignJWT } from "jose"

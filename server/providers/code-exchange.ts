@@ -1,8 +1,8 @@
 // Trades an authorization code for an ID token (RFC 6749 section 4.1.3, RFC 7636).
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { ExternalCredential } from "@signet/kernel/identity/provider-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
-import type { ExternalCredential } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { type JsonAnswer, type Outbound, requestJson, unavailable } from "./bounded-request.ts"
 

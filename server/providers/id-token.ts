@@ -1,9 +1,9 @@
 // Verifies ID tokens. Fetching keys is provider-keys' part, judging claims the kernel's; between them is the signature.
 import { Refused } from "@signet/kernel/errors"
 import { judgeIdToken } from "@signet/kernel/identity/provider-client"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Vouched } from "@signet/kernel/identity/provider-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
-import type { Vouched } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { base64url } from "jose"
 import { type SignedTokenDeps, verifySignedToken } from "./signed-token.ts"

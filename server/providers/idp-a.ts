@@ -1,8 +1,8 @@
 // IDP_A: an OpenID provider whose apps send an ID token, or a code with its PKCE verifier.
 
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { IdentityProvider } from "@signet/kernel/identity/provider-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
-import type { IdentityProvider } from "@signet/kernel/provider-ports"
 import { type Fetch, outbound } from "./bounded-request.ts"
 import { exchangeCode } from "./code-exchange.ts"
 import { verifyIdToken } from "./id-token.ts"

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto"
 import { Refused } from "@signet/kernel/errors"
+import type { Vouched } from "@signet/kernel/identity/provider-ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
-import type { Vouched } from "@signet/kernel/provider-ports"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
 import { decodeJwt, decodeProtectedHeader } from "jose"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"

@@ -1,6 +1,6 @@
 // What IDP_B is asked over its back channel: what a code is worth, and to end what it gave for one.
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { type Outbound, requestEffect, unavailable } from "./bounded-request.ts"

@@ -1,8 +1,8 @@
 // IDP_B: an OpenID provider with two issuers, booleans in words, client secrets that are tokens, and news of its own.
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { IdentityProvider, NotificationReader, Vouched } from "@signet/kernel/identity/provider-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
-import type { IdentityProvider, NotificationReader, Vouched } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { type Fetch, outbound } from "./bounded-request.ts"
 import { vouch } from "./id-token.ts"

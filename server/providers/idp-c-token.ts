@@ -1,6 +1,6 @@
 // Verifies the access tokens of IDP_C: with the project's secret, or with its published keys, as it is configured.
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
 import { compactVerify } from "jose"

@@ -1,5 +1,5 @@
 import { inspect } from "node:util"
-import type { EmailProvider } from "@signet/kernel/provider-ports"
+import type { EmailProvider } from "@signet/kernel/identity/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { clientOfProject, reasonOf, secrets } from "../../test/support/email-project-suite.ts"

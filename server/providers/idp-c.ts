@@ -9,9 +9,9 @@ import {
   judgePresentedSession,
   sessionTokenProblem,
 } from "@signet/kernel/identity/email-session"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { EmailProvider, PasswordGuard, Vouched } from "@signet/kernel/identity/provider-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
-import type { EmailProvider, PasswordGuard, Vouched } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { base64url } from "jose"
 import { type Fetch, type JsonAnswer, outbound, requestEffect, requestJson } from "./bounded-request.ts"

@@ -1,7 +1,7 @@
 // Reads what IDP_B tells by itself: a JWS that comes without a sign-in, and without anybody who vouches for its sender.
 import { addressees, judgeNotification } from "@signet/kernel/identity/provider-notification"
+import type { ProviderNotification } from "@signet/kernel/identity/provider-ports"
 import type { Clock } from "@signet/kernel/ports"
-import type { ProviderNotification } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { invalid, readUnverified, type SignedTokenDeps, verifySignedToken } from "./signed-token.ts"
 

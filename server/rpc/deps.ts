@@ -1,6 +1,6 @@
-import type { KeyRing, Secrets } from "@signet/kernel/key-ports"
+import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/identity/provider-ports"
+import type { KeyRing, Secrets } from "@signet/kernel/keys/ports"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
-import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/provider-ports"
 import type { Provider } from "@signet/kernel/records"
 import type { RefusalAudit } from "./audit/refusals.ts"
 import type { Background } from "./background.ts"

@@ -1,7 +1,7 @@
 // Page tokens (AIP-158): the cursor and a keyed hash over it and over what the list is filtered by, so that a token of
 // another caller's list, or one made up, is refused.
 import { Refused } from "@signet/kernel/errors"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { encode } from "./base64url.ts"
 
 const macLength = 16

@@ -1,7 +1,7 @@
 // Pages of lists that are newest first (AIP-158).
 import { Refused } from "@signet/kernel/errors"
 import { type IdKinds, parseId } from "@signet/kernel/ids"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { buildPageToken, parsePageToken } from "./page-token.ts"
 
 const defaultPageSize = 50

@@ -1,6 +1,6 @@
 // What the contract's enums are called in the kernel. Validation has refused unknown numbers before.
 import type { DescEnum } from "@bufbuild/protobuf"
-import type { GrantLevel } from "@signet/kernel/admin-records"
+import type { GrantLevel } from "@signet/kernel/administration/records"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import type { Membership, Platform, Provider } from "@signet/kernel/records"

@@ -1,4 +1,4 @@
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { RefreshFacts, Tx } from "@signet/kernel/ports"

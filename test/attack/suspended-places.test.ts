@@ -1,6 +1,6 @@
 // A tenant or a context that is suspended, archived or not there gives nobody anything, whatever they hold. A principal,
 // an identity, an app or a membership that is suspended gives its owner nothing either: each state alone is enough.
-import type { PlaceStatus } from "@signet/kernel/admin-records"
+import type { PlaceStatus } from "@signet/kernel/administration/records"
 import { type ContextId, newId, type TenantId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, refusal } from "../support/clients.ts"

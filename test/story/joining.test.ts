@@ -1,6 +1,6 @@
 // Who is let in: by an invitation, after second thoughts, and not by an account that was given up.
 
-import type { Invitation } from "@signet/kernel/admin-records"
+import type { Invitation } from "@signet/kernel/administration/records"
 import { type IdentityId, newId, type PrincipalId, type TenantId } from "@signet/kernel/ids"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"

@@ -1,6 +1,6 @@
 // Administrators of a test server, each of another place: the installation, its app, another app, a tenant, a context.
 
-import type { Context, Tenant } from "@signet/kernel/admin-records"
+import type { Context, Tenant } from "@signet/kernel/administration/records"
 import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
 import type { App } from "@signet/kernel/records"

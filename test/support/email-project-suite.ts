@@ -1,7 +1,7 @@
 // What IDP_C is for the service, against whatever project a test brings: the stand-in, or Supabase Auth itself.
 import { Refused } from "@signet/kernel/errors"
+import type { EmailProvider } from "@signet/kernel/identity/provider-ports"
 import { clientSecretLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
-import type { EmailProvider } from "@signet/kernel/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { providerClient } from "@signet/kernel/testing/records"
 import { afterAll, beforeAll, expect, test } from "vitest"

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Clock } from "@signet/kernel/ports"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
 import { createDevelopmentIdpB } from "../../server/node/development/idp-b.ts"

@@ -1,6 +1,6 @@
 // Invitations, put into a test server's store as an administrator would make them.
 import { randomBytes } from "node:crypto"
-import type { Invitation } from "@signet/kernel/admin-records"
+import type { Invitation } from "@signet/kernel/administration/records"
 import { newId } from "@signet/kernel/ids"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { openPlace } from "./places.ts"

@@ -1,7 +1,7 @@
 // Service accounts, personal access tokens and policies, put into a test server's store as an administrator would.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
 import { newId } from "@signet/kernel/ids"
-import type { DelegationPolicy, Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
+import type { DelegationPolicy, Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine/records"
 import type { Membership } from "@signet/kernel/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { openPlace } from "./places.ts"

@@ -1,5 +1,5 @@
 // Tenants and contexts of a test's app, with ids that the test chose.
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { Store } from "@signet/kernel/ports"
 
 /** Makes the tenant and the context of the place, where they are not there yet. */

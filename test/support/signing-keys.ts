@@ -1,5 +1,5 @@
 // Signing keys in memory: a second implementation of the port, for what needs no database.
-import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 
 export function memorySigningKeys(): SigningKeys {
   const byKid = new Map<string, SigningKeyRecord>()

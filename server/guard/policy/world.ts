@@ -1,5 +1,5 @@
 // Who calls and what there is: the roles, scopes, resources and callers of a policy file.
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import { type AuthContext, contextOf } from "@signet/kernel/authz/context"
 import type { PermissionSnapshot, SnapshotRole } from "@signet/kernel/authz/effective"
 import type { HeldGrant, ResourceRef } from "@signet/kernel/authz/grants"

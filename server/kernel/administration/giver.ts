@@ -1,9 +1,10 @@
 // Who gave an invitation, when it is taken: weeks may lie in between.
-import type { Invitation } from "../admin-records.ts"
+
 import { isInside } from "../authz/administers.ts"
 import { scopesHeld } from "../authz/scopes.ts"
-import type { ServiceAccount } from "../machine-records.ts"
+import type { ServiceAccount } from "../machine/records.ts"
 import type { App, Membership, Principal } from "../records.ts"
+import type { Invitation } from "./records.ts"
 import { isOwnKey } from "./scopes.ts"
 
 /** Memberships of the giver in one app. */

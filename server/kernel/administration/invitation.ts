@@ -1,4 +1,4 @@
-import type { Invitation } from "../admin-records.ts"
+import type { Invitation } from "./records.ts"
 
 const hourMs = 3_600_000
 

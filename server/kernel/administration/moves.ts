@@ -1,6 +1,7 @@
 // What an administrator may make of the state of a thing. Nothing else changes a status from outside.
-import type { Invitation, PlaceStatus, Role } from "../admin-records.ts"
+
 import type { Membership, Principal, ProviderAccount, ProviderClient } from "../records.ts"
+import type { Invitation, PlaceStatus, Role } from "./records.ts"
 
 /** A change of status, and where it may begin. */
 export interface Move<Status extends string> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
-import type { GrantLevel, GrantNode, Role } from "../admin-records.ts"
 import { newId } from "../ids.ts"
 import { app } from "../testing/records.ts"
 import { invitationExpiryMs, invitationState } from "./invitation.ts"
+import type { GrantLevel, GrantNode, Role } from "./records.ts"
 import { grantProblem, grantState, levelOf, permissionProblem, roleProblem } from "./role.ts"
 
 const tenantId = newId("ten", 1, new Uint8Array(10))

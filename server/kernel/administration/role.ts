@@ -1,6 +1,7 @@
 // Permissions, the roles that name them, and where roles are granted.
-import type { Grant, GrantLevel, GrantNode, Role } from "../admin-records.ts"
+
 import { invalid, type Problem } from "./problem.ts"
+import type { Grant, GrantLevel, GrantNode, Role } from "./records.ts"
 import { isOwnKey } from "./scopes.ts"
 
 const permissionKey = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/

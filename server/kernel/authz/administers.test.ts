@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import { newId } from "../ids.ts"
 import { administersInstallation, isInside, outOfReach } from "./administers.ts"
 

@@ -1,5 +1,5 @@
 // Who administers what. The scope says which kind of thing, the place of the token says where.
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import type { AuthContext } from "./context.ts"
 
 /** A token of the installation's own app that is inside of no tenant and no context: it administers every app. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { Role } from "../admin-records.ts"
+import type { Role } from "../administration/records.ts"
 import type { AppScope, Membership } from "../records.ts"
 import { type AuthorityChange, membershipChange, roleChange, scopesChange } from "./authority-change.ts"
 

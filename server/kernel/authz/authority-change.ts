@@ -1,5 +1,5 @@
 // What a change of a record does to authority. One that gives and takes away takes away.
-import type { Role } from "../admin-records.ts"
+import type { Role } from "../administration/records.ts"
 import type { AppScope, Membership } from "../records.ts"
 
 /** "wider": what tokens say is still true. "narrower": tokens from before must go. */

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import { newId } from "../ids.ts"
 import { hasRoleAt, heldAt, isHeldAt, isHeldOn, type PermissionSnapshot } from "./effective.ts"
 import type { HeldGrant } from "./grants.ts"

@@ -1,6 +1,6 @@
 // What a token is good for: what its scopes let it use of what its principal was granted. Scopes of a delegated token
 // are within the delegation already. Nothing here takes away, so the order of anything changes nothing.
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import type { Grants } from "./context.ts"
 import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
 

@@ -1,4 +1,4 @@
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import type { AppId, ContextId, TenantId } from "../ids.ts"
 import type { AuthContext } from "./context.ts"
 

@@ -1,4 +1,4 @@
-import type { PlaceFacts } from "../admin-ports.ts"
+import type { PlaceFacts } from "../administration/ports.ts"
 import type { Reason } from "../errors.ts"
 import { principalInactivity } from "../identity/principal.ts"
 import type { LivenessFacts } from "../ports.ts"

@@ -1,5 +1,5 @@
 // A permission snapshot as the claims of a signed statement: what is written, and what is read of it.
-import type { Place } from "../admin-ports.ts"
+import type { Place } from "../administration/ports.ts"
 import { type AppId, type ContextId, type PrincipalId, parseId, type TenantId } from "../ids.ts"
 import type { PermissionSnapshot, SnapshotRole } from "./effective.ts"
 import type { HeldGrant } from "./grants.ts"

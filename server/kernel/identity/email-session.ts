@@ -1,7 +1,8 @@
 // What a session of IDP_C vouches for. Its signature is server/providers' part.
-import type { Vouched } from "../provider-ports.ts"
+
 import type { ProviderClient } from "../records.ts"
 import { isPast, isText, isTime, skewSeconds } from "./claim.ts"
+import type { Vouched } from "./provider-ports.ts"
 
 /** The project answers with a session that it has just made. */
 const maxAgeSeconds = 600

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { Invitation } from "../admin-records.ts"
+import type { Invitation } from "../administration/records.ts"
 import { newId } from "../ids.ts"
 import type { Membership, Principal } from "../records.ts"
 import { account, app, identity, membership, principal, providerClient } from "../testing/records.ts"

@@ -1,5 +1,5 @@
-import type { PlaceFacts } from "../admin-ports.ts"
-import type { Invitation } from "../admin-records.ts"
+import type { PlaceFacts } from "../administration/ports.ts"
+import type { Invitation } from "../administration/records.ts"
 import { isOpen } from "../authz/liveness.ts"
 import type { Reason } from "../errors.ts"
 import type { ContextId, TenantId } from "../ids.ts"

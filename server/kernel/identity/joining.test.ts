@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import type { PlaceFacts } from "../admin-ports.ts"
+import type { PlaceFacts } from "../administration/ports.ts"
 import type { Membership } from "../records.ts"
 import { invitation } from "../testing/admin-records.ts"
 import { membership, principal } from "../testing/records.ts"

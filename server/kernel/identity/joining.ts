@@ -1,7 +1,8 @@
 // What people do about memberships of their own: take and refuse invitations, ask, and leave.
-import type { PlaceFacts } from "../admin-ports.ts"
-import type { Invitation } from "../admin-records.ts"
+
 import { isLiveMembership, type Move, type Step, step } from "../administration/moves.ts"
+import type { PlaceFacts } from "../administration/ports.ts"
+import type { Invitation } from "../administration/records.ts"
 import { isOpen } from "../authz/liveness.ts"
 import type { Reason } from "../errors.ts"
 import type { AppId, PrincipalId } from "../ids.ts"

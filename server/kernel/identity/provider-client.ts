@@ -1,8 +1,8 @@
 // What an app's client at a provider may expect of an ID token. Signature and keys are server/providers' part.
 import { type ProviderClientId, parseId } from "../ids.ts"
-import type { Vouched } from "../provider-ports.ts"
 import type { ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
+import type { Vouched } from "./provider-ports.ts"
 
 /** How long after it was issued a token is taken for a sign-in. */
 const maxAgeSeconds = 600

@@ -1,7 +1,8 @@
 // What a provider tells by itself. Signature and keys are server/providers' part.
-import type { ProviderNotification } from "../provider-ports.ts"
+
 import type { ProviderAccount, ProviderClient } from "../records.ts"
 import { isOneOf, isPast, isText, isTime, skewSeconds } from "./claim.ts"
+import type { ProviderNotification } from "./provider-ports.ts"
 
 /** How long after it was made a notification is taken: the provider tries again when nobody answers. */
 const maxAgeSeconds = 86_400

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
-import type { SigningKeyRecord } from "../key-ports.ts"
+import type { SigningKeyRecord } from "./ports.ts"
 import { type FreshKey, isPublished, planCompromise, planRotation } from "./rotation.ts"
 
 const hour = 3_600_000

@@ -1,5 +1,5 @@
 // The life of a signing key: NEXT, CURRENT, PREVIOUS, RETIRED; or COMPROMISED, from anywhere and at once.
-import type { SigningKeyRecord } from "../key-ports.ts"
+import type { SigningKeyRecord } from "./ports.ts"
 
 /** A key that was made and is not kept yet. */
 export type FreshKey = Pick<SigningKeyRecord, "kid" | "purpose" | "publicJwk" | "privateSealed">

@@ -1,5 +1,5 @@
 import type { AuthContext } from "../authz/context.ts"
-import type { ServiceAccount } from "../machine-records.ts"
+import type { ServiceAccount } from "./records.ts"
 
 /**
  * True for the service that a token was issued to be shown to: the owner of its audience, and a tenant's own service

@@ -1,8 +1,8 @@
 // What the service certifies of an envelope key: whose it is, what its owner is, and where it may post.
 import type { Reason } from "../errors.ts"
 import { type AppId, type PrincipalId, parseId } from "../ids.ts"
-import type { ServiceAccount } from "../machine-records.ts"
 import { skewSeconds } from "../token/claims.ts"
+import type { ServiceAccount } from "./records.ts"
 
 /** How long a certificate is good, in seconds. A new one is to be had at any time, unless the key was revoked. */
 export const certificateSeconds = 86_400

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { newId } from "../ids.ts"
-import type { EnvelopeKey } from "../machine-records.ts"
 import { planEnvelopeKey, postable } from "./envelope-key.ts"
+import type { EnvelopeKey } from "./records.ts"
 
 const random = (last: number) => new Uint8Array(10).fill(last)
 const key: EnvelopeKey = {

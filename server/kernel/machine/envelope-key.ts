@@ -1,5 +1,5 @@
-import type { EnvelopeKey, ServiceAccount } from "../machine-records.ts"
 import { parseMailboxPattern } from "./mailbox.ts"
+import type { EnvelopeKey, ServiceAccount } from "./records.ts"
 
 /** As many as a rotation on two machines needs. */
 const mostKeys = 4

@@ -2,9 +2,9 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Reason } from "../errors.ts"
 import { newId } from "../ids.ts"
-import type { ServiceSecret } from "../machine-records.ts"
 import { serviceAccount, serviceKey, serviceSecret } from "../testing/machine-records.ts"
 import { app as anApp } from "../testing/records.ts"
+import type { ServiceSecret } from "./records.ts"
 import { accountProblem, planKey, planRotation, planSecret, secretState } from "./service-account.ts"
 
 const day = 86_400_000

@@ -2,8 +2,8 @@
 import { isOwnKey } from "../administration/scopes.ts"
 import type { Reason } from "../errors.ts"
 import type { ServiceAccountId } from "../ids.ts"
-import type { ServiceAccount, ServiceKey, ServiceSecret } from "../machine-records.ts"
 import type { App } from "../records.ts"
+import type { ServiceAccount, ServiceKey, ServiceSecret } from "./records.ts"
 
 const dayMs = 86_400_000
 

@@ -1,5 +1,5 @@
 // One of each record of administration, for tests that change a field.
-import type { Context, Grant, Invitation, Permission, Role, Tenant } from "../admin-records.ts"
+import type { Context, Grant, Invitation, Permission, Role, Tenant } from "../administration/records.ts"
 import { newId } from "../ids.ts"
 import { app, principal } from "./records.ts"
 

@@ -7,7 +7,7 @@ import type {
   ServiceKey,
   ServiceSecret,
   StandingDelegation,
-} from "../machine-records.ts"
+} from "../machine/records.ts"
 import { app, identity, principal } from "./records.ts"
 
 const random = Uint8Array.from({ length: 10 }, (_, i) => i * 5)

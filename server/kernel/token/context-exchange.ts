@@ -4,7 +4,7 @@ import { isWithin } from "../authz/envelope.ts"
 import { sessionOf } from "../authz/liveness.ts"
 import type { Reason } from "../errors.ts"
 import { isAddressee } from "../machine/addressee.ts"
-import type { ServiceAccount } from "../machine-records.ts"
+import type { ServiceAccount } from "../machine/records.ts"
 import type { OAuthError } from "./oauth-error.ts"
 
 export interface ContextQuestion {

@@ -2,7 +2,7 @@
 import type { AuthContext } from "../authz/context.ts"
 import type { Reason } from "../errors.ts"
 import type { TenantId } from "../ids.ts"
-import type { DelegationPolicy, ServiceAccount, StandingDelegation } from "../machine-records.ts"
+import type { DelegationPolicy, ServiceAccount, StandingDelegation } from "../machine/records.ts"
 import type { OAuthError } from "./oauth-error.ts"
 
 /** The longest life of a delegated token, in seconds, whatever a policy says. */

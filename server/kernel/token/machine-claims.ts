@@ -3,7 +3,7 @@
 import type { AuthContext } from "../authz/context.ts"
 import { type AuthorityVersions, versionClaims } from "../authz/versions.ts"
 import type { ContextId, IdentityId, PrincipalId, SessionId, TenantId, TokenId } from "../ids.ts"
-import type { Pat, ServiceAccount } from "../machine-records.ts"
+import type { Pat, ServiceAccount } from "../machine/records.ts"
 import type { AccessTokenClaims } from "./claims.ts"
 
 /** What every token is made with. Times are seconds since the Unix epoch. */

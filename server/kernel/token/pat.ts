@@ -3,7 +3,7 @@ import { intersect, scopesHeld } from "../authz/scopes.ts"
 import type { Reason } from "../errors.ts"
 import { principalInactivity } from "../identity/principal.ts"
 import type { ContextId } from "../ids.ts"
-import type { Pat } from "../machine-records.ts"
+import type { Pat } from "../machine/records.ts"
 import type { App, Identity, Membership, Principal } from "../records.ts"
 
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
 // What an administrator may put into a policy, and a user into a standing delegation. Decided when they are made; an
 // exchange decides again, with what holds then.
-import type { DelegationPolicy } from "../machine-records.ts"
+import type { DelegationPolicy } from "../machine/records.ts"
 import type { App } from "../records.ts"
 
 /** The longest that a standing delegation holds, in seconds. */

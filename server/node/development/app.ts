@@ -1,7 +1,7 @@
 // The app that the development profile starts with, and its clients at the stand-in provider.
 
 import { newId } from "@signet/kernel/ids"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { App, Platform, ProviderClient } from "@signet/kernel/records"
 

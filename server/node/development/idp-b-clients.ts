@@ -1,7 +1,7 @@
 // What the stand-in for IDP_B and the development app's clients of it have agreed on.
 
 import { newId } from "@signet/kernel/ids"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Platform, ProviderClient } from "@signet/kernel/records"
 import { developmentAppId, developmentClients, fixed, madeAtMs } from "./app.ts"

@@ -1,4 +1,4 @@
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { Store } from "@signet/kernel/ports"
 import { buildDevelopmentApp, buildProviderClients, developmentAppId, partner } from "./app.ts"
 import type { DevelopmentIdp } from "./idp.ts"

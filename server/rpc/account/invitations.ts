@@ -1,6 +1,6 @@
 // An invitation is answered once: who answers second finds it answered.
 import type { HandlerContext } from "@connectrpc/connect"
-import type { Invitation } from "@signet/kernel/admin-records"
+import type { Invitation } from "@signet/kernel/administration/records"
 import { acceptanceProblem, declineProblem } from "@signet/kernel/identity/joining"
 import type { Membership } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"

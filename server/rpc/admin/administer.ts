@@ -1,7 +1,7 @@
 // What every administrative call begins and ends with: a caller, one transaction, and what is written down of it. A call
 // that is out of its caller's reach is written down too, in a transaction of its own: that of the work has been undone.
 import type { HandlerContext } from "@connectrpc/connect"
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { administersInstallation, outOfReach } from "@signet/kernel/authz/administers"
 import type { AuthContext } from "@signet/kernel/authz/context"

@@ -2,7 +2,7 @@
 import { defaultSettings } from "@signet/kernel/administration/app"
 import { administrationScopes } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
-import type { Pat } from "@signet/kernel/machine-records"
+import type { Pat } from "@signet/kernel/machine/records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App, Identity, Membership, Principal } from "@signet/kernel/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"

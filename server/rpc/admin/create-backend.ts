@@ -3,8 +3,8 @@
 
 import { transferScope } from "@signet/kernel/administration/scopes"
 import { newId } from "@signet/kernel/ids"
+import type { ServiceAccount } from "@signet/kernel/machine/records"
 import { planRotation } from "@signet/kernel/machine/service-account"
-import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App } from "@signet/kernel/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"

@@ -1,6 +1,6 @@
 // Look-ups of what a request names, each with its parents: what is of another app, or out of reach, is as good as none.
-import type { Place } from "@signet/kernel/admin-ports"
-import type { Context, Tenant } from "@signet/kernel/admin-records"
+import type { Place } from "@signet/kernel/administration/ports"
+import type { Context, Tenant } from "@signet/kernel/administration/records"
 import { outOfReach } from "@signet/kernel/authz/administers"
 import { Refused } from "@signet/kernel/errors"
 import { type AppId, type PrincipalId, parseId } from "@signet/kernel/ids"

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
-import type { Grant } from "@signet/kernel/admin-records"
+import type { Grant } from "@signet/kernel/administration/records"
 import { grantProblem, grantState, maxGrants } from "@signet/kernel/administration/role"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"

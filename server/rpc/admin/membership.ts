@@ -1,6 +1,7 @@
 // Memberships as administrators change them, with what hangs on them.
-import type { Place } from "@signet/kernel/admin-ports"
+
 import { isLiveMembership, membershipMoves } from "@signet/kernel/administration/moves"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { AuditKind } from "@signet/kernel/audit/event"
 import { isInside } from "@signet/kernel/authz/administers"
 import { parseId } from "@signet/kernel/ids"

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
-import type { Place } from "@signet/kernel/admin-ports"
 import { isLiveMembership } from "@signet/kernel/administration/moves"
+import type { Place } from "@signet/kernel/administration/ports"
 import { memberScopesProblem } from "@signet/kernel/administration/scopes"
 import { Refused } from "@signet/kernel/errors"
 import { parseId } from "@signet/kernel/ids"

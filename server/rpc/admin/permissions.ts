@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ServiceImpl } from "@connectrpc/connect"
-import type { Permission } from "@signet/kernel/admin-records"
+import type { Permission } from "@signet/kernel/administration/records"
 import { permissionProblem } from "@signet/kernel/administration/role"
 import { Refused } from "@signet/kernel/errors"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"

@@ -2,7 +2,7 @@
 
 import { Refused } from "@signet/kernel/errors"
 import type { ProviderClientId } from "@signet/kernel/ids"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel, type SealedLabel, tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { Provider } from "@signet/kernel/records"
 

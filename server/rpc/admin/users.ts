@@ -1,9 +1,9 @@
 // People, found by what others know them by: the address that a provider verified, or a provider's own id of them.
 import type { ServiceImpl } from "@connectrpc/connect"
-import type { PersonSearch } from "@signet/kernel/account-ports"
 import { isLiveMembership } from "@signet/kernel/administration/moves"
 import { outOfReach } from "@signet/kernel/authz/administers"
 import { Refused } from "@signet/kernel/errors"
+import type { PersonSearch } from "@signet/kernel/identity/account-ports"
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
 import type { Principal } from "@signet/kernel/records"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"

@@ -1,6 +1,6 @@
 // Chains and checkpoints as they are handed out: with all that a caller needs to verify them, and no more than they may see.
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import { type CheckpointHeads, merkleProof } from "@signet/kernel/audit/checkpoint"
 import { rowText, shardOf } from "@signet/kernel/audit/row"
 import type { Linked } from "@signet/kernel/audit/verify-chains"

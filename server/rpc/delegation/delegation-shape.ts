@@ -1,7 +1,7 @@
 // Policies and standing delegations as the contract says them.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
-import type * as kernel from "@signet/kernel/machine-records"
+import type * as kernel from "@signet/kernel/machine/records"
 import type { DelegationPolicySchema, DelegationSchema } from "@signet/proto/auth/v1/delegation_service"
 import { PrincipalKind } from "@signet/proto/authz/v1/context"
 

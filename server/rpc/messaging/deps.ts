@@ -1,6 +1,6 @@
 import type { Verify } from "@signet/canonical/ed25519"
 import type { IssuerKeys } from "@signet/canonical/issuer-keys"
-import type { Secrets } from "@signet/kernel/key-ports"
+import type { Secrets } from "@signet/kernel/keys/ports"
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kernel/messaging/ports"

@@ -1,4 +1,4 @@
-import type { KeyRing } from "@signet/kernel/key-ports"
+import type { KeyRing } from "@signet/kernel/keys/ports"
 import { type RevocationStatement, statementClaims, statementType } from "@signet/kernel/revocation/statement"
 
 /** Signs statements; what many readers are told at the same time is signed once. */

@@ -10,7 +10,7 @@ import {
   longestCertificateMs,
 } from "@signet/kernel/machine/envelope-certificate"
 import { planEnvelopeKey, postable } from "@signet/kernel/machine/envelope-key"
-import type { EnvelopeKey, ServiceAccount } from "@signet/kernel/machine-records"
+import type { EnvelopeKey, ServiceAccount } from "@signet/kernel/machine/records"
 import type { Tx } from "@signet/kernel/ports"
 import { callerOf } from "../../serving/call/call.ts"
 import type { Deps } from "../deps.ts"

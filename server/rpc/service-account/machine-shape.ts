@@ -1,8 +1,8 @@
 // Records of machines as the contract says them. No hash and no secret has a place in these messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type * as kernel from "@signet/kernel/machine/records"
 import { secretState } from "@signet/kernel/machine/service-account"
-import type * as kernel from "@signet/kernel/machine-records"
 import { patState } from "@signet/kernel/token/pat"
 import { Pat_Status, type PatSchema } from "@signet/proto/auth/v1/pat_service"
 import {

@@ -1,6 +1,6 @@
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
-import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { ServiceAccount } from "@signet/kernel/machine/records"
 import type { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
 import { sessionUserOf } from "../../serving/call/call.ts"
 import type { Deps } from "../deps.ts"

@@ -1,9 +1,9 @@
 // Who the client is. Unknown, unproven and disabled clients are refused by one answer, after the same statement.
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
 import type { Refused } from "@signet/kernel/errors"
+import type { ClientCalls, ClientFacts } from "@signet/kernel/machine/ports"
+import type { ServiceAccount } from "@signet/kernel/machine/records"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
-import type { ClientCalls, ClientFacts } from "@signet/kernel/machine-ports"
-import type { ServiceAccount } from "@signet/kernel/machine-records"
 import type { Tx } from "@signet/kernel/ports"
 import type { Principal } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"

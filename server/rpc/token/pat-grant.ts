@@ -2,7 +2,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
-import type { Pat } from "@signet/kernel/machine-records"
+import type { Pat } from "@signet/kernel/machine/records"
 import type { Tx } from "@signet/kernel/ports"
 import type { Membership } from "@signet/kernel/records"
 import { buildPatClaims } from "@signet/kernel/token/machine-claims"

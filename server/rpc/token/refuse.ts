@@ -1,5 +1,5 @@
 import { type Reason, Refused } from "@signet/kernel/errors"
-import type { ClientFacts } from "@signet/kernel/machine-ports"
+import type { ClientFacts } from "@signet/kernel/machine/ports"
 import { type OAuthError, oauthErrorOf } from "@signet/kernel/token/oauth-error"
 import { audited } from "../audit/refusals.ts"
 

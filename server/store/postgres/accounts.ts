@@ -1,4 +1,4 @@
-import type { AccountAdministration } from "@signet/kernel/admin-ports"
+import type { AccountAdministration } from "@signet/kernel/administration/ports"
 import type { ProviderAccount } from "@signet/kernel/records"
 import { sql } from "kysely"
 import { erase } from "./erase.ts"

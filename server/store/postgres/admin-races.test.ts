@@ -1,5 +1,5 @@
 // Administrators who meet each other, and people who sign in meanwhile.
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import { isOpen } from "@signet/kernel/authz/liveness"
 import type { Store } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"

@@ -1,5 +1,5 @@
 // The tables of 0004_administration.sql, as kysely sees them; schema.ts has the others.
-import type { Context, Grant, GrantLevel, Invitation, PlaceStatus, Role } from "@signet/kernel/admin-records"
+import type { Context, Grant, GrantLevel, Invitation, PlaceStatus, Role } from "@signet/kernel/administration/records"
 import type {
   AppId,
   ContextId,

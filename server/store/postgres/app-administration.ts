@@ -1,4 +1,4 @@
-import type { AppAdministration } from "@signet/kernel/admin-ports"
+import type { AppAdministration } from "@signet/kernel/administration/ports"
 import { appFromRow, appToRow, clientFromRow, clientToRow } from "./apps.ts"
 import { newestFirst } from "./page.ts"
 import type { Database } from "./sql.ts"

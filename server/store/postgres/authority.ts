@@ -1,7 +1,7 @@
 // The one place where versions rise: whatever changes authority calls it in its own transaction.
 import type { AuthorityChange } from "@signet/kernel/authz/authority-change"
+import type { Authorities } from "@signet/kernel/authz/ports"
 import type { AppId, PrincipalId } from "@signet/kernel/ids"
-import type { Authorities } from "@signet/kernel/permission-ports"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { findSnapshot } from "./permission-snapshot.ts"
 import { revocations } from "./revocations.ts"

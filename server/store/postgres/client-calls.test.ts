@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Ask } from "@signet/kernel/limits/ports"
-import type { ServiceSecret } from "@signet/kernel/machine-records"
+import type { ServiceSecret } from "@signet/kernel/machine/records"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { membership, providerClient } from "@signet/kernel/testing/records"

@@ -1,6 +1,6 @@
 // Calls of clients, a statement each and outside of any transaction: what a statement writes is kept by itself.
 import type { Taken } from "@signet/kernel/limits/ports"
-import type { ClientCalls } from "@signet/kernel/machine-ports"
+import type { ClientCalls } from "@signet/kernel/machine/ports"
 import { appendText, appendValues } from "./audit.ts"
 import { type ClientRow, clientOf, clientText, clientValues, findClient } from "./client-facts.ts"
 import { type CountedRow, countingText, countingValues, isRefusedText, limitCounts, takenOf } from "./limits.ts"

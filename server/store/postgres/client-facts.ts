@@ -1,7 +1,7 @@
 // What decides about a client's call, in one statement: one instant, and one round trip.
-import type { PlaceStatus } from "@signet/kernel/admin-records"
+import type { PlaceStatus } from "@signet/kernel/administration/records"
 import type { ContextId, ServiceSecretId, TenantId } from "@signet/kernel/ids"
-import type { ClientFacts, ClientQuestion } from "@signet/kernel/machine-ports"
+import type { ClientFacts, ClientQuestion } from "@signet/kernel/machine/ports"
 import type { App, Membership, Principal } from "@signet/kernel/records"
 import { endedText } from "./memberships.ts"
 import { placeFactsOf, placeText } from "./places.ts"

@@ -1,5 +1,5 @@
-import type { Contexts } from "@signet/kernel/admin-ports"
-import type { Context } from "@signet/kernel/admin-records"
+import type { Contexts } from "@signet/kernel/administration/ports"
+import type { Context } from "@signet/kernel/administration/records"
 import type { Selectable } from "kysely"
 import type { ContextTable } from "./admin-schema.ts"
 import { newestFirst, only } from "./page.ts"

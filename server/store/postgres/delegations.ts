@@ -1,5 +1,5 @@
-import type { Delegations } from "@signet/kernel/machine-ports"
-import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machine-records"
+import type { Delegations } from "@signet/kernel/machine/ports"
+import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { DelegationPolicyTable, DelegationTable } from "./machine-schema.ts"
 import { after } from "./page.ts"

@@ -1,5 +1,5 @@
-import type { EnvelopeKeys } from "@signet/kernel/machine-ports"
-import type { EnvelopeKey } from "@signet/kernel/machine-records"
+import type { EnvelopeKeys } from "@signet/kernel/machine/ports"
+import type { EnvelopeKey } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { EnvelopeKeyTable } from "./machine-schema.ts"
 import { at, atOrNull, type Database, msOrNull } from "./sql.ts"

@@ -1,4 +1,4 @@
-import type { Grant } from "@signet/kernel/admin-records"
+import type { Grant } from "@signet/kernel/administration/records"
 import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"

@@ -1,5 +1,5 @@
-import type { Grants } from "@signet/kernel/admin-ports"
-import type { Grant } from "@signet/kernel/admin-records"
+import type { Grants } from "@signet/kernel/administration/ports"
+import type { Grant } from "@signet/kernel/administration/records"
 import { type Selectable, sql } from "kysely"
 import type { GrantTable } from "./admin-schema.ts"
 import { raiseAuthority, raisePolicy } from "./authority.ts"

@@ -1,5 +1,5 @@
-import type { Invitations } from "@signet/kernel/admin-ports"
-import type { Invitation } from "@signet/kernel/admin-records"
+import type { Invitations } from "@signet/kernel/administration/ports"
+import type { Invitation } from "@signet/kernel/administration/records"
 import { type Selectable, sql } from "kysely"
 import type { InvitationTable } from "./admin-schema.ts"
 import { newestFirst, only } from "./page.ts"

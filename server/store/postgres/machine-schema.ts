@@ -11,7 +11,7 @@ import type {
   ServiceSecretId,
   TenantId,
 } from "@signet/kernel/ids"
-import type { ClientAuthMethod, Pat, Revocation, ServiceAccount } from "@signet/kernel/machine-records"
+import type { ClientAuthMethod, Pat, Revocation, ServiceAccount } from "@signet/kernel/machine/records"
 import type { Generated } from "kysely"
 
 type Texts = readonly string[]

@@ -1,4 +1,4 @@
-import type { Members } from "@signet/kernel/admin-ports"
+import type { Members } from "@signet/kernel/administration/ports"
 import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
 import { raiseAuthority } from "./authority.ts"

@@ -1,4 +1,4 @@
-import type { PasswordHolds } from "@signet/kernel/account-ports"
+import type { PasswordHolds } from "@signet/kernel/identity/account-ports"
 import { at, type Database } from "./sql.ts"
 
 export function passwordHolds(db: Database): PasswordHolds {

@@ -1,5 +1,5 @@
-import type { Pats } from "@signet/kernel/machine-ports"
-import type { Pat } from "@signet/kernel/machine-records"
+import type { Pats } from "@signet/kernel/machine/ports"
+import type { Pat } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { PatTable } from "./machine-schema.ts"
 import { after } from "./page.ts"

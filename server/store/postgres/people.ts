@@ -1,5 +1,5 @@
-import type { People } from "@signet/kernel/account-ports"
 import { liveMembershipStatuses } from "@signet/kernel/administration/moves"
+import type { People } from "@signet/kernel/identity/account-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import type { Selectable } from "kysely"
 import { delegationFromRow } from "./delegations.ts"

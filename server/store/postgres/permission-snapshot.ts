@@ -1,4 +1,4 @@
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { HeldGrant } from "@signet/kernel/authz/grants"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"

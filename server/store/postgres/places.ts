@@ -1,5 +1,5 @@
-import type { Place, PlaceFacts, Places } from "@signet/kernel/admin-ports"
-import type { PlaceStatus } from "@signet/kernel/admin-records"
+import type { Place, PlaceFacts, Places } from "@signet/kernel/administration/ports"
+import type { PlaceStatus } from "@signet/kernel/administration/records"
 import { type Database, run } from "./sql.ts"
 
 export interface PlaceRow {

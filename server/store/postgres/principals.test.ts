@@ -1,6 +1,6 @@
 import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
+import { reactivationMs } from "@signet/kernel/machine/ports"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
-import { reactivationMs } from "@signet/kernel/machine-ports"
 import type { Store } from "@signet/kernel/ports"
 import { serviceKey } from "@signet/kernel/testing/machine-records"
 import { longestContextMs } from "@signet/kernel/token/context-claims"

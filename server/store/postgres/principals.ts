@@ -1,7 +1,7 @@
 import type { PatId, PrincipalId } from "@signet/kernel/ids"
 import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
+import { type Principals, reactivationMs } from "@signet/kernel/machine/ports"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
-import { type Principals, reactivationMs } from "@signet/kernel/machine-ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { raiseAuthorityEverywhere } from "./authority.ts"

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import type { Revocation } from "@signet/kernel/machine-records"
+import type { Revocation } from "@signet/kernel/machine/records"
 import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"

@@ -1,5 +1,5 @@
-import type { AssertionUses, Revocations } from "@signet/kernel/machine-ports"
-import type { Revocation } from "@signet/kernel/machine-records"
+import type { AssertionUses, Revocations } from "@signet/kernel/machine/ports"
+import type { Revocation } from "@signet/kernel/machine/records"
 import { at, type Database, run } from "./sql.ts"
 
 // What changes is told again: it waits for a new place in the log, and keeps the old one until then.

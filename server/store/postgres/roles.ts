@@ -1,5 +1,5 @@
-import type { Roles } from "@signet/kernel/admin-ports"
-import type { Permission, Role } from "@signet/kernel/admin-records"
+import type { Roles } from "@signet/kernel/administration/ports"
+import type { Permission, Role } from "@signet/kernel/administration/records"
 import { roleChange } from "@signet/kernel/authz/authority-change"
 import { type Selectable, sql } from "kysely"
 import type { PermissionTable, RoleTable } from "./admin-schema.ts"

@@ -13,7 +13,7 @@ import type {
   SessionId,
   TenantId,
 } from "@signet/kernel/ids"
-import type { PublicJwk, SigningKeyRecord } from "@signet/kernel/key-ports"
+import type { PublicJwk, SigningKeyRecord } from "@signet/kernel/keys/ports"
 import type {
   App,
   AppScope,

@@ -1,5 +1,5 @@
 // The seam between rows of service accounts and their records.
-import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { ServiceAccount } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { ServiceAccountTable } from "./machine-schema.ts"
 import { at } from "./sql.ts"

@@ -1,6 +1,6 @@
 import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
-import type { ServiceAccounts } from "@signet/kernel/machine-ports"
-import type { ServiceAccount } from "@signet/kernel/machine-records"
+import type { ServiceAccounts } from "@signet/kernel/machine/ports"
+import type { ServiceAccount } from "@signet/kernel/machine/records"
 import { raiseAuthority } from "./authority.ts"
 import { findClient } from "./client-facts.ts"
 import { memberships } from "./memberships.ts"

@@ -1,5 +1,5 @@
-import type { ServiceAccounts } from "@signet/kernel/machine-ports"
-import type { ServiceKey, ServiceSecret } from "@signet/kernel/machine-records"
+import type { ServiceAccounts } from "@signet/kernel/machine/ports"
+import type { ServiceKey, ServiceSecret } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { ServiceKeyTable, ServiceSecretTable } from "./machine-schema.ts"
 import { at, atOrNull, bytes, type Database, insertInto, msOrNull, run } from "./sql.ts"

@@ -1,4 +1,4 @@
-import type { SessionEndings } from "@signet/kernel/admin-ports"
+import type { SessionEndings } from "@signet/kernel/administration/ports"
 import type { Store } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
 import { afterAll, beforeAll, expect, test } from "vitest"

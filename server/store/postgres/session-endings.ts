@@ -1,6 +1,6 @@
-import type { SessionEndings } from "@signet/kernel/admin-ports"
+import type { SessionEndings } from "@signet/kernel/administration/ports"
 import type { SessionId } from "@signet/kernel/ids"
-import type { LiftableRevocation } from "@signet/kernel/machine-ports"
+import type { LiftableRevocation } from "@signet/kernel/machine/ports"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { type RawBuilder, sql } from "kysely"

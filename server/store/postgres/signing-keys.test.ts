@@ -1,4 +1,4 @@
-import type { SigningKeyRecord } from "@signet/kernel/key-ports"
+import type { SigningKeyRecord } from "@signet/kernel/keys/ports"
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest"
 import {
   describeOnEachStore,

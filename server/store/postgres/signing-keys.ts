@@ -1,4 +1,4 @@
-import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/key-ports"
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
 import type { Selectable } from "kysely"
 import { retried } from "./retry.ts"
 import { hasRevoked, revocations } from "./revocations.ts"

@@ -1,5 +1,5 @@
-import type { Tenants } from "@signet/kernel/admin-ports"
-import type { Tenant } from "@signet/kernel/admin-records"
+import type { Tenants } from "@signet/kernel/administration/ports"
+import type { Tenant } from "@signet/kernel/administration/records"
 import type { Selectable } from "kysely"
 import type { TenantTable } from "./admin-schema.ts"
 import { newestFirst } from "./page.ts"

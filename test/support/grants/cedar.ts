@@ -2,7 +2,7 @@
 // roles and scopes are groups of actions, and a grant is a policy.
 import type { Context, Decision, EntityJson, EntityUidJson } from "@cedar-policy/cedar-wasm/nodejs"
 import { preparsePolicySet, statefulIsAuthorized } from "@cedar-policy/cedar-wasm/nodejs"
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
 import type { GrantModel } from "./model.ts"
 

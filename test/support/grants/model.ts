@@ -1,5 +1,5 @@
 // Random apps with tenants, contexts and resources, and what somebody was granted in them.
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { PermissionSnapshot, SnapshotRole } from "@signet/kernel/authz/effective"
 import type { HeldGrant, ResourceRef } from "@signet/kernel/authz/grants"
 import type { AppId, ContextId, TenantId } from "@signet/kernel/ids"

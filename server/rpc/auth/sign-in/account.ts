@@ -1,9 +1,9 @@
 // A provider account that is used: what the provider says of it now is kept.
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
 import { formatProviderToken } from "@signet/kernel/identity/provider-client"
+import type { Vouched } from "@signet/kernel/identity/provider-ports"
 import type { ProviderAccountId } from "@signet/kernel/ids"
 import { providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
-import type { Vouched } from "@signet/kernel/provider-ports"
 import type { ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { Entry } from "./entry.ts"

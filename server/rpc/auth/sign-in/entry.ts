@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect"
+import type { Vouched } from "@signet/kernel/identity/provider-ports"
 import type { Tx } from "@signet/kernel/ports"
-import type { Vouched } from "@signet/kernel/provider-ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { SignInRequest } from "./request.ts"

@@ -1,6 +1,6 @@
 // What the store knows of who signs in, locked: whoever ends an account, a person or an invitation at the same moment
 // comes before, and is seen, or after, and finds the session.
-import type { Place } from "@signet/kernel/admin-ports"
+import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"

@@ -1,6 +1,7 @@
 // An invitation as it is worth something when it is taken.
-import type { Invitation } from "@signet/kernel/admin-records"
+
 import { isOfGiver, isStillGiven } from "@signet/kernel/administration/giver"
+import type { Invitation } from "@signet/kernel/administration/records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"

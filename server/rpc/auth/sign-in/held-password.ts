@@ -1,5 +1,5 @@
 // A password that may be a stranger's is taken from nobody until it was replaced, also when something fails in between.
-import type { PasswordGuard } from "@signet/kernel/provider-ports"
+import type { PasswordGuard } from "@signet/kernel/identity/provider-ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { Entry } from "./entry.ts"

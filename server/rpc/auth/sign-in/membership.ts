@@ -1,9 +1,9 @@
 // The memberships that a sign-in makes: that of the app as a whole, and the one that an invitation is for.
-import type { Invitation } from "@signet/kernel/admin-records"
+import type { Invitation } from "@signet/kernel/administration/records"
 import { isText } from "@signet/kernel/identity/claim"
 import { normalizeEmail } from "@signet/kernel/identity/first-login"
+import type { Vouched } from "@signet/kernel/identity/provider-ports"
 import { newId } from "@signet/kernel/ids"
-import type { Vouched } from "@signet/kernel/provider-ports"
 import type { Membership, Principal } from "@signet/kernel/records"
 import { auditEvent } from "../../audit/audit.ts"
 import type { Entry } from "./entry.ts"

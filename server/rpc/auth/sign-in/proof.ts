@@ -1,6 +1,6 @@
 // What a person shows, and the provider that is asked about it.
 import { Refused } from "@signet/kernel/errors"
-import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/provider-ports"
+import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/identity/provider-ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import type { Facts } from "../../audit/audit.ts"
 import { audited } from "../../audit/refusals.ts"

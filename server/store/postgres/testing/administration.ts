@@ -1,6 +1,6 @@
 // What administrators manage, with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
-import type { Context, Grant, Invitation, Permission, Role, Tenant } from "@signet/kernel/admin-records"
+import type { Context, Grant, Invitation, Permission, Role, Tenant } from "@signet/kernel/administration/records"
 import type { Tx } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import * as samples from "@signet/kernel/testing/admin-records"

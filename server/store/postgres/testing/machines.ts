@@ -1,6 +1,6 @@
 // Records of machines with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
-import type { Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine-records"
+import type { Pat, ServiceAccount, ServiceSecret } from "@signet/kernel/machine/records"
 import type { Store } from "@signet/kernel/ports"
 import type { Membership, Principal } from "@signet/kernel/records"
 import * as samples from "@signet/kernel/testing/machine-records"

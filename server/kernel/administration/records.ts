@@ -9,7 +9,7 @@ import type {
   PrincipalId,
   RoleId,
   TenantId,
-} from "./ids.ts"
+} from "../ids.ts"
 
 /** Where an app, a tenant or a context stands. ACTIVE and SUSPENDED go both ways; ARCHIVED is the end. */
 export type PlaceStatus = "ACTIVE" | "SUSPENDED" | "ARCHIVED"

@@ -1,6 +1,6 @@
 // The store as administration needs it: more members of Tx. What `lock` returns is locked until the transaction ends.
 // Lists are newest first.
-import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./admin-records.ts"
+
 import type {
   AppId,
   ContextId,
@@ -15,9 +15,10 @@ import type {
   RoleId,
   SessionId,
   TenantId,
-} from "./ids.ts"
-import type { Page } from "./machine-ports.ts"
-import type { App, Identity, Membership, ProviderAccount, ProviderClient } from "./records.ts"
+} from "../ids.ts"
+import type { Page } from "../machine/ports.ts"
+import type { App, Identity, Membership, ProviderAccount, ProviderClient } from "../records.ts"
+import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./records.ts"
 
 /** What administration adds to a unit of work. */
 export interface AdministrationTx {

@@ -1,8 +1,8 @@
 // The store as permissions need it: more members of Tx, and what reads without a transaction.
-import type { Place } from "./admin-ports.ts"
-import type { PermissionSnapshot } from "./authz/effective.ts"
-import type { AuthorityVersions } from "./authz/versions.ts"
-import type { AppId, PrincipalId } from "./ids.ts"
+import type { Place } from "../administration/ports.ts"
+import type { AppId, PrincipalId } from "../ids.ts"
+import type { PermissionSnapshot } from "./effective.ts"
+import type { AuthorityVersions } from "./versions.ts"
 
 export interface Authorities {
   /**

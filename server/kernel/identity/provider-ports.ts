@@ -1,5 +1,5 @@
 // What the handlers are handed of providers: who vouches for people. Implemented by server/providers.
-import type { ProviderClient } from "./records.ts"
+import type { ProviderClient } from "../records.ts"
 
 /** What a provider vouched for. */
 export interface Vouched {

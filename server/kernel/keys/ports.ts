@@ -1,7 +1,7 @@
 // What the handlers are handed of keys: those that sign, those that hash and seal. Implemented by server/keys.
-import type { RefreshTokenId } from "./ids.ts"
-import type { KeyPurpose, SignedType } from "./keys/purposes.ts"
-import type { SealedLabel } from "./keys/sealed-columns.ts"
+import type { RefreshTokenId } from "../ids.ts"
+import type { KeyPurpose, SignedType } from "./purposes.ts"
+import type { SealedLabel } from "./sealed-columns.ts"
 
 /** Signs tokens and statements, and publishes the keys that they are verified with: a set a purpose. */
 export interface KeyRing {

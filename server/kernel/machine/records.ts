@@ -12,7 +12,7 @@ import type {
   ServiceSecretId,
   SessionId,
   TenantId,
-} from "./ids.ts"
+} from "../ids.ts"
 
 /** A personal access token: exchanged for access tokens, never a bearer token itself. Only its keyed hash is kept. */
 export interface Pat {

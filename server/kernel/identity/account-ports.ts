@@ -1,9 +1,9 @@
 // The store as people need it who look after their own account: more members of Tx.
-import type { Place } from "./admin-ports.ts"
-import type { Grant } from "./admin-records.ts"
-import type { IdentityId, PatId, PrincipalId } from "./ids.ts"
-import type { Pat, StandingDelegation } from "./machine-records.ts"
-import type { Identity, Principal, Provider, Session } from "./records.ts"
+import type { Place } from "../administration/ports.ts"
+import type { Grant } from "../administration/records.ts"
+import type { IdentityId, PatId, PrincipalId } from "../ids.ts"
+import type { Pat, StandingDelegation } from "../machine/records.ts"
+import type { Identity, Principal, Provider, Session } from "../records.ts"
 
 /** What looking after an account adds to a unit of work. */
 export interface AccountTx {

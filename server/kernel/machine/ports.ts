@@ -1,9 +1,9 @@
 // The store as machines and exchanged credentials need it: more members of Tx. What `lock` returns is locked until the
 // transaction ends.
 
-import type { PlaceFacts } from "./admin-ports.ts"
-import type { AuditEvent } from "./audit/event.ts"
-import type { AuthorityVersions } from "./authz/versions.ts"
+import type { PlaceFacts } from "../administration/ports.ts"
+import type { AuditEvent } from "../audit/event.ts"
+import type { AuthorityVersions } from "../authz/versions.ts"
 import type {
   AppId,
   ContextId,
@@ -14,8 +14,9 @@ import type {
   ServiceAccountId,
   ServiceSecretId,
   TenantId,
-} from "./ids.ts"
-import type { Counting, Taken } from "./limits/ports.ts"
+} from "../ids.ts"
+import type { Counting, Taken } from "../limits/ports.ts"
+import type { App, Membership, Principal, PrincipalLock } from "../records.ts"
 import type {
   DelegationPolicy,
   EnvelopeKey,
@@ -25,8 +26,7 @@ import type {
   ServiceKey,
   ServiceSecret,
   StandingDelegation,
-} from "./machine-records.ts"
-import type { App, Membership, Principal, PrincipalLock } from "./records.ts"
+} from "./records.ts"
 
 /** Newest first, from after the cursor. */
 export interface Page {
