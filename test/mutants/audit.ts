@@ -5,9 +5,9 @@ const chainTests = "server/kernel/audit/verify-chains.test.ts"
 const places = "server/kernel/audit/verify-places.test.ts"
 const checkpoints = "server/kernel/audit/verify-checkpoints.ts"
 const rows = "server/kernel/audit/row.ts"
-const store = "server/store/postgres/audit-chain.test.ts"
+const store = "server/store/postgres/audit/audit-chain.test.ts"
 const sealing = "server/node/admin/sealing-keys.test.ts"
-const tampering = "server/store/postgres/audit-tampering.test.ts"
+const tampering = "server/store/postgres/audit/audit-tampering.test.ts"
 
 /** Faults in what the audit's chains show, and in what is forgotten of people. */
 export const auditMutants: readonly Mutant[] = [
@@ -62,7 +62,7 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "a person's key outlives them",
-    file: "server/store/postgres/erase.ts",
+    file: "server/store/postgres/identity/erase.ts",
     from: "await eraseKeys(db, [id, ...(principal === undefined ? [] : [principal.id])], nowMs)",
     to: "",
     test: store,
@@ -118,7 +118,7 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "a retired sealing key stamps where a chain begins",
-    file: "server/store/postgres/audit-verify.ts",
+    file: "server/store/postgres/audit/audit-verify.ts",
     from: "bytes(row.stamp))?.until === null",
     to: "bytes(row.stamp)) !== undefined",
     test: sealing,
@@ -126,7 +126,7 @@ export const auditMutants: readonly Mutant[] = [
   },
   {
     fault: "a sealing key's end may be taken back in the database",
-    file: "server/store/postgres/audit-verify.ts",
+    file: "server/store/postgres/audit/audit-verify.ts",
     from: "eventId === undefined || until !== null ? []",
     to: "eventId !== null ? []",
     test: sealing,

@@ -69,7 +69,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list ends the sessions of everybody whom it names",
-    file: "server/store/postgres/session-endings.ts",
+    file: "server/store/postgres/session/session-endings.ts",
     from: 'return endWhere(db, [only("principal_id", principalId), ...at, bound, others], reason, nowMs)',
     to: "return endWhere(db, [...at, bound, others], reason, nowMs)",
     test: sessions,
@@ -213,7 +213,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list of one place binds sessions of another",
-    file: "server/store/postgres/sessions.ts",
+    file: "server/store/postgres/session/sessions.ts",
     from: "and app_id = $4 and tenant_id is not distinct from $5",
     to: "and app_id = $4 and ($5::text is null or true)",
     test: scope,
@@ -221,7 +221,7 @@ export const authorityMutants: readonly Mutant[] = [
   },
   {
     fault: "a list of one place ends sessions of another",
-    file: "server/store/postgres/session-endings.ts",
+    file: "server/store/postgres/session/session-endings.ts",
     from: '[only("app_id", appId), sql<boolean>`tenant_id is not distinct from',
     to: "[only(\"app_id\", appId), sql<boolean>`'' is distinct from",
     test: scope,

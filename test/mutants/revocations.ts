@@ -2,8 +2,8 @@ import type { Mutant } from "./mutant.ts"
 
 const feed = "server/guard/revocation-feed.ts"
 const feeds = "server/guard/revocation-feed.test.ts"
-const log = "server/store/postgres/revocation-log.ts"
-const logs = "server/store/postgres/revocation-log.test.ts"
+const log = "server/store/postgres/token/revocation-log.ts"
+const logs = "server/store/postgres/token/revocation-log.test.ts"
 const ring = "server/keys/key-ring.ts"
 const rings = "server/keys/key-ring.test.ts"
 
@@ -35,7 +35,7 @@ export const revocationMutants: readonly Mutant[] = [
   },
   {
     fault: "an entry that changes is told nobody until it has its new place",
-    file: "server/store/postgres/revocations.ts",
+    file: "server/store/postgres/token/revocations.ts",
     from: "  is_pending = true`",
     to: "  seq = null`",
     test: logs,
@@ -46,7 +46,7 @@ export const revocationMutants: readonly Mutant[] = [
     file: log,
     from: "await run(trx, raiseAuthoritiesText, [])",
     to: "",
-    test: "server/store/postgres/authority.test.ts",
+    test: "server/store/postgres/admin/authority.test.ts",
     name: "after a restore no version is given out again",
   },
   {

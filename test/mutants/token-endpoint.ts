@@ -66,7 +66,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a client that does not exist is the one that was read in its place",
-    file: "server/store/postgres/client-facts.ts",
+    file: "server/store/postgres/machine/client-facts.ts",
     from: "return isAsked ? found : undefined",
     to: "return found",
     test: clients,

@@ -1,8 +1,8 @@
 // A service gets a context for the messages that it sends: of whom it was called by, or of itself.
 import { newId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { restartRevocationLog } from "../../server/store/postgres/revocation-log.ts"
 import { sweep } from "../../server/store/postgres/sweep.ts"
+import { restartRevocationLog } from "../../server/store/postgres/token/revocation-log.ts"
 import { bearer, refusal } from "../support/clients.ts"
 import { addMachine, addOtherApp, addPat, basic, type Machine } from "../support/machines.ts"
 import { signIn } from "../support/people.ts"

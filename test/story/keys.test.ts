@@ -7,8 +7,8 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createKeyRing } from "../../server/keys/key-ring.ts"
 import { createSecrets } from "../../server/keys/secrets.ts"
+import { createSigningKeys } from "../../server/store/postgres/keys/signing-keys.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
-import { createSigningKeys } from "../../server/store/postgres/signing-keys.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import {
   createTestDatabase,

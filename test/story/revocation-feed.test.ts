@@ -274,7 +274,7 @@ describeStory("a service that follows the revocation feed", (kind) => {
     })
 
     test("an issuer that begins anew: every token from before is refused, everywhere", async () => {
-      const { restartRevocationLog } = await import("../../server/store/postgres/revocation-log.ts")
+      const { restartRevocationLog } = await import("../../server/store/postgres/token/revocation-log.ts")
       const { notes, auth, refreshToken } = await signIn()
       await follower.feed.refresh()
       expect(await follower.decide(notes)).toBe("allow")

@@ -1,5 +1,5 @@
 import { createAuditSeals } from "../../server/keys/audit-seals.ts"
-import { type AuditWriting, createAuditWriting } from "../../server/store/postgres/audit-writing.ts"
+import { type AuditWriting, createAuditWriting } from "../../server/store/postgres/audit/audit-writing.ts"
 
 /** Those of test servers: under the sealing key that they all have. */
 export const testSeals = createAuditSeals(new Uint8Array(32).fill(2))

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { parseArgs } from "node:util"
 import { createAdministrator } from "../../rpc/admin/create-administrator.ts"
-import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
+import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
 import { migrate } from "../../store/postgres/migrate.ts"
 import { createStore } from "../../store/postgres/store.ts"
 import { type Config, isLoopback } from "../config.ts"

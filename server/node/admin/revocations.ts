@@ -1,5 +1,5 @@
 // `npm run admin -- revocations restart`: after a restore, when the database no longer knows what it has told.
-import { restartRevocationLog } from "../../store/postgres/revocation-log.ts"
+import { restartRevocationLog } from "../../store/postgres/token/revocation-log.ts"
 import { openDatabase } from "../open-database.ts"
 import { type Command, UsageError } from "./command.ts"
 

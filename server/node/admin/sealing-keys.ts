@@ -6,12 +6,11 @@ import { planSealingFinish, planSealingRotation, type SealingKeyRecord } from "@
 import { createKeyRing } from "../../keys/key-ring.ts"
 import type { Facts } from "../../rpc/audit/audit.ts"
 import { ownEvent } from "../../rpc/audit/audit.ts"
-import { auditLog } from "../../store/postgres/audit.ts"
-import { isAnyPending, linkPending } from "../../store/postgres/audit-chain.ts"
-import { restampStarts } from "../../store/postgres/audit-drop.ts"
-import { createAuditWriting } from "../../store/postgres/audit-writing.ts"
-import { migrate } from "../../store/postgres/migrate.ts"
-import { type Pass, resealAll } from "../../store/postgres/reseal.ts"
+import { auditLog } from "../../store/postgres/audit/audit.ts"
+import { isAnyPending, linkPending } from "../../store/postgres/audit/audit-chain.ts"
+import { restampStarts } from "../../store/postgres/audit/audit-drop.ts"
+import { createAuditWriting } from "../../store/postgres/audit/audit-writing.ts"
+import { type Pass, resealAll } from "../../store/postgres/keys/reseal.ts"
 import {
   listHolders,
   listSealingKeys,
@@ -20,8 +19,9 @@ import {
   markResealed,
   retireSealingKey,
   startSealingRotation,
-} from "../../store/postgres/sealing-keys.ts"
-import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+} from "../../store/postgres/keys/sealing-keys.ts"
+import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
+import { migrate } from "../../store/postgres/migrate.ts"
 import type { Database } from "../../store/postgres/sql.ts"
 import { checkpointWhenDue } from "../audit-chainer.ts"
 import type { Config } from "../config.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { createTestDatabase, describeOnPostgres } from "../../../test/support/postgres.ts"
-import { createSigningKeys } from "../../store/postgres/signing-keys.ts"
+import { createSigningKeys } from "../../store/postgres/keys/signing-keys.ts"
 import { type Config, parseConfig } from "../config.ts"
 import { openDatabase } from "../open-database.ts"
 import { tokenKeys } from "./token-keys.ts"

@@ -27,13 +27,13 @@ import type {
   Session,
 } from "@signet/kernel/records"
 import type { JSONColumnType } from "kysely"
-import type { AdminTables } from "./admin-schema.ts"
-import type { AuditTables } from "./audit-schema.ts"
-import type { IssuerKeyTable } from "./issuer-keys.ts"
-import type { LimitTables } from "./limit-schema.ts"
-import type { MachineTables } from "./machine-schema.ts"
-import type { ReceiptKeyTable } from "./receipt-keys.ts"
-import type { SealingTables } from "./sealing-keys.ts"
+import type { AdminTables } from "./admin/admin-schema.ts"
+import type { AuditTables } from "./audit/audit-schema.ts"
+import type { IssuerKeyTable } from "./keys/issuer-keys.ts"
+import type { ReceiptKeyTable } from "./keys/receipt-keys.ts"
+import type { SealingTables } from "./keys/sealing-keys.ts"
+import type { LimitTables } from "./limits/limit-schema.ts"
+import type { MachineTables } from "./machine/machine-schema.ts"
 
 type Texts = readonly string[]
 

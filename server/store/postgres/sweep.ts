@@ -1,7 +1,7 @@
 // What has had its time goes, a little at a time: no statement holds many locks or writes much log at once.
 import { skewSeconds } from "@signet/kernel/token/claims"
 import { CompiledQuery } from "kysely"
-import { eraseOldDays } from "./audit-keys.ts"
+import { eraseOldDays } from "./audit/audit-keys.ts"
 import { retried } from "./retry.ts"
 import { at, type Database } from "./sql.ts"
 

@@ -1,8 +1,8 @@
 import type { IsolationLevel } from "kysely"
-import { auditLog, type OpenAuditLog } from "./audit.ts"
-import type { AuditWriting } from "./audit-writing.ts"
-import { hasRevoked } from "./revocations.ts"
+import { auditLog, type OpenAuditLog } from "./audit/audit.ts"
+import type { AuditWriting } from "./audit/audit-writing.ts"
 import type { Database } from "./sql.ts"
+import { hasRevoked } from "./token/revocations.ts"
 
 export interface TransactionOptions {
   readonly isolationLevel: IsolationLevel

@@ -30,7 +30,7 @@ import { keyPackageService } from "../../../server/rpc/messaging/key-package/key
 import { welcomeService } from "../../../server/rpc/messaging/welcome/welcome-service.ts"
 import { deviceProof } from "../../../server/serving/interceptors/device-proof.ts"
 import { errors } from "../../../server/serving/interceptors/errors.ts"
-import { createReceiptKeyStore } from "../../../server/store/postgres/receipt-keys.ts"
+import { createReceiptKeyStore } from "../../../server/store/postgres/keys/receipt-keys.ts"
 import { modelConversations } from "../../simulation/service/conversations.ts"
 import { modelDevices, modelProofNonces } from "../../simulation/service/devices.ts"
 import { modelKeyPackages } from "../../simulation/service/key-packages.ts"

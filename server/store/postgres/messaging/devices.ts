@@ -4,7 +4,7 @@ import { isReadable, type PlaceState, placeHeld } from "@signet/kernel/messaging
 import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice, Place } from "@signet/kernel/messaging/records"
 import { sql } from "kysely"
-import { endWhere } from "../session-endings.ts"
+import { endWhere } from "../session/session-endings.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
 import { type DeviceRow, deviceColumns, deviceOf, deviceValues, type ListRow, listOf } from "./device-rows.ts"

@@ -1,6 +1,6 @@
 // A process that gives places to revocations until it is killed. Its argument is the database.
 import { openPostgres } from "../open.ts"
-import { createRevocationLog } from "../revocation-log.ts"
+import { createRevocationLog } from "../token/revocation-log.ts"
 
 const { db } = openPostgres(process.argv[2] ?? "", { maxConnections: 1 })
 const log = createRevocationLog(db)

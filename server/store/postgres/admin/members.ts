@@ -1,0 +1,80 @@
+import type { Members } from "@signet/kernel/administration/ports"
+import { membershipChange } from "@signet/kernel/authz/authority-change"
+import type { PrincipalId } from "@signet/kernel/ids"
+import { membershipFromRow } from "../identity/memberships.ts"
+import { newestFirst, only } from "../page.ts"
+import { at, type Database, run } from "../sql.ts"
+import { raiseAuthority } from "./authority.ts"
+
+const isMember = "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status = 'ACTIVE'"
+const activeUsersText = `select p.id from principal p
+where p.id = any($1::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
+  and exists (select from membership m where ${isMember} and m.tenant_id is null)
+  and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))`
+
+// Who is suspended or locked may come back.
+const isLasting =
+  "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED')"
+const goneUsersText = `select asked.id from unnest($1::text[]) as asked(id) where not exists (
+  select from principal p
+  where p.id = asked.id and p.kind = 'USER' and p.status in ('ACTIVE', 'SUSPENDED', 'LOCKED')
+    and exists (select from membership m where ${isLasting} and m.tenant_id is null)
+    and ($3::text is null or exists (select from membership m where ${isLasting} and m.tenant_id = $3)))`
+
+export function members(db: Database): Members {
+  return {
+    async find(id) {
+      const row = await db.selectFrom("membership").selectAll().where("id", "=", id).executeTakeFirst()
+      return row && membershipFromRow(row)
+    },
+
+    async lock(id) {
+      const row = await db.selectFrom("membership").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
+      return row && membershipFromRow(row)
+    },
+
+    async list(appId, filter, page) {
+      const query = db
+        .selectFrom("membership")
+        .selectAll()
+        .where("app_id", "=", appId)
+        .where(only("tenant_id", filter.tenantId))
+        .where(only("context_id", filter.contextId))
+        .where(only("status", filter.status))
+        .where(only("principal_id", filter.principalId))
+      return (await newestFirst(query, page).execute()).map(membershipFromRow)
+    },
+
+    async activeUsers(ids, { appId, tenantId }) {
+      return (await run<{ id: PrincipalId }>(db, activeUsersText, [ids, appId, tenantId])).map(({ id }) => id)
+    },
+
+    async goneUsers(ids, { appId, tenantId }) {
+      return (await run<{ id: PrincipalId }>(db, goneUsersText, [ids, appId, tenantId])).map(({ id }) => id)
+    },
+
+    async listOfPrincipal(id) {
+      const rows = await db
+        .selectFrom("membership")
+        .selectAll()
+        .where("principal_id", "=", id)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .execute()
+      return rows.map(membershipFromRow)
+    },
+
+    async update(membership) {
+      const { id, status, profile, scopes, updatedAtMs } = membership
+      const before = await db.selectFrom("membership").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
+      const change = { status, profile: JSON.stringify(profile), scopes, updated_at: at(updatedAtMs) }
+      await db.updateTable("membership").set(change).where("id", "=", id).execute()
+      await raiseAuthority(
+        db,
+        membership,
+        membershipChange(before && membershipFromRow(before), membership),
+        updatedAtMs,
+      )
+    },
+  }
+}

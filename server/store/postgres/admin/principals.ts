@@ -1,0 +1,162 @@
+import type { PatId, PrincipalId } from "@signet/kernel/ids"
+import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
+import { type Principals, reactivationMs } from "@signet/kernel/machine/ports"
+import { keyCredentialId } from "@signet/kernel/machine/service-account"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
+import { only } from "../page.ts"
+import { endWhere } from "../session/session-endings.ts"
+import { at, type Database } from "../sql.ts"
+import { revocations } from "../token/revocations.ts"
+import { raiseAuthorityEverywhere } from "./authority.ts"
+import { principalColumns, principalFromRow } from "./principal-row.ts"
+
+export function principals(db: Database): Principals {
+  return {
+    async lock(id) {
+      const query = db.selectFrom("principal").select(principalColumns).where("id", "=", id).forUpdate()
+      const row = await query.executeTakeFirst()
+      return row && principalFromRow(row)
+    },
+
+    async end(id, status, nowMs) {
+      // Suspended may become deactivated, and nothing that is gone comes back this way.
+      const from =
+        status === "SUSPENDED" ? (["ACTIVE", "LOCKED"] as const) : (["ACTIVE", "LOCKED", "SUSPENDED"] as const)
+      const changed = await db
+        .updateTable("principal")
+        .set({ status, deactivated_at: status === "DEACTIVATED" ? at(nowMs) : null, ...noLock })
+        .where("id", "=", id)
+        .where("status", "in", from)
+        .returning("id")
+        .execute()
+      if (changed.length === 0) return false
+      await endCredentials(db, id, nowMs)
+      await raiseAuthorityEverywhere(db, id)
+      return true
+    },
+
+    async resume(id, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "ACTIVE" })
+        .where("id", "=", id)
+        .where("status", "=", "SUSPENDED")
+        .returning("id")
+        .execute()
+      return changed.length === 1 && comeBack(db, id, nowMs)
+    },
+
+    async lockUntil(id, { expiresAtMs, reason }, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "LOCKED", lock_expires_at: at(expiresAtMs), lock_reason: reason })
+        .where("id", "=", id)
+        .where("status", "in", ["ACTIVE", "LOCKED"])
+        .returning("id")
+        .execute()
+      if (changed.length === 0) return false
+      // Tokens and envelope certificates from before the lock outlive a short one: its end is published in the same entry.
+      const entryExpiresAtMs = Math.max(expiresAtMs, nowMs + longestCertificateMs)
+      await revocations(db).add([{ kind: "PRINCIPAL", key: id, expiresAtMs: entryExpiresAtMs }])
+      await raiseAuthorityEverywhere(db, id)
+      return true
+    },
+
+    async unlock(id, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "ACTIVE", ...noLock })
+        .where("id", "=", id)
+        .where("status", "=", "LOCKED")
+        .returning("id")
+        .execute()
+      return changed.length === 1 && comeBack(db, id, nowMs)
+    },
+
+    async listDueUnlocks(nowMs, limit) {
+      const query = db.selectFrom("principal").select("id").where("lock_expires_at", "<=", at(nowMs))
+      const rows = await query.orderBy("lock_expires_at").limit(limit).execute()
+      return rows.map(({ id }) => id)
+    },
+
+    async reactivate(id, nowMs) {
+      const changed = await db
+        .updateTable("principal")
+        .set({ status: "ACTIVE", deactivated_at: null })
+        .where("id", "=", id)
+        .where("status", "=", "DEACTIVATED")
+        .where("deactivated_at", ">", at(nowMs - reactivationMs))
+        .returning("id")
+        .execute()
+      return changed.length === 1 && comeBack(db, id, nowMs)
+    },
+  }
+}
+
+export const noLock = { lock_expires_at: null, lock_reason: null }
+
+/** What it signed in with stays ended; what it signs in with from now on counts. */
+async function comeBack(db: Database, id: PrincipalId, nowMs: number): Promise<true> {
+  await revocations(db).lift({ kind: "PRINCIPAL", key: id }, nowMs)
+  await raiseAuthorityEverywhere(db, id)
+  return true
+}
+
+/** Sessions, personal access tokens, secrets and keys, with their revocations and that of the principal itself. */
+export async function endCredentials(db: Database, id: PrincipalId, nowMs: number): Promise<void> {
+  await endWhere(db, [only("principal_id", id)], "principal_ended", nowMs)
+  const pats = await endPats(db, id, nowMs)
+  const ofService = [...(await endSecrets(db, id, nowMs)), ...(await endEnvelopeKeys(db, id, nowMs))]
+  const expiresAtMs = nowMs + longestTokenMs
+  const lastContextMs = nowMs + longestContextMs
+  await revocations(db).add([
+    { kind: "PRINCIPAL", key: id, expiresAtMs },
+    ...pats.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs }) as const),
+    ...ofService.map((key) => ({ kind: "CREDENTIAL", key, expiresAtMs: lastContextMs }) as const),
+  ])
+}
+
+async function endEnvelopeKeys(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {
+  const accounts = db.selectFrom("service_account").select("id").where("principal_id", "=", id)
+  const ended = await db
+    .updateTable("envelope_key")
+    .set({ revoked_at: at(nowMs) })
+    .where("service_account_id", "in", accounts)
+    .where("revoked_at", "is", null)
+    .returning("kid")
+    .execute()
+  return ended.map((row) => row.kid)
+}
+
+export async function endPats(db: Database, id: PrincipalId, nowMs: number): Promise<readonly PatId[]> {
+  const ended = await db
+    .updateTable("pat")
+    .set({ revoked_at: at(nowMs), revoke_reason: "PRINCIPAL_ENDED" })
+    .where("principal_id", "=", id)
+    .where("revoked_at", "is", null)
+    .returning("id")
+    .execute()
+  return ended.map((row) => row.id)
+}
+
+/** Secrets and keys of the service that the principal is, if it is one. */
+async function endSecrets(db: Database, id: PrincipalId, nowMs: number): Promise<readonly string[]> {
+  const account = await db.selectFrom("service_account").select("id").where("principal_id", "=", id).executeTakeFirst()
+  if (account === undefined) return []
+  const secrets = await db
+    .updateTable("service_secret")
+    .set({ revoked_at: at(nowMs) })
+    .where("service_account_id", "=", account.id)
+    .where("revoked_at", "is", null)
+    .returning("id")
+    .execute()
+  const keys = await db
+    .updateTable("service_key")
+    .set({ revoked_at: at(nowMs) })
+    .where("service_account_id", "=", account.id)
+    .where("revoked_at", "is", null)
+    .returning("kid")
+    .execute()
+  return [...secrets.map((row) => row.id), ...keys.map((row) => keyCredentialId(account.id, row.kid))]
+}

@@ -1,0 +1,184 @@
+import type { Roles } from "@signet/kernel/administration/ports"
+import type { Permission, Role } from "@signet/kernel/administration/records"
+import { roleChange } from "@signet/kernel/authz/authority-change"
+import { type Selectable, sql } from "kysely"
+import { newestFirst } from "../page.ts"
+import { at, type Database } from "../sql.ts"
+import type { PermissionTable, RoleTable } from "./admin-schema.ts"
+import { raisePolicy } from "./authority.ts"
+
+type Permissions = Pick<
+  Roles,
+  "insertPermission" | "findPermissions" | "listPermissions" | "updatePermission" | "deletePermission"
+>
+
+export function roles(db: Database): Roles {
+  return {
+    ...permissions(db),
+
+    async insert(role) {
+      const inserted = await db
+        .insertInto("role")
+        .values(toRow(role))
+        .onConflict((conflict) =>
+          conflict
+            .expression(sql`app_id, (coalesce(tenant_id, '')), key`)
+            // A literal: a parameter does not match the partial index.
+            .where(sql<boolean>`status = 'ACTIVE'`)
+            .doNothing(),
+        )
+        .returning("id")
+        .execute()
+      if (inserted.length === 0) return false
+      await raisePolicy(db, role.appId, roleChange(undefined, role), role.createdAtMs)
+      return true
+    },
+
+    async find(id) {
+      const row = await db.selectFrom("role").selectAll().where("id", "=", id).executeTakeFirst()
+      return row && fromRow(row)
+    },
+
+    async lock(id) {
+      const row = await db.selectFrom("role").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
+      return row && fromRow(row)
+    },
+
+    async list(appId, tenantId, page) {
+      const query = db
+        .selectFrom("role")
+        .selectAll()
+        .where("app_id", "=", appId)
+        .where(sql<boolean>`(tenant_id is null or tenant_id = ${tenantId})`)
+      return (await newestFirst(query, page).execute()).map(fromRow)
+    },
+
+    async update(role) {
+      const { id, description, permissions, inheritable, assignableAt, status, updatedAtMs } = role
+      const before = await db.selectFrom("role").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
+      const what = { description, permissions, inheritable, assignable_at: assignableAt, status }
+      await db
+        .updateTable("role")
+        .set({ ...what, updated_at: at(updatedAtMs) })
+        .where("id", "=", id)
+        .execute()
+      await raisePolicy(db, role.appId, roleChange(before && fromRow(before), role), updatedAtMs)
+    },
+  }
+}
+
+function permissions(db: Database): Permissions {
+  return {
+    async insertPermission(permission) {
+      const inserted = await db
+        .insertInto("permission")
+        .values(permissionToRow(permission))
+        .onConflict((conflict) => conflict.columns(["app_id", "key"]).doNothing())
+        .returning("id")
+        .execute()
+      if (inserted.length === 0) return false
+      await raisePolicy(db, permission.appId, "wider", permission.createdAtMs)
+      return true
+    },
+
+    async findPermissions(appId, keys) {
+      const rows = await db
+        .selectFrom("permission")
+        .selectAll()
+        .where("app_id", "=", appId)
+        .where(sql<boolean>`key = any(${keys}::text[])`)
+        .orderBy("key")
+        .forKeyShare()
+        .execute()
+      return rows.map(permissionFromRow)
+    },
+
+    async listPermissions(appId, page) {
+      const query = db.selectFrom("permission").selectAll().where("app_id", "=", appId)
+      return (await newestFirst(query, page).execute()).map(permissionFromRow)
+    },
+
+    async updatePermission({ id, description }) {
+      await db.updateTable("permission").set({ description }).where("id", "=", id).execute()
+    },
+
+    async deletePermission({ id, appId, key }, nowMs) {
+      // Two statements: the second sees the role of whoever held the permission while the first waited.
+      await db.selectFrom("permission").select("id").where("id", "=", id).forUpdate().execute()
+      const deleted = await db
+        .deleteFrom("permission")
+        .where("id", "=", id)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("role")
+                .select("role.id")
+                .where("role.app_id", "=", appId)
+                .where("role.status", "=", "ACTIVE")
+                .where(sql<boolean>`${key} = any(role.permissions)`),
+            ),
+          ),
+        )
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("app")
+                .select("app.id")
+                .where("app.id", "=", appId)
+                .where(sql<boolean>`app.scopes @> ${JSON.stringify([{ permissions: [key] }])}::jsonb`),
+            ),
+          ),
+        )
+        .returning("id")
+        .execute()
+      if (deleted.length === 0) return false
+      // What nothing names gave nobody anything.
+      await raisePolicy(db, appId, "wider", nowMs)
+      return true
+    },
+  }
+}
+
+const fromRow = (row: Selectable<RoleTable>): Role => ({
+  id: row.id,
+  appId: row.app_id,
+  tenantId: row.tenant_id,
+  key: row.key,
+  description: row.description,
+  permissions: row.permissions,
+  inheritable: row.inheritable,
+  assignableAt: row.assignable_at,
+  status: row.status,
+  createdAtMs: row.created_at.getTime(),
+  updatedAtMs: row.updated_at.getTime(),
+})
+
+const toRow = (role: Role): RoleTable => ({
+  id: role.id,
+  app_id: role.appId,
+  tenant_id: role.tenantId,
+  key: role.key,
+  description: role.description,
+  permissions: role.permissions,
+  inheritable: role.inheritable,
+  assignable_at: role.assignableAt,
+  status: role.status,
+  created_at: at(role.createdAtMs),
+  updated_at: at(role.updatedAtMs),
+})
+
+const permissionFromRow = (row: Selectable<PermissionTable>): Permission => ({
+  id: row.id,
+  appId: row.app_id,
+  key: row.key,
+  description: row.description,
+  createdAtMs: row.created_at.getTime(),
+})
+
+const permissionToRow = (permission: Permission): PermissionTable => ({
+  id: permission.id,
+  app_id: permission.appId,
+  key: permission.key,
+  description: permission.description,
+  created_at: at(permission.createdAtMs),
+})

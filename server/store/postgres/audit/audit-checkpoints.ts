@@ -1,0 +1,109 @@
+// Signed statements of where the chains end, one a period, whichever process makes it.
+
+import { buildCheckpoint, type Checkpoint, type CheckpointClaims, inOrder } from "@signet/kernel/audit/checkpoint"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { Selectable } from "kysely"
+import { retried } from "../retry.ts"
+import { at, type Database, run } from "../sql.ts"
+import { auditLog } from "./audit.ts"
+import { lockChains } from "./audit-chain.ts"
+import { fromCheckpointRow, fromHeadRow } from "./audit-link-row.ts"
+import type { AuditTables } from "./audit-schema.ts"
+import type { AuditWriting } from "./audit-writing.ts"
+
+const lastText = "select * from audit_checkpoint order by number desc limit 1"
+
+// Shards by steps through the index, not by reading all links. Those that have not grown since are under an older root.
+const grownText = `with recursive shards (shard) as (
+  select min(shard) from audit_link
+  union all
+  select (select min(audit_link.shard) from audit_link where audit_link.shard > shards.shard)
+  from shards where shards.shard is not null)
+select head.shard, head.seq, head.hash from shards
+cross join lateral (select shard, seq, hash from audit_link
+  where audit_link.shard = shards.shard order by seq desc limit 1) as head
+left join lateral (select seq from audit_checkpoint_head
+  where audit_checkpoint_head.shard = shards.shard order by number desc limit 1) as told on true
+where told.seq is null or told.seq < head.seq`
+
+const insertText = "insert into audit_checkpoint (number, created_at, jws, stamp) values ($1, $2, $3, $4)"
+
+const headsText = `insert into audit_checkpoint_head (number, shard, seq, hash)
+select $1, * from unnest($2::text[], $3::bigint[], $4::bytea[])`
+
+interface Options {
+  readonly writing: AuditWriting
+  readonly iss: string
+  readonly nowMs: number
+  /** How long after the last one. */
+  readonly everyMs: number
+  readonly sign: (claims: CheckpointClaims) => string
+  /** What is written down of it. */
+  readonly event: (checkpoint: Pick<Checkpoint, "number" | "jws">) => AuditEvent
+}
+
+/** Makes a checkpoint when the last one is old enough. @returns Undefined when none was due. */
+export async function makeCheckpoint(db: Database, options: Options): Promise<Checkpoint | undefined> {
+  const { writing, iss, nowMs, everyMs, sign, event } = options
+  const { seals } = writing
+  const isDue = async (on: Database, last: Checkpoint | undefined) =>
+    last === undefined ? isFirstDue(on, nowMs - everyMs) : isDueAfter(last.createdAtMs, nowMs, everyMs)
+  if (!(await isDue(db, await lastOf(db)))) return undefined
+  return retried(() =>
+    db
+      .transaction()
+      .setIsolationLevel("read committed")
+      .execute(async (trx) => {
+        await lockChains(trx)
+        const last = await lastOf(trx)
+        if (!(await isDue(trx, last))) return undefined
+        const rows = await run<{ shard: string; seq: number; hash: Uint8Array }>(trx, grownText, [])
+        const heads = inOrder(rows.map(fromHeadRow))
+        const claims = buildCheckpoint(seals, { iss, nowMs, last, heads })
+        const jws = sign(claims)
+        const checkpoint = { number: BigInt(claims.number), createdAtMs: nowMs, jws, stamp: seals.stamp(jws) }
+        await run(trx, insertText, [claims.number, at(nowMs), jws, Buffer.from(checkpoint.stamp)])
+        await run(trx, headsText, [
+          claims.number,
+          heads.map(({ shard }) => shard),
+          heads.map(({ seq }) => seq.toString()),
+          heads.map(({ hash }) => Buffer.from(hash)),
+        ])
+        const log = auditLog(trx, writing)
+        await log.append(event(checkpoint))
+        await log.flush()
+        return checkpoint
+      }),
+  ).then((made) => {
+    if (made !== undefined) writing.onCommitted()
+    return made
+  })
+}
+
+const dayMs = 86_400_000
+
+/** A day ahead is no difference of clocks: one that once ran wrong must not put off all that follow. */
+const isDueAfter = (lastMs: number, nowMs: number, everyMs: number): boolean =>
+  nowMs - lastMs >= everyMs || lastMs - nowMs > dayMs
+
+const oldText = "select 1 from audit_link where linked_at <= $1 limit 1"
+
+// Programs of before, which ran beside this one, left events that nobody was told to link.
+const adoptText = `insert into audit_pending (event_id) select id from audit_event
+where stamp is null and not exists (select from audit_link where audit_link.event_id = audit_event.id)
+on conflict (event_id) do nothing`
+
+const unstampedText = `select 1 from audit_pending
+join audit_event on audit_event.id = audit_pending.event_id where stamp is null limit 1`
+
+/** What is linked after the first checkpoint has to have a stamp: by then all is linked that has none. */
+async function isFirstDue(db: Database, linkedUntilMs: number): Promise<boolean> {
+  if ((await run(db, oldText, [at(linkedUntilMs)])).length === 0) return false
+  await run(db, adoptText, [])
+  return (await run(db, unstampedText, [])).length === 0
+}
+
+async function lastOf(db: Database): Promise<Checkpoint | undefined> {
+  const [row] = await run<Selectable<AuditTables["audit_checkpoint"]>>(db, lastText, [])
+  return row && fromCheckpointRow(row)
+}

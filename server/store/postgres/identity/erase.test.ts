@@ -1,0 +1,183 @@
+import type { Store } from "@signet/kernel/ports"
+import { delegation, delegationPolicy } from "@signet/kernel/testing/machine-records"
+import { sql } from "kysely"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { newGrant, newInvitation, newRole } from "../testing/administration.ts"
+import { newPat, putService } from "../testing/machines.ts"
+import { app, freshId, newPerson, newSession, newToken, putApp, putPerson } from "../testing/people.ts"
+
+const mark = "personal-mark"
+
+describeOnEachStore("the deletion of an identity", (kind) => {
+  let opened: TestStore
+  let store: Store
+  beforeAll(async () => {
+    opened = await openTestStore(kind)
+    store = opened.store
+    await putApp(store)
+  })
+  afterAll(() => opened.close())
+
+  /** Somebody of whom every field that tells about a person bears the mark. */
+  async function putMarked() {
+    const { identity, account, principal, membership } = newPerson()
+    const person = {
+      identity: {
+        ...identity,
+        status: "DELETION_PENDING" as const,
+        deletesAtMs: 4_000,
+        primaryEmail: `${mark}@a.example`,
+      },
+      account: {
+        ...account,
+        subject: `${mark} ${account.id}`,
+        providerTenant: mark,
+        email: `${mark}@b.example`,
+        refreshTokenSealed: new TextEncoder().encode(mark),
+      },
+      principal,
+      membership: { ...membership, profile: { name: mark, email: `${mark}@c.example` } },
+    }
+    const device = { deviceId: mark, label: mark, os: mark, appVersion: mark }
+    const session = newSession(person, { device, userAgent: mark })
+    const ended = newSession(person, {
+      device,
+      userAgent: mark,
+      status: "REVOKED",
+      revokedAtMs: 2,
+      revokeReason: "logout",
+    })
+    const token = newToken(session)
+    const pat = newPat(person, { name: mark })
+    const service = await putService(store)
+    const policy = { ...delegationPolicy, id: freshId("dpo"), actorPrincipalId: service.principal.id }
+    const standing = {
+      ...delegation,
+      id: freshId("dlg"),
+      policyId: policy.id,
+      subjectPrincipalId: principal.id,
+      actorPrincipalId: service.principal.id,
+    }
+    const role = newRole()
+    const grant = newGrant({ principalId: principal.id, roleId: role.id, reason: mark })
+    const [offered, given, taken] = [
+      newInvitation({ principalId: principal.id }),
+      newInvitation({ invitedBy: principal.id }),
+      newInvitation({ principalId: principal.id, status: "ACCEPTED", answeredAtMs: 3 }),
+    ]
+    await putPerson(store, { ...person, identity })
+    await store.transaction(async (tx) => {
+      await tx.accounts.updateIdentity(person.identity)
+      await tx.accounts.updateAccount(person.account)
+      for (const each of [session, ended]) await tx.sessions.insert(each)
+      await tx.refreshTokens.insert(token)
+      await tx.pats.insert(pat)
+      await tx.delegations.insertPolicy(policy)
+      await tx.delegations.insertDelegation(standing)
+      await tx.roles.insert(role)
+      await tx.grants.insert(grant)
+      for (const each of [offered, given, taken]) await tx.invitations.insert(each)
+    })
+    return { ...person, session, ended, token, pat, standing, grant, offered, given, taken }
+  }
+
+  /** How many rows of the whole database bear the mark. */
+  async function marked(): Promise<Record<string, number>> {
+    const tables = await sql<{ name: string }>`
+      select table_name as name from information_schema.tables where table_schema = 'public' order by 1`.execute(
+      opened.db,
+    )
+    const found: Record<string, number> = {}
+    const pattern = `%${mark}%`
+    const sealed = `%${Buffer.from(mark).toString("hex")}%`
+    for (const { name } of tables.rows) {
+      const { rows } = await sql`
+        select 1 from ${sql.table(name)} as t where row_to_json(t)::text like ${pattern} or row_to_json(t)::text like ${sealed}`.execute(
+        opened.db,
+      )
+      if (rows.length > 0) found[name] = rows.length
+    }
+    return found
+  }
+
+  test("leaves nothing of the person but ids, and ends everything that was theirs", async () => {
+    const bystander = await putPerson(store)
+    const person = await putMarked()
+    expect(await marked()).toEqual({
+      identity: 1,
+      membership: 1,
+      pat: 1,
+      provider_account: 1,
+      role_grant: 1,
+      session: 2,
+    })
+    await store.transaction((tx) => tx.accounts.erase(person.identity.id, 5_000))
+    expect(await marked()).toEqual({})
+
+    await store.transaction(async (tx) => {
+      const { identity, account, principal, membership, session, ended, pat, standing, grant } = person
+      expect(await tx.accounts.lockIdentity(identity.id)).toStrictEqual({
+        ...identity,
+        status: "DELETED",
+        primaryEmail: null,
+        deletesAtMs: null,
+        updatedAtMs: 5_000,
+      })
+      expect(await tx.principals.lock(principal.id)).toStrictEqual({ ...principal, status: "DELETED" })
+      expect(await tx.accounts.lockAccount(account.id)).toStrictEqual({
+        ...account,
+        subject: `deleted:${account.id}`,
+        providerTenant: null,
+        email: null,
+        isContactable: false,
+        refreshTokenSealed: null,
+        status: "UNLINKED",
+      })
+      const left = { ...membership, status: "REMOVED", profile: {}, updatedAtMs: 5_000 }
+      expect(await tx.members.find(membership.id)).toStrictEqual(left)
+      expect((await tx.sessions.find(session.id))?.status).toBe("REVOKED")
+      expect((await tx.sessions.find(ended.id))?.revokeReason).toBe("logout")
+      expect((await tx.refreshTokens.find([person.token.tokenHash]))?.revokedAtMs).toBe(5_000)
+      expect((await tx.pats.lock(pat.id))?.revokeReason).toBe("PRINCIPAL_ENDED")
+      expect((await tx.delegations.findDelegation(standing.id))?.revokedAtMs).toBe(5_000)
+      expect((await tx.grants.find(grant.id))?.status).toBe("REVOKED")
+      expect((await tx.invitations.lock(person.offered.id))?.status).toBe("REVOKED")
+      expect((await tx.invitations.lock(person.given.id))?.status).toBe("REVOKED")
+      expect(await tx.invitations.lock(person.taken.id)).toStrictEqual(person.taken)
+      const keys = [principal.id, session.id, pat.id, standing.id]
+      const kinds = (await tx.revocations.find(keys, 5_001)).map((one) => one.kind)
+      expect(kinds.toSorted()).toEqual(["CREDENTIAL", "CREDENTIAL", "PRINCIPAL", "SESSION"])
+
+      expect(await tx.identities.findIdentity(bystander.identity.id)).toStrictEqual(bystander.identity)
+      expect(await tx.members.find(bystander.membership.id)).toStrictEqual(bystander.membership)
+      expect(await tx.accounts.lockAccount(bystander.account.id)).toStrictEqual(bystander.account)
+    })
+  })
+
+  test("is for ever: nothing brings it back, and again changes nothing", async () => {
+    const person = await putPerson(store)
+    await store.transaction(async (tx) => {
+      const { identity, principal } = person
+      await tx.accounts.erase(identity.id, 5_000)
+      expect(await tx.principals.resume(principal.id, 5)).toBe(false)
+      expect(await tx.principals.reactivate(principal.id, 5_001)).toBe(false)
+      expect(await tx.principals.end(principal.id, "SUSPENDED", 6_000)).toBe(false)
+      await tx.accounts.erase(identity.id, 7_000)
+      expect((await tx.identities.findIdentity(identity.id))?.updatedAtMs).toBe(5_000)
+    })
+  })
+
+  test("the same person at the provider is a newcomer afterwards, with other ids", async () => {
+    const person = await putPerson(store)
+    const again = newPerson()
+    await store.transaction(async (tx) => {
+      await tx.accounts.erase(person.identity.id, 5_000)
+      expect(await tx.identities.findAccount(person.account)).toBeUndefined()
+      const account = { ...again.account, subject: person.account.subject }
+      expect(await tx.identities.insertIdentity(again.identity, account, again.principal)).toBe(true)
+      expect((await tx.identities.findAccount(person.account))?.identityId).toBe(again.identity.id)
+      expect(await tx.identities.findMemberships(person.principal.id, app.id)).toEqual([])
+    })
+  })
+})

@@ -1,0 +1,98 @@
+import type { SigningKeyRecord, SigningKeys } from "@signet/kernel/keys/ports"
+import type { Selectable } from "kysely"
+import { retried } from "../retry.ts"
+import type { SigningKeyTable } from "../schema.ts"
+import { at, atOrNull, bytes, type Database, msOrNull } from "../sql.ts"
+import { hasRevoked, revocations } from "../token/revocations.ts"
+
+const columns = [
+  "kid",
+  "purpose",
+  "status",
+  "public_jwk",
+  "private_sealed",
+  "created_at",
+  "activated_at",
+  "retired_at",
+] as const satisfies readonly (keyof SigningKeyTable)[]
+
+/** @param onRevoked Called when a key was found to be no longer ours alone. */
+export function createSigningKeys(db: Database, onRevoked: () => void = () => {}): SigningKeys {
+  return {
+    list: () => list(db),
+
+    async change(work) {
+      let isRevoking = false
+      const keys = await retried(() =>
+        db
+          .transaction()
+          .setIsolationLevel("read committed")
+          .execute(async (trx) => {
+            // An update, not a lock: a second process waits for it at every isolation level, or runs again.
+            await trx
+              .updateTable("signing_key_set")
+              .set((row) => ({ version: row("version", "+", 1) }))
+              .where("id", "=", 1)
+              .execute()
+            const before = await list(trx)
+            const changed = work(before).filter((key) => !before.includes(key))
+            // There is never a second CURRENT key of a purpose: the old one steps down before the new one is written.
+            const current = changed.filter((key) => key.status === "CURRENT")
+            const ended = changed.filter(({ status }) => status === "COMPROMISED")
+            await revocations(trx).add(ended.map(revocationOf))
+            isRevoking = hasRevoked(trx)
+            for (const key of [...changed.filter((key) => key.status !== "CURRENT"), ...current]) await put(trx, key)
+            return list(trx)
+          }),
+      )
+      if (isRevoking) onRevoked()
+      return keys
+    },
+  }
+}
+
+/** Verifiers may have it cached for a day, and whoever has it signs on. It was published a day after it signed its last. */
+const forgottenAfterMs = 3 * 86_400_000
+
+const revocationOf = ({ kid, createdAtMs, retiredAtMs }: SigningKeyRecord) => ({
+  kind: "KEY" as const,
+  key: kid,
+  expiresAtMs: (retiredAtMs ?? createdAtMs) + forgottenAfterMs,
+})
+
+async function list(db: Database): Promise<readonly SigningKeyRecord[]> {
+  return (await db.selectFrom("signing_key").select(columns).orderBy("created_at").orderBy("kid").execute()).map(
+    fromRow,
+  )
+}
+
+async function put(db: Database, key: SigningKeyRecord): Promise<void> {
+  const { kid, ...rest } = toRow(key)
+  await db
+    .insertInto("signing_key")
+    .values({ kid, ...rest })
+    .onConflict((conflict) => conflict.column("kid").doUpdateSet(rest))
+    .execute()
+}
+
+const fromRow = (row: Selectable<SigningKeyTable>): SigningKeyRecord => ({
+  kid: row.kid,
+  purpose: row.purpose,
+  status: row.status,
+  publicJwk: row.public_jwk,
+  privateSealed: bytes(row.private_sealed),
+  createdAtMs: row.created_at.getTime(),
+  activatedAtMs: msOrNull(row.activated_at),
+  retiredAtMs: msOrNull(row.retired_at),
+})
+
+const toRow = (key: SigningKeyRecord) => ({
+  kid: key.kid,
+  purpose: key.purpose,
+  status: key.status,
+  public_jwk: JSON.stringify(key.publicJwk),
+  private_sealed: key.privateSealed,
+  created_at: at(key.createdAtMs),
+  activated_at: atOrNull(key.activatedAtMs),
+  retired_at: atOrNull(key.retiredAtMs),
+})

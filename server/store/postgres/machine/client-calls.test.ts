@@ -1,0 +1,271 @@
+import { randomBytes } from "node:crypto"
+import type { AuditEvent } from "@signet/kernel/audit/event"
+import type { Ask } from "@signet/kernel/limits/ports"
+import type { ServiceSecret } from "@signet/kernel/machine/records"
+import type { Store } from "@signet/kernel/ports"
+import { serviceKey } from "@signet/kernel/testing/machine-records"
+import { membership, providerClient } from "@signet/kernel/testing/records"
+import { CompiledQuery } from "kysely"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import {
+  describeOnEachStore,
+  describeOnPostgres,
+  openTestStore,
+  type TestStore,
+} from "../../../../test/support/postgres.ts"
+import { newSecret, putService } from "../testing/machines.ts"
+import { app, freshId, putApp } from "../testing/people.ts"
+import { clientText, clientValues } from "./client-facts.ts"
+
+/** Of `explain (analyze, format json)`. */
+interface PlanNode {
+  readonly "Relation Name"?: string
+  readonly "Actual Loops": number
+  readonly "Actual Rows": number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** What was read of each table: how often, and how many rows. */
+const nodesOf = (node: PlanNode | undefined): readonly string[] =>
+  node === undefined
+    ? []
+    : [
+        ...(node["Relation Name"] ? [`${node["Relation Name"]} ${node["Actual Loops"]} ${node["Actual Rows"]}`] : []),
+        ...(node.Plans ?? []).flatMap(nodesOf),
+      ]
+
+const nowMs = 1_700_000_000_000
+const day = 86_400_000
+const nothing = { asks: [], locks: [], nowMs }
+const freshAsk = (limit: number): Ask => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
+const policy = { failures: 1, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 }
+
+function eventOf(change: Partial<AuditEvent> = {}): AuditEvent {
+  const principalId = freshId("prn")
+  return {
+    id: freshId("aud"),
+    occurredAtMs: nowMs,
+    kind: "token.issued",
+    outcome: "SUCCESS",
+    reason: null,
+    appId: app.id,
+    tenantId: null,
+    contextId: null,
+    actorPrincipalId: principalId,
+    subjectPrincipalId: principalId,
+    subjectIdentityId: null,
+    sessionId: null,
+    target: { type: "token", id: "t" },
+    request: { id: "r", route: "R/M", ipTruncated: "192.0.2.0/24" },
+    ...change,
+  }
+}
+
+describeOnEachStore("a client's call", (kind) => {
+  let opened: TestStore
+  let store: Store
+  beforeAll(async () => {
+    opened = await openTestStore(kind)
+    store = opened.store
+    await putApp(store)
+  })
+  afterAll(() => opened.close())
+
+  const kept = async (ids: readonly AuditEvent["id"][]) => [...(await store.transaction((tx) => tx.audit.known(ids)))]
+  const waiting = async (id: string) =>
+    (
+      await opened.db
+        .selectFrom("audit_pending")
+        .selectAll()
+        .where("event_id", "=", id as never)
+        .execute()
+    ).length
+
+  test("reads as much of the database for an id that does not exist as for one that does", async () => {
+    const services = [await putService(store), await putService(store)]
+    for (const { account } of services) {
+      await store.transaction((tx) => tx.serviceAccounts.insertSecret(newSecret(account, { expiresAtMs: nowMs + day })))
+    }
+    const [known = "", last = ""] = services.map(({ account }) => account.clientId).toSorted()
+    const { columns, from } = clientText("client_id", 1)
+    const read = async (clientId: string) => {
+      const values = [...clientValues({ who: { clientId }, nowMs })]
+      const text = `explain (analyze, format json) select ${columns} from ${from}`
+      const { rows } = await opened.db.executeQuery<{ "QUERY PLAN": readonly { Plan: PlanNode }[] }>(
+        CompiledQuery.raw(text, values),
+      )
+      return nodesOf(rows[0]?.["QUERY PLAN"][0]?.Plan)
+    }
+    const found = await read(known)
+    expect(found.filter((node) => node.startsWith("service_secret"))).toEqual(["service_secret 1 1"])
+    for (const unknown of [`${known}0`, "a", `${last}0`]) {
+      expect(await store.clients.find({ who: { clientId: unknown }, nowMs })).toBeUndefined()
+      // The stand-in is found by the same two index scans.
+      expect((await read(unknown)).length).toBe(found.length)
+      expect((await read(unknown)).filter((node) => !node.startsWith("service_account"))).toEqual(
+        found.filter((node) => !node.startsWith("service_account")),
+      )
+    }
+  })
+
+  test("finds what decides about it, by client id and by principal, inside of a transaction and outside", async () => {
+    const { account, principal } = await putService(store, { ownedAudiences: [`a-${freshId("sac")}`] })
+    const secretAt = (createdAtMs: number, change: Partial<ServiceSecret> = {}) =>
+      newSecret(account, { createdAtMs, expiresAtMs: nowMs + day, ...change })
+    const [older, newer] = [secretAt(1_000, { lastUsedAtMs: nowMs - 5 }), secretAt(2_000)]
+    const others = [secretAt(3_000, { revokedAtMs: 4_000 }), secretAt(4_000, { expiresAtMs: nowMs })]
+    await store.transaction(async (tx) => {
+      for (const secret of [older, newer, ...others]) await tx.serviceAccounts.insertSecret(secret)
+      for (const [kid, revokedAtMs] of [
+        ["live", null],
+        ["gone", 5],
+      ] as const) {
+        await tx.serviceAccounts.insertKey({ ...serviceKey, serviceAccountId: account.id, kid, revokedAtMs })
+      }
+    })
+    const tellingOf = ({ id, secretHash, lastUsedAtMs }: ServiceSecret) => ({ id, secretHash, lastUsedAtMs })
+    const expected = {
+      account,
+      app: { id: app.id, status: "ACTIVE", scopes: app.scopes },
+      principal: "ACTIVE",
+      versions: await store.transaction((tx) => tx.authorities.find(principal.id, app.id)),
+      secrets: [tellingOf(newer), tellingOf(older)],
+      keys: [{ kid: "live", x: serviceKey.x, y: serviceKey.y }],
+      memberships: [{ status: "ACTIVE", tenantId: null, contextId: null }],
+      place: { tenantId: null, facts: { app: "ACTIVE", tenant: null, context: null } },
+    }
+    const byClientId = { who: { clientId: account.clientId }, nowMs }
+    const byPrincipal = { who: { principalId: principal.id }, nowMs }
+    expect(await store.clients.find(byClientId)).toStrictEqual(expected)
+    expect(await store.clients.find(byPrincipal)).toStrictEqual(expected)
+    expect((await store.clients.countAndFind(nothing, byClientId)).client).toStrictEqual(expected)
+    expect(await store.transaction((tx) => tx.serviceAccounts.findClient(byClientId))).toStrictEqual(expected)
+  })
+
+  test("finds nobody under another name", async () => {
+    const { account } = await putService(store)
+    for (const clientId of [`${account.clientId}x`, "", account.principalId, providerClient.clientId]) {
+      expect(await store.clients.find({ who: { clientId }, nowMs })).toBeUndefined()
+      expect((await store.clients.countAndFind(nothing, { who: { clientId }, nowMs })).client).toBeUndefined()
+    }
+  })
+
+  test("is at the place that it asks for, else in its own tenant, and sees where that stands", async () => {
+    const [tenantId, contextId] = [freshId("ten"), freshId("ctx")]
+    const { account, principal } = await putService(store, { tenantId })
+    const around = { createdAtMs: 1, updatedAtMs: 1 }
+    await store.transaction(async (tx) => {
+      await tx.tenants.insert({ id: tenantId, appId: app.id, name: "t", status: "SUSPENDED", ...around })
+      await tx.contexts.insert({
+        id: contextId,
+        appId: app.id,
+        tenantId,
+        name: "c",
+        type: "team",
+        status: "ACTIVE",
+        ...around,
+      })
+      const inner = { ...membership, id: freshId("mem"), principalId: principal.id, appId: app.id, tenantId, contextId }
+      await tx.identities.insertMembership(inner)
+      await tx.identities.insertMembership({ ...inner, id: freshId("mem"), contextId: null, status: "REMOVED" })
+    })
+    const who = { clientId: account.clientId }
+    const own = await store.clients.find({ who, contextId, nowMs })
+    expect(own?.place).toEqual({ tenantId, facts: { app: "ACTIVE", tenant: "SUSPENDED", context: "ACTIVE" } })
+    const active = { status: "ACTIVE", tenantId }
+    expect(own?.memberships).toHaveLength(2)
+    expect(own?.memberships).toEqual(
+      expect.arrayContaining([
+        { ...active, contextId },
+        { ...active, contextId: null },
+      ]),
+    )
+    const elsewhere = freshId("ten")
+    const other = await store.clients.find({ who, tenantId: elsewhere, contextId, nowMs })
+    expect(other?.place).toEqual({
+      tenantId: elsewhere,
+      facts: { app: "ACTIVE", tenant: undefined, context: undefined },
+    })
+  })
+
+  test("that is refused looks nothing up, whether it came too often or is locked out", async () => {
+    const { account } = await putService(store)
+    const question = { who: { clientId: account.clientId }, nowMs }
+    const counting = { ...nothing, asks: [freshAsk(1), freshAsk(5)] }
+    const answers = [
+      await store.clients.countAndFind(counting, question),
+      await store.clients.countAndFind(counting, question),
+    ]
+    expect(answers.map(({ client }) => client?.account.id)).toEqual([account.id, undefined])
+    expect(answers.map(({ counted }) => counted.map(({ granted }) => granted))).toEqual([
+      [true, true],
+      [false, true],
+    ])
+    const lock = randomBytes(32)
+    await store.limits.fail(lock, policy, nowMs)
+    const locked = await store.clients.countAndFind({ ...nothing, locks: [lock] }, question)
+    expect([locked.client, locked.lockedUntilMs]).toEqual([undefined, nowMs + 60_000])
+  })
+
+  test("is written down once, sealed and waiting for its link, like what a transaction appends", async () => {
+    const first = eventOf()
+    const second = { ...first, id: freshId("aud") }
+    const plain = eventOf({ request: { id: "r", route: "R/M", ipTruncated: null } })
+    const events = [first, second, plain]
+    for (const event of events) {
+      expect(await store.clients.countAndAppend(nothing, event)).toEqual({ counted: [], lockedUntilMs: null })
+      expect(await waiting(event.id)).toBe(1)
+    }
+    const filter = { kinds: [], outcome: null, targetType: null, targetId: null, fromMs: null, untilMs: null }
+    const page = { size: 10, before: null }
+    for (const principalId of [first.actorPrincipalId, plain.actorPrincipalId]) {
+      const of = { ...filter, appId: app.id, tenantId: null, contextId: null, principalId }
+      const listed = await store.transaction((tx) => tx.audit.list(of, page))
+      expect(new Set(listed)).toEqual(new Set(events.filter((event) => event.actorPrincipalId === principalId)))
+    }
+  })
+
+  test.each(["a key that nobody has made yet", "a key that is known"])(
+    "that is refused writes nothing down, under %s",
+    async (key) => {
+      const event = eventOf()
+      const another = { ...event, id: freshId("aud") }
+      if (key === "a key that is known") await store.clients.countAndAppend(nothing, another)
+      const asks = [freshAsk(1)]
+      await store.limits.take(asks, [], nowMs)
+      const { counted } = await store.clients.countAndAppend({ ...nothing, asks }, event)
+      expect(counted[0]?.granted).toBe(false)
+      const lock = randomBytes(32)
+      await store.limits.fail(lock, policy, nowMs)
+      const { lockedUntilMs } = await store.clients.countAndAppend({ ...nothing, locks: [lock] }, event)
+      expect(lockedUntilMs).toBe(nowMs + 60_000)
+      expect(await kept([event.id])).toEqual([])
+      expect(await waiting(event.id)).toBe(0)
+    },
+  )
+
+  test("that cannot be written down is not counted", async () => {
+    const event = eventOf()
+    await store.clients.countAndAppend(nothing, event)
+    const asks = [freshAsk(1)]
+    await expect(store.clients.countAndAppend({ ...nothing, asks }, event)).rejects.toThrow("duplicate key")
+    expect((await store.limits.take(asks, [], nowMs)).counted[0]?.granted).toBe(true)
+  })
+})
+
+describeOnPostgres("calls of one client at once", () => {
+  test("of three times the limit exactly the limit is granted, and written down", async () => {
+    const opened = await openTestStore("postgres", { maxConnections: 20 })
+    const asks = [freshAsk(20)]
+    const { actorPrincipalId, subjectPrincipalId } = eventOf()
+    const events = Array.from({ length: 60 }, () => eventOf({ actorPrincipalId, subjectPrincipalId }))
+    const taken = await Promise.all(
+      events.map((event) => opened.store.clients.countAndAppend({ ...nothing, asks }, event)),
+    )
+    const granted = events.filter((_, i) => taken[i]?.counted[0]?.granted).map(({ id }) => id)
+    expect(granted).toHaveLength(20)
+    const ids = events.map(({ id }) => id)
+    expect(await opened.store.transaction((tx) => tx.audit.known(ids))).toEqual(new Set(granted))
+    await opened.close()
+  })
+})

@@ -1,0 +1,96 @@
+import type { SessionEndings } from "@signet/kernel/administration/ports"
+import type { SessionId } from "@signet/kernel/ids"
+import type { LiftableRevocation } from "@signet/kernel/machine/ports"
+import { longestTokenMs } from "@signet/kernel/token/claims"
+import { longestContextMs } from "@signet/kernel/token/context-claims"
+import { type RawBuilder, sql } from "kysely"
+import { only } from "../page.ts"
+import { at, type Database } from "../sql.ts"
+import { revocations } from "../token/revocations.ts"
+
+export function sessionEndings(db: Database): SessionEndings {
+  return {
+    endByAccount: (id, reason, nowMs) => endWhere(db, [only("provider_account_id", id)], reason, nowMs),
+
+    endByClient: (id, reason, nowMs) => endWhere(db, [only("provider_client_id", id)], reason, nowMs),
+
+    async endByMembership({ principalId, ...place }, reason, nowMs) {
+      // A sign-in reads memberships under this lock: its session is among these, or it sees what became of them.
+      await db.selectFrom("principal").select("id").where("id", "=", principalId).forUpdate().execute()
+      return endWhere(db, [only("principal_id", principalId), ...signedInAt(place)], reason, nowMs)
+    },
+
+    endByDevices({ principalId, appId, tenantId, deviceIds, except }, reason, nowMs) {
+      const bound = sql<boolean>`bound_device_id = any(${deviceIds})`
+      const others = sql<boolean>`id is distinct from ${except}`
+      const at = [only("app_id", appId), sql<boolean>`tenant_id is not distinct from ${tenantId}`]
+      return endWhere(db, [only("principal_id", principalId), ...at, bound, others], reason, nowMs)
+    },
+
+    async endByPlace(place, reason, nowMs) {
+      // Its sessions end. What services send there for themselves has none, and is a day old at most.
+      await revocations(db).add([{ ...revocationOf(place), expiresAtMs: nowMs + longestContextMs }])
+      return endWhere(db, signedInAt(place), reason, nowMs)
+    },
+
+    reopenPlace: (place, nowMs) => revocations(db).lift(revocationOf(place), nowMs),
+  }
+}
+
+const signedInAt = ({ appId, tenantId, contextId }: Place) => [
+  only("app_id", appId),
+  only("tenant_id", tenantId),
+  only("context_id", contextId),
+]
+
+type Place = Parameters<SessionEndings["endByPlace"]>[0]
+
+/** The innermost of app, tenant and context that the place names. */
+function revocationOf({ appId, tenantId, contextId }: Place): LiftableRevocation {
+  if (contextId !== null) return { kind: "CONTEXT", key: contextId }
+  return tenantId !== null ? { kind: "TENANT", key: tenantId } : { kind: "APP", key: appId }
+}
+
+/** Ends the ACTIVE sessions that meet all conditions. Locked in one order, so that two calls at once do not wait for each other. */
+export async function endWhere(
+  db: Database,
+  conditions: readonly RawBuilder<boolean>[],
+  reason: string,
+  nowMs: number,
+): Promise<readonly SessionId[]> {
+  let query = db.selectFrom("session").select("id").where("status", "=", "ACTIVE").orderBy("id").forUpdate()
+  for (const condition of conditions) query = query.where(condition)
+  const ids = (await query.execute()).map((row) => row.id)
+  return endActive(db, ids, "REVOKED", reason, nowMs)
+}
+
+/** Two statements for session and tokens: only the second sees the successor of a refresh that the first one waited for. */
+export async function endActive(
+  db: Database,
+  ids: readonly SessionId[],
+  status: "REVOKED" | "COMPROMISED",
+  reason: string,
+  nowMs: number,
+): Promise<readonly SessionId[]> {
+  if (ids.length === 0) return []
+  const ended = await db
+    .updateTable("session")
+    .set({ status, revoked_at: at(nowMs), revoke_reason: reason })
+    .where("id", "=", sql<SessionId>`any(${ids})`)
+    .where("status", "=", "ACTIVE")
+    .returning("id")
+    .execute()
+  const endedIds = ended.map((row) => row.id)
+  if (endedIds.length > 0) {
+    await db
+      .updateTable("refresh_token")
+      .set({ revoked_at: at(nowMs), successor_sealed: null, retry_key_hash: null })
+      .where("session_id", "=", sql<SessionId>`any(${endedIds})`)
+      .where("revoked_at", "is", null)
+      .execute()
+    // For those who verify its access tokens without asking.
+    const expiresAtMs = nowMs + longestTokenMs
+    await revocations(db).add(endedIds.map((key) => ({ kind: "SESSION", key, expiresAtMs })))
+  }
+  return endedIds
+}

@@ -1,0 +1,68 @@
+import type { Store } from "@signet/kernel/ports"
+import * as samples from "@signet/kernel/testing/machine-records"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
+import { putService } from "../testing/machines.ts"
+import { app, freshId, putApp, putPerson } from "../testing/people.ts"
+
+describeOnEachStore("delegation", (kind) => {
+  let opened: TestStore
+  let store: Store
+  beforeAll(async () => {
+    opened = await openTestStore(kind)
+    store = opened.store
+    await putApp(store)
+  })
+  afterAll(() => opened.close())
+
+  const newPolicy = async (change: object = {}) => {
+    const { principal } = await putService(store)
+    return { ...samples.delegationPolicy, id: freshId("dpo"), actorPrincipalId: principal.id, ...change }
+  }
+
+  test("policies come back, are found for their actor while they live, listed, and revoked once", async () => {
+    const tenantId = freshId("ten")
+    const policy = await newPolicy({ tenantId, maxSeconds: 60, allowStanding: false })
+    const actor = policy.actorPrincipalId
+    await store.transaction(async (tx) => {
+      await tx.delegations.insertPolicy(policy)
+      expect(await tx.delegations.lockPolicy(policy.id)).toStrictEqual(policy)
+      expect(await tx.delegations.findPolicies(actor, app.id)).toStrictEqual([policy])
+      expect(await tx.delegations.findPolicies(actor, freshId("app"))).toEqual([])
+      const page = { size: 9, before: null }
+      expect(await tx.delegations.listPolicies(app.id, tenantId, page)).toStrictEqual([policy])
+      expect((await tx.delegations.listPolicies(app.id, null, page)).map(({ id }) => id)).not.toContain(policy.id)
+      expect(await tx.delegations.listPolicies(app.id, tenantId, { size: 9, before: policy })).toEqual([])
+      expect(await tx.delegations.revokePolicy(policy.id, 5_000)).toBe(true)
+      expect(await tx.delegations.revokePolicy(policy.id, 6_000)).toBe(false)
+      expect(await tx.delegations.findPolicies(actor, app.id)).toEqual([])
+      expect(await tx.delegations.lockPolicy(policy.id)).toStrictEqual({ ...policy, revokedAtMs: 5_000 })
+    })
+  })
+
+  test("standing delegations come back, are listed for their subject, and revoked once", async () => {
+    const policy = await newPolicy()
+    const { principal } = await putPerson(store)
+    const delegation = {
+      ...samples.delegation,
+      id: freshId("dlg"),
+      policyId: policy.id,
+      actorPrincipalId: policy.actorPrincipalId,
+      subjectPrincipalId: principal.id,
+      contextId: freshId("ctx"),
+    }
+    await store.transaction(async (tx) => {
+      await tx.delegations.insertPolicy(policy)
+      await tx.delegations.insertDelegation(delegation)
+      expect(await tx.delegations.findDelegation(delegation.id)).toStrictEqual(delegation)
+      expect(await tx.delegations.findDelegation(freshId("dlg"))).toBeUndefined()
+      const list = (before: typeof delegation | null) =>
+        tx.delegations.listDelegations(principal.id, app.id, { size: 9, before })
+      expect(await list(null)).toStrictEqual([delegation])
+      expect(await list(delegation)).toEqual([])
+      expect(await tx.delegations.revokeDelegation(delegation.id, 5_000)).toBe(true)
+      expect(await tx.delegations.revokeDelegation(delegation.id, 6_000)).toBe(false)
+      expect(await tx.delegations.findDelegation(delegation.id)).toStrictEqual({ ...delegation, revokedAtMs: 5_000 })
+    })
+  })
+})
