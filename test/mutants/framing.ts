@@ -31,14 +31,6 @@ export const framingMutants: readonly Mutant[] = [
     name: "that removes without a path",
   },
   {
-    fault: "newcomers sit at the end",
-    file: `${framing}/roster.ts`,
-    from: "let place = 0",
-    to: "let place = Math.max(...before.keys()) + 1",
-    test: agreement,
-    name: "every commit leads to the members that the engine has afterwards",
-  },
-  {
     fault: "a part of a Welcome holds everybody's secrets",
     file: `${framing}/welcome.ts`,
     from: "return concat(head, vectorBytes(secrets.bytes), tail)",
