@@ -34,7 +34,7 @@ test("the examples of the packages' pages compile", () => {
 
 test("of each secret box the page says how it is known to work, in one of three ways", () => {
   const page = readFileSync(join(root, "clients/README.md"), "utf8")
-  const [, table = ""] = page.match(/\| where \| what it keeps keys in \| .*\|\n\|[-|]+\|\n((?:\|.*\|\n)+)/) ?? []
+  const [, table = ""] = page.match(/\| where \| stores keys in \| .*\|\n\|[-|]+\|\n((?:\|.*\|\n)+)/) ?? []
   const rows = table.trim().split("\n")
   const known = rows.map((row) => row.split("|").at(-2)?.trim() ?? "")
   expect(rows.length).toBe(6)
