@@ -22,7 +22,8 @@ test.each(files)("every public type of %s is documented, and its lines are short
     (line, i) => /^ *public .*\b(class|interface|enum|record) \w/.test(line) && !/\*\/$|^ *@/.test(lines[i - 1] ?? ""),
   )
   expect(bare).toEqual([])
-  expect(lines.filter((line) => line.length > 120)).toEqual([])
+  // A message is one line.
+  expect(lines.filter((line) => line.length > 120 && !/^ *"[^"]*"\),$/.test(line))).toEqual([])
   expect(lines.length).toBeLessThan(350)
 })
 

@@ -341,7 +341,7 @@ describe("in this process", () => {
     const sent = (method: string) => program.output().split(`/${method}"`).length - 1
     const before = { asked: sent("ListAuditEvents"), known: sent("Me") }
     const { code, err } = await signet().run("audit", "list")
-    expect([code, err]).toEqual([4, expect.stringContaining("It takes auth.audit.read")])
+    expect([code, err]).toEqual([4, expect.stringContaining("requires the scope auth.audit.read")])
     await signet().run("whoami")
     await vi.waitFor(() => expect(sent("Me")).toBeGreaterThan(before.known))
     expect(sent("ListAuditEvents")).toBe(before.asked)

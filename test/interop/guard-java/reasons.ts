@@ -13,8 +13,8 @@ export function reasonsText(): string {
   return `package dev.signet.guard;
 
 /**
- * Why something is refused: the same name on every transport. docs/reference/errors.md says what to do about each. Written by
- * test/interop/guard-java/write-reasons.ts from the issuer's own table.
+ * Why something is refused: the same name on every transport. docs/reference/errors.md says what to do about each.
+ * test/interop/guard-java/write-reasons.ts writes this file from the issuer's own table.
  */
 public enum Reason {
 ${entries.join(",\n")};

@@ -44,7 +44,9 @@ public final class MethodRequirement {
 
   private static Requirement parse(AuthRequirement wire, boolean isInComposite) {
     // A check or the requirement has an option that this version does not support must not be passed over.
-    if (!wire.getUnknownFields().asMap().isEmpty()) throw wrong("the requirement has a check or an option that this guard does not support");
+    if (!wire.getUnknownFields().asMap().isEmpty()) {
+      throw wrong("the requirement has a check or an option that this guard does not support");
+    }
     return checkOf(wire, isInComposite).with(optionsOf(wire));
   }
 

@@ -262,7 +262,8 @@ public final class RevocationFeed implements Liveness.Finder, AutoCloseable {
       }
       if (statement.to() == statement.head()) return !statement.entries().isEmpty();
     }
-    throw new FeedException("UNREACHABLE", new IllegalStateException("the revocation log did not end within the page limit"));
+    var cause = new IllegalStateException("the revocation log did not end within the page limit");
+    throw new FeedException("UNREACHABLE", cause);
   }
 
   private static String pathAt(Position position, int seconds) {

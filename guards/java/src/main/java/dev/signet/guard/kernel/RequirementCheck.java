@@ -43,7 +43,8 @@ public final class RequirementCheck {
     } else if (requirement instanceof Requirement.Kinds kinds) {
       refuseIf(kinds.of().isEmpty(), "kinds must have at least one kind");
     } else if (requirement instanceof Requirement.Delegated delegated) {
-      refuseIf(delegated.actors().isEmpty() || delegated.actors().contains(""), "delegated must have at least one actor");
+      var hasNone = delegated.actors().isEmpty() || delegated.actors().contains("");
+      refuseIf(hasNone, "delegated must have at least one actor");
     } else if (requirement instanceof Requirement.Scope scope) {
       refuseIf(isEmpty(scope.scope()), "an empty scope");
     } else if (requirement instanceof Requirement.Action action) {

@@ -165,7 +165,9 @@ public final class GuardFilter implements Filter {
      * @throws IllegalArgumentException when the requirement cannot be checked there
      */
     public Builder path(String method, String path, Requirement requirement) {
-      if (!method.matches("[A-Z]+")) throw new IllegalArgumentException("\"" + method + "\" is not a method in capitals");
+      if (!method.matches("[A-Z]+")) {
+        throw new IllegalArgumentException("\"" + method + "\" is not a method in capitals");
+      }
       add(method, new PathTemplate(path), requirement);
       return this;
     }
