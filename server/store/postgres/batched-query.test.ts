@@ -1,10 +1,17 @@
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../test/support/postgres.ts"
-import { lastMark } from "./named-statements.ts"
+import { lastMark } from "./batched-query.ts"
 import { type Database, run } from "./sql.ts"
 
 const insertText = "insert into batched (id, parent) values ($1, $2)"
 const lastText = lastMark + insertText
+
+test("the driver has the version whose private methods a batch overrides", () => {
+  const file = new URL("../../../node_modules/pg/package.json", import.meta.url)
+  // Before another version: compare lib/query.js and lib/connection.js with batched-query.ts (decision 0044).
+  expect(JSON.parse(readFileSync(file, "utf8")).version).toBe("8.23.1")
+})
 
 describeOnEachStore("a statement that opens or ends its transaction", (kind) => {
   let opened: TestStore

@@ -1,6 +1,10 @@
 // A statement that brings its transaction's BEGIN or COMMIT along: one round trip instead of two or three. All of it goes
-// before one Sync, so that the server, where one part fails, does none of what follows.
+// before one Sync, so that the server, where one part fails, does none of what follows. The only file that overrides private
+// methods of `pg` (decision 0044); its test holds the version that they were read in.
 import { type PoolClient, Query, type QueryConfig, type Submittable } from "pg"
+
+/** Begins a statement that is its transaction's last: it is committed with it, in one round trip. */
+export const lastMark = "/* last */ "
 
 export interface Batch {
   /** What opens the transaction; undefined where it is open. */

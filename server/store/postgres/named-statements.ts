@@ -1,12 +1,9 @@
 import { createHash } from "node:crypto"
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely"
 import type { Pool, PoolClient, QueryConfig } from "pg"
-import { sendBatch } from "./batched-query.ts"
+import { lastMark, sendBatch } from "./batched-query.ts"
 
 const mostNames = 500
-
-/** Begins a statement that is its transaction's last: it is committed with it, in one round trip. */
-export const lastMark = "/* last */ "
 
 /**
  * The pool, with statements that have parameters prepared once a connection: the server then neither parses nor plans
