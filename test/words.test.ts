@@ -33,7 +33,6 @@ const unchecked: Readonly<Record<string, string>> = {
 const justified: Readonly<Record<string, string>> = {
   "dropped: CODE (packages of an unfinished claim)": "a list of tables, which another test reads",
   "who is in which conversation, and when": "an item of a list, as the specification states it",
-  "What a statement may take on PostgreSQL at most": "the text of a setting, from server/node/config.ts",
 }
 
 /** Terms by which a reader is misled, and what to say. A homely word that also has a plain use is left to readers. */
