@@ -41,7 +41,7 @@ export const localStoreMutants: readonly Mutant[] = [
   },
   {
     fault: "a record of another moment is taken",
-    file: `${core}/state/door.ts`,
+    file: `${core}/effects/load.ts`,
     from: "if (!isOld) throw",
     to: "if (!isOld && found.generation === generation) throw",
     test: state,
@@ -49,7 +49,7 @@ export const localStoreMutants: readonly Mutant[] = [
   },
   {
     fault: "a record that names no generation is an earlier version's for ever",
-    file: `${core}/state/door.ts`,
+    file: `${core}/effects/load.ts`,
     from: " && !device.marks.bindsRecords",
     to: "",
     test: state,
@@ -57,9 +57,9 @@ export const localStoreMutants: readonly Mutant[] = [
   },
   {
     fault: "a list of members is sealed for its place alone",
-    file: `${core}/state/door.ts`,
-    from: "key: keys.members, generation }",
-    to: "key: keys.members, generation: generation * 0n }",
+    file: `${core}/effects/conversation-rows.ts`,
+    from: "...named.members, generation }",
+    to: "...named.members, generation: generation * 0n }",
     test: state,
     name: "a list of members that was put back is noticed when conversations are listed",
   },

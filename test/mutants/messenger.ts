@@ -278,8 +278,8 @@ export const messengerMutants: readonly Mutant[] = [
   {
     fault: "keys that come by an invitation are told of nobody",
     file: `${client}/joining/welcomes.ts`,
-    from: "      for (const event of noticed.events) context.emit(event)\n",
-    to: "",
+    from: "const emit = [...noticed.events, ...shown]",
+    to: "const emit = shown",
     test: "test/story/messenger-verification.test.ts",
     name: "a new device that is in a group to which one is invited is told before anything that it says",
   },

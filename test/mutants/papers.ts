@@ -8,7 +8,7 @@ const places = "test/attack/messaging-places.test.ts"
 const lists = "clients/core/messaging/verification/device-lists.test.ts"
 const queue = "clients/core/messaging/receiving/queue.test.ts"
 const stored = {
-  file: "clients/core/messaging/state/door.ts",
+  file: "clients/core/messaging/effects/load.ts",
   test: "test/attack/messenger-copies.test.ts",
   row: "a %s of another moment, put back alone, is found out before anything is written with it",
 }

@@ -66,16 +66,16 @@ export const simulatedTabMutants: readonly Mutant[] = [
   },
   {
     fault: "state that another tab has changed is gone on with",
-    file: `${client}/state/door.ts`,
+    file: `${client}/effects/stored-state.ts`,
     from: "if (cached?.generation !== generation) cached = undefined",
     to: "",
     ...tabs,
   },
   {
     fault: "what another tab was first to write counts as written",
-    file: `${client}/state/door.ts`,
-    from: 'if (done === "GENERATION_MISMATCH") continue',
-    to: "",
+    file: `${client}/effects/store-tx.ts`,
+    from: 'return done === "GENERATION_MISMATCH" ? "lost" : "committed"',
+    to: 'return "committed"',
     ...tabs,
   },
   {

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts"
 
-const door = "clients/core/messaging/state/door.ts"
+const storedState = "clients/core/messaging/effects/stored-state.ts"
 const telling = "clients/core/messaging/state/telling.ts"
 const tabs = "test/story/messenger-tabs.test.ts"
 const native = "test/story/react-native.test.ts"
@@ -10,8 +10,8 @@ const theirs = "clients/core/messaging/signed-in"
 export const tabMutants: readonly Mutant[] = [
   {
     fault: "what does not fit old state is refused",
-    file: door,
-    from: "(now) => now.generation !== generation,",
+    file: storedState,
+    from: "(now) => now !== generation,",
     to: "() => false,",
     test: tabs,
     name: "what does not fit state that another tab has changed meanwhile",

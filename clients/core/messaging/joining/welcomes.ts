@@ -24,8 +24,7 @@ import type { Joined } from "../mls.ts"
 import { catchUp, changeRecord } from "../receiving/log.ts"
 import { asksConfirmation } from "../receiving/reset.ts"
 import { leaveOtherStory } from "../receiving/story.ts"
-import { treeHashOf } from "../state/door.ts"
-import { type Held, nothingHeld, type Seat } from "../state/held.ts"
+import { type Held, nothingHeld, type Seat, treeHashOf } from "../state/held.ts"
 import { keyOfSeq, seqOfKey, timelineOp } from "../state/timeline.ts"
 import { allPages } from "../sync/pages.ts"
 import { trying } from "../sync/trying.ts"
@@ -162,11 +161,9 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const known = { directUserIds, ...after }
     const seen = await keys.written(create(ConversationRecordSchema, { ...record, ...known }))
     const next = { record: seen.record, seat, staged: undefined }
-    const finish = () => {
-      for (const event of noticed.events) context.emit(event)
-      for (const one of isReset ? entries : newKeys) context.emit({ is: "entry", conversationId, entry: one })
-    }
-    return { next, ops: [...used, ...entryOps, ...seen.ops, ...noticed.ops], finish, result: undefined }
+    const shown = (isReset ? entries : newKeys).map((one) => ({ is: "entry", conversationId, entry: one }) as const)
+    const emit = [...noticed.events, ...shown]
+    return { next, ops: [...used, ...entryOps, ...seen.ops, ...noticed.ops], emit, result: undefined }
   })
 }
 

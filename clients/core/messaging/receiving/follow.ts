@@ -19,8 +19,7 @@ import { isAway } from "../conversation/status.ts"
 import { nowSeconds } from "../deps.ts"
 import type { Person, TimelineEntry } from "../events.ts"
 import { acceptCommit, type CommitChange, type GroupState, membersOf, stateTag } from "../mls.ts"
-import { treeHashOf } from "../state/door.ts"
-import type { Held, Seat } from "../state/held.ts"
+import { type Held, type Seat, treeHashOf } from "../state/held.ts"
 import { asksConfirmation, followReset } from "./reset.ts"
 
 /** What a commit makes of a conversation. */
@@ -30,7 +29,7 @@ export interface Followed {
   /** The intent that it was for, if it is an own one. */
   readonly done: string | undefined
   /** Wipes the epoch that ended, once the next one is stored. */
-  readonly finish: () => void
+  readonly wipe: () => void
 }
 
 /**
@@ -68,7 +67,7 @@ export async function followCommit(
       held: removedFrom(record),
       entries: [{ ...at, is: "membership", committer, added: [], removed }],
       done: undefined,
-      finish,
+      wipe: finish,
     }
   }
   const { next } = processed
@@ -78,7 +77,7 @@ export async function followCommit(
     held: { record, seat: await seated(seat, next, verified), staged: undefined },
     entries,
     done: undefined,
-    finish,
+    wipe: finish,
   }
 
   function judge(found: CommitChange): "accept" | "reject" {
@@ -118,7 +117,7 @@ async function acceptOwn(
     },
     done: staged.intentId,
     entries: isReset ? [{ ...at, is: "reset", by }] : membershipEntry(at, by, seat.group, next),
-    finish: () => acceptCommit(seat.group, { next }),
+    wipe: () => acceptCommit(seat.group, { next }),
   }
 }
 

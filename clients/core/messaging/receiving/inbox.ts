@@ -60,7 +60,7 @@ interface Batch {
   readonly ops: Op[]
   readonly due: DueChange[]
   readonly entries: TimelineEntry[]
-  readonly finishes: (() => void)[]
+  readonly wipe: (() => void)[]
   /** Told before the entries. */
   readonly warnings: MessengerEvent[]
   readonly keys: KeyWatch
@@ -101,7 +101,7 @@ export async function takeIn(
       ops: [],
       due: [],
       entries: [],
-      finishes: [],
+      wipe: [],
       warnings: [],
       keys: watchKeys(context, conversationId),
       waiting: await waitingHere(context, conversationId, held),
@@ -130,7 +130,7 @@ export async function takeIn(
         quarantine(batch, envelope, error)
       }
     }
-    const { entries, finishes, warnings } = batch
+    const { entries, wipe, warnings } = batch
     const { record, ops: keyOps } = await batch.keys.written(batch.held.record)
     const next = record === batch.held.record ? batch.held : { ...batch.held, record }
     batch.ops.push(
@@ -142,11 +142,8 @@ export async function takeIn(
       next,
       ops: batch.ops,
       due: batch.due,
-      finish() {
-        for (const finish of finishes) finish()
-        for (const warning of warnings) context.emit(warning)
-        for (const entry of entries) context.emit({ is: "entry", conversationId, entry })
-      },
+      wipe,
+      emit: [...warnings, ...entries.map((entry) => ({ is: "entry", conversationId, entry }) as const)],
       result: { entries, processedSeq: seat?.processedSeq, epoch: seat?.group.epoch ?? 0n, hasGap },
     }
   }
@@ -186,7 +183,7 @@ async function step(
   if (followed === undefined) return leave(batch, Status.ROLLED_BACK)
   const before = batch.held
   batch.held = followed.held
-  batch.finishes.push(followed.finish)
+  batch.wipe.push(followed.wipe)
   const after = followed.held.seat
   if (after !== undefined) {
     const at = { seq: envelope.seq, atMs: after.receipt === "first" ? 0 : Number(after.receipt.acceptedAtMs) }
@@ -231,7 +228,7 @@ async function readMessage(
     checkReceiptSeen(frame.lastReceiptHash, seat.receipt)
     const content = { bytes: plaintext, credential: sender.credential, outboxId: undefined }
     await keepContent(context, conversationId, batch, at, content)
-    batch.finishes.push(finish)
+    batch.wipe.push(finish)
     batch.held = { ...batch.held, seat: { ...passed, group: next } }
   } catch (error) {
     const isBad = error instanceof EngineRefused || error instanceof CanonicalError

@@ -25,7 +25,7 @@ export async function followReset(
   verification: VerificationContext,
   seat: Seat,
   envelope: Envelope,
-): Promise<{ held: Held; entries: readonly TimelineEntry[]; done: undefined; finish: () => void }> {
+): Promise<{ held: Held; entries: readonly TimelineEntry[]; done: undefined; wipe: () => void }> {
   const { mlsGroupId, receipt } = verifyReset(verification, seat, envelope)
   const { record } = verification
   const { pendingConsume: _, ...kept } = record
@@ -42,7 +42,7 @@ export async function followReset(
     held: { record: waiting, seat: undefined, staged: undefined },
     entries: [{ seq: envelope.seq, atMs: Number(receipt.body.acceptedAtMs), is: "reset", by: undefined }],
     done: undefined,
-    finish: () => wipeState(seat.group),
+    wipe: () => wipeState(seat.group),
   }
 }
 

@@ -187,9 +187,9 @@ async function refuseWaiting(context: Context, { id }: Intent, error: unknown): 
   await context.door(conversationId).change(async (held) => {
     if (held.record?.creationId !== id) return { result: undefined }
     const over = create(ConversationRecordSchema, { ...held.record, status: Status.REMOVED, creationId: "" })
-    const { due, finish } = dropAll(context, conversationId, held.record, error)
+    const { due, emit } = dropAll(conversationId, held.record, error)
     const ops: Op[] = [{ op: "remove", ...creationPlace(id) }]
-    return { next: { ...held, record: over }, ops, due, finish, result: undefined }
+    return { next: { ...held, record: over }, ops, due, emit, result: undefined }
   })
   return true
 }

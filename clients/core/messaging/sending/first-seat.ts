@@ -3,8 +3,7 @@ import { ConversationKind as BindingKind } from "@signet/proto/credential/v1/env
 import type { Context } from "../context.ts"
 import { nowSeconds } from "../deps.ts"
 import { bytesOfId } from "../ids.ts"
-import { treeHashOf } from "../state/door.ts"
-import type { Seat } from "../state/held.ts"
+import { type Seat, treeHashOf } from "../state/held.ts"
 
 const day = 86_400
 

@@ -11,7 +11,7 @@ import type { Context } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { groupToSend } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
-import type { TimelineEntry } from "../events.ts"
+import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
 import { takeIn } from "../receiving/inbox.ts"
 import { catchUp } from "../receiving/log.ts"
@@ -75,7 +75,7 @@ async function encryptContent(context: Context, conversationId: string, make: Ma
       next: { ...held, seat: { ...seat, group } },
       ops,
       due: [putWaiting({ id, record })],
-      finish,
+      wipe: [finish],
       result: outgoing(conversationId, { id, record }),
     }
   })
@@ -200,25 +200,23 @@ async function encryptAnew(context: Context, conversationId: string): Promise<vo
     let seat = groupToSend(held)
     if (context.refusesChangedKeys) await ensureCompared(context, held.record, seat.group)
     const due: DueChange[] = []
-    const finishes: (() => void)[] = []
+    const wipe: (() => void)[] = []
+    const emit: MessengerEvent[] = []
     // All of them, in order: what was written in this epoch already would come after its turn of the ratchet else.
     for (const { id, record } of await waitingHere(context, conversationId, held)) {
       if (isOutlived(record.plaintext, seat)) {
         due.push(removeWaiting(id))
         const error = new MessagingError("ATTACHMENT_GONE", "the credential was renewed before it was sent")
-        finishes.push(() => context.emit({ is: "failed", conversationId, error }))
+        emit.push({ is: "failed", conversationId, error })
         continue
       }
       const again = await encrypted(context, conversationId, seat, record.plaintext)
       again.record.writtenAtMs = record.writtenAtMs
       due.push(putWaiting({ id, record: again.record }))
-      finishes.push(again.finish)
+      wipe.push(again.finish)
       seat = { ...seat, group: again.group }
     }
-    const finish = () => {
-      for (const each of finishes) each()
-    }
-    return { next: { ...held, seat }, due, finish, result: undefined }
+    return { next: { ...held, seat }, due, wipe, emit, result: undefined }
   })
 }
 

@@ -5,8 +5,8 @@ import { OutboxRecordSchema, ConversationRecord_Status as Status } from "@signet
 import { contentOfText, parseContent } from "../content.ts"
 import type { Context } from "../context.ts"
 import { isQueueing } from "../conversation/status.ts"
-import type { Reports } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
+import type { MessengerEvent } from "../events.ts"
 import { maxPlaintextBytes } from "../mls.ts"
 import { type DueChange, dueIn } from "../state/due.ts"
 import type { Held } from "../state/held.ts"
@@ -63,7 +63,7 @@ export async function queueText(
     const record = create(OutboxRecordSchema, { plaintext: content, writtenAtMs })
     return {
       due: [putWaiting({ id, record })],
-      finish: () => context.emit({ is: "queued", conversationId, outboxId: id }),
+      emit: [{ is: "queued", conversationId, outboxId: id }],
       result: queuedAs(conversationId, id),
     }
   })
@@ -87,18 +87,15 @@ export async function listOutbox(context: Pick<Context, "door">, conversationId:
   })
 }
 
-/** Drops all that waits, for a conversation that is refused for good. */
+/** Drops everything that waits, in a conversation that is refused for good. */
 export function dropAll(
-  context: Reports,
   conversationId: string,
   record: Held["record"],
   error: unknown,
-): { readonly due: readonly DueChange[]; readonly finish: () => void } {
+): { readonly due: readonly DueChange[]; readonly emit: readonly MessengerEvent[] } {
   const ids = dueIn(record, "outbox").map(({ key }) => key)
   return {
     due: ids.map(removeWaiting),
-    finish() {
-      for (const outboxId of ids) context.emit({ is: "unsent", conversationId, outboxId, error })
-    },
+    emit: ids.map((outboxId) => ({ is: "unsent", conversationId, outboxId, error })),
   }
 }

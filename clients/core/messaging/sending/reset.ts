@@ -55,8 +55,8 @@ export async function resetIfAllowed(context: Context, conversationId: string): 
     const next = await begin(context, conversationId, held, authorization, intent)
     if (next === undefined) return { result: false }
     // Of a group that nobody is left in, nothing is read any more.
-    const finish = () => held.seat && wipeState(held.seat.group)
-    return { next, due: [putIntent(intent)], finish, result: true }
+    const wipe = () => held.seat && wipeState(held.seat.group)
+    return { next, due: [putIntent(intent)], wipe: [wipe], result: true }
   })
   if (!isBegun) return
   try {

@@ -2,6 +2,8 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { type ConversationRecord, ConversationRecordSchema, OutboxRecordSchema } from "@signet/proto/client/v1/records"
 import { beforeEach, expect, test } from "vitest"
 import { utf8 } from "../crypto/bytes.ts"
+import { sealWrites } from "../effects/store-tx.ts"
+import type { Owner } from "../session.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { type SealedRows, sealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore } from "../store/store.ts"
@@ -10,6 +12,7 @@ import { changeDue, type DueChange, dueIn, readDue, unboundDue } from "./due.ts"
 
 const space = "cnv_a"
 const scope = { app: "app", user: "user" }
+const owner = { appId: "app", tenantId: undefined, userId: "user" } as Owner
 let store: MessagingStore
 let rows: SealedRows
 let record: ConversationRecord
@@ -30,8 +33,8 @@ const waiting = (key: string, text: string): DueChange => ({
 /** One transaction, as the door makes it. */
 async function write(...changes: DueChange[]): Promise<void> {
   const { generation } = await store.read(space, [])
-  const at = { space, generation: generation + 1n }
-  const { due, ops } = await changeDue({ rows }, at, record.due, changes)
+  const { due, writes } = changeDue({ space, generation: generation + 1n }, record.due, changes)
+  const ops = await sealWrites({ rows, owner, device: { id: undefined } }, space, writes)
   expect(await store.transact(space, generation, ops)).toBe("ok")
   record = create(ConversationRecordSchema, { ...record, due })
 }

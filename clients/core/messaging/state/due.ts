@@ -9,9 +9,9 @@ import {
   ConversationRecord_DueSchema,
 } from "@signet/proto/client/v1/records"
 import type { Storage } from "../deps.ts"
+import type { RowWrite } from "../effects/conversation-rows.ts"
 import { MessagingError } from "../errors.ts"
-import type { Place } from "../store/sealed-rows.ts"
-import type { Op, Space } from "../store/store.ts"
+import type { Space } from "../store/store.ts"
 
 export type DueTable = "outbox" | "intent"
 const tables: readonly DueTable[] = ["intent", "outbox"]
@@ -63,24 +63,21 @@ export async function readDue<Desc extends DescMessage>(
 }
 
 /** What is due after some changes, and their writes. */
-export async function changeDue(
-  { rows }: Pick<Storage, "rows">,
-  { space, generation }: Pick<Place, "space"> & { readonly generation: bigint },
+export function changeDue(
+  { space, generation }: { readonly space: Space; readonly generation: bigint },
   before: readonly ConversationRecord_Due[],
   changes: readonly DueChange[],
-): Promise<{ due: ConversationRecord_Due[]; ops: Op[] }> {
+): { due: ConversationRecord_Due[]; writes: RowWrite[] } {
   const due = new Map(before.map((one) => [nameOf(one), one]))
-  const ops: Op[] = []
-  for (const { table, key, bytes } of changes) {
+  const writes = changes.map(({ table, key, bytes }): RowWrite => {
     if (bytes === undefined) {
       due.delete(nameOf({ table, key }))
-      ops.push({ op: "remove", table, key })
-      continue
+      return { is: "remove", row: { table, key } }
     }
     due.set(nameOf({ table, key }), create(ConversationRecord_DueSchema, { table, key, generation }))
-    ops.push(await rows.putBytes({ space, table, key, generation }, bytes))
-  }
-  return { due: [...due.values()].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)), ops }
+    return { is: "put", place: { space, table, key, generation }, bytes }
+  })
+  return { due: [...due.values()].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)), writes }
 }
 
 const nameOf = ({ table, key }: { table: string; key: string }) => `${table} ${key}`

@@ -4,7 +4,7 @@ import type { ConversationRecord, StagedCommit } from "@signet/proto/client/v1/r
 import { type StateSnapshotV1, StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { usersIn } from "../checks/roster.ts"
 import { bytesOfId } from "../ids.ts"
-import { type Engine, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
+import { type Engine, encodeEpoch, encodeSecrets, type GroupState, membersOf } from "../mls.ts"
 import { currentFormat } from "./snapshot-migrations.ts"
 
 /** The engine that writes group_state. */
@@ -51,6 +51,11 @@ export const sketchOf = ({ record, seat }: Held): Sketch => ({
 })
 
 export const nothingHeld: Held = { record: undefined, seat: undefined, staged: undefined }
+
+/** H("tree-blob", the encoded tree), for a group in a new epoch. */
+export function treeHashOf({ group }: Pick<Seat, "group">): Uint8Array {
+  return hash("tree-blob", encodeEpoch(group))
+}
 
 /** The credential of the own leaf. */
 export function ownCredential(group: GroupState): Uint8Array {

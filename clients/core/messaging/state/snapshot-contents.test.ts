@@ -23,8 +23,7 @@ import { forgeCommit } from "../testing/forge.ts"
 import { type OurSeat, ourSeat, today } from "../testing/our-seat.ts"
 import type { Done, Found } from "../testing/restored-device.ts"
 import { openRoom } from "../testing/seat.ts"
-import { treeHashOf } from "./door.ts"
-import { seatOf, snapshotOf } from "./held.ts"
+import { seatOf, snapshotOf, treeHashOf } from "./held.ts"
 import { encodeSnapshot } from "./snapshot.ts"
 
 const suite = makeNodeSuite()

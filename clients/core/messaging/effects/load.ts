@@ -1,0 +1,109 @@
+import { create } from "@bufbuild/protobuf"
+import { equalBytes } from "@signet/canonical/bytes"
+import { hash } from "@signet/canonical/hash"
+import {
+  type ConversationRecord,
+  ConversationRecordSchema,
+  MemberListSchema,
+  StagedCommitSchema,
+} from "@signet/proto/client/v1/records"
+import type { Storage, Trust } from "../deps.ts"
+import type { OwnDevice } from "../device/device.ts"
+import type { Engine } from "../mls.ts"
+import { refusingAs } from "../refusing.ts"
+import { unboundDue } from "../state/due.ts"
+import { type Held, nothingHeld, seatOf } from "../state/held.ts"
+import { openSnapshot } from "../state/snapshot.ts"
+import { membersPlace, named, tampered } from "./conversation-rows.ts"
+import { snapshotPlaceOf } from "./store-tx.ts"
+
+export type LoadNeeds = Storage & Pick<Trust, "owner"> & { readonly engine: Engine; readonly device: OwnDevice }
+
+/** What one generation of a conversation holds. */
+export interface Loaded {
+  readonly generation: bigint
+  readonly held: Held
+}
+
+/** The sealed rows of a summary, all of one generation. */
+export interface SummaryRows {
+  readonly generation: bigint
+  readonly record: Uint8Array | undefined
+  /** Undefined if only the record was read, too. */
+  readonly members: Uint8Array | undefined
+}
+
+/** Reads and opens everything. @throws MessagingError STATE_TAMPERED, STATE_NEWER_VERSION; SecretBoxError */
+export async function load(deps: LoadNeeds, conversationId: string): Promise<Loaded> {
+  const { store, rows, engine } = deps
+  const space = conversationId
+  const { generation, values } = await store.read(space, [named.record, named.state, named.tree, named.staged])
+  const [recordRow, stateRow, treeRow, stagedRow] = values
+  if (recordRow === undefined) {
+    if (stateRow !== undefined) throw tampered("a state without its record")
+    return { generation, held: nothingHeld }
+  }
+  const found = await rows.read({ space, ...named.record }, ConversationRecordSchema, recordRow)
+  const opened = stateRow && (await openSnapshot(rows, snapshotPlaceOf(deps, conversationId), generation, stateRow))
+  const record = await boundRecord(deps, space, found, generation, opened?.bindsRecord === true)
+  const staged = stagedRow && (await rows.read({ space, ...named.staged }, StagedCommitSchema, stagedRow))
+  if (opened === undefined) return { generation, held: { record, seat: undefined, staged } }
+  const { snapshot } = opened
+  const tree = treeRow && (await rows.readBytes({ space, ...named.tree }, treeRow))
+  const isWhole = tree !== undefined && equalBytes(hash("tree-blob", tree), snapshot.treeHash)
+  const isStaged = equalBytes(staged?.commitHash ?? new Uint8Array(), snapshot.stagedCommit)
+  if (!isWhole || !isStaged) throw tampered("rows of different moments")
+  const seat = await refusingAs("STATE_TAMPERED", () => seatOf(engine, snapshot, tree))
+  return { generation, held: { record, seat, staged } }
+}
+
+/** A record of this generation; or a record from before records were bound, which was never written again. */
+async function boundRecord(
+  { store, device }: Pick<LoadNeeds, "store" | "device">,
+  space: string,
+  found: ConversationRecord,
+  generation: bigint,
+  isBound: boolean,
+): Promise<ConversationRecord> {
+  if (found.generation === generation) return found
+  const isOld = found.generation === 0n && !isBound && !device.marks.bindsRecords
+  if (!isOld) throw tampered("the record is of another generation than its store")
+  return create(ConversationRecordSchema, { ...found, due: await unboundDue({ store }, space) })
+}
+
+export async function readSummary(
+  { store }: Pick<Storage, "store">,
+  conversationId: string,
+  rows: readonly ("record" | "members")[],
+): Promise<SummaryRows> {
+  const { generation, values } = await store.read(
+    conversationId,
+    rows.map((row) => named[row]),
+  )
+  const at = (row: (typeof rows)[number]) => (rows.includes(row) ? values[rows.indexOf(row)] : undefined)
+  return { generation, record: at("record"), members: at("members") }
+}
+
+/** Opens a record without its state. @returns undefined for a record that an earlier version wrote. */
+export async function openRecord(
+  { rows }: Pick<Storage, "rows">,
+  space: string,
+  generation: bigint,
+  row: Uint8Array,
+): Promise<ConversationRecord | undefined> {
+  const record = await rows.read({ space, ...named.record }, ConversationRecordSchema, row)
+  if (record.generation === 0n) return undefined
+  if (record.generation !== generation) throw tampered("the record is of another generation than its store")
+  return record
+}
+
+/** @param generation the generation of the list, as the record names it. @returns `prn_…`, each once. */
+export async function openMembers(
+  { rows }: Pick<Storage, "rows">,
+  space: string,
+  generation: bigint,
+  row: Uint8Array | undefined,
+): Promise<readonly string[]> {
+  if (row === undefined) throw tampered("the list of members is gone")
+  return (await rows.read(membersPlace(space, generation), MemberListSchema, row)).userIds
+}

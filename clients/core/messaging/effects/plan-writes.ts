@@ -1,0 +1,114 @@
+import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf"
+import {
+  type ConversationRecord,
+  type ConversationRecord_Due,
+  type ConversationRecord_Outline,
+  ConversationRecord_OutlineSchema,
+  ConversationRecordSchema,
+  MemberListSchema,
+  StagedCommitSchema,
+} from "@signet/proto/client/v1/records"
+import { rosterOf, usersIn } from "../checks/roster.ts"
+import { encodeEpoch } from "../mls.ts"
+import { changeDue, type DueChange } from "../state/due.ts"
+import { type Held, type Seat, snapshotOf } from "../state/held.ts"
+import type { Place } from "../store/sealed-rows.ts"
+import { membersPlace, named, type RowWrite } from "./conversation-rows.ts"
+
+/** Where and when a transaction writes. */
+export interface WritePlace {
+  /** `cnv_…` */
+  readonly conversationId: string
+  /** The generation that the transaction makes. */
+  readonly generation: bigint
+  /** `prn_…` of this device's user. */
+  readonly ownUserId: string
+}
+
+/** The rows of one transaction, and the state that they hold. */
+export interface PlannedWrites {
+  readonly next: Held
+  readonly writes: readonly RowWrite[]
+}
+
+/**
+ * Plans the rows of a transaction. Record and snapshot are written every time: both carry the generation, so that a row of
+ * an earlier moment is noticed.
+ *
+ * @param before the state that is stored.
+ * @param due changes of the rows that wait to be done.
+ */
+export function planWrites(before: Held, after: Held, due: readonly DueChange[], place: WritePlace): PlannedWrites {
+  const { conversationId: space, generation } = place
+  const waiting = changeDue({ space, generation }, before.record?.due ?? [], due)
+  const record = after.record && boundRecord(after.record, waiting.due, outlineOf(before, after, place), generation)
+  const next = { ...after, record }
+  return {
+    next,
+    writes: [...recordWrites(before, next, space), ...groupWrites(before, next, place), ...waiting.writes],
+  }
+}
+
+function boundRecord(
+  { outline: _, ...record }: ConversationRecord,
+  due: ConversationRecord_Due[],
+  outline: ConversationRecord_Outline | undefined,
+  generation: bigint,
+): ConversationRecord {
+  return create(ConversationRecordSchema, { ...record, generation, due, ...(outline && { outline }) })
+}
+
+function recordWrites(before: Held, { record, staged }: Held, space: string): RowWrite[] {
+  const writes: RowWrite[] = []
+  if (record !== undefined) writes.push(put({ space, ...named.record }, ConversationRecordSchema, record))
+  if (staged === before.staged) return writes
+  const write = staged === undefined ? remove("staged") : put({ space, ...named.staged }, StagedCommitSchema, staged)
+  return [...writes, write]
+}
+
+function groupWrites(
+  before: Held,
+  { record, seat, staged }: Held,
+  { conversationId, generation }: WritePlace,
+): RowWrite[] {
+  if (seat === undefined) return before.seat === undefined ? [] : [remove("state"), remove("tree"), remove("members")]
+  const writes: RowWrite[] = []
+  if (record?.outline?.membersGeneration === generation) {
+    const list = create(MemberListSchema, { userIds: usersIn(seat.group) })
+    writes.push(put(membersPlace(conversationId, generation), MemberListSchema, list))
+  }
+  if (seat.treeHash !== before.seat?.treeHash) {
+    writes.push({ is: "put", place: { space: conversationId, ...named.tree }, bytes: encodeEpoch(seat.group) })
+  }
+  return [...writes, { is: "snapshot", snapshot: snapshotOf(conversationId, generation, seat, staged) }]
+}
+
+/** What the record says of the state, so that a quiet conversation is recognized without opening its state. */
+function outlineOf(
+  before: Held,
+  { seat, staged }: Held,
+  { generation, ownUserId }: WritePlace,
+): ConversationRecord_Outline | undefined {
+  if (seat === undefined) return undefined
+  const { processedSeq, group, leafRenewedAt, treeHash, receipt } = seat
+  // Within an epoch the members are the same.
+  const known = before.seat?.treeHash === treeHash ? before.record?.outline : undefined
+  return create(ConversationRecord_OutlineSchema, {
+    processedSeq,
+    epoch: group.epoch,
+    leafRenewedAt: BigInt(leafRenewedAt),
+    isStaged: staged !== undefined,
+    ownDeviceIds: known?.ownDeviceIds ?? deviceIdsOf(seat, ownUserId),
+    membersGeneration: known?.membersGeneration || generation,
+    ...(receipt === "first" ? {} : { receiptHead: receipt.hash }),
+  })
+}
+
+const deviceIdsOf = ({ group }: Seat, ofUserId: string): string[] =>
+  [...rosterOf(group).values()].filter(({ userId }) => userId === ofUserId).map(({ deviceId }) => deviceId)
+
+const remove = (row: keyof typeof named): RowWrite => ({ is: "remove", row: named[row] })
+
+function put<Desc extends DescMessage>(place: Place, schema: Desc, record: MessageShape<Desc>): RowWrite {
+  return { is: "put", place, bytes: toBinary(schema, record) }
+}
