@@ -77,8 +77,8 @@ export const messengerFileMutants: readonly Mutant[] = [
   },
   {
     fault: "keys that came after a comparison are passed over",
-    file: `${client}/receiving/inbox.ts`,
-    from: "batch.warnings.push(...events)",
+    file: `${client}/receiving/apply-commit.ts`,
+    from: "draft.warnings.push(...events)",
     to: "void events",
     test: story,
     name: "a new device of somebody who was compared is told before anything that it says",

@@ -118,7 +118,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "which receipt a sender has seen is not looked at",
-    file: `${client}/receiving/inbox.ts`,
+    file: `${client}/receiving/apply-message.ts`,
     from: "    checkReceiptSeen(frame.lastReceiptHash, seat.receipt)\n",
     to: "",
     test: attack,
@@ -134,7 +134,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "an own message that is not known is passed over",
-    file: `${client}/receiving/inbox.ts`,
+    file: `${client}/receiving/apply-message.ts`,
     from: 'if (isOwn && reason === "REPLAY")',
     to: 'if (isOwn && reason === "")',
     test: state,
@@ -152,8 +152,8 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "what anybody brings is passed over as unreadable",
-    file: `${client}/receiving/inbox.ts`,
-    from: 'if (!isBad || source === "anybody") throw error',
+    file: `${client}/receiving/apply-message.ts`,
+    from: 'if (!isBad || source === "caller") throw error',
     to: "if (!isBad) throw error",
     test: envelopes,
     name: "an envelope that the log does not have changes nothing",
@@ -233,7 +233,7 @@ export const messengerMutants: readonly Mutant[] = [
   },
   {
     fault: "whoever the service calls the sender has put the state back",
-    file: `${client}/receiving/inbox.ts`,
+    file: `${client}/receiving/apply-commit.ts`,
     from: 'if (isOwn && error instanceof EngineRefused && error.reason === "MLS_BAD_SENDER") return undefined',
     to: "if (isOwn) return undefined",
     test: attack,

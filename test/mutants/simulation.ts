@@ -47,16 +47,16 @@ export const simulationMutants: readonly Mutant[] = [
   },
   {
     fault: "who cannot follow, since a commit was dropped, passes for active",
-    file: `${client}/receiving/inbox.ts`,
+    file: `${client}/receiving/draft.ts`,
     from: "{ ...record, status: Status.QUARANTINED, quarantine: evidence }",
     to: "{ ...record, quarantine: evidence }",
     ...hostile("dropped commit"),
   },
   {
     fault: "a message that was opened opens again",
-    file: `${client}/receiving/inbox.ts`,
-    from: "batch.held = { ...batch.held, seat: { ...passed, group: next } }",
-    to: "batch.held = { ...batch.held, seat: next.epoch < 0n ? seat : passed }",
+    file: `${client}/receiving/apply-message.ts`,
+    from: "draft.held = { ...draft.held, seat: { ...passed, group: next } }",
+    to: "draft.held = { ...draft.held, seat: next.epoch < 0n ? seat : passed }",
     ...hostile("replay"),
   },
   {

@@ -8,7 +8,7 @@ import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Incoming } from "../messenger.ts"
 import { EngineRefused, frameOf } from "../mls.ts"
 import type { Seat } from "../state/held.ts"
-import { takeIn } from "./inbox.ts"
+import { applyEnvelopes } from "./apply.ts"
 import { catchUp } from "./log.ts"
 
 const maxWaiting = 2_000
@@ -71,7 +71,7 @@ export async function processIncoming(
   const before = seat.processedSeq
   const drain = async (after: bigint) => {
     const waiting = queue.after(conversationId, after)
-    return (await takeIn(context, conversationId, waiting, "anybody")).entries
+    return (await applyEnvelopes(context, conversationId, waiting, "caller")).entries
   }
   try {
     const entries = await drain(before)

@@ -10,7 +10,7 @@ import type { Context } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { isAway, isReading } from "../conversation/status.ts"
 import type { Held } from "../state/held.ts"
-import { batchSize, takeIn } from "./inbox.ts"
+import { applyEnvelopes, batchSize } from "./apply.ts"
 
 const pageSize = 200
 
@@ -38,7 +38,7 @@ export async function catchUp(context: Context, conversationId: string): Promise
       break
     }
     for (let at = 0; at < page.envelopes.length; at += batchSize) {
-      await takeIn(context, conversationId, page.envelopes.slice(at, at + batchSize))
+      await applyEnvelopes(context, conversationId, page.envelopes.slice(at, at + batchSize))
     }
     const now = (await door.held()).seat
     if (page.envelopes.length === 0 || now === undefined || now.processedSeq === seat.processedSeq) break

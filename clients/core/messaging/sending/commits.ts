@@ -8,7 +8,7 @@ import type { Context } from "../context.ts"
 import { groupToCommit } from "../conversation/status.ts"
 import { MessagingError } from "../errors.ts"
 import { treeOf } from "../mls.ts"
-import { takeIn } from "../receiving/inbox.ts"
+import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
 import { dueIn } from "../state/due.ts"
 import type { Seat } from "../state/held.ts"
@@ -87,7 +87,7 @@ async function sendStaged(context: Context, conversationId: string): Promise<str
       ...(acceptedAt === undefined ? {} : { acceptedAt }),
       receipt,
     })
-    await takeIn(context, conversationId, [envelope])
+    await applyEnvelopes(context, conversationId, [envelope])
   } else await catchUp(context, conversationId)
   await checkTaken(context, conversationId, staged)
   return staged.intentId

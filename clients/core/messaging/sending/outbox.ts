@@ -13,7 +13,7 @@ import { groupToSend } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { bytesOfId } from "../ids.ts"
-import { takeIn } from "../receiving/inbox.ts"
+import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
 import { refusingAs } from "../refusing.ts"
 import type { Door } from "../state/door.ts"
@@ -177,7 +177,7 @@ async function append(context: Context, conversationId: string, seat: Seat, { re
   const senderDeviceId = context.device.id ?? ""
   const echo = { seq, epoch: expectedEpoch, kind: Envelope_Kind.APPLICATION, message, contentHash, senderDeviceId }
   const envelope = create(EnvelopeSchema, { ...echo, ...(acceptedAt === undefined ? {} : { acceptedAt }) })
-  await takeIn(context, conversationId, [envelope])
+  await applyEnvelopes(context, conversationId, [envelope])
 }
 
 /** Whether the log has what the service says that it took. @throws MessagingError QUEUED, CONVERSATION_NOT_ACTIVE */

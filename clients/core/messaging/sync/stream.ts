@@ -8,7 +8,7 @@ import { answeredId } from "../ids.ts"
 import { keepAdvancing } from "../joining/first-contact.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
 import { joinAll } from "../joining/welcomes.ts"
-import { takeIn } from "../receiving/inbox.ts"
+import { applyEnvelopes } from "../receiving/apply.ts"
 import { catchUp } from "../receiving/log.ts"
 import { carryOutDue } from "../sending/carry-out.ts"
 import { flushIfActive } from "../sending/queue.ts"
@@ -85,7 +85,7 @@ export async function follow(context: Context, event: Hint): Promise<void> {
       const { headSeq, envelopes } = event.value
       const conversationId = answeredId("cnv", event.value.conversationId)
       if (!(await context.has(conversationId))) return
-      const { processedSeq } = await takeIn(context, conversationId, envelopes)
+      const { processedSeq } = await applyEnvelopes(context, conversationId, envelopes)
       if (processedSeq !== undefined && processedSeq < headSeq) await catchUp(context, conversationId)
       return
     }

@@ -1,0 +1,43 @@
+import { create } from "@bufbuild/protobuf"
+import { hash } from "@signet/canonical/hash"
+import {
+  ConversationRecord_QuarantineSchema,
+  ConversationRecordSchema,
+  StagedCommitSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
+import { Envelope_Kind, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import { expect, test } from "vitest"
+import type { Held, Seat } from "../state/held.ts"
+import { type Position, positionOf } from "./order.ts"
+
+const own = Uint8Array.of(1)
+const { APPLICATION, COMMIT } = Envelope_Kind
+const seat = { processedSeq: 7n } as Seat
+const staged = create(StagedCommitSchema, { commitHash: hash("commit", own) })
+const active: Held = { record: create(ConversationRecordSchema, { status: Status.ACTIVE }), seat, staged }
+const creating: Held = { ...active, record: create(ConversationRecordSchema, { status: Status.CREATING }) }
+const quarantined: Held = {
+  ...active,
+  record: create(ConversationRecordSchema, {
+    status: Status.QUARANTINED,
+    quarantine: create(ConversationRecord_QuarantineSchema, { reason: "STATE_TAG_DIFFERS" }),
+  }),
+}
+
+test.each<[string, Held, bigint, Envelope_Kind, Uint8Array, Position]>([
+  ["the next message", active, 8n, APPLICATION, own, "next"],
+  ["the next commit", active, 8n, COMMIT, own, "next"],
+  ["a message that is applied", active, 7n, APPLICATION, own, "skip"],
+  ["a message beyond a gap", active, 9n, APPLICATION, own, "gap"],
+  ["our staged commit beyond a gap", active, 9n, COMMIT, own, "gap"],
+  ["our first commit, wherever it is", creating, 90n, COMMIT, own, "next"],
+  ["another device's first commit beyond a gap", creating, 9n, COMMIT, Uint8Array.of(2), "gap"],
+  ["another device's first commit", creating, 8n, COMMIT, Uint8Array.of(2), "next"],
+  ["a message while our group is created", creating, 8n, APPLICATION, own, "skip"],
+  ["a message beyond a gap while our group is created", creating, 90n, APPLICATION, own, "skip"],
+  ["a message in a quarantine", quarantined, 8n, APPLICATION, own, "stop"],
+  ["a message without a group", { ...active, seat: undefined }, 8n, APPLICATION, own, "stop"],
+])("%s: %#", (_, stored, seq, kind, message, position) => {
+  expect(positionOf(stored, create(EnvelopeSchema, { seq, kind, message }))).toBe(position)
+})
