@@ -55,7 +55,7 @@ test("a guard that asks nobody for permissions grants nobody any", async () => {
   expect(await call(`Bearer ${token()}`, notes)).toBe("MISSING_PERMISSION")
   const caller = await guard.authenticate(`Bearer ${token()}`)
   if (typeof caller === "string") throw new Error(caller)
-  await expect(guard.loadGrants(caller)).rejects.toThrow("needs the guard's option permissions")
+  await expect(guard.loadGrants(caller)).rejects.toThrow("requires the guard's option permissions")
 })
 
 test("liveness is asked at every call, for the token's own session", async () => {

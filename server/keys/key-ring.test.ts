@@ -273,6 +273,6 @@ describe("a ring does not start", () => {
       a && b ? [{ ...a, publicJwk: { ...a.publicJwk, [member]: b.publicJwk[member] } }] : [],
     )
     const ring2 = createKeyRing({ signingKeys, secrets: secretsUnder(2), clock })
-    await expect(ring2.start()).rejects.toThrow("is not what its row says")
+    await expect(ring2.start()).rejects.toThrow("does not match its row")
   })
 })

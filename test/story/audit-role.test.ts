@@ -114,7 +114,7 @@ describeOnPostgres("a role that only adds to the audit", () => {
 
   test("the owner's commands: nothing to migrate, and checkpoints to keep that tell of what was taken away", async () => {
     const config = parseConfig({ ...settings, DATABASE_URL: database.url })
-    expect((await migrate([], config)).text).toBe("Applied nothing: all was there.")
+    expect((await migrate([], config)).text).toBe("Applied nothing: the database is up to date.")
     const file = join(folder, "checkpoints.jsonl")
     const clock = { nowMs: () => Date.now() + 3_600_000 }
     const secrets = createSecrets(loadLocalSecrets(folder))

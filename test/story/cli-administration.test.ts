@@ -96,7 +96,7 @@ describe("signet user", () => {
 
   test("is refused by its scope before anything is sent", async () => {
     const { code, err } = await ada().run("user", "find", "ada@example.com")
-    expect([code, err]).toEqual([4, expect.stringContaining("It takes auth.identities.read")])
+    expect([code, err]).toEqual([4, expect.stringContaining("requires the scope auth.identities.read")])
   })
 })
 
@@ -320,7 +320,7 @@ describe("signet api", () => {
 
   test("checks the requirement before anything is sent", async () => {
     const { code, err } = await ada().run("api", "AppAuthService.ListApps")
-    expect([code, err]).toEqual([4, expect.stringContaining("It takes auth.apps.read")])
+    expect([code, err]).toEqual([4, expect.stringContaining("requires the scope auth.apps.read")])
   })
 })
 

@@ -45,8 +45,11 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-messaging-crash-"))
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let program: RunningProgram
+  let settings: Record<string, string>
   beforeAll(async () => {
     database = await createTestDatabase()
+    settings = { ...settingsFor(folder, await freePort()), DATABASE_URL: database.url }
+    program = await startProgram(settings)
   })
   afterAll(async () => {
     await program?.end("SIGKILL")
@@ -55,8 +58,6 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
   })
 
   test.runIf(isLong)("has every acknowledged write, none twice, and no gap", async () => {
-    const settings = { ...settingsFor(folder, await freePort()), DATABASE_URL: database.url }
-    program = await startProgram(settings)
     const { url } = program
     const writers = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 8)
     for (let round = 0; round < effort(1, 8, 200); round++) {

@@ -55,7 +55,7 @@ describe("settings", () => {
     [
       "a secret of another length",
       { ...production, SIGNET_SEALING_KEY: "c2hvcnQgc2VjcmV0" },
-      /^SIGNET_SEALING_KEY must hold 32 bytes as base64\.$/m,
+      /^SIGNET_SEALING_KEY must be 32 bytes in base64\.$/m,
     ],
   ])("refuse %s, in plain sentences and with 2", async (_, settings, sentence) => {
     const refused = await refusedProgram({ PORT: "0", SIGNET_DATA: folder, ...settings })

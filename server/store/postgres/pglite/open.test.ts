@@ -52,6 +52,7 @@ test("the folder is opened once at a time, and what was committed was synced to 
   const fsync = vi.spyOn(fs, "fsyncSync")
   const opened = await openPglite(folder)
   await expect(openPglite(folder)).rejects.toThrow(`in use by process ${process.pid}`)
+  await migrate(opened.db)
   expect(await migrate(opened.db)).toEqual([])
   const { rows } = await sql<{ fsync: string }>`show fsync`.execute(opened.db)
   expect(rows).toEqual([{ fsync: "on" }])
