@@ -1,5 +1,10 @@
-import { buildCertificateClaims, certificateSeconds } from "@signet/kernel/machine/envelope-certificate"
+import {
+  buildCertificateClaims,
+  certificateSeconds,
+  longestCertificateMs,
+} from "@signet/kernel/machine/envelope-certificate"
 import { describe, expect, test } from "vitest"
+import { untimely } from "./jwt.ts"
 import { createKeySet, createLocalKeySet } from "./key-set.ts"
 import { createCertify } from "./mailbox-certificate.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
@@ -164,4 +169,12 @@ describe("the certificate of an envelope key", () => {
     for (const kid of calls) expect(await certified(kid, old.get(kid) ?? "")).toEqual(ofKey(kid))
     expect(state.asked).toEqual(asked)
   })
+})
+
+test("a revocation is remembered until no certificate from before it is accepted, and no longer", () => {
+  const nowSeconds = 1_000
+  const key = { kid: "key-a", x: "x", y: "y" }
+  const claims = buildCertificateClaims({ issuer: "https://auth.example", account, key, mailboxes: [], nowSeconds })
+  const endMs = nowSeconds * 1_000 + longestCertificateMs
+  expect([untimely(claims, endMs - 1), untimely(claims, endMs)]).toEqual([undefined, "TOKEN_EXPIRED"])
 })

@@ -64,6 +64,18 @@ describe("the keys rotate", () => {
     expect(kidsOf(rotated(late, 31 * day - hour), "CURRENT")).toEqual([newNext])
   })
 
+  test("four keys are published at most: a fifth waits until one is retired", () => {
+    const often = { ...periods, rotateAfterMs: hour, publishAheadMs: hour, retireAfterMs: 10 * hour }
+    const rotate = (keys: readonly SigningKeyRecord[], nowMs: number) =>
+      apply(keys, planRotation(keys, freshKeys(), nowMs, often))
+    const full = rotate(rotate(started, hour), 2 * hour)
+    expect(full.map(({ status }) => status)).toEqual(["PREVIOUS", "PREVIOUS", "CURRENT", "NEXT"])
+    expect(planRotation(full, freshKeys(), 11 * hour - 1, often)).toEqual([])
+    // The retirement and the rotation that it makes room for are one plan.
+    const next = rotate(full, 11 * hour)
+    expect(next.map(({ status }) => status)).toEqual(["RETIRED", "PREVIOUS", "PREVIOUS", "CURRENT", "NEXT"])
+  })
+
   test("a plan without fresh keys is a fault, not a rotation without a successor", () => {
     expect(() => planRotation(started, [], 30 * day, periods)).toThrow(RangeError)
     const own = started.map(({ kid, purpose, publicJwk, privateSealed }) => ({

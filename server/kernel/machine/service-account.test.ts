@@ -5,7 +5,7 @@ import { newId } from "../ids.ts"
 import { serviceAccount, serviceKey, serviceSecret } from "../testing/machine-records.ts"
 import { app as anApp } from "../testing/records.ts"
 import type { ServiceSecret } from "./records.ts"
-import { accountProblem, planKey, planRotation, planSecret, secretState } from "./service-account.ts"
+import { accountProblem, mayHaveCredential, planKey, planRotation, planSecret, secretState } from "./service-account.ts"
 
 const day = 86_400_000
 const nowMs = 10 * day
@@ -62,6 +62,35 @@ describe("a new account", () => {
     expect(problem(asked)).toEqual({ reason: "SCOPE_NOT_GRANTED", field: "scopes" })
     expect(problem(asked, ["auth.introspect"])).toBeUndefined()
   })
+
+  test.each<[string, { key: string; audience: string }]>([
+    ["a scope of the auth service by another name", { key: "introspect", audience: "auth" }],
+    ["a name of the auth service for another audience", { key: "auth.introspect", audience: "svc-notes" }],
+  ])("gets no %s without its maker, either", (_, scope) => {
+    const asked = { ...serviceAccount, allowedAudiences: [scope.audience], scopes: [scope.key], defaultScopes: [] }
+    const grounds = { app: { ...anApp, scopes: [{ ...scope, isDefault: false }] }, authAudience: "auth" }
+    const refused = { reason: "SCOPE_NOT_GRANTED", field: "scopes" }
+    expect(accountProblem(asked, { ...grounds, makerScopes: new Set(["other"]) })).toEqual(refused)
+    expect(accountProblem(asked, { ...grounds, makerScopes: new Set([scope.key]) })).toBeUndefined()
+  })
+
+  test("does not own the auth service, even in an app that names its audience", () => {
+    const grounds = {
+      app: { ...anApp, audiences: ["svc-notes", "auth"] },
+      authAudience: "auth",
+      makerScopes: new Set(""),
+    }
+    const of = (audience: string) =>
+      accountProblem({ ...serviceAccount, ownedAudiences: [audience], scopes: [], defaultScopes: [] }, grounds)
+    expect(of("svc-notes")).toBeUndefined()
+    expect(of("auth")).toEqual({ reason: "AUDIENCE_NOT_REGISTERED", field: "owned_audiences" })
+  })
+})
+
+test("a credential of an account is for who holds each of its scopes of the auth service", () => {
+  const scopes = ["notes.read", "auth.introspect", "auth.delegation.write"]
+  const may = (...maker: string[]) => mayHaveCredential({ scopes }, new Set(maker))
+  expect([may(), may("auth.introspect"), may("auth.introspect", "auth.delegation.write")]).toEqual([false, false, true])
 })
 
 describe("a secret", () => {

@@ -81,6 +81,7 @@ describe("a grant", () => {
 describe("no grant", () => {
   const exchange = { grantType: tokenExchange }
   const context = { requestedTokenType: contextTokenType }
+  const whole = { subjectToken: "s", subjectTokenType: accessTokenType }
 
   test.each<[string, Partial<GrantParameters>]>([
     ["a context for a personal access token", { ...context, grantType: "pat", pat: "p" }],
@@ -88,6 +89,15 @@ describe("no grant", () => {
     ["a context under a standing delegation", { ...context, ...exchange, delegationId: dlg }],
     ["a context for an empty token", { ...context, ...exchange, subjectToken: "", subjectTokenType: accessTokenType }],
     ["a context for no token", { ...context, ...exchange, subjectTokenType: accessTokenType }],
+    [
+      "a context by the short name, with all that an exchange needs",
+      { ...context, grantType: "on_behalf_of", ...whole },
+    ],
+    ["a context of one's own with a pat", { ...context, grantType: "client_credentials", pat: "p" }],
+    ["a context of one's own with an actor", { ...context, grantType: "client_credentials", actorToken: "a" }],
+    ["a context of one's own by delegation", { ...context, grantType: "client_credentials", delegationId: dlg }],
+    ["a context of another with a pat", { ...context, ...exchange, ...whole, pat: "p" }],
+    ["a context of two subjects", { ...context, ...exchange, ...whole, delegationId: dlg }],
     ["a context of one's own and of another", { ...context, grantType: "client_credentials", subjectToken: "s" }],
     [
       "a context of another's context",
@@ -143,6 +153,19 @@ describe("no grant", () => {
       "invalid_request",
     ],
     ["of two subjects", { ...onBehalf, ...subject, delegationId: dlg }, "invalid_request"],
+    [
+      "of a subject's type and a delegation",
+      { ...onBehalf, subjectTokenType: accessTokenType, delegationId: dlg },
+      "invalid_request",
+    ],
+    ["of on_behalf_of with a pat", { ...onBehalf, ...subject, pat: "p" }, "invalid_request"],
+    ["of pat with an actor's type", { grantType: "pat", pat: "p", actorTokenType: accessTokenType }, "invalid_request"],
+    ["of pat with a delegation", { grantType: "pat", pat: "p", delegationId: dlg }, "invalid_request"],
+    [
+      "of client_credentials with a subject's type",
+      { grantType: "client_credentials", subjectTokenType: accessTokenType },
+      "invalid_request",
+    ],
     ["of an empty subject and a delegation", { ...onBehalf, subjectToken: "", delegationId: dlg }, "invalid_request"],
     ["of an empty delegation", { ...onBehalf, delegationId: "" }, "invalid_request"],
     ["of an actor without its type", { ...onBehalf, ...subject, actorToken: "a" }, "invalid_request"],

@@ -27,10 +27,13 @@ export type Claim =
   | { is: "secret"; clientId: string; method: ServiceAccount["authMethods"][number]; hashes: readonly Uint8Array[] }
   | { is: "assertion"; clientId: string; assertion: Assertion }
 
+/** What a proof is verified with. */
+type Means = Pick<TokenDeps, "issuer" | "secrets" | "crypto">
+
 type Proof = Extract<ClientCredential, { is: "secret" | "assertion" }>
 
 /** Undefined for what cannot prove anything, which costs no look-up. */
-export function claimOf(deps: TokenDeps, credential: Proof, nowMs: number): Claim | undefined {
+export function claimOf(deps: Means, credential: Proof, nowMs: number): Claim | undefined {
   if (credential.is === "secret") {
     const { clientId, method } = credential
     const secret = parseOpaque("sgsec_", credential.secret)
@@ -47,7 +50,7 @@ export function claimOf(deps: TokenDeps, credential: Proof, nowMs: number): Clai
  * @returns Refused CLIENT_INVALID. A client's assertion is used up even if the grant is refused.
  */
 export async function prove(
-  deps: TokenDeps,
+  deps: Means,
   claim: Claim,
   facts: ClientFacts | undefined,
   marks: Marks,
@@ -62,7 +65,7 @@ export async function prove(
 
 /** @returns Refused CLIENT_INVALID. Commit either way: a client's assertion is used up even if the grant is refused. */
 export async function authenticateClient(
-  deps: TokenDeps,
+  deps: Means,
   tx: Tx,
   credential: Proof,
   nowMs: number,
@@ -75,7 +78,7 @@ export async function authenticateClient(
 }
 
 async function clientBySecret(
-  deps: TokenDeps,
+  deps: Means,
   { hashes, method }: Extract<Claim, { is: "secret" }>,
   facts: ClientFacts | undefined,
   marks: Marks,
@@ -91,7 +94,7 @@ async function clientBySecret(
 
 /** Compares with every secret there is, and with nobody's where there is none, so that the time tells nothing. */
 function matching(
-  deps: TokenDeps,
+  deps: Means,
   secrets: ClientFacts["secrets"],
   hashes: readonly Uint8Array[],
 ): ClientFacts["secrets"][number] | undefined {
@@ -104,7 +107,7 @@ function matching(
 const nobodysSecret = { secretHash: new Uint8Array(32) }
 
 async function clientByAssertion(
-  deps: TokenDeps,
+  deps: Means,
   { clientId, assertion }: Extract<Claim, { is: "assertion" }>,
   facts: ClientFacts | undefined,
   marks: Marks,

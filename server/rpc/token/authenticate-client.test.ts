@@ -1,0 +1,121 @@
+import { generateKeyPairSync, sign } from "node:crypto"
+import { nodeTokenCrypto } from "@signet/guard/node/token-crypto"
+import type { ClientFacts } from "@signet/kernel/machine/ports"
+import { serviceAccount, serviceSecret } from "@signet/kernel/testing/machine-records"
+import { app } from "@signet/kernel/testing/records"
+import { buildOpaque } from "@signet/kernel/token/opaque"
+import { expect, test } from "vitest"
+import { createSecrets } from "../../keys/secrets.ts"
+import { claimOf, clientOfToken, prove } from "./authenticate-client.ts"
+
+const issuer = "https://auth.example"
+const nowMs = 1_000_000
+const secrets = createSecrets({ peppers: [{ version: 1, key: new Uint8Array(32) }], sealingKey: new Uint8Array(32) })
+const means = { issuer, secrets, crypto: nodeTokenCrypto }
+const { clientId } = serviceAccount
+
+const facts: ClientFacts = {
+  account: { ...serviceAccount, authMethods: ["private_key_jwt", "client_secret_basic"] },
+  app: { id: app.id, status: "ACTIVE", scopes: app.scopes },
+  principal: "ACTIVE",
+  versions: { principal: 0, policy: 0 },
+  secrets: [],
+  keys: [],
+  memberships: [],
+  place: { tenantId: null, facts: { app: "ACTIVE", tenant: null, context: null } },
+}
+
+function newKey(kid: string) {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  const { x = "", y = "" } = publicKey.export({ format: "jwk" })
+  return { privateKey, registered: { kid, x, y } }
+}
+
+const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url")
+
+/** An assertion that the key signs and that names a key, or none. */
+function assertion({ privateKey }: ReturnType<typeof newKey>, kid: string | undefined, jti = "j"): string {
+  const claims = { iss: clientId, sub: clientId, aud: issuer, jti, iat: nowMs / 1_000, exp: nowMs / 1_000 + 60 }
+  const signed = `${encode({ alg: "ES256", kid })}.${encode(claims)}`
+  const signature = sign("sha256", Buffer.from(signed), { key: privateKey, dsaEncoding: "ieee-p1363" })
+  return `${signed}.${signature.toString("base64url")}`
+}
+
+/** What is answered to an assertion, and what was marked as used. */
+async function proved(text: string, of: ClientFacts | undefined, isNew = true) {
+  const used: string[] = []
+  const claim = claimOf(means, { is: "assertion", clientId: "", assertion: text }, nowMs) ?? expect.unreachable()
+  const marks = {
+    markSecretUsed: async () => undefined,
+    useAssertion: async (client: string, jti: string) => {
+      used.push(`${client} ${jti}`)
+      return isNew
+    },
+  }
+  const client = await prove(means, claim, of, marks, nowMs)
+  return { answer: "credentialId" in client ? client.credentialId : client.reason, used }
+}
+
+const [one, two, stranger] = [newKey("one"), newKey("two"), newKey("stranger")]
+const both = { ...facts, keys: [one.registered, two.registered] }
+const refused = { answer: "CLIENT_INVALID", used: [] }
+
+test("an assertion is verified with the key that it names, and with no other key of the client", async () => {
+  const used = [`${clientId} j`]
+  const byTwo = { answer: `${serviceAccount.id}.two`, used }
+  expect(await proved(assertion(two, "two"), both)).toEqual(byTwo)
+  expect(await proved(assertion(two, undefined), both)).toEqual(byTwo)
+  expect(await proved(assertion(two, "one"), both)).toEqual(refused)
+  expect(await proved(assertion(two, "three"), both)).toEqual(refused)
+  expect(await proved(assertion(stranger, undefined), both)).toEqual(refused)
+  expect(await proved(assertion(two, "two"), undefined)).toEqual(refused)
+  expect(await proved(assertion(two, "two"), both, false)).toEqual({ answer: "CLIENT_INVALID", used })
+})
+
+test.each<[string, Partial<ClientFacts>]>([
+  ["may not use assertions", { account: { ...both.account, authMethods: ["client_secret_basic"] } }],
+  ["is disabled", { account: { ...both.account, status: "DISABLED" } }],
+  ["has an app that is suspended", { app: { id: app.id, status: "SUSPENDED", scopes: [] } }],
+  ["has no app", { app: undefined }],
+  ["is suspended", { principal: "SUSPENDED" }],
+  ["has no principal", { principal: undefined }],
+])("an assertion is refused, and not used up, for a client that %s", async (_, change) => {
+  expect(await proved(assertion(one, "one"), { ...both, ...change })).toEqual(refused)
+})
+
+test.each<[string, Partial<ClientFacts>]>([
+  ["is disabled", { account: { ...both.account, status: "DISABLED" } }],
+  ["has an app that is suspended", { app: { id: app.id, status: "SUSPENDED", scopes: [] } }],
+  ["is suspended", { principal: "SUSPENDED" }],
+])("a token's client is none that %s", async (_, change) => {
+  const of = { principalId: serviceAccount.principalId, credentialId: "c" }
+  expect((await clientOfToken(async () => both, of, nowMs))?.credentialId).toBe("c")
+  expect(await clientOfToken(async () => ({ ...both, ...change }), of, nowMs)).toBeUndefined()
+  expect(await clientOfToken(async () => undefined, of, nowMs)).toBeUndefined()
+})
+
+test("a secret's use is written once a minute, and only for a client that is let in", async () => {
+  const text = buildOpaque("sgsec_", { bytes: (length) => new Uint8Array(length).fill(5) })
+  const secretHash = secrets.hash("service-secret", text)
+  const marked = async (
+    lastUsedAtMs: number | null,
+    change: Partial<ClientFacts> = {},
+    method: "client_secret_basic" | "client_secret_post" = "client_secret_basic",
+  ) => {
+    const ids: string[] = []
+    const marks = { useAssertion: async () => true, markSecretUsed: async (id: string) => void ids.push(id) }
+    const credential = { is: "secret", clientId, method, secret: text } as const
+    const claim = claimOf(means, credential, nowMs) ?? expect.unreachable()
+    const of = { ...facts, secrets: [{ id: serviceSecret.id, secretHash, lastUsedAtMs }], ...change }
+    await prove(means, claim, of, marks, nowMs)
+    return ids.length === 1
+  }
+  expect(await marked(null)).toBe(true)
+  expect(await marked(nowMs - 60_000)).toBe(true)
+  expect(await marked(nowMs - 59_999)).toBe(false)
+  expect(await marked(null, { principal: "SUSPENDED" })).toBe(false)
+  expect(await marked(null, {}, "client_secret_post")).toBe(false)
+  expect(
+    claimOf(means, { is: "secret", clientId: "", method: "client_secret_basic", secret: text }, nowMs),
+  ).toBeUndefined()
+})
