@@ -1,7 +1,7 @@
 // Lists of an issuer that tells two stories: signed, every one of them.
 import { createRouterTransport } from "@connectrpc/connect"
 import { issueDeviceCredential } from "@signet/canonical/device-credential"
-import { issueDeviceList } from "@signet/canonical/device-list"
+import { issueDeviceList, maxListAheadSeconds } from "@signet/canonical/device-list"
 import { verifyEd25519 } from "@signet/canonical/ed25519"
 import { hash } from "@signet/canonical/hash"
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
@@ -131,4 +131,31 @@ test.each([
 test("a service that says that there are more lists, and shows the same again, is not asked for ever", async () => {
   const again = read(new Map([[3n, third]]), seen, 2n ** 60n)
   await expect(again).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+})
+
+test("a newest version below the lists that are shown is refused", async () => {
+  const lists = new Map([
+    [3n, third],
+    [4n, fourth],
+  ])
+  await expect(read(lists, seen, -1n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
+})
+
+test("a newest version without a list is refused, of a user who was seen and of a new one", async () => {
+  await expect(read(new Map(), seen, 3n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
+  await expect(read(new Map(), undefined, 3n)).rejects.toMatchObject({ code: "LIST_ROLLBACK" })
+})
+
+test("a listed device that the service does not show is refused, and a list without active devices needs none", async () => {
+  const other = await issueDeviceCredential({ ...world.credentialFields, serial: 9n }, world.credentialKey)
+  await expect(read(new Map([[3n, third]]), undefined, 0n, other)).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
+  const revoked = await signed(3n, { entries: [{ ...phone, status: DeviceStatus.REVOKED }] })
+  expect(await read(new Map([[3n, revoked]]), undefined, 0n, other)).toMatchObject({ active: [] })
+})
+
+test("a list issued up to the accepted clock difference ahead is read, and not one second later", async () => {
+  const ahead = (seconds: bigint) =>
+    signed(4n, { previous: seen.hash, issuedAt: now + seconds }).then((list) => withThird(4n, list))
+  expect(await read(await ahead(maxListAheadSeconds), seen)).toMatchObject({ head: { version: 4n } })
+  await expect(read(await ahead(maxListAheadSeconds + 1n), seen)).rejects.toMatchObject({ code: "LIST_FROM_FUTURE" })
 })

@@ -92,8 +92,7 @@ async function newestList(
       throw new CanonicalError("LIST_ROLLBACK")
     }
     if (head.version === page.newestVersion) return newest
-    const isOn = page.deviceLists.length > 0 && head.version > after
-    if (!isOn) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
+    if (head.version <= after) throw new MessagingError("ANSWER_REFUSED", "lists that are not shown")
     after = head.version
   }
 }
