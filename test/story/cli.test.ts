@@ -445,7 +445,7 @@ describe.skipIf(pythonMissing !== undefined)(atTerminalTitle, () => {
     const other = { ...environment, SIGNET_HOME: join(home, "terminal/new") }
     const slip = await atTerminal(command("login", "--pat", "--server", program.url), other, [
       ["Personal access token", pat],
-      ["Passphrase", "correct horse"],
+      ["New passphrase", "correct horse"],
       ["Repeat the passphrase", "correct house"],
     ])
     expect(slip).toMatchObject({ code: 3, screen: expect.stringContaining("the two passphrases differ") })
