@@ -1,3 +1,5 @@
+import { notLoaded } from "@signet/kernel/authz/context"
+import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import type { Liveness, LivenessFacts } from "@signet/kernel/ports"
 import { expect, test } from "vitest"
@@ -5,6 +7,7 @@ import { createGuard, type GuardOptions } from "./guard.ts"
 import { createLocalKeySet } from "./key-set.ts"
 import { createLiveness } from "./liveness.ts"
 import { nodeTokenCrypto } from "./node/token-crypto.ts"
+import type { FindPermissions } from "./permissions.ts"
 import { createIssuer, ids } from "./testing/issuer.ts"
 
 const users: Requirement = { is: "kinds", of: ["USER"] }
@@ -144,3 +147,58 @@ test("a fault while verifying lets nobody in", async () => {
   const { call, token } = setUp(() => ({ keySet: { find: () => Promise.reject(new Error("fault")) } }))
   expect(await call(`Bearer ${token()}`)).toBe("INTERNAL")
 })
+
+test("the issuer is asked about the caller's own token, and only if the decision may still change", async () => {
+  const stale: Requirement = { ...users, freshness: { maxStalenessMs: 10_000, onStale: "INTROSPECT" } }
+  const asked: string[] = []
+  const { guard, token, pass, clock } = setUp((own) => ({
+    introspect: async (_, text) => {
+      asked.push(text)
+      return { facts: active, asOfMs: own.nowMs() }
+    },
+  }))
+  const [one, two] = [token(), token()]
+  const caller = await guard.authenticate(`Bearer ${one}`)
+  if (typeof caller === "string") throw new Error(caller)
+  const isAllowed = async (of: typeof caller, requirement: Requirement) =>
+    (await guard.authorize(of, requirement, {})).allow
+  expect(await isAllowed(caller, stale)).toBe(true)
+  expect(await isAllowed(caller, { is: "kinds", of: ["SERVICE"] })).toBe(false)
+  expect(asked).toEqual([])
+  pass(10_001)
+  expect(clock.nowMs() - caller.issuedAtMs).toBeGreaterThan(10_000)
+  expect(await isAllowed(caller, { ...stale, is: "kinds", of: ["SERVICE"] })).toBe(false)
+  expect(await isAllowed(caller, stale)).toBe(true)
+  const introduced = { ...caller }
+  guard.introduce(introduced, two)
+  expect(await isAllowed(introduced, stale)).toBe(true)
+  expect(await isAllowed({ ...caller }, stale)).toBe(true)
+  expect(asked.slice(-3)).toEqual([one, two, ""])
+})
+
+test("a caller that scopes let in is told of the grants in memory, if there are any", async () => {
+  const snapshot: PermissionSnapshot = {
+    roles: new Map([["rol_1", { key: "editor", permissions: new Set(["notes.note.edit"]), inheritable: true }]]),
+    scopes: new Map(),
+    grants: [{ appId: ids.app, tenantId: null, contextId: null, roleId: "rol_1", resource: null, expiresAtMs: null }],
+  }
+  const rolesWith = async (held: FindPermissions["held"], requirement = users) => {
+    const permissions = Object.assign(async () => snapshot, held && { held })
+    const { guard, token } = setUp(() => ({ permissions }))
+    const decision = await guard.authorize(await guard.authenticate(`Bearer ${token()}`), requirement, {})
+    return decision.allow ? decision.context?.roles : decision.reason
+  }
+  expect(await rolesWith(async () => snapshot)).toEqual(new Set(["editor"]))
+  expect(await rolesWith(async () => undefined)).toBe(notLoaded)
+  expect(await rolesWith(() => Promise.reject(new Error("no memory")))).toBe(notLoaded)
+  expect(await rolesWith(undefined)).toBe(notLoaded)
+  const services: Requirement = { is: "kinds", of: ["SERVICE"] }
+  expect(await rolesWith(async () => snapshot, services)).toBe("PRINCIPAL_KIND_NOT_ALLOWED")
+})
+
+test.each([undefined, null, "", "app_", "prn_00000000000000000000000000", "**"])(
+  "a guard without an app of its own is not made: %j",
+  (appId) => {
+    expect(() => setUp(() => ({ appId: appId as string }))).toThrow("the guard's option appId")
+  },
+)

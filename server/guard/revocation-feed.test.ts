@@ -1,5 +1,7 @@
+import { contextOf } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { statementClaims } from "@signet/kernel/revocation/statement"
+import { longestTokenMs } from "@signet/kernel/token/claims"
 import { afterEach, describe, expect, test } from "vitest"
 import { createGuard } from "./guard.ts"
 import { createIntrospection } from "./introspection.ts"
@@ -289,4 +291,42 @@ test("an introspection that answers about another token, or nothing, is no answe
     const decision = await guard.authorize(caller, freshness(1, "INTROSPECT"), {})
     expect(decision).toMatchObject({ allow: false, reason: "REVOCATION_STATE_STALE" })
   }
+})
+
+test("a mailbox hears of revoked keys and principals, by their kind, and nothing from a feed a minute after its last answer", async () => {
+  const { feed, revoke, pass, clock } = followedIssuer()
+  revoke({ kind: "CREDENTIAL", key: "key-a" }, { kind: "PRINCIPAL", key: ids.service })
+  await feed.refresh()
+  const issuedAtMs = clock.nowMs()
+  const isRevoked = (kind: "CREDENTIAL" | "PRINCIPAL", key: string) => feed.isRevoked({ kind, key, issuedAtMs })
+  expect(await isRevoked("CREDENTIAL", "key-a")).toBe(true)
+  expect(await isRevoked("PRINCIPAL", "key-a")).toBe(false)
+  expect(await isRevoked("PRINCIPAL", ids.service)).toBe(true)
+  expect(await isRevoked("CREDENTIAL", "key-b")).toBe(false)
+  pass(60_000)
+  expect(await isRevoked("CREDENTIAL", "key-b")).toBe(false)
+  pass(1)
+  for (const key of ["key-a", "key-b"]) await expect(isRevoked("CREDENTIAL", key)).rejects.toThrow("stale")
+})
+
+test("what is known of a token is as old as its issue, or as the feed while an access token of that age may live", async () => {
+  const { feed, claims, clock, pass } = followedIssuer()
+  await feed.refresh()
+  const heardAtMs = clock.nowMs()
+  pass(longestTokenMs - 5_000)
+  const nowMs = clock.nowMs()
+  const asOf = async (issuedAtMs: number) =>
+    (await feed.liveness({ ...contextOf(JSON.parse(JSON.stringify(claims()))), issuedAtMs }))?.asOfMs
+  expect(await asOf(nowMs - 1_000)).toBe(nowMs - 1_000)
+  expect(await asOf(nowMs + 1_000)).toBe(nowMs)
+  expect(await asOf(nowMs - longestTokenMs)).toBe(heardAtMs)
+  expect(await asOf(nowMs - longestTokenMs - 1)).toBe(nowMs - longestTokenMs - 1)
+})
+
+test("an issuer that leaves a gap each time is asked from the beginning three times, and is no issuer then", async () => {
+  const { feed, revoke, forge, sign, statement, asked } = followedIssuer()
+  revoke({ kind: "TOKEN", key: "jti_1" })
+  forge(() => sign(statement(1, { from: 5, to: 6, head: 6, entries: [] })))
+  await expect(feed.refresh()).rejects.toThrow("GAP")
+  expect(asked).toHaveLength(4)
 })

@@ -1,6 +1,6 @@
 import { tokenSecretLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderClient } from "@signet/kernel/records"
-import { exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose"
+import { CompactSign, exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { clientOfProject, reasonOf, secrets } from "../../test/support/email-project-suite.ts"
 import { type FakeIdpC, startFakeIdpC } from "../../test/support/idp-c.ts"
@@ -155,6 +155,26 @@ describe("a token", () => {
       expect(await signIn({ tokenSecretSealed })).toMatch(/^PROVIDER_TOKEN_INVALID (signature|size)$/)
     },
   )
+
+  test("of a secret is of type JWT or of none, an object, and no longer than any provider's", async () => {
+    const secret = encode(withSecret.tokenSecret ?? "")
+    const { tokenSecretSealed } = clientOfProject(withSecret)
+    const reasonWith = async (token: string) => {
+      answerWith(token)
+      return signIn({ tokenSecretSealed })
+    }
+    expect(await reasonWith(await hs256(secret, { typ: undefined }))).not.toMatch(/typ|form|size|signature/)
+    expect(await reasonWith(await hs256(secret, { typ: "at+jwt" }))).toBe("PROVIDER_TOKEN_INVALID typ")
+    const signed = (text: string) =>
+      new CompactSign(encode(text)).setProtectedHeader({ alg: "HS256", typ: "JWT" }).sign(secret)
+    for (const text of ["[]", "1", "null"]) {
+      expect(await reasonWith(await signed(text))).toBe("PROVIDER_TOKEN_INVALID form")
+    }
+    const [longest, longer] = [12_225, 12_226].map((length) => signed(" ".repeat(length)))
+    expect((await longest)?.length).toBeLessThanOrEqual(16_384)
+    expect(await reasonWith((await longest) ?? "")).toBe("PROVIDER_TOKEN_INVALID signature")
+    expect(await reasonWith(`${await longer}xxxxx`)).toBe("PROVIDER_TOKEN_INVALID size")
+  })
 
   test("is verified with no secret that anybody could guess", async () => {
     const short = secrets.seal(tokenSecretLabel(client.id), encode("x".repeat(31)))

@@ -232,6 +232,7 @@ describe("the configuration", () => {
     ["with an address of another kind", { projectUrl: "file:///etc/passwd" }],
     ["with a password in the address", { projectUrl: "https://user:secret@project.example" }],
     ["with a query in the address", { projectUrl: "https://project.example/?a=" }],
+    ["with a fragment in the address", { projectUrl: "https://project.example/#a" }],
   ])("%s asks nobody", async (_, change) => {
     expect(await signIn(change)).toBe("PROVIDER_NOT_CONFIGURED")
     expect(idp.requests).toEqual([])

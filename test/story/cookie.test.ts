@@ -1,4 +1,5 @@
 import { create, toJsonString } from "@bufbuild/protobuf"
+import { newId } from "@signet/kernel/ids"
 import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { storyStore } from "../support/postgres.ts"
@@ -100,6 +101,28 @@ describe("cookie mode", () => {
     const { token } = await signIn("body")
     const response = await post("/auth/session/refresh", fromPage, JSON.stringify({ refreshToken: token }))
     expect(await reasonOf(response)).toEqual([401, "REFRESH_TOKEN_INVALID"])
+  })
+
+  test("a token of a body does not serve in a cookie, nor one of a cookie in the cookie of another app", async () => {
+    const body = toJsonString(
+      ExternalLoginRequestSchema,
+      create(ExternalLoginRequestSchema, await server.login("no cookie")),
+    )
+    const response = await post("/auth/login/idp-a", fromPage, body)
+    const { refreshToken } = (await response.json()) as { refreshToken: string }
+    const asCookie = { ...fromPage, cookie: `__Host-sgrt-${server.app.id}=${refreshToken}` }
+    expect(await reasonOf(await post("/auth/session/refresh", asCookie, appBody()))).toEqual([
+      401,
+      "REFRESH_TOKEN_INVALID",
+    ])
+    const alive = await post("/auth/session/refresh", {}, JSON.stringify({ refreshToken }))
+    expect(alive.status).toBe(200)
+
+    const { token } = await signIn("cookie of another app")
+    const appId = newId("app", 2, new Uint8Array(10))
+    const elsewhere = { ...fromPage, cookie: `__Host-sgrt-${appId}=${token}` }
+    const refused = await post("/auth/session/refresh", elsewhere, JSON.stringify({ appId }))
+    expect(await reasonOf(refused)).toEqual([401, "REFRESH_TOKEN_INVALID"])
   })
 
   test("a cookie's token that was rotated ends its session, in a body too", async () => {
