@@ -104,7 +104,7 @@ describeOnPostgres("a rotation of the sealing key, as the page says", () => {
     // Step 3, and in the middle of it.
     const fourth = await start(only)
     await serves(second, third, fourth)
-    await expect(admin(finish, only)).rejects.toThrow("2 running servers still have the previous key")
+    await expect(admin(finish, only)).rejects.toThrow("2 running servers still use the previous key")
     await stop(second, third)
 
     // Step 4.
