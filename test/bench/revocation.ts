@@ -81,6 +81,9 @@ export async function run({ rounds, compromises, seconds }: typeof sizes.usual):
   }
 }
 
+/** A target that has not heard of an end by then never will. */
+const longestMs = 60_000
+
 type Targets = Record<string, (token: string) => Promise<boolean>>
 
 /** How long each end takes to be seen everywhere, from before it is asked for. */
@@ -117,8 +120,11 @@ async function ends(
       const ended = end(session)
       await Promise.all(
         Object.entries(targets).map(async ([target, isRefused]) => {
-          while (!(await isRefused(session.notes))) await pause(5)
           const row = `${name}, at ${target}`
+          while (!(await isRefused(session.notes))) {
+            if (performance.now() - began > longestMs) throw new Error(`${row}: not refused after ${longestMs} ms`)
+            await pause(5)
+          }
           times.set(row, [...(times.get(row) ?? []), performance.now() - began])
         }),
       )
@@ -216,6 +222,7 @@ async function startWorker(
     compatibilityDate: "2026-07-01",
     bindings: {
       ISSUER: server.deps.issuer,
+      APP_ID: server.app.id,
       AUTH_URL: server.url,
       CLIENT_ID: account.clientId,
       CLIENT_SECRET: secret,
