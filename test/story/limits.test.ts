@@ -49,7 +49,7 @@ describe("a caller who calls too often", () => {
       sign_in_options: { ip: hourly(3) },
       refresh: { ip: hourly(100_000), session: hourly(2) },
     })
-    server = await startTestServer({ store: storyStore, limits })
+    server = await startTestServer({ store: storyStore, limits, isClockStopped: true })
   })
   afterAll(() => server.close())
 

@@ -89,7 +89,7 @@ describe("sessions under any history (PGlite)", () => {
     // Time stands still but for the steps that wait: a limit is met to the millisecond.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2026-03-01T00:00:00Z") })
     // One transaction after the other: elsewhere a caller may end between the guard's look and the call's own.
-    server = await startTestServer({ store: "pglite" })
+    server = await startTestServer({ store: "pglite", isClockStopped: true })
     clients = clientsOver(protocolOf("Connect JSON over HTTP/1.1")(server.url))
   })
   afterAll(async () => {

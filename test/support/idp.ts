@@ -40,6 +40,8 @@ export interface FakeIdp {
 
 interface Keys {
   kid: string
+  /** For the next issuer. */
+  giveBack(): void
   rsa: { privateKey: CryptoKey; jwk: JWK }
   ec: { privateKey: CryptoKey; jwk: JWK }
 }
@@ -50,12 +52,19 @@ interface Grant {
   token: MintOptions
 }
 
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>
+
+/** RSA keys of issuers that have stopped: making one takes 150 ms of processor time. Running issuers never share a key. */
+const spareRsaKeys: Pair[] = []
+
 async function makeKeys(generation: number): Promise<Keys> {
-  const [rsa, ec] = await Promise.all([generateKeyPair("RS256"), generateKeyPair("ES256")])
+  const rsa = spareRsaKeys.pop() ?? (await generateKeyPair("RS256"))
+  const ec = await generateKeyPair("ES256")
   const kid = `key-${generation}`
   const jwkOf = async (key: CryptoKey, alg: string) => ({ ...(await exportJWK(key)), alg, use: "sig", kid })
   return {
     kid,
+    giveBack: () => spareRsaKeys.push(rsa),
     rsa: { privateKey: rsa.privateKey, jwk: await jwkOf(rsa.publicKey, "RS256") },
     ec: { privateKey: ec.privateKey, jwk: await jwkOf(ec.publicKey, "ES256") },
   }
@@ -66,6 +75,7 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
   const nowMs = options.nowMs ?? Date.now
   let generation = 1
   let keys = await makeKeys(generation)
+  let isStopped = false
   const codes = new Map<string, Grant>()
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy())
@@ -147,6 +157,8 @@ export async function startFakeIdp(options: { nowMs?: () => number } = {}): Prom
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
+      if (!isStopped) keys.giveBack()
+      isStopped = true
     },
   }
   return idp
