@@ -1,8 +1,9 @@
 // Who is calling and may they: the same on every target. What reads headers and messages is in connect.ts and its like.
-import { type AuthDecision, authorize, type RequestFacts } from "@signet/kernel/authz/authorize"
+import { type AuthDecision, authorize } from "@signet/kernel/authz/authorize"
 import { type AuthContext, type Grants, notLoaded, withGrants } from "@signet/kernel/authz/context"
 import { heldAt, type PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { Liveness } from "@signet/kernel/authz/liveness"
+import type { RequestFacts } from "@signet/kernel/authz/question"
 import type { Freshness, Requirement } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { type AppId, parseId } from "@signet/kernel/ids"

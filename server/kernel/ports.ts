@@ -29,13 +29,13 @@ import type {
   ClientCalls,
   Delegations,
   EnvelopeKeys,
-  Page,
   Pats,
   Principals,
   Revocations,
   ServiceAccounts,
 } from "./machine/ports.ts"
 import type { Revocation } from "./machine/records.ts"
+import type { Page } from "./page.ts"
 import type {
   AccountKey,
   App,

@@ -1,18 +1,22 @@
 // Unary calls on Node's server, written straight to its response.
 import type { ServerResponse } from "node:http"
-import type { MethodImplSpec } from "@connectrpc/connect"
+import type { ContextValues, MethodImplSpec } from "@connectrpc/connect"
 import type { FastifyReply, FastifyRequest } from "fastify"
+import type { ConnectHandlerOptions } from "../serving/connect-handlers.ts"
 import { type UnaryAnswer, unaryCall } from "../serving/unary-call.ts"
 import { type Framing, framingOf } from "../serving/wire/unary-body.ts"
 import { goneSignal } from "./gone-signal.ts"
 import { readBody } from "./read-body.ts"
-import type { RpcPluginOptions } from "./rpc-plugin.ts"
 import { webHeaders } from "./web-headers.ts"
 
 /** Answers a call, or leaves it to Connect's handler and returns false. */
 export type FastUnary = (request: FastifyRequest, reply: FastifyReply) => false | Promise<void>
 
-export function fastUnary(spec: MethodImplSpec, options: RpcPluginOptions): FastUnary {
+export interface FastUnaryOptions extends ConnectHandlerOptions {
+  readonly contextValues?: (request: FastifyRequest) => ContextValues
+}
+
+export function fastUnary(spec: MethodImplSpec, options: FastUnaryOptions): FastUnary {
   if (spec.kind !== "unary") return () => false
   const call = unaryCall(spec, options)
   return (request, reply) => {

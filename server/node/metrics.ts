@@ -3,7 +3,7 @@ import type { HandlerContext, Interceptor, StreamRequest, UnaryRequest } from "@
 import { AuthService, ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { Provider } from "@signet/proto/auth/v1/records"
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
-import type { Limiter } from "../rpc/limit.ts"
+import type { Limiter } from "../rpc/deps.ts"
 import { outcomeOf } from "../serving/outcome.ts"
 import { settled } from "../serving/settled.ts"
 

@@ -1,6 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect"
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
-import { type RestOptions, type RestRequest, type RestResponse, restRoutes } from "../serving/rest/rest.ts"
+import type { RestRequest, RestResponse } from "../serving/rest/http.ts"
+import { type RestOptions, restRoutes } from "../serving/rest/rest.ts"
 import { goneSignal } from "./gone-signal.ts"
 import { readBody } from "./read-body.ts"
 import { webHeaders } from "./web-headers.ts"

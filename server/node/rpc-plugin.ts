@@ -1,15 +1,14 @@
 // Connect, gRPC and gRPC-Web on Node's server: unary calls by ours, everything else by Connect's handlers.
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import { Refused } from "@signet/kernel/errors"
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
-import { type ConnectHandler, type ConnectHandlerOptions, connectHandlers } from "../serving/connect-handlers.ts"
-import { fastUnary } from "./fast-unary.ts"
+import { type ConnectHandler, connectHandlers } from "../serving/connect-handlers.ts"
+import { type FastUnaryOptions, fastUnary } from "./fast-unary.ts"
 import { readBody } from "./read-body.ts"
 import { refuseCall } from "./refuse-call.ts"
 
-export interface RpcPluginOptions extends ConnectHandlerOptions {
-  readonly contextValues?: (request: FastifyRequest) => ContextValues
+export interface RpcPluginOptions extends FastUnaryOptions {
   /** Whose code takes unary calls: ours unless told otherwise. Both give the same answers. */
   readonly unary?: "ours" | "connect"
 }

@@ -1,10 +1,19 @@
 import type { EmailProvider, IdentityProvider, NotificationReader } from "@signet/kernel/identity/provider-ports"
 import type { KeyRing, Secrets } from "@signet/kernel/keys/ports"
+import type { Limits } from "@signet/kernel/limits/policy"
+import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import type { Provider } from "@signet/kernel/records"
 import type { RefusalAudit } from "./audit/refusals.ts"
 import type { Background } from "./background.ts"
-import type { Limiter } from "./limit.ts"
+
+/** What is counted, and what this process remembers of it. */
+export interface Limiter {
+  readonly limits: Limits
+  readonly memory: RefusedMemory
+  /** Hears every refusal, with the lock's or the window's name. */
+  readonly onRefused?: (name: string, by: "window" | "lockout") => void
+}
 
 /** What the handlers of area A act with. */
 export interface Deps {

@@ -12,18 +12,9 @@ import {
   type WindowName,
 } from "@signet/kernel/limits/policy"
 import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
-import type { RefusedMemory } from "@signet/kernel/limits/refused-memory"
 import { kCall, userOf } from "../serving/call/call.ts"
 import { audited } from "./audit/refusals.ts"
-import type { Deps } from "./deps.ts"
-
-/** What is counted, and what this process remembers of it. */
-export interface Limiter {
-  readonly limits: Limits
-  readonly memory: RefusedMemory
-  /** Hears every refusal, with the lock's or the window's name. */
-  readonly onRefused?: (name: string, by: "window" | "lockout") => void
-}
+import type { Deps, Limiter } from "./deps.ts"
 
 /** Counting needs no more than this, so that it serves every area. */
 export type CountingDeps = Pick<Deps, "limiter" | "clock" | "secrets"> & {

@@ -1,5 +1,5 @@
 // A file of policy tests: docs/how-to/policy-tests.md says what is in it.
-import type { Question } from "@signet/kernel/authz/authorize"
+import type { Question } from "@signet/kernel/authz/question"
 import { checksIn, type Requirement, resourceKey, tenantKey } from "@signet/kernel/authz/requirement"
 import { refusals } from "@signet/kernel/errors"
 import { type FindMethod, readRequirement } from "./requirements.ts"

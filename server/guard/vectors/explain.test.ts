@@ -1,7 +1,8 @@
 // Every golden decision is explained, as it is decided and by one check.
-import type { Question } from "@signet/kernel/authz/authorize"
+
 import { type Explained, explain } from "@signet/kernel/authz/explain"
 import { decisionText, explanationText } from "@signet/kernel/authz/explain-text"
+import type { Question } from "@signet/kernel/authz/question"
 import { expect, test } from "vitest"
 import type { Guard } from "../guard.ts"
 import { createIssuer } from "../testing/issuer.ts"

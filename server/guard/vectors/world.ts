@@ -1,7 +1,8 @@
 // A guard, a store and a call as a situation describes them.
-import type { Question } from "@signet/kernel/authz/authorize"
+
 import type { PermissionSnapshot } from "@signet/kernel/authz/effective"
 import type { ResourceRef } from "@signet/kernel/authz/grants"
+import type { Question } from "@signet/kernel/authz/question"
 import type { LivenessFacts } from "@signet/kernel/ports"
 import { anyApp, createGuard, type Guard } from "../guard.ts"
 import { createLocalKeySet } from "../key-set.ts"

@@ -16,7 +16,7 @@ import type {
   SessionId,
   TenantId,
 } from "../ids.ts"
-import type { Page } from "../machine/ports.ts"
+import type { Page } from "../page.ts"
 import type { App, Identity, Membership, ProviderAccount, ProviderClient } from "../records.ts"
 import type { Context, Grant, Invitation, Permission, PlaceStatus, Role, Tenant } from "./records.ts"
 

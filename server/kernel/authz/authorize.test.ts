@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest"
 import type { Reason } from "../errors.ts"
 import { newId } from "../ids.ts"
-import { authorize, type Question } from "./authorize.ts"
+import { authorize } from "./authorize.ts"
 import type { HeldGrant } from "./grants.ts"
+import type { Question } from "./question.ts"
 import type { Requirement } from "./requirement.ts"
 import { alive, delegated, question, resource, service, snapshotOf, user } from "./testing.ts"
 

@@ -1,17 +1,12 @@
 // One check of a requirement against one call: steps 3 to 8, in order.
 import type { Reason } from "../errors.ts"
 import { maxActDepth } from "../token/claims.ts"
-import type { Question } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
 import { hasRoleAt, isHeldAt, isHeldOn } from "./effective.ts"
 import { misplacement } from "./grants.ts"
 import { displacement } from "./liveness.ts"
+import type { KnownCall } from "./question.ts"
 import { type Freshness, type Requirement, resourceKey, tenantKey } from "./requirement.ts"
-
-/** A call whose caller is known. */
-export interface KnownCall extends Question {
-  readonly context: AuthContext
-}
 
 /** What a composite hands down to its parts. */
 export interface Inherited {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Reason } from "../errors.ts"
-import { authorize, type Question } from "./authorize.ts"
+import { authorize } from "./authorize.ts"
+import type { Question } from "./question.ts"
 import type { Requirement } from "./requirement.ts"
 import { alive, delegated, question } from "./testing.ts"
 

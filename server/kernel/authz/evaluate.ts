@@ -1,5 +1,6 @@
 // What a requirement says of a call whose caller is known: its checks, and what composites make of them.
-import { type Failure, failureOf, type Inherited, type KnownCall } from "./check.ts"
+import { type Failure, failureOf, type Inherited } from "./check.ts"
+import type { KnownCall } from "./question.ts"
 import type { Requirement } from "./requirement.ts"
 
 interface Parts {

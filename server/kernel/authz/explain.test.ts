@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { newId } from "../ids.ts"
-import type { Question } from "./authorize.ts"
 import { explain } from "./explain.ts"
 import { explanationText } from "./explain-text.ts"
+import type { Question } from "./question.ts"
 import type { Requirement } from "./requirement.ts"
 import { alive, delegated, question, resource, snapshotOf, user } from "./testing.ts"
 

@@ -1,9 +1,10 @@
 // Why a call is decided as it is: what was asked, what was found, and which part decided. The decision is authorize's
 // own, and the parts are those that it goes through.
-import { type AuthDecision, authorize, type Question, screen } from "./authorize.ts"
-import type { Inherited, KnownCall } from "./check.ts"
+import { type AuthDecision, authorize, screen } from "./authorize.ts"
+import type { Inherited } from "./check.ts"
 import { evaluate, narrow, type Outcome } from "./evaluate.ts"
 import { callerFound, foundFor } from "./findings.ts"
+import type { KnownCall, Question } from "./question.ts"
 import { describe, describeOptions, type Requirement } from "./requirement.ts"
 
 export interface Explanation {

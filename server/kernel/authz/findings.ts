@@ -1,9 +1,10 @@
 // What a check sees in a call, in words: for people who ask why a call was decided as it was.
-import type { Question } from "./authorize.ts"
-import type { Failure, Inherited, KnownCall } from "./check.ts"
+
+import type { Failure, Inherited } from "./check.ts"
 import type { AuthContext } from "./context.ts"
 import { isUsable } from "./effective.ts"
 import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
+import type { KnownCall, Question } from "./question.ts"
 import { type Requirement, resourceKey, tenantKey } from "./requirement.ts"
 
 /** Who calls: `USER ann of app, tenant acme, with notes.read`. */

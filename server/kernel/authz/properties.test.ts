@@ -2,11 +2,12 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { effort } from "../../../test/support/effort.ts"
 import { parseClaims } from "../token/claims.ts"
-import { authorize, type Question } from "./authorize.ts"
+import { authorize } from "./authorize.ts"
 import type { AuthContext } from "./context.ts"
 import { contextOf } from "./context.ts"
 import type { PermissionSnapshot } from "./effective.ts"
 import { type Explained, explain } from "./explain.ts"
+import type { Question } from "./question.ts"
 import type { Requirement, Requirements } from "./requirement.ts"
 import {
   alive,

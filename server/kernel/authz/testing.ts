@@ -2,10 +2,10 @@
 import { newId } from "../ids.ts"
 import type { LivenessFacts } from "../ports.ts"
 import type { AccessTokenClaims } from "../token/claims.ts"
-import type { Question } from "./authorize.ts"
 import { contextOf } from "./context.ts"
 import type { PermissionSnapshot } from "./effective.ts"
 import type { HeldGrant, ResourceRef } from "./grants.ts"
+import type { Question } from "./question.ts"
 import { noVersions } from "./versions.ts"
 
 const random = new Uint8Array(10)

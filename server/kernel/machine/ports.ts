@@ -16,6 +16,7 @@ import type {
   TenantId,
 } from "../ids.ts"
 import type { Counting, Taken } from "../limits/ports.ts"
+import type { Page } from "../page.ts"
 import type { App, Membership, Principal, PrincipalLock } from "../records.ts"
 import type {
   DelegationPolicy,
@@ -27,12 +28,6 @@ import type {
   ServiceSecret,
   StandingDelegation,
 } from "./records.ts"
-
-/** Newest first, from after the cursor. */
-export interface Page {
-  size: number
-  before: { createdAtMs: number; id: string } | null
-}
 
 export interface Pats {
   insert(pat: Pat): Promise<void>

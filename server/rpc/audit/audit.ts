@@ -1,15 +1,17 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
+import type { Random } from "@signet/kernel/ports"
 import type { Session } from "@signet/kernel/records"
 import { kCall } from "../../serving/call/call.ts"
-import type { Deps } from "../deps.ts"
 
 export type Facts = Pick<AuditEvent, "kind"> & Partial<Omit<AuditEvent, "id" | "occurredAtMs" | "request">>
 
+type Drawing = { readonly random: Random }
+
 /** An event of this call; what is not said is null, and the outcome is SUCCESS. */
 export function auditEvent(
-  deps: Pick<Deps, "random">,
+  deps: Drawing,
   context: Pick<HandlerContext, "service" | "method" | "values">,
   nowMs: number,
   facts: Facts,
@@ -20,10 +22,10 @@ export function auditEvent(
 }
 
 /** The same of what this program does by itself, or a command of its operator's. */
-export const ownEvent = (deps: Pick<Deps, "random">, nowMs: number, facts: Facts, route = ""): AuditEvent =>
+export const ownEvent = (deps: Drawing, nowMs: number, facts: Facts, route = ""): AuditEvent =>
   eventOf(deps, nowMs, facts, { id: "", route, ipTruncated: null })
 
-function eventOf(deps: Pick<Deps, "random">, nowMs: number, facts: Facts, request: AuditEvent["request"]): AuditEvent {
+function eventOf(deps: Drawing, nowMs: number, facts: Facts, request: AuditEvent["request"]): AuditEvent {
   return {
     outcome: "SUCCESS",
     reason: null,

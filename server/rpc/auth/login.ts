@@ -16,9 +16,9 @@ import { loadFacts } from "./sign-in/facts.ts"
 import { useProof } from "./sign-in/magic-link.ts"
 import { joinApp, takeInvitation } from "./sign-in/membership.ts"
 import { insertNewcomer } from "./sign-in/newcomer.ts"
-import { vouchOrAudit } from "./sign-in/proof.ts"
 import type { SignInRequest } from "./sign-in/request.ts"
 import { insertSession } from "./sign-in/session.ts"
+import { vouchOrAudit } from "./sign-in/vouch.ts"
 
 export interface SignedIn {
   app: App

@@ -6,7 +6,7 @@ import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/k
 import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import type { Clock, Random } from "@signet/kernel/ports"
-import type { Limiter } from "../limit.ts"
+import type { Limiter } from "../deps.ts"
 
 /** What the handlers of area B act with. */
 export interface MessagingDeps {

@@ -1,4 +1,4 @@
-import type { RestRequest, RestResponse } from "./rest.ts"
+import type { RestRequest, RestResponse } from "./http.ts"
 
 /**
  * Gives a public answer its entity tag, and answers 304 to a caller that has it (RFC 9110 section 13.1.2). The tag is

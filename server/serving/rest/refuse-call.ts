@@ -3,7 +3,8 @@ import { errorToJson } from "@connectrpc/connect/protocol-connect"
 import type { Refused } from "@signet/kernel/errors"
 import { refusalError } from "../errors.ts"
 import { type Framing, framingOf } from "../wire/unary-body.ts"
-import { type RestResponse, refusal } from "./rest.ts"
+import type { RestResponse } from "./http.ts"
+import { refusal } from "./rest.ts"
 
 export interface RefusedRequest {
   /** The request's id. */

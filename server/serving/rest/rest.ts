@@ -1,6 +1,7 @@
 // REST by google.api.http, for any HTTP server: every route re-enters its method through the same interceptors.
+
 import { type JsonValue, type Message, toJsonString } from "@bufbuild/protobuf"
-import type { ConnectError, ContextValues, HandlerContext, Interceptor } from "@connectrpc/connect"
+import type { ConnectError, HandlerContext, Interceptor } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import { type CallContext, callContext } from "../call-context.ts"
 import { collectMethods, type Routes } from "../collect.ts"
@@ -11,11 +12,12 @@ import { parseStrictJson } from "../wire/strict-json.ts"
 import { parseTimeout } from "../wire/timeout.ts"
 import { revalidated } from "./etag.ts"
 import { formJson, parseForm } from "./form.ts"
+import type { RestRequest, RestResponse } from "./http.ts"
 import { isForm, isJson } from "./http-headers.ts"
 import { type Binding, bindingsOf, routeOf } from "./http-rule.ts"
 import { oauthFailure } from "./oauth-failure.ts"
 import { problemOf } from "./problem.ts"
-import { type Address, requestMessage } from "./request-message.ts"
+import { requestMessage } from "./request-message.ts"
 
 export interface RestOptions {
   readonly routes: Routes
@@ -24,22 +26,6 @@ export interface RestOptions {
   readonly requestGate?: ((context: HandlerContext) => void | Promise<void>) | undefined
   /** Hears of faults outside of the interceptors. */
   readonly onFault: (fault: unknown) => void
-}
-
-export interface RestRequest extends Address {
-  readonly id: string
-  readonly url: string
-  readonly headers: () => Headers
-  readonly gone: () => AbortSignal
-  readonly values: ContextValues | undefined
-  /** Reads the body; refuses one of more bytes than that. Called at most once. */
-  readonly readBody: (maxBytes: number) => Promise<Uint8Array>
-}
-
-export interface RestResponse {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: string
 }
 
 export interface RestRoute {

@@ -1,4 +1,4 @@
-import type { Page } from "@signet/kernel/machine/ports"
+import type { Page } from "@signet/kernel/page"
 import { type RawBuilder, type SelectQueryBuilder, sql } from "kysely"
 import { at } from "./sql.ts"
 

@@ -29,9 +29,7 @@ import type {
 import type { JSONColumnType } from "kysely"
 import type { AdminTables } from "./admin/admin-schema.ts"
 import type { AuditTables } from "./audit/audit-schema.ts"
-import type { IssuerKeyTable } from "./keys/issuer-keys.ts"
-import type { ReceiptKeyTable } from "./keys/receipt-keys.ts"
-import type { SealingTables } from "./keys/sealing-keys.ts"
+import type { IssuerKeyTable, ReceiptKeyTable, SealingTables } from "./keys/key-schema.ts"
 import type { LimitTables } from "./limits/limit-schema.ts"
 import type { MachineTables } from "./machine/machine-schema.ts"
 

@@ -5,7 +5,7 @@ import type { Refused } from "@signet/kernel/errors"
 import { goneSignal } from "../../../node/gone-signal.ts"
 import { longestTimerMs } from "../../../serving/call-context.ts"
 import { endOf } from "../../../serving/interceptors/deadline.ts"
-import type { Inside } from "./gateway.ts"
+import type { GatewayContext } from "./gateway-context.ts"
 
 export interface CallSignal {
   readonly signal: AbortSignal
@@ -19,7 +19,7 @@ export interface CallSignal {
 }
 
 export function callSignal(
-  { bodyMs, callMs, closing, shutdown }: Inside,
+  { bodyMs, callMs, closing, shutdown }: GatewayContext,
   response: ServerResponse,
   { timeoutMs, isStream }: { timeoutMs: number | undefined; isStream: boolean },
 ): CallSignal {

@@ -1,15 +1,16 @@
 // One port for what Workers cannot serve, HTTP/2 and native gRPC, in front of any server of the contract that speaks
 // Connect: it knows which methods stream and how long messages may be, and nothing else of them.
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import type { DescMethod, DescService } from "@bufbuild/protobuf"
+import type { DescService } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type ListenerOptions, listener } from "../../../node/listener.ts"
 import { leaveUnread } from "../../../node/unread-body.ts"
 import { maxRequestBytes } from "../../../serving/wire/limits.ts"
 import { framingOf } from "../../../serving/wire/unary-body.ts"
 import { forward } from "./forward.ts"
+import type { GatewayContext } from "./gateway-context.ts"
 import { answerGrpc } from "./grpc.ts"
-import { type Target, targetAt } from "./target.ts"
+import { targetAt } from "./target.ts"
 
 export interface GatewayOptions {
   /** The server behind, `http:` or `https:`. */
@@ -31,24 +32,6 @@ export interface GatewayOptions {
   readonly onFault: (fault: unknown) => void
 }
 
-/** What the parts of the gateway share. */
-export interface Inside {
-  readonly target: Target
-  /** By path. */
-  readonly methods: ReadonlyMap<string, DescMethod>
-  readonly moreHeaders: ReadonlySet<string>
-  /** The longest body that any method takes. */
-  readonly maxBodyBytes: number
-  readonly maxAnswerBytes: number
-  readonly bodyMs: number
-  readonly callMs: number
-  /** Streams end now. */
-  readonly closing: AbortSignal
-  /** Calls end now. */
-  readonly shutdown: AbortSignal
-  readonly onFault: (fault: unknown) => void
-}
-
 export interface Gateway {
   readonly server: Server
   /** Ends streams at once, and lets calls go on for a while. */
@@ -67,7 +50,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const closing = new AbortController()
   const shutdown = new AbortController()
   const target = targetAt(options.to)
-  const inside: Inside = {
+  const inside: GatewayContext = {
     target,
     methods,
     moreHeaders: new Set(options.moreHeaders),
@@ -99,7 +82,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
-async function answer(inside: Inside, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(inside: GatewayContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
   leaveUnread(request)
   // Unheard, an error of a connection would end the process.
   request.on("error", () => undefined)

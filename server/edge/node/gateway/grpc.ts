@@ -1,4 +1,4 @@
-// Native gRPC, told to the target as Connect: the same messages without a look inside, unary ones out of their frames,
+// Native gRPC, told to the target as Connect: the same messages without a look context, unary ones out of their frames,
 // those of streams in them, and the status in trailers.
 import { once } from "node:events"
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
@@ -18,7 +18,7 @@ import { parseTimeout } from "../../../serving/wire/timeout.ts"
 import { refuseCompression } from "../../../serving/wire/unary-body.ts"
 import { type CallSignal, callSignal } from "./call-signal.ts"
 import { allOf, framed, framesIn, readFrame } from "./frames.ts"
-import type { Inside } from "./gateway.ts"
+import type { GatewayContext } from "./gateway-context.ts"
 import { answerHeaders, onwardHeaders } from "./headers.ts"
 
 /** Messages of methods that the contract does not have are taken up to this length, in bytes. */
@@ -32,7 +32,7 @@ interface Told {
 }
 
 export async function answerGrpc(
-  inside: Inside,
+  context: GatewayContext,
   isJson: boolean,
   request: IncomingMessage,
   response: ServerResponse,
@@ -43,21 +43,21 @@ export async function answerGrpc(
   let call: CallSignal | undefined
   try {
     const path = request.url ?? ""
-    const method = inside.methods.get(path)
+    const method = context.methods.get(path)
     const isStream = method?.methodKind === "server_streaming"
     if (method !== undefined && !isStream && method.methodKind !== "unary") throw new Refused("METHOD_UNKNOWN")
     const timeoutMs = parseTimeout(header)
     refuseCompression(header)
-    call = callSignal(inside, response, { timeoutMs, isStream })
+    call = callSignal(context, response, { timeoutMs, isStream })
     const { length, message } = await call.whole(
       readFrame(request, method === undefined ? unknownMethodBytes : maxRequestBytes(method)),
     )
     const answer = await call.whole(
-      inside.target.send({
+      context.target.send({
         method: "POST",
         path,
         headers: {
-          ...onwardHeaders(request, inside.moreHeaders),
+          ...onwardHeaders(request, context.moreHeaders),
           ...connectHeaders(isStream ? `application/connect+${codec}` : `application/${codec}`, timeoutMs),
           "content-length": isStream ? framed(new Uint8Array()).length + length : length,
         },
@@ -67,14 +67,14 @@ export async function answerGrpc(
     )
     call.bodyIsRead()
     if (isStream && isOk(answer, "application/connect+")) {
-      await passStream(inside, contentType, answer, response, call.signal)
+      await passStream(context, contentType, answer, response, call.signal)
     } else {
-      const body = await call.whole(allOf(answer, inside.maxAnswerBytes))
+      const body = await call.whole(allOf(answer, context.maxAnswerBytes))
       if (isOk(answer, `application/${codec}`)) sendMessage(contentType, answer.headers, body, response)
       else sendStatus(contentType, toldBy(answer, body), response)
     }
   } catch (thrown) {
-    const error = toldError(call?.signal.aborted ? call.ended() : thrown, inside.onFault)
+    const error = toldError(call?.signal.aborted ? call.ended() : thrown, context.onFault)
     sendStatus(contentType, { headers: {}, trailers: new Headers(error.metadata), error }, response)
   } finally {
     call?.close()
@@ -163,7 +163,7 @@ function sendStatus(contentType: string, { headers, trailers, error }: Told, res
 }
 
 async function passStream(
-  inside: Inside,
+  context: GatewayContext,
   contentType: string,
   answer: IncomingMessage,
   response: ServerResponse,
@@ -173,7 +173,7 @@ async function passStream(
   response.writeHead(200, { ...headers, "content-type": contentType })
   // The caller hears at once that the stream is open.
   response.flushHeaders()
-  for await (const { flags, data } of framesIn(answer, inside.maxAnswerBytes)) {
+  for await (const { flags, data } of framesIn(answer, context.maxAnswerBytes)) {
     if (flags === endStreamFlag) {
       const { metadata, error } = endStreamFromJson(data)
       sendStatus(contentType, { headers: {}, trailers: metadata, error }, response)

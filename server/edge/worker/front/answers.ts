@@ -1,5 +1,5 @@
 // What a call comes to, as fetch's Response.
-import type { RestResponse } from "../../../serving/rest/rest.ts"
+import type { RestResponse } from "../../../serving/rest/http.ts"
 import type { StreamAnswer } from "../../../serving/stream-call.ts"
 import type { HeaderFields } from "../../../serving/unary-call.ts"
 

@@ -15,9 +15,10 @@ import { issueDeviceToken, knownDevice } from "./device-token.ts"
 import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
 import { signInOptions } from "./options.ts"
-import { emailProviderOf, type Proof } from "./proof.ts"
+import type { Proof } from "./proof.ts"
 import { commonOf } from "./request.ts"
 import { startTransaction } from "./transaction.ts"
+import { emailProviderOf } from "./vouch.ts"
 
 type Methods =
   | "startSignIn"

@@ -1,14 +1,6 @@
-// What a person shows, and the provider that is asked about it.
-import { Refused } from "@signet/kernel/errors"
-import type { EmailProvider, ExternalCredential, Vouched } from "@signet/kernel/identity/provider-ports"
-import type { App, ProviderClient } from "@signet/kernel/records"
-import type { Facts } from "../../audit/audit.ts"
-import { audited } from "../../audit/refusals.ts"
-import type { Deps } from "../../deps.ts"
-import { passwordGuard } from "./held-password.ts"
-import { mayTake } from "./magic-link.ts"
-import { expectedNonce } from "./transaction.ts"
+import type { ExternalCredential } from "@signet/kernel/identity/provider-ports"
 
+/** What a person shows to sign in or to link an account. */
 export type Proof =
   | {
       readonly is: "external"
@@ -21,45 +13,3 @@ export type Proof =
   | { readonly is: "session"; readonly accessToken: string }
   | { readonly is: "password"; readonly email: string; readonly password: string }
   | { readonly is: "magicLink"; readonly tokenHash: string; readonly codeVerifier: string }
-
-/**
- * Asks the client's provider.
- *
- * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not take, and what the provider refuses.
- */
-async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
-  switch (proof.is) {
-    case "external": {
-      const provider = deps.providers[client.provider]
-      if (provider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
-      return provider.verify(client, proof.credential, expectedNonce(deps, client, proof))
-    }
-    case "session":
-      return emailProviderOf(deps, client).verifySession(client, proof.accessToken)
-    case "password":
-      return emailProviderOf(deps, client).signIn(client, proof)
-    case "magicLink":
-      return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash, passwordGuard(deps, client))
-  }
-}
-
-/** The same for a client that was loaded; the audit says of a refusal what these facts say. */
-export async function vouchOrAudit(
-  { deps, app, client }: { deps: Deps; app: App; client: ProviderClient },
-  proof: Proof,
-  failure: Facts,
-): Promise<Vouched> {
-  try {
-    if (!mayTake(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
-    return await vouch(deps, client, proof)
-  } catch (error) {
-    throw error instanceof Refused ? audited(error, failure) : error
-  }
-}
-
-/** @throws Refused PROVIDER_NOT_CONFIGURED */
-export function emailProviderOf(deps: Deps, { provider }: ProviderClient): EmailProvider {
-  const emailProvider = provider === "IDP_C" ? deps.emailProviders.IDP_C : undefined
-  if (emailProvider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
-  return emailProvider
-}

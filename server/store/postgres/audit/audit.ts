@@ -1,7 +1,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type AuditRow, keyOwnerOf, openRow, personalOf, sealRow } from "@signet/kernel/audit/row"
 import type { AuditEventId } from "@signet/kernel/ids"
-import type { Page } from "@signet/kernel/machine/ports"
+import type { Page } from "@signet/kernel/page"
 import type { AuditLog } from "@signet/kernel/ports"
 import { sql } from "kysely"
 import { lastMark } from "../batched-query.ts"

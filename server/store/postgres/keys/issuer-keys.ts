@@ -1,15 +1,7 @@
-import type { IssuerKeyRecord, IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
+import type { IssuerKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { at, bytes, type Database } from "../sql.ts"
 
 /** The table of 0006_issuer_keys.sql, as kysely sees it. */
-export interface IssuerKeyTable {
-  purpose: IssuerKeyRecord["purpose"]
-  generation: number
-  public_key: Uint8Array
-  private_sealed: Uint8Array
-  created_at: Date
-}
-
 export function createIssuerKeyStore(db: Database): IssuerKeyStore {
   return {
     async list() {

@@ -2,12 +2,6 @@ import type { ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import { at, bytes, type Database } from "../sql.ts"
 
 /** The table of 0015_receipt_keys.sql, as kysely sees it. */
-export interface ReceiptKeyTable {
-  public_key: Uint8Array
-  name: string
-  created_at: Date
-}
-
 export function createReceiptKeyStore(db: Database): ReceiptKeyStore {
   return {
     async list() {

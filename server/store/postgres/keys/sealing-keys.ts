@@ -3,20 +3,7 @@ import type { SealingKeyHolder, SealingKeyRecord } from "@signet/kernel/keys/sea
 import type { Selectable } from "kysely"
 import { retried } from "../retry.ts"
 import { at, bytesOrNull, type Database, msOrNull, run } from "../sql.ts"
-
-/** The tables of 0022_sealing_keys.sql, as kysely sees them. */
-export interface SealingTables {
-  sealing_key: SealingKeyTable
-  sealing_key_holder: { process: string; key_ids: readonly string[]; seals_with: string; seen_at: Date }
-}
-
-export interface SealingKeyTable {
-  id: string
-  status: SealingKeyRecord["status"]
-  created_at: Date
-  resealed_at: Date | null
-  stamp_sealed: Uint8Array | null
-}
+import type { SealingKeyTable, SealingTables } from "./key-schema.ts"
 
 /** A process that is not seen for longer has ended: it looks every few seconds. */
 export const holderSeconds = 60

@@ -1,20 +1,10 @@
-// What a commit leaves behind besides its envelope: leaves, GroupInfo, tree, welcomes.
-import type { AppendDecision } from "@signet/kernel/messaging/append"
 import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { Conversation, Leaf } from "@signet/kernel/messaging/records"
-import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
+import type { CommitWrite } from "./commit-write.ts"
 import { voidWelcomes, writeWelcomes } from "./write-welcomes.ts"
-
-export interface CommitWrite {
-  before: Conversation
-  append: VerifiedAppend
-  commit: VerifiedCommit
-  decision: Extract<AppendDecision, { is: "append" }>
-  receipt: Uint8Array
-}
 
 const endLeavesText = `update conversation_leaf set to_seq = $2
 where conversation_id = $1 and to_seq is null and device_id = any($3::text[])`

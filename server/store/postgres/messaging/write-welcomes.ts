@@ -4,7 +4,7 @@ import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { SplitWelcome } from "@signet/kernel/messaging/verified"
 import { at, type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
-import type { CommitWrite } from "./write-commit.ts"
+import type { CommitWrite } from "./commit-write.ts"
 
 /** Of commits whose welcomes are all gone. */
 export const forgetTailText = `update welcome_commit common set tail = ''

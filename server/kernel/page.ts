@@ -1,0 +1,5 @@
+/** A page of a listing, newest first, that begins after the cursor `before`. */
+export interface Page {
+  size: number
+  before: { createdAtMs: number; id: string } | null
+}

@@ -1,0 +1,53 @@
+// Asks the provider to vouch for a person.
+import { Refused } from "@signet/kernel/errors"
+import type { EmailProvider, Vouched } from "@signet/kernel/identity/provider-ports"
+import type { App, ProviderClient } from "@signet/kernel/records"
+import type { Facts } from "../../audit/audit.ts"
+import { audited } from "../../audit/refusals.ts"
+import type { Deps } from "../../deps.ts"
+import { passwordGuard } from "./held-password.ts"
+import { mayTake } from "./magic-link.ts"
+import type { Proof } from "./proof.ts"
+import { expectedNonce } from "./transaction.ts"
+
+/**
+ * Asks the client's provider.
+ *
+ * @throws Refused PROVIDER_NOT_CONFIGURED for a proof that the provider does not take, and what the provider refuses.
+ */
+async function vouch(deps: Deps, client: ProviderClient, proof: Proof): Promise<Vouched> {
+  switch (proof.is) {
+    case "external": {
+      const provider = deps.providers[client.provider]
+      if (provider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+      return provider.verify(client, proof.credential, expectedNonce(deps, client, proof))
+    }
+    case "session":
+      return emailProviderOf(deps, client).verifySession(client, proof.accessToken)
+    case "password":
+      return emailProviderOf(deps, client).signIn(client, proof)
+    case "magicLink":
+      return emailProviderOf(deps, client).confirmMagicLink(client, proof.tokenHash, passwordGuard(deps, client))
+  }
+}
+
+/** The same for a client that was loaded; the audit says of a refusal what these facts say. */
+export async function vouchOrAudit(
+  { deps, app, client }: { deps: Deps; app: App; client: ProviderClient },
+  proof: Proof,
+  failure: Facts,
+): Promise<Vouched> {
+  try {
+    if (!mayTake(app, proof)) throw new Refused("MAGIC_LINK_INVALID")
+    return await vouch(deps, client, proof)
+  } catch (error) {
+    throw error instanceof Refused ? audited(error, failure) : error
+  }
+}
+
+/** @throws Refused PROVIDER_NOT_CONFIGURED */
+export function emailProviderOf(deps: Deps, { provider }: ProviderClient): EmailProvider {
+  const emailProvider = provider === "IDP_C" ? deps.emailProviders.IDP_C : undefined
+  if (emailProvider === undefined) throw new Refused("PROVIDER_NOT_CONFIGURED")
+  return emailProvider
+}
